@@ -1,0 +1,35 @@
+# Everything runs in .venv, which `make setup` makes; nothing outside this folder is touched.
+PYTHON ?= python3.11
+PY := .venv/bin/python
+
+.PHONY: setup demo test test-all lint bench clean
+
+setup: .venv/installed
+
+.venv/installed: pyproject.toml constraints.txt
+	command -v $(PYTHON) >/dev/null && $(PYTHON) -m venv .venv || python3 -m venv .venv
+	$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt torch
+	$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev]"
+	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps deepproblog==2.1.0
+	touch .venv/installed
+
+demo: setup
+	$(PY) -m neuid3 demo
+
+lint: setup
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	.venv/bin/lint-imports
+
+test: lint
+	$(PY) -m pytest -m "not slow" --cov --cov-report=term
+
+test-all: lint
+	NEUID3_EXAMPLES=all $(PY) -m pytest --cov --cov-report=term
+
+bench: setup
+	$(PY) -m benchmarks
+
+clean:
+	rm -rf .venv .coverage .coverage.* .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist build

@@ -1,0 +1,50 @@
+"""Neurosymbolic decision trees: tests may be facts, networks, or rules over what networks see."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+from neuid3.data import Boolean, Category, Distribution, Examples, Number, Probability, Tensor
+from neuid3.errors import NeuID3Error
+from neuid3.logic.sandbox import Limits
+from neuid3.nodetest import AtomTest, NodeTest
+from neuid3.priors import Priors
+from neuid3.tree import Branch, Leaf, Tree
+
+if TYPE_CHECKING:
+    from neuid3.model import NeurosymbolicTree
+
+__all__ = [
+    "AtomTest",
+    "Boolean",
+    "Branch",
+    "Category",
+    "Distribution",
+    "Examples",
+    "Leaf",
+    "Limits",
+    "NeuID3Error",
+    "NeurosymbolicTree",
+    "NodeTest",
+    "Number",
+    "Priors",
+    "Probability",
+    "Tensor",
+    "Tree",
+]
+
+try:
+    __version__ = version("neuid3")
+except PackageNotFoundError:  # a source tree that was never installed
+    __version__ = "0.0.0"
+
+# What needs PyTorch is imported when it is first asked for.
+_LAZY = {"NeurosymbolicTree": "neuid3.model"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
+    raise AttributeError(f"module 'neuid3' has no attribute {name!r}")

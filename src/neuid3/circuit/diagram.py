@@ -1,0 +1,138 @@
+"""How are decision diagrams over finite domains built? Reduced, ordered, shared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from neuid3.errors import CircuitLimitError
+
+FALSE, TRUE = 0, 1
+
+Operator = Callable[[int, int], int | None]
+
+
+def _and(left: int, right: int) -> int | None:
+    """The conjunction of two nodes where it can be seen at once."""
+    if left == FALSE or right == FALSE:
+        return FALSE
+    if left == TRUE or left == right:
+        return right
+    return left if right == TRUE else None
+
+
+def _or(left: int, right: int) -> int | None:
+    """The disjunction of two nodes where it can be seen at once."""
+    if left == TRUE or right == TRUE:
+        return TRUE
+    if left == FALSE or left == right:
+        return right
+    return left if right == FALSE else None
+
+
+class Diagram:
+    """A growing store of nodes. A node asks for the value of one variable and has a child for each.
+
+    Variables are levels, asked from 0 downwards. A node whose children are all the same is that child, and
+    no two nodes are alike, so equal formulas get equal nodes.
+
+    >>> diagram = Diagram([3, 3])
+    >>> low, high = diagram.literal(0, {0}), diagram.literal(0, {1, 2})
+    >>> diagram.disjoin([low, high]) == TRUE, diagram.conjoin([low, high]) == FALSE
+    (True, True)
+    """
+
+    def __init__(self, sizes: Sequence[int], limit: int = 1_000_000) -> None:
+        self.sizes = tuple(sizes)
+        self.limit = limit
+        self.levels: list[int] = [len(self.sizes), len(self.sizes)]
+        self.children: list[tuple[int, ...]] = [(), ()]
+        self._unique: dict[tuple[int, tuple[int, ...]], int] = {}
+        self._memo: dict[tuple[Operator, int, int], int] = {}
+        self._negated: dict[int, int] = {FALSE: TRUE, TRUE: FALSE}
+
+    def __len__(self) -> int:
+        return len(self.levels)
+
+    def node(self, level: int, children: tuple[int, ...]) -> int:
+        """The node that asks this level and goes to these children."""
+        if all(child == children[0] for child in children):
+            return children[0]
+        key = (level, children)
+        found = self._unique.get(key)
+        if found is None:
+            if len(self.levels) >= self.limit:
+                raise CircuitLimitError(
+                    f"The circuit of a test or path grew beyond {self.limit} nodes; simplify the rules, "
+                    "or raise the limit with Limits(circuit_nodes=…)."
+                )
+            found = self._unique[key] = len(self.levels)
+            self.levels.append(level)
+            self.children.append(children)
+        return found
+
+    def literal(self, level: int, values: Iterable[int]) -> int:
+        """The variable of this level takes one of these values."""
+        wanted = set(values)
+        return self.node(level, tuple(TRUE if value in wanted else FALSE for value in range(self.sizes[level])))
+
+    def conjoin(self, nodes: Iterable[int]) -> int:
+        """All of these."""
+        return self._fold(_and, list(nodes), TRUE)
+
+    def disjoin(self, nodes: Iterable[int]) -> int:
+        """At least one of these."""
+        return self._fold(_or, list(nodes), FALSE)
+
+    def _fold(self, operator: Operator, nodes: list[int], empty: int) -> int:
+        # Halving keeps the intermediate diagrams small where adding one by one would not.
+        while len(nodes) > 1:
+            pairs = zip(nodes[::2], nodes[1::2], strict=False)
+            nodes = [self._apply(operator, left, right) for left, right in pairs] + nodes[len(nodes) & ~1 :]
+        return nodes[0] if nodes else empty
+
+    def _apply(self, operator: Operator, left: int, right: int) -> int:
+        """Combine two diagrams; an explicit stack, since rules may have thousands of variables."""
+        memo, levels = self._memo, self.levels
+
+        def known(a: int, b: int) -> int | None:
+            seen = operator(a, b)
+            return seen if seen is not None else memo.get((operator, a, b) if a <= b else (operator, b, a))
+
+        stack = [(left, right)]
+        while stack:
+            a, b = stack[-1]
+            if known(a, b) is not None:
+                stack.pop()
+                continue
+            level = min(levels[a], levels[b])
+            below = [
+                (self.children[a][v] if levels[a] == level else a, self.children[b][v] if levels[b] == level else b)
+                for v in range(self.sizes[level])
+            ]
+            results = [known(x, y) for x, y in below]
+            missing = [pair for pair, result in zip(below, results, strict=True) if result is None]
+            if missing:
+                stack.extend(missing)
+            else:
+                made = self.node(level, tuple(result for result in results if result is not None))
+                memo[(operator, a, b) if a <= b else (operator, b, a)] = made
+                stack.pop()
+        result = known(left, right)
+        assert result is not None
+        return result
+
+    def negate(self, root: int) -> int:
+        """The opposite: the same diagram with its two ends exchanged."""
+        stack = [root]
+        while stack:
+            node = stack[-1]
+            waiting = [child for child in self.children[node] if child not in self._negated]
+            if node in self._negated:
+                stack.pop()
+            elif waiting:
+                stack.extend(waiting)
+            else:
+                made = self.node(self.levels[node], tuple(self._negated[child] for child in self.children[node]))
+                self._negated[node], self._negated[made] = made, node
+                stack.pop()
+        return self._negated[root]

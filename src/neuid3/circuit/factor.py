@@ -1,0 +1,77 @@
+"""How does a path fall into independent parts? Tests that share a variable are compiled together."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+
+from neuid3.circuit.compile import Circuit, compile_formulas
+from neuid3.logic.formula import And, Formula, negate, sources
+
+# A test by its number, and the answer it must give.
+Answer = tuple[int, bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Factored:
+    """Conjunctions as products: path i has the probability ∏ P(root) over `factors[i]`.
+
+    Roots are numbered through all circuits, in order.
+    """
+
+    circuits: tuple[Circuit, ...]
+    factors: tuple[tuple[int, ...], ...]
+
+
+def factorise(tests: Sequence[Formula], paths: Sequence[Sequence[Answer]], limit: int = 200_000) -> Factored:
+    """Compile the conjunctions of signed tests that `paths` lists.
+
+    Tests on one path that share a random variable are compiled as one conjunction, since the product of
+    their probabilities would be wrong. Independent ones are multiplied, so a path of d unrelated tests costs O(d).
+    """
+    needs = [sources(test) for test in tests]
+    clusters = _groups(range(len(tests)), needs)
+    cluster_of = {test: number for number, members in enumerate(clusters) for test in members}
+    wanted: list[dict[tuple[Answer, ...], int]] = [{} for _ in clusters]
+    parts_of_paths: list[list[tuple[int, int]]] = []
+    for path in paths:
+        answers = dict.fromkeys(path)
+        parts: list[tuple[int, int]] = []
+        for members in _groups(dict.fromkeys(test for test, _ in answers), needs):
+            part = tuple(sorted(answer for answer in answers if answer[0] in members))
+            cluster = cluster_of[part[0][0]]
+            parts.append((cluster, wanted[cluster].setdefault(part, len(wanted[cluster]))))
+        parts_of_paths.append(parts)
+    used = [number for number, parts in enumerate(wanted) if parts]
+    circuits = tuple(compile_formulas([_conjunction(tests, part) for part in wanted[n]], limit) for n in used)
+    offset, offsets = 0, {}
+    for number in used:
+        offsets[number] = offset
+        offset += len(wanted[number])
+    factors = tuple(tuple(offsets[cluster] + root for cluster, root in parts) for parts in parts_of_paths)
+    return Factored(circuits, factors)
+
+
+def _conjunction(tests: Sequence[Formula], part: Iterable[Answer]) -> Formula:
+    return And(tuple(tests[test] if answer else negate(tests[test]) for test, answer in part))
+
+
+def _groups(members: Iterable[int], needs: Sequence[frozenset[Hashable]]) -> list[set[int]]:
+    """Members that share a variable, directly or through others, stand in one group."""
+    leader: dict[int, int] = {}
+    owner: dict[Hashable, int] = {}
+
+    def find(member: int) -> int:
+        while leader[member] != member:
+            leader[member] = leader[leader[member]]
+            member = leader[member]
+        return member
+
+    for member in members:
+        leader[member] = member
+        for need in needs[member]:
+            leader[find(owner.setdefault(need, member))] = find(member)
+    grouped: dict[int, set[int]] = {}
+    for member in leader:
+        grouped.setdefault(find(member), set()).add(member)
+    return list(grouped.values())

@@ -1,0 +1,8 @@
+"""Where circuits meet tensors: variables become probabilities, and a tree's leaves are reached."""
+
+from neuid3.infer.evidence import Evidence, Network
+from neuid3.infer.layers import LayeredCircuit
+from neuid3.infer.loss import FLOOR, negative_log_likelihood
+from neuid3.infer.reach import Reach
+
+__all__ = ["FLOOR", "Evidence", "LayeredCircuit", "Network", "Reach", "negative_log_likelihood"]

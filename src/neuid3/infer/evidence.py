@@ -1,0 +1,179 @@
+"""How probable is each value of each variable, in each example of a batch?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+
+from neuid3.data import Boolean, Category, Column, Distribution, Examples, Probability
+from neuid3.errors import NetworkError
+from neuid3.logic.formula import (
+    CellVariable,
+    ChoiceVariable,
+    ColumnVariable,
+    NeuralVariable,
+    Variable,
+)
+from neuid3.logic.program import Declaration
+from neuid3.priors import Priors, network_use
+
+# Called as net(x1, …, xk) on batches; returns probabilities, (n, k) for a predicate and (n, 1) for a fact.
+Network: TypeAlias = Callable[..., torch.Tensor]
+
+# How far from 1 the outputs of a network may sum; single precision needs some slack.
+TOLERANCE = 1e-3
+
+
+class Evidence:
+    """A batch of examples seen through networks; every network runs at most once on each of its inputs."""
+
+    def __init__(
+        self,
+        examples: Examples,
+        networks: Mapping[str, Network],
+        declarations: Mapping[int, Declaration],
+        priors: Priors | None = None,
+        dtype: torch.dtype = torch.float64,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        self.examples = examples
+        self.networks = networks
+        self.declarations = declarations
+        self.priors = priors or Priors()
+        self.dtype, self.device = dtype, torch.device(device)
+        self._outputs: dict[tuple[str, tuple[str, ...]], torch.Tensor] = {}
+        self._weights: dict[Variable, torch.Tensor] = {}
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    def weights(self, variable: Variable) -> torch.Tensor:
+        """The probability of every value of a variable, as `(value, example)`."""
+        if variable not in self._weights:
+            self._weights[variable] = self._weigh(variable)
+        return self._weights[variable]
+
+    def _weigh(self, variable: Variable) -> torch.Tensor:
+        match variable:
+            case ColumnVariable():
+                return self._column(variable)
+            case CellVariable():
+                return self._cells(variable)
+            case ChoiceVariable(weights=weights):
+                return self._tensor(np.array(weights)).unsqueeze(1).expand(-1, len(self))
+            case NeuralVariable():
+                return self._neural(variable)
+
+    def _tensor(self, array: Any) -> torch.Tensor:
+        return torch.as_tensor(array, dtype=self.dtype, device=self.device)
+
+    def _column(self, variable: ColumnVariable) -> torch.Tensor:
+        column = self.examples.column(variable.column)
+        match column.kind:
+            case Boolean() | Probability():
+                held = self._tensor(column.values.astype(np.float64))
+                known = torch.stack((1.0 - held, held))
+            case Category():
+                known = self._one_hot(column.values, variable.size)
+            case Distribution():
+                known = self._tensor(np.ascontiguousarray(column.values.T))
+            case other:
+                raise AssertionError(f"a {other} column is no variable by itself")
+        if column.missing is None:
+            return known
+        return self._fill(known, column, self.priors.column(variable.column, column.kind))
+
+    def _cells(self, variable: CellVariable) -> torch.Tensor:
+        column = self.examples.column(variable.column)
+        numbers = column.values
+        beyond = [numbers > cut.at if cut.above else numbers >= cut.at for cut in variable.boundaries]
+        known = self._one_hot(np.sum(beyond, axis=0), variable.size)
+        if column.missing is None:
+            return known
+        return self._fill(known, column, self.priors.cells(variable))
+
+    def _one_hot(self, codes: Any, size: int) -> torch.Tensor:
+        places = torch.as_tensor(np.asarray(codes, dtype=np.int64), device=self.device)
+        return (torch.arange(size, device=self.device).unsqueeze(1) == places).to(self.dtype)  # (value, example)
+
+    def _fill(self, known: torch.Tensor, column: Column, prior: Any) -> torch.Tensor:
+        missing = torch.as_tensor(column.missing, device=self.device)
+        return torch.where(missing, self._tensor(prior).unsqueeze(1), known)
+
+    def _neural(self, variable: NeuralVariable) -> torch.Tensor:
+        declaration = self.declarations[variable.declaration]
+        output = self.output(variable.network, variable.inputs, declaration.width)  # (example, value)
+        if declaration.values is None:
+            return torch.stack((1.0 - output[:, 0], output[:, 0]))
+        return output.T
+
+    def output(self, network: str, inputs: tuple[str, ...], width: int) -> torch.Tensor:
+        """What a network returns on these columns, `(example, width)`; average output where an input is missing."""
+        key = (network, inputs)
+        if key not in self._outputs:
+            self._outputs[key] = self._run(network, inputs, width)
+        if self._outputs[key].shape[1] != width:
+            raise NetworkError(_wrong_width(network, inputs, tuple(self._outputs[key].shape), len(self), width))
+        return self._outputs[key]
+
+    def _run(self, network: str, inputs: tuple[str, ...], width: int) -> torch.Tensor:
+        columns = [self.examples.column(name) for name in inputs]
+        masks = [column.missing for column in columns if column.missing is not None]
+        if not masks:
+            return self._call(network, inputs, columns, width)
+        gone = np.any(masks, axis=0)
+        present = np.flatnonzero(~gone)
+        average = self._tensor(self.priors.network(network, inputs, width))
+        filled = average.expand(len(self), width).clone()
+        if present.size:
+            seen = self._call(network, inputs, [column.take(present) for column in columns], width)
+            filled = filled.index_copy(0, torch.as_tensor(present, device=self.device), seen)
+        return filled
+
+    def _call(self, network: str, inputs: tuple[str, ...], columns: list[Column], width: int) -> torch.Tensor:
+        function = self.networks[network]
+        read = [readable(column, _dtype_of(function), self.device) for column in columns]
+        output = function(*read)
+        _check_output(output, network, inputs, len(columns[0]), width)
+        exact = output.to(self.dtype)
+        # Single precision sums to 1 ± 1e-7; in double precision that would be seen in every leaf.
+        return exact.clamp(0.0, 1.0) if width == 1 else exact / exact.sum(1, keepdim=True)
+
+
+def readable(column: Column, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    """A column as networks read it: bytes as fractions of 255, a number as a vector of length 1."""
+    values = column.values
+    tensor = torch.from_numpy(np.ascontiguousarray(values)).to(device)
+    scaled = tensor.to(dtype) / 255 if values.dtype == np.uint8 else tensor.to(dtype)
+    return scaled.unsqueeze(1) if scaled.ndim == 1 else scaled
+
+
+def _dtype_of(function: Network) -> torch.dtype:
+    if isinstance(function, torch.nn.Module):
+        for parameter in function.parameters():
+            if parameter.is_floating_point():
+                return parameter.dtype
+    return torch.get_default_dtype()
+
+
+def _check_output(output: Any, network: str, inputs: tuple[str, ...], n: int, width: int) -> None:
+    if not isinstance(output, torch.Tensor) or tuple(output.shape) != (n, width):
+        shape = tuple(output.shape) if isinstance(output, torch.Tensor) else type(output).__name__
+        raise NetworkError(_wrong_width(network, inputs, shape, n, width))
+    told = output.detach()
+    use = network_use(network, inputs)
+    if not bool(torch.isfinite(told).all()):
+        raise NetworkError(f"Network {use} returned NaN or infinity; look at its inputs, its weights and its learning rate.")
+    # More than rounding is a missing softmax or sigmoid.
+    if bool((told < 0.0).any()) or bool((told > 1.0 + TOLERANCE).any()):
+        end = "sigmoid" if width == 1 else "softmax"
+        raise NetworkError(f"Network {use} returned {told.flatten()[told.abs().argmax()]:.4g}, no probability; end it with a {end}.")
+    if width > 1 and bool(((told.sum(1) - 1.0).abs() > TOLERANCE).any()):
+        raise NetworkError(f"Network {use} returned rows that do not sum to 1; end it with a softmax over dimension 1.")
+
+
+def _wrong_width(network: str, inputs: tuple[str, ...], found: Any, n: int, width: int) -> str:
+    return f"Network {network_use(network, inputs)} returned {found}; its declaration needs shape ({n}, {width})."

@@ -1,0 +1,147 @@
+"""What does the background knowledge offer? Its networks, and a formula for every test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from neuid3.data import Boolean, Category, Distribution, Kind, Probability, Schema, kind_name
+from neuid3.logic.formula import (
+    And,
+    ChoiceVariable,
+    ColumnVariable,
+    Compare,
+    Formula,
+    Literal,
+    NeuralVariable,
+    Or,
+    Truth,
+    Variable,
+    negate,
+)
+from neuid3.logic.sandbox import Limits, ask
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """One `nn(...)` clause: which network, how many inputs, and the values it chooses from.
+
+    `values` is None for a neural fact, whose network returns one probability.
+    """
+
+    number: int
+    network: str
+    inputs: int
+    size: int
+    values: tuple[str, ...] | None
+    predicate: str
+
+    @property
+    def width(self) -> int:
+        """How many numbers the network returns for an example."""
+        return 1 if self.values is None else self.size
+
+
+class Program:
+    """Background knowledge in DeepProbLog's syntax, read for the columns of one schema.
+
+    >>> from neuid3.data import Boolean, Tensor
+    >>> program = Program("nn(n, [X], Y, [odd, even]) :: parity(X, Y).", {"card": Tensor((28, 28))})
+    >>> program.networks
+    ('n',)
+    >>> program.formula("parity(card, odd)").values
+    frozenset({0})
+    """
+
+    def __init__(self, text: str, schema: Schema, limits: Limits | None = None) -> None:
+        self.text = text
+        self.schema = dict(schema)
+        self.limits = limits or Limits()
+        self.declarations: dict[int, Declaration] = {}
+        self.predicates: tuple[str, ...] = ()
+        self._formulas: dict[str, Formula] = {}
+        if text.strip():
+            reply = self.ask({"do": "read"})
+            for told in reply["declarations"]:
+                values = None if told["values"] is None else tuple(told["values"])
+                self.declarations[told["number"]] = Declaration(
+                    told["number"], told["network"], told["inputs"], told["size"], values, told["predicate"]
+                )
+            self.predicates = tuple(reply["heads"])
+
+    @property
+    def networks(self) -> tuple[str, ...]:
+        """The names of the networks that the program declares, in order."""
+        return tuple(dict.fromkeys(declaration.network for declaration in self.declarations.values()))
+
+    def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """What the logic's own process says about this program."""
+        columns = {name: _told(kind) for name, kind in self.schema.items()}
+        return ask({**request, "program": self.text, "columns": columns}, self.limits)
+
+    def formula(self, atom: str) -> Formula:
+        """The formula that a test stands for."""
+        return self.formulas([atom])[0]
+
+    def formulas(self, atoms: Sequence[str]) -> list[Formula]:
+        """The formulas of several tests, grounded together."""
+        new = [atom for atom in dict.fromkeys(atoms) if atom not in self._formulas]
+        facts = [atom for atom in new if isinstance(self.schema.get(atom), (Boolean, Probability))]
+        for atom in facts:
+            self._formulas[atom] = fact(atom)
+        rest = [atom for atom in new if atom not in self._formulas]
+        if rest:
+            reply = self.ask({"do": "ground", "tests": rest})
+            self._formulas.update(zip(rest, self._graph(reply), strict=True))
+        return [self._formulas[atom] for atom in atoms]
+
+    def _graph(self, reply: Mapping[str, Any]) -> Iterable[Formula]:
+        variables = [self._variable(told) for told in reply["variables"]]
+        nodes: list[Formula] = []
+
+        def part(reference: int | bool) -> Formula:
+            if isinstance(reference, bool):
+                return Truth(reference)
+            node = nodes[abs(reference) - 1]
+            return node if reference > 0 else negate(node)
+
+        for told in reply["nodes"]:
+            match told:
+                case ["literal", place, value]:
+                    nodes.append(Literal(variables[place], frozenset({value})))
+                case ["compare", column, operator, constant]:
+                    nodes.append(Compare(column, operator, constant))
+                case ["and", children]:
+                    nodes.append(And(tuple(part(child) for child in children)))
+                case ["or", children]:
+                    nodes.append(Or(tuple(part(child) for child in children)))
+        return [part(root) for root in reply["roots"]]
+
+    def _variable(self, told: Mapping[str, Any]) -> Variable:
+        match told["kind"]:
+            case "column":
+                return ColumnVariable(told["column"], domain_size(self.schema[told["column"]]))
+            case "choice":
+                none = max(0.0, 1.0 - sum(told["weights"]))
+                return ChoiceVariable(told["clause"], tuple(told["arguments"]), (*told["weights"], none))
+            case _:
+                inputs, arguments = tuple(told["inputs"]), tuple(told["arguments"])
+                return NeuralVariable(told["declaration"], told["network"], inputs, arguments, told["size"])
+
+
+def domain_size(kind: Kind) -> int:
+    """How many values a column's variable has."""
+    return len(kind.domain) if isinstance(kind, (Category, Distribution)) else 2
+
+
+def fact(column: str) -> Literal:
+    """The formula of a Boolean or probability column."""
+    return Literal(ColumnVariable(column, 2), frozenset({1}))
+
+
+def _told(kind: Kind) -> dict[str, Any]:
+    told: dict[str, Any] = {"kind": kind_name(kind)}
+    if isinstance(kind, (Category, Distribution)):
+        told["values"] = list(kind.domain)
+    return told

@@ -1,0 +1,278 @@
+"""Which formula does a test stand for? ProbLog grounds it; we keep the graph."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from problog.engine import DefaultEngine
+from problog.engine_stack import SimpleProbabilisticBuiltIn
+from problog.errors import GroundingError, ProbLogError
+from problog.formula import LogicDAG, LogicFormula
+from problog.logic import AnnotatedDisjunction, Clause, Constant, Term, Var, term2list
+from problog.program import PrologString
+
+from neuid3.errors import NeuID3Error, NodeTestError, RuleError, did_you_mean
+from neuid3.logic.prolog.reader import (
+    CONTROL,
+    LIBRARIES,
+    OPEN_BUILTINS,
+    Reading,
+    Statement,
+    Vocabulary,
+    check_calls,
+    fact_signature,
+    read,
+    read_test,
+)
+from neuid3.logic.prolog.terms import COMPARISONS, PrologTerm, atom_text, name_of, prolog_list, rewrite, value_term
+
+_FLIPPED = {"<": ">", "=<": ">=", ">": "<", ">=": "=<", "=:=": "=:=", "=\\=": "=\\="}
+
+
+class Grounder:
+    """One program, ready to be asked for the formulas of tests."""
+
+    def __init__(self, text: str, columns: dict[str, dict[str, Any]]) -> None:
+        self.reading = read(text, columns)
+        self.asked = 0
+        self.engine = DefaultEngine()
+        imports = (f":- use_module(library({library}), except([{self._own()}]))." for library in LIBRARIES)
+        self.database = self.engine.prepare(PrologString("\n".join(imports)))
+        closed = frozenset(self.engine.get_builtins()) - OPEN_BUILTINS
+        self.vocabulary = Vocabulary(self._known(), closed)
+        self._close_builtins()
+        check_calls(self.reading, self.vocabulary)
+        for name, column in columns.items():
+            if fact_signature(name, column):
+                self.database.add_clause(_column_clause(name, column))
+        for statement in self.reading.statements:
+            self.database.add_clause(_tagged(statement))
+
+    def _own(self) -> str:
+        """What the program defines itself, lest a library define it a second time."""
+        split = (entry.rsplit("/", 1) for entry in sorted(self.reading.defined))
+        return ", ".join(f"{atom_text(name)}/{arity}" for name, arity in split)
+
+    def _known(self) -> frozenset[str]:
+        """Everything a rule may call: ours, the open built-ins, and what the libraries export."""
+        exported = set()
+        for node in self.database.iter_nodes():
+            if type(node).__name__ in ("define", "extern"):
+                # ProbLog calls member/2 of library(lists) '_lists_member' and redirects member/2 to it.
+                name = re.sub(f"^_({'|'.join(LIBRARIES)}|builtin)_", "", node.functor)
+                if self.database.find(Term(name, *[None] * node.arity)) is not None:
+                    exported.add(f"{name}/{node.arity}")
+        return frozenset(exported) | OPEN_BUILTINS | CONTROL | self.reading.defined
+
+    def _close_builtins(self) -> None:
+        index = self.engine.get_builtins()
+        for entry in list(index):
+            if entry not in OPEN_BUILTINS:
+                del index[entry]
+        numbers = frozenset(name for name, column in self.reading.columns.items() if column["kind"] == "number")
+        if numbers:
+            for operator in COMPARISONS:
+                original = self.engine.get_builtin(index[f"{operator}/2"])
+                self.engine.add_builtin(operator, 2, _comparison(operator, numbers, original))
+
+    def read_test(self, text: str) -> PrologTerm:
+        return read_test(text, self.reading, self.vocabulary)
+
+    def ground(self, texts: list[str]) -> dict[str, Any]:
+        """The formulas of these tests as one graph: variables, nodes and a root each."""
+        formula = LogicFormula()
+        first = self.asked
+        self.asked += len(texts)
+        for number, text in enumerate(texts, first):
+            goal = self.read_test(text)
+            asked = Term("'$test'", Constant(number))
+            self.database.add_clause(Clause(asked, goal))
+            try:
+                self.engine.ground(self.database, asked, target=formula, label=LogicFormula.LABEL_QUERY)
+            except ProbLogError as error:
+                raise NodeTestError(f"Test {text!r} cannot be grounded: {_reason(error)}") from None
+        try:
+            graph = LogicDAG.create_from(formula)
+        except ProbLogError as error:
+            raise RuleError(f"The rules cannot be turned into a formula: {_reason(error)}") from None
+        roots = {int(name.args[0]): node for name, node in graph.queries()}
+        return _Writer(self.reading).write(graph, [roots[number] for number in range(first, self.asked)])
+
+
+def _reason(error: ProbLogError) -> str:
+    text = getattr(error, "base_message", str(error))
+    if type(error).__name__ == "NegativeCycle":
+        return "a rule depends on its own negation; break that cycle."
+    if "Unknown clause" in text or type(error).__name__ == "UnknownClause":
+        return f"{text}: nothing defines it, or it is closed to programs."
+    return f"{text}."
+
+
+def _comparison(operator: str, numbers: frozenset[str], original: Callable[..., Any]) -> Callable[..., Any]:
+    """ProbLog's comparison, which also takes a number column on one of its sides."""
+
+    def column_of(term: PrologTerm) -> str | None:
+        if isinstance(term, Term) and not isinstance(term, (Constant, Var)) and term.arity == 0:
+            return name_of(term) if name_of(term) in numbers else None
+        return None
+
+    def compare(left: PrologTerm, right: PrologTerm, target: Any, engine: Any, **_: Any) -> list[Any]:
+        name, other, direction = column_of(left), right, operator
+        if name is None:
+            name, other, direction = column_of(right), left, _FLIPPED[operator]
+        if column_of(other) is not None:
+            raise GroundingError(f"'{left} {operator} {right}' compares two columns; compare each with a constant")
+        try:
+            constant = float(other.compute_value(engine.functions))
+        except (TypeError, ValueError, AttributeError):
+            raise GroundingError(f"'{left} {operator} {right}' does not compare column '{name}' with a number") from None
+        weight = Term("'$compare'", Term(atom_text(str(name))), Term(f"'{direction}'"), Constant(constant))
+        return [((left, right), target.add_atom(("$compare", name, direction, constant), weight))]
+
+    probabilistic = SimpleProbabilisticBuiltIn(compare)
+
+    def builtin(*arguments: PrologTerm, **context: Any) -> Any:
+        if any(column_of(argument) is not None for argument in arguments):
+            return probabilistic(*arguments, **context)
+        return original(*arguments, **context)
+
+    return builtin
+
+
+def _column_clause(name: str, column: dict[str, Any]) -> PrologTerm:
+    """A column as an annotated disjunction whose weights say which column and value they are."""
+    atom = Term(atom_text(name))
+    if column["kind"] in ("boolean", "probability"):
+        heads = [atom.with_probability(Term("'$column'", atom, Constant(1)))]
+    else:
+        heads = [
+            Term(atom_text(name), value_term(value)).with_probability(Term("'$column'", atom, Constant(code)))
+            for code, value in enumerate(column["values"])
+        ]
+    return AnnotatedDisjunction(heads, Term("true"))
+
+
+def _tagged(statement: Statement) -> PrologTerm:
+    """The clause with weights that say which clause, which head and which ground instance they are."""
+    body = statement.body if statement.body is not None else Term("true")
+    instance = prolog_list([Var(name) for name in statement.variables])
+    number = Constant(statement.number)
+    if statement.neural is not None:
+        neural = statement.neural
+        inputs = prolog_list(list(neural.inputs))
+        picks = [Term("'$neural'", number, Constant(k), inputs, instance) for k in range(neural.size)]
+        if neural.domain is None:
+            heads = [statement.heads[0].with_probability(picks[1])]
+        else:
+            heads = [
+                substitute(statement.heads[0], {str(neural.output): value}).with_probability(pick)
+                for value, pick in zip(neural.domain, picks, strict=True)
+            ]
+        return AnnotatedDisjunction(heads, body)
+    if statement.probabilities is not None:
+        weights = prolog_list(list(statement.probabilities))
+        picks = [Term("'$choice'", number, Constant(k), weights, instance) for k in range(len(statement.heads))]
+        heads = [head.with_probability(pick) for head, pick in zip(statement.heads, picks, strict=True)]
+        return AnnotatedDisjunction(heads, body)
+    return Clause(statement.heads[0], body)
+
+
+def substitute(term: PrologTerm, values: dict[str, PrologTerm]) -> PrologTerm:
+    """The term with these variables replaced."""
+    return rewrite(term, lambda part: values.get(str(part), part) if isinstance(part, Var) else None)
+
+
+class _Writer:
+    """Turns ProbLog's graph into plain lists that can cross a process boundary."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+        self.statements = {statement.number: statement for statement in reading.statements}
+        self.variables: list[dict[str, Any]] = []
+        self.places: dict[tuple[Any, ...], int] = {}
+
+    def write(self, graph: Any, roots: list[int | None]) -> dict[str, Any]:
+        nodes: list[list[Any]] = []
+        place: dict[int, int] = {}
+        for key, node, kind in graph:
+            if kind == "atom":
+                if node.is_extra:
+                    continue
+                nodes.append(self.atom(node.probability))
+            else:
+                children = [(place[abs(child)] + 1) * (1 if child > 0 else -1) for child in node.children]
+                nodes.append(["and" if kind == "conj" else "or", children])
+            place[key] = len(nodes) - 1
+
+        def root(node: int | None) -> bool | int:
+            if node is None:
+                return False
+            return True if node == 0 else (place[abs(node)] + 1) * (1 if node > 0 else -1)
+
+        # ProbLog's TRUE is 0 and its FALSE is None.
+        return {"variables": self.variables, "nodes": nodes, "roots": [root(node) for node in roots]}
+
+    def atom(self, weight: PrologTerm) -> list[Any]:
+        match name_of(weight):
+            case "$column":
+                name, value = name_of(weight.args[0]), int(weight.args[1])
+                return ["literal", self._place(("column", name), {"kind": "column", "column": name}), value]
+            case "$compare":
+                return ["compare", name_of(weight.args[0]), name_of(weight.args[1]), float(weight.args[2])]
+            case "$choice":
+                return self._choice(weight)
+            case "$neural":
+                return self._neural(weight)
+            case other:
+                raise NeuID3Error(f"ProbLog returned an atom of unknown origin, {other}; please report this program.")
+
+    def _place(self, key: tuple[Any, ...], told: dict[str, Any]) -> int:
+        if key not in self.places:
+            self.places[key] = len(self.variables)
+            self.variables.append(told)
+        return self.places[key]
+
+    def _choice(self, weight: PrologTerm) -> list[Any]:
+        number, value = int(weight.args[0]), int(weight.args[1])
+        weights = [self._probability(term, number) for term in term2list(weight.args[2], False)]
+        if sum(weights) > 1.0 + 1e-9:
+            raise RuleError(f"Line {self.statements[number].line}: probabilities {weights} sum to more than 1.")
+        arguments = [str(term) for term in term2list(weight.args[3], False)]
+        told = {"kind": "choice", "clause": number, "arguments": arguments, "weights": weights}
+        return ["literal", self._place(("choice", number, *arguments), told), value]
+
+    def _probability(self, term: PrologTerm, number: int) -> float:
+        try:
+            value = float(term.compute_value())
+        except (ProbLogError, TypeError, ValueError):
+            value = -1.0
+        if not 0.0 <= value <= 1.0:
+            raise RuleError(f"Line {self.statements[number].line}: '{term}' is not a probability in [0, 1].")
+        return value
+
+    def _neural(self, weight: PrologTerm) -> list[Any]:
+        number, value = int(weight.args[0]), int(weight.args[1])
+        statement = self.statements[number]
+        assert statement.neural is not None
+        inputs = []
+        for term in term2list(weight.args[2], False):
+            name = name_of(term) if isinstance(term, Term) and not isinstance(term, Constant) else str(term)
+            readable = [c for c, told in self.reading.columns.items() if told["kind"] in ("tensor", "number")]
+            if name not in readable:
+                raise NodeTestError(
+                    f"Network '{statement.neural.network}' would read '{name}', which is no tensor or number column."
+                    f"{did_you_mean(name, readable)}"
+                )
+            inputs.append(name)
+        arguments = [str(term) for term in term2list(weight.args[3], False)]
+        told = {
+            "kind": "neural",
+            "declaration": number,
+            "network": statement.neural.network,
+            "inputs": inputs,
+            "arguments": arguments,
+            "size": statement.neural.size,
+        }
+        return ["literal", self._place(("neural", number, *inputs, *arguments), told), value]

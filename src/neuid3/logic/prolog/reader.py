@@ -1,0 +1,337 @@
+"""What did the user write? Parsed clauses, neural declarations, and everything wrong with them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from problog.errors import ProbLogError
+from problog.logic import AnnotatedDisjunction, Clause, Constant, InstantiationError, Or, Term, Var, is_list, term2list
+from problog.program import PrologString
+
+from neuid3.errors import NodeTestError, RuleError, SyntaxErrorInProgram, did_you_mean
+from neuid3.logic.prolog.terms import COMPARISONS, PrologTerm, atom_text, calls, name_of, normalised, signature
+
+Columns = Mapping[str, Mapping[str, Any]]
+
+# What programs may call. Files, modules, output, Python and the inspection of other clauses stay closed.
+OPEN_BUILTINS = frozenset(
+    """true/0 fail/0 false/0 =/2 \\=/2 findall/3 all/3 all_or_none/3 ==/2 \\==/2 is/2 >/2 </2 =</2 >=/2 =\\=/2 =:=/2
+    var/1 atom/1 atomic/1 compound/1 float/1 rational/1 integer/1 nonvar/1 number/1 simple/1 callable/1 ground/1
+    is_list/1 =../2 arg/3 functor/3 @>/2 @</2 @>=/2 @=</2 compare/3 length/2 sort/2 between/3 succ/2 plus/3 once/1
+    atom_number/2 subsumes_term/2 subsumes_chk/2 numbervars/2 numbervars/3 varnumbers/2 possible/1
+    sample_uniform1/3""".split()
+) | {f"{caller}/{arity}" for caller in ("call", "call_nc", "try_call") for arity in range(1, 10)}
+
+# Control constructs of the language itself, and what ProbLog's own prelude defines.
+CONTROL = frozenset({",/2", ";/2", "->/2", "\\+/1", "not/1"})
+
+LIBRARIES = ("lists", "apply")
+
+
+@dataclass(frozen=True, slots=True)
+class Neural:
+    """The `nn(...)` in front of a clause: a network, what it reads, and the values it chooses from."""
+
+    network: str
+    inputs: tuple[PrologTerm, ...]
+    output: PrologTerm | None
+    domain: tuple[PrologTerm, ...] | None
+
+    @property
+    def size(self) -> int:
+        return 2 if self.domain is None else len(self.domain)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One clause: heads with their probabilities (None: certain), a body, and where it stands."""
+
+    number: int
+    heads: tuple[PrologTerm, ...]
+    probabilities: tuple[PrologTerm, ...] | None
+    neural: Neural | None
+    body: PrologTerm | None
+    line: int
+    variables: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """What a goal may call, and what ProbLog has but keeps closed to programs."""
+
+    known: frozenset[str]
+    closed: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A whole program, checked."""
+
+    statements: tuple[Statement, ...]
+    columns: Columns
+    defined: frozenset[str] = field(default=frozenset())
+
+
+def read(text: str, columns: Columns) -> Reading:
+    """Parse and check a program."""
+    statements = tuple(_statements(text))
+    _check_collisions(statements, columns)
+    defined = frozenset(signature(head) for statement in statements for head in statement.heads)
+    return Reading(statements, columns, defined)
+
+
+def _parse(text: str) -> list[PrologTerm]:
+    try:
+        return list(PrologString(text))
+    except ProbLogError as error:
+        # The line it gives is right; its columns count from 0 on line 1 and from 1 after it.
+        place = ""
+        if isinstance(error.location, tuple) and len(error.location) == 3:
+            _, line, column = error.location
+            place = f"line {line}, column {column + 1 if line == 1 else column}: "
+        raise SyntaxErrorInProgram(f"Syntax error in the background knowledge, {place}{error.base_message}.") from None
+
+
+def _statements(text: str) -> Iterable[Statement]:
+    parser = PrologString(text)
+    parsed = _parse(text)
+    anonymous = itertools.count()
+    for number, clause in enumerate(parsed):
+        line = _line(parser, clause)
+        if isinstance(clause, Clause) and name_of(clause.head) == "_directive":
+            _check_directive(clause.body, line)
+            continue
+        if isinstance(clause, AnnotatedDisjunction):
+            heads, body = list(clause.heads), clause.body
+        elif isinstance(clause, Clause):
+            heads, body = [clause.head], clause.body
+        elif isinstance(clause, Or):
+            heads, body = clause.to_list(), None
+        else:
+            heads, body = [clause], None
+        yield _statement(number, heads, body, line, anonymous)
+
+
+def _line(parser: Any, clause: PrologTerm) -> int:
+    for term in (clause, getattr(clause, "head", None), *(getattr(clause, "heads", None) or ())):
+        location = getattr(term, "location", None)
+        if location is not None:
+            return int(parser.lineno(location)[1])
+    return 0
+
+
+def _check_directive(goal: PrologTerm, line: int) -> None:
+    if name_of(goal) == "use_module" and goal.arity == 1:
+        wanted = goal.args[0]
+        if isinstance(wanted, Term) and name_of(wanted) == "library" and name_of(wanted.args[0]) in LIBRARIES:
+            return
+    raise RuleError(
+        f"Line {line}: the directive ':- {goal}' is closed to background knowledge; "
+        "library(lists) and library(apply) are there without asking."
+    )
+
+
+def _statement(
+    number: int, heads: list[PrologTerm], body: PrologTerm | None, line: int, anonymous: Any
+) -> Statement:
+    heads = [normalised(head, anonymous) for head in heads]
+    body = None if body is None else normalised(body, anonymous)
+    for head in heads:
+        _check_head(head, line)
+    probabilities = [head.probability for head in heads]
+    plain = tuple(head.with_probability(None) for head in heads)
+    neural = None
+    if any(p is not None and name_of(p) == "nn" for p in probabilities):
+        if len(heads) > 1:
+            raise RuleError(f"Line {line}: 'nn(…)' stands before one head only; write one clause for each network.")
+        neural, given = _neural(normalised(probabilities[0], anonymous), plain[0], line), None
+    elif all(p is None for p in probabilities):
+        if len(heads) > 1:
+            raise RuleError(f"Line {line}: a disjunction '{'; '.join(map(str, plain))}' needs a probability before each head.")
+        given = None
+    elif any(p is None for p in probabilities):
+        raise RuleError(f"Line {line}: every head of a disjunction needs a probability, as in '0.3::a; 0.7::b'.")
+    else:
+        given = tuple(normalised(p, anonymous) for p in probabilities)
+        _check_probabilities(given, line)
+    variables = sorted({str(v) for term in (*plain, *(given or ()), *([body] if body is not None else [])) for v in term.variables()})
+    if neural is not None:
+        variables = [v for v in variables if neural.output is None or v != str(neural.output)]
+        known = {str(v) for v in plain[0].variables()} | ({str(v) for v in body.variables()} if body is not None else set())
+        for term in neural.inputs:
+            for variable in term.variables():
+                if str(variable) not in known:
+                    raise RuleError(f"Line {line}: network '{neural.network}' reads {variable}, which its clause does not bind.")
+    return Statement(number, plain, given, neural, body, line, tuple(variables))
+
+
+def _check_head(head: PrologTerm, line: int) -> None:
+    if not isinstance(head, Term) or isinstance(head, (Var, Constant)):
+        raise RuleError(f"Line {line}: '{head}' cannot be the head of a clause; a head is an atom such as 'odd(X)'.")
+    name, described = name_of(head), signature(head)
+    if name in ("query", "evidence"):
+        raise RuleError(f"Line {line}: '{name}' is refused; the tree asks the queries, so leave that clause out.")
+    if name.startswith("$"):
+        raise RuleError(f"Line {line}: '{described}' begins with '$', which is kept for neuid3 itself; rename it.")
+    if described in OPEN_BUILTINS | CONTROL:
+        raise RuleError(f"Line {line}: '{described}' is built in and cannot be defined again; choose another name.")
+
+
+def _neural(term: PrologTerm, head: PrologTerm, line: int) -> Neural:
+    if term.arity == 3:
+        raise RuleError(f"Line {line}: nn/3 (a tensor) is not supported; use nn(net, [X]) or nn(net, [X], Y, [values]).")
+    if term.arity not in (2, 4) or not is_list(term.args[1]):
+        raise RuleError(f"Line {line}: write nn(net, [X])::fact(X) or nn(net, [X], Y, [values])::predicate(X, Y).")
+    inputs = tuple(term2list(term.args[1], False))
+    if isinstance(term.args[0], (Var, Constant)) or term.args[0].arity:
+        raise RuleError(f"Line {line}: '{term.args[0]}' cannot name a network; use an atom such as rank_net.")
+    network = name_of(term.args[0])
+    if not inputs:
+        raise RuleError(f"Line {line}: network '{network}' reads nothing; name its inputs, as in nn({network}, [X]).")
+    if term.arity == 2:
+        return Neural(network, inputs, None, None)
+    output = term.args[2]
+    if not isinstance(output, Var) or output not in head.variables():
+        raise RuleError(f"Line {line}: the output of network '{network}' must be a variable of the head {head}.")
+    if not is_list(term.args[3]):
+        raise RuleError(f"Line {line}: the values of network '{network}' must be a list, as in [0, 1].")
+    domain = tuple(term2list(term.args[3], False))
+    if len(domain) < 2 or len({str(v) for v in domain}) < len(domain) or any(v.variables() for v in domain):
+        raise RuleError(f"Line {line}: network '{network}' needs at least two different, ground values; found {term.args[3]}.")
+    return Neural(network, inputs, output, domain)
+
+
+def _check_probabilities(given: tuple[PrologTerm, ...], line: int) -> None:
+    total, all_known = 0.0, True
+    for term in given:
+        if term.variables():
+            all_known = False
+            continue
+        try:
+            value = float(term.compute_value())
+        except (InstantiationError, ProbLogError, TypeError, ValueError):
+            hint = f"; for a network write nn({name_of(term)}, [{', '.join(map(str, term.args))}])" if term.arity else ""
+            raise RuleError(f"Line {line}: '{term}' is not a probability{hint}.") from None
+        if not 0.0 <= value <= 1.0:
+            raise RuleError(f"Line {line}: {term} is not a probability; it must lie in [0, 1].")
+        total += value
+    if all_known and total > 1.0 + 1e-9:
+        raise RuleError(f"Line {line}: the probabilities of the disjunction sum to {total:g}, which is more than 1.")
+
+
+def _check_collisions(statements: Iterable[Statement], columns: Columns) -> None:
+    facts = {fact_signature(name, column): name for name, column in columns.items() if fact_signature(name, column)}
+    for statement in statements:
+        for head in statement.heads:
+            if signature(head) in facts:
+                raise RuleError(
+                    f"Line {statement.line}: '{signature(head)}' is defined here and is also the column "
+                    f"{facts[signature(head)]!r}; rename one of them."
+                )
+
+
+def fact_signature(name: str, column: Mapping[str, Any]) -> str | None:
+    """The predicate that a column is in the logic: `alarm/0`, `suit/1`, or none."""
+    match column["kind"]:
+        case "boolean" | "probability":
+            return f"{name}/0"
+        case "category" | "distribution":
+            return f"{name}/1"
+        case _:
+            return None
+
+
+def check_calls(reading: Reading, vocabulary: Vocabulary) -> None:
+    """Every goal in every body has a definition, and every column is asked for a value it can have."""
+    for statement in reading.statements:
+        if statement.body is not None:
+            for goal in calls(statement.body):
+                problem = goal_problem(goal, reading, vocabulary)
+                if problem:
+                    raise RuleError(f"Line {statement.line}: the rule for '{signature(statement.heads[0])}' {problem}")
+
+
+def goal_problem(goal: PrologTerm, reading: Reading, vocabulary: Vocabulary) -> str | None:
+    """What is wrong with calling this goal, or None."""
+    called = signature(goal)
+    columns = reading.columns
+    facts = {fact_signature(name, column): column for name, column in columns.items()}
+    if called in facts and goal.arity == 1:
+        argument = goal.args[0]
+        values = [str(value) for value in facts[called]["values"]]
+        if isinstance(argument, Term) and not argument.variables() and _plain(argument) not in values:
+            return (
+                f"asks for {goal}, but column '{name_of(goal)}' has no value {argument}."
+                f"{did_you_mean(_plain(argument), values)}"
+            )
+    if called in vocabulary.known or called in facts:
+        if name_of(goal) in COMPARISONS:
+            return _comparison_problem(goal, columns)
+        return None
+    name = name_of(goal)
+    if name in columns:
+        kind = columns[name]["kind"]
+        hint = {
+            "boolean": f"write '{atom_text(name)}' without arguments",
+            "probability": f"write '{atom_text(name)}' without arguments",
+            "category": f"write '{atom_text(name)}(Value)'",
+            "distribution": f"write '{atom_text(name)}(Value)'",
+            "number": f"compare it, as in '{atom_text(name)} > 1'",
+            "tensor": "let a network read it, as in nn(net, [Image])",
+        }[kind]
+        return f"uses '{called}', but '{name}' is a {kind} column; {hint}."
+    if called in vocabulary.closed or name in ("query", "evidence"):
+        return f"calls '{called}', which is closed to programs."
+    mine = [entry for entry in (*reading.defined, *facts) if entry]
+    close = did_you_mean(called, [*vocabulary.known, *mine])
+    return f"uses '{called}', which nothing defines.{close if 'Did you mean' in close else did_you_mean(called, mine)}"
+
+
+def _plain(term: PrologTerm) -> str:
+    return str(term) if isinstance(term, Constant) else name_of(term)
+
+
+def _comparison_problem(goal: PrologTerm, columns: Columns) -> str | None:
+    for side in goal.args:
+        if isinstance(side, Term) and not isinstance(side, (Var, Constant)) and side.arity == 0:
+            name = name_of(side)
+            if name in columns and columns[name]["kind"] != "number":
+                return f"compares '{name}', a {columns[name]['kind']} column; only number columns can be compared."
+            if name not in columns and name not in ("pi", "e", "inf", "nan", "epsilon", "max_tagged_integer", "random"):
+                numbers = [column for column, told in columns.items() if told["kind"] == "number"]
+                return f"compares '{name}', which is no number column.{did_you_mean(name, numbers)}"
+    return None
+
+
+def read_test(text: str, reading: Reading, vocabulary: Vocabulary) -> PrologTerm:
+    """One test as a ground goal."""
+    if text in reading.columns:
+        kind = reading.columns[text]["kind"]
+        if kind in ("boolean", "probability"):
+            return Term(atom_text(text))
+        if kind == "number":
+            hint = f"compare it with a constant, as in '{atom_text(text)} =< 2.5'"
+        elif kind == "tensor":
+            hint = "declare a network that reads it and use its predicate"
+        else:
+            hint = f"name a value, as in '{atom_text(text)}({atom_text(str(reading.columns[text]['values'][0]))})'"
+        raise NodeTestError(f"Test {text!r} is a {kind} column, which is neither true nor false; {hint}.")
+    try:
+        parsed = _parse(text.rstrip().removesuffix(".") + ".")
+    except SyntaxErrorInProgram as error:
+        raise NodeTestError(f"Test {text!r} cannot be parsed: {str(error).split(', ', 1)[-1]}") from None
+    if len(parsed) != 1 or isinstance(parsed[0], (Clause, AnnotatedDisjunction)) or not isinstance(parsed[0], Term):
+        raise NodeTestError(f"Test {text!r} is not one atom; write a rule for it and use the rule's head.")
+    goal = normalised(parsed[0], itertools.count())
+    if isinstance(goal, (Var, Constant)) or goal.probability is not None or name_of(goal) in (",", ";", "->", "\\+", "not"):
+        raise NodeTestError(f"Test {text!r} is not an atom; write a rule for it and use the rule's head.")
+    if goal.variables():
+        raise NodeTestError(f"Test {text!r} is not ground: replace {', '.join(sorted(map(str, goal.variables())))} by columns or constants.")
+    problem = goal_problem(goal, reading, vocabulary)
+    if problem:
+        raise NodeTestError(f"Test {text!r} {problem}")
+    return goal
+

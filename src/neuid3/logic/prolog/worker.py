@@ -1,0 +1,93 @@
+"""The child process: reads one request a line, answers one reply a line, and knows nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any
+
+from neuid3.errors import NeuID3Error
+from neuid3.logic.prolog.grounder import Grounder
+from neuid3.logic.prolog.translator import translate
+
+
+_LATEST: dict[str, Grounder] = {}
+
+
+def _grounder(program: str, columns: dict[str, Any]) -> Grounder:
+    """The program made ready; the latest is kept, since one program is asked many times."""
+    key = json.dumps([program, columns])
+    if key not in _LATEST:
+        _LATEST.clear()
+        _LATEST[key] = Grounder(program, columns)
+    return _LATEST[key]
+
+
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """The reply to one request; an error of ours is a reply too."""
+    try:
+        grounder = _grounder(request["program"], request["columns"])
+        match request["do"]:
+            case "read":
+                return {"declarations": _declarations(grounder), "heads": _heads(grounder)}
+            case "ground":
+                return grounder.ground(request["tests"])
+            case "translate":
+                return translate(grounder, request)
+            case other:
+                return {"error": "NeuID3Error", "message": f"Unknown request {other!r}."}
+    except NeuID3Error as error:
+        _LATEST.clear()  # after an error ProbLog's engine cannot be trusted
+        return {"error": type(error).__name__, "message": str(error)}
+    except RecursionError:
+        _LATEST.clear()
+        return {
+            "error": "GroundingLimitError",
+            "message": "The program nests too deeply to be grounded; make its recursion shallower.",
+        }
+
+
+def _declarations(grounder: Grounder) -> list[dict[str, Any]]:
+    return [
+        {
+            "number": statement.number,
+            "network": statement.neural.network,
+            "inputs": len(statement.neural.inputs),
+            "size": statement.neural.size,
+            "values": None if statement.neural.domain is None else [str(value) for value in statement.neural.domain],
+            "predicate": str(statement.heads[0].functor),
+            "line": statement.line,
+        }
+        for statement in grounder.reading.statements
+        if statement.neural is not None
+    ]
+
+
+def _heads(grounder: Grounder) -> list[str]:
+    return sorted(grounder.reading.defined)
+
+
+def main() -> None:
+    """Serve until the parent closes the pipe."""
+    megabytes = int(sys.argv[-1])
+    if megabytes:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
+    sys.setrecursionlimit(20_000)
+    # Whatever ProbLog prints must not be taken for a reply.
+    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    for line in sys.stdin:
+        try:
+            reply = json.dumps(answer(json.loads(line)))
+        except MemoryError:
+            reply = json.dumps({"error": "MemoryError", "message": ""})
+        except Exception as error:
+            _LATEST.clear()
+            # An error that is not ours is still told, never a silent death.
+            told = f"ProbLog failed on this program ({type(error).__name__}: {error})."
+            reply = json.dumps({"error": "RuleError", "message": told})
+        replies.write(reply + "\n")
+        replies.flush()

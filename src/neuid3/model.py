@@ -1,0 +1,184 @@
+"""A tree with everything it needs to answer: background knowledge, networks and priors."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from neuid3.circuit.factor import factorise
+from neuid3.data import Examples, Schema
+from neuid3.errors import NetworkError, did_you_mean
+from neuid3.infer import Evidence, Network, Reach
+from neuid3.logic.formula import NeuralVariable, Truth, sources
+from neuid3.logic.program import Program
+from neuid3.logic.sandbox import Limits
+from neuid3.nodetest import AtomTest
+from neuid3.priors import Priors, check_priors, column_priors, network_use
+from neuid3.tree import Tree, paths
+
+
+class NeurosymbolicTree:
+    """A tree that gives exact class probabilities for batches of examples, with gradients into its networks.
+
+    The paper's worked example:
+
+    >>> from neuid3 import Branch, Examples, Leaf, Tree
+    >>> tree = Tree(
+    ...     Branch("burglary",
+    ...            Branch("alarm", Leaf(0.95), Leaf(0.0)),
+    ...            Branch("earthquake", Branch("alarm", Leaf(0.7), Leaf(0.2)), Leaf(0.01))))
+    >>> X = Examples({"burglary": [0.7], "earthquake": [0.1], "alarm": [0.9]},
+    ...              kinds=dict.fromkeys(("burglary", "earthquake", "alarm"), "probability"))
+    >>> model = NeurosymbolicTree(tree, X.schema)
+    >>> print(f"P(pos) = {model.predict_proba(X)[0, 1]:.4f}")
+    P(pos) = 0.6207
+    """
+
+    def __init__(
+        self,
+        tree: Tree,
+        schema: Schema,
+        *,
+        background: str = "",
+        networks: Mapping[str, Network] | None = None,
+        priors: Priors | None = None,
+        limits: Limits | None = None,
+        dtype: torch.dtype = torch.float64,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        self.tree = tree
+        self.program = Program(background, schema, limits)
+        self.schema = self.program.schema
+        self.networks = dict(networks or {})
+        self.priors = priors or Priors()
+        self.dtype, self.device = dtype, torch.device(device)
+        check_priors(self.priors, self.schema)
+        # One trip to the grounder for all atoms; each test then finds its formula ready.
+        self.program.formulas([test.atom for test in tree.tests if isinstance(test, AtomTest)])
+        formulas = [test.formula(self.program) for test in tree.tests]
+        for test, formula in zip(tree.tests, formulas, strict=True):
+            if isinstance(formula, Truth):
+                told = f"Test '{test}' is always {str(formula.value).lower()}: no fact and no network can change it."
+                warnings.warn(told, UserWarning, stacklevel=2)
+        number = {test: i for i, test in enumerate(tree.tests)}
+        answers = [[(number[test], answer) for test, answer in path] for path, _ in paths(tree.root)]
+        self._reach = Reach(factorise(formulas, answers, self.program.limits.circuit_nodes), dtype, device)
+        self._leaves = torch.tensor([leaf.probabilities for leaf in tree.leaves], dtype=dtype, device=device)  # (leaf, class)
+        self.uses = frozenset(
+            (variable.network, variable.inputs, self.program.declarations[variable.declaration].width)
+            for formula in formulas
+            for variable in sources(formula)
+            if isinstance(variable, NeuralVariable)
+        )
+        self._check_networks()
+
+    def _check_networks(self) -> None:
+        needed = {network for network, _, _ in self.uses}
+        for name in sorted(needed - set(self.networks)):
+            raise NetworkError(f"The tree asks network {name!r}, which is not given.{did_you_mean(name, self.networks)}")
+        for name in sorted(set(self.networks) - needed - set(self.program.networks)):
+            raise NetworkError(
+                f"Network {name!r} is given and neither the program nor the tree names it."
+                f"{did_you_mean(name, needed | set(self.program.networks))}"
+            )
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        return self.tree.classes
+
+    def evidence(self, X: Any) -> Evidence:
+        """These examples seen through the tree's networks."""
+        needed = {name: self.schema[name] for name in self._columns()}
+        examples = (X if isinstance(X, Examples) else Examples(X)).conform(needed)
+        return Evidence(examples, self.networks, self.program.declarations, self.priors, self.dtype, self.device)
+
+    def _columns(self) -> list[str]:
+        """The columns that the tree reads, in the order of the schema."""
+        read: set[str] = set()
+        for variable in self._reach.variables:
+            match variable:
+                case NeuralVariable(inputs=inputs):
+                    read.update(inputs)
+                case _ if hasattr(variable, "column"):
+                    read.add(variable.column)
+                case _:
+                    pass
+        # A tree that asks nothing about the columns still needs to know how many examples there are.
+        return [name for name in self.schema if name in read] or list(self.schema)[:1]
+
+    def leaf_probabilities(self, X: Any) -> torch.Tensor:
+        """P(leaf | e) for each leaf from left to right, `(example, leaf)`, differentiable."""
+        return self._reach(self.evidence(X))
+
+    def class_probabilities(self, X: Any) -> torch.Tensor:
+        """P(class | e) for each class of the tree, `(example, class)`, differentiable."""
+        return self.leaf_probabilities(X) @ self._leaves
+
+    def predict_proba(self, X: Any, *, batch_size: int = 4096) -> npt.NDArray[np.float64]:
+        """P(class | e) as an array, computed in batches with the networks in `eval()` mode."""
+        return self._in_batches(X, batch_size, lambda batch: self.class_probabilities(batch))
+
+    def predict(self, X: Any, *, batch_size: int = 4096) -> npt.NDArray[Any]:
+        """The most probable class of each example."""
+        return np.asarray(self.classes)[self.predict_proba(X, batch_size=batch_size).argmax(axis=1)]
+
+    def apply(self, X: Any, *, batch_size: int = 4096) -> npt.NDArray[np.float64]:
+        """P(leaf | e) as an array, computed in batches with the networks in `eval()` mode."""
+        return self._in_batches(X, batch_size, lambda batch: self.leaf_probabilities(batch))
+
+    def _in_batches(self, X: Any, batch_size: int, compute: Any) -> npt.NDArray[np.float64]:
+        examples = X if isinstance(X, Examples) else Examples(X)
+        parts = []
+        with self.evaluating(), torch.no_grad():
+            for start in range(0, len(examples), batch_size):
+                parts.append(compute(examples[start : start + batch_size]).cpu().numpy())
+        return np.concatenate(parts).astype(np.float64)
+
+    @contextmanager
+    def evaluating(self) -> Iterator[None]:
+        """Networks are in `eval()` mode inside, and as they were afterwards."""
+        modes = [(module, module.training) for module in self.networks.values() if isinstance(module, torch.nn.Module)]
+        for module, _ in modes:
+            module.eval()
+        try:
+            yield
+        finally:
+            for module, training in modes:
+                module.train(training)
+
+    def learn_priors(self, X: Any, *, batch_size: int = 4096) -> NeurosymbolicTree:
+        """This tree with the priors that training examples suggest: prevalences and average network outputs."""
+        examples = X if isinstance(X, Examples) else Examples(X)
+        averages: dict[str, Any] = {}
+        for network, inputs, width in sorted(self.uses):
+            present = examples[_complete(examples, inputs)]
+            if len(present):
+                outputs = self._in_batches(present, batch_size, lambda batch, u=(network, inputs, width): self.evidence(batch).output(*u))
+                averages[network_use(network, inputs)] = tuple(outputs.mean(axis=0).tolist())
+        priors = Priors({**self.priors.columns, **column_priors(examples)}, {**self.priors.networks, **averages})
+        return self.with_priors(priors)
+
+    def with_priors(self, priors: Priors) -> NeurosymbolicTree:
+        """The same tree with other priors."""
+        check_priors(priors, self.schema)
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        made.priors = replace(priors)
+        return made
+
+
+def _complete(examples: Examples, names: tuple[str, ...]) -> npt.NDArray[np.bool_]:
+    """The rows in which none of these columns is missing."""
+    whole = np.ones(len(examples), dtype=bool)
+    for name in names:
+        missing = examples.column(name).missing
+        if missing is not None:
+            whole &= ~missing
+    return whole

@@ -1,0 +1,144 @@
+"""What would a missing entry have been? Each column's prevalence, each network's average output."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from neuid3.data import (
+    Boolean,
+    Category,
+    Column,
+    Distribution,
+    Examples,
+    Kind,
+    Number,
+    Probability,
+    Schema,
+    Tensor,
+    Value,
+)
+from neuid3.errors import DataError, MissingPriorError, did_you_mean
+from neuid3.logic.formula import CellVariable
+
+ColumnPrior = float | Mapping[Value, float] | Sequence[float]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Priors:
+    """Distributions for entries that are missing.
+
+    `columns`: for a Boolean or probability column the probability that it holds, for a category or
+    distribution column a probability for each value, for a number column a sample of its values.
+    `networks`: for a network `rank_net`, or for one use of it, `rank_net(card_1)`, its average output.
+
+    >>> Priors(columns={"alarm": 0.1, "suit": {"hearts": 0.25, "clubs": 0.75}}, networks={"n": [0.5, 0.5]}).columns["alarm"]
+    0.1
+    """
+
+    columns: Mapping[str, ColumnPrior] = field(default_factory=dict)
+    networks: Mapping[str, Sequence[float] | float] = field(default_factory=dict)
+
+    def column(self, name: str, kind: Kind) -> Floats:
+        """How a missing entry of this column is distributed over the values of its variable."""
+        given = self._given(name)
+        if isinstance(kind, (Boolean, Probability)):
+            held = float(given)
+            return np.array([1.0 - held, held])
+        assert isinstance(kind, (Category, Distribution))
+        return np.array([float(given.get(value, 0.0)) for value in kind.domain])
+
+    def cells(self, variable: CellVariable) -> Floats:
+        """How a missing number is distributed over the cells that its column is cut into."""
+        sample = np.sort(np.asarray(self._given(variable.column), dtype=np.float64))
+        below = [
+            np.searchsorted(sample, boundary.at, side="right" if boundary.above else "left")
+            for boundary in variable.boundaries
+        ]
+        return np.diff(np.array([0, *below, len(sample)])) / len(sample)
+
+    def network(self, network: str, inputs: tuple[str, ...], width: int) -> Floats:
+        """The average output of a network where what it reads is missing."""
+        use = network_use(network, inputs)
+        given = self.networks.get(use, self.networks.get(network))
+        if given is None:
+            raise MissingPriorError(
+                f"An input of {use} is missing and no prior says what network {network!r} returns on average; "
+                f"pass priors=Priors(networks={{{network!r}: …}}) or learn them from training examples."
+            )
+        values = np.atleast_1d(np.asarray(given, dtype=np.float64))
+        if values.shape != (width,):
+            raise DataError(f"The prior of network {network!r} has {values.size} numbers; its output has {width}.")
+        return values
+
+    def _given(self, name: str) -> Any:
+        if name not in self.columns:
+            raise MissingPriorError(
+                f"Column {name!r} has a missing entry and no prior; pass priors=Priors(columns={{{name!r}: …}}) "
+                "or learn them from training examples."
+            )
+        return self.columns[name]
+
+
+def network_use(network: str, inputs: tuple[str, ...]) -> str:
+    """How one use of a network is called in priors.
+
+    >>> network_use("same_net", ("card_1", "card_2"))
+    'same_net(card_1, card_2)'
+    """
+    return f"{network}({', '.join(inputs)})"
+
+
+def column_priors(examples: Examples) -> dict[str, ColumnPrior]:
+    """The prevalence of every column in these examples; a column that is missing throughout has none."""
+    found = {name: _prevalence(column) for name, column in examples.items()}
+    return {name: prior for name, prior in found.items() if prior is not None}
+
+
+def _prevalence(column: Column) -> ColumnPrior | None:
+    present = column.values if column.missing is None else column.values[~column.missing]
+    if len(present) == 0:
+        return None
+    match column.kind:
+        case Boolean() | Probability():
+            return float(present.mean())
+        case Category() as kind:
+            counts = np.bincount(present, minlength=len(kind.domain)) / len(present)
+            return {value: float(share) for value, share in zip(kind.domain, counts, strict=True)}
+        case Distribution(values):
+            return {value: float(share) for value, share in zip(values, present.mean(axis=0), strict=True)}
+        case Number():
+            return tuple(np.sort(present).tolist())
+        case Tensor():
+            return None
+
+
+def check_priors(priors: Priors, schema: Schema) -> None:
+    """Every prior names a column, fits its kind, and is a distribution."""
+    for name, given in priors.columns.items():
+        if name not in schema:
+            raise DataError(f"There is a prior for {name!r}, which is no column.{did_you_mean(name, schema)}")
+        match schema[name]:
+            case Boolean() | Probability():
+                fits = isinstance(given, (int, float)) and 0.0 <= float(given) <= 1.0
+                needed = "a probability in [0, 1]"
+            case Category() | Distribution() as kind:
+                fits = isinstance(given, Mapping) and _is_distribution(given, kind.domain)
+                needed = f"a probability for each of {', '.join(map(str, kind.domain))}, which sum to 1"
+            case Number():
+                fits = not isinstance(given, (int, float, Mapping)) and len(given) > 0
+                needed = "a sample of its values"
+            case Tensor():
+                fits, needed = False, "given for the networks that read it, in `networks`"
+        if not fits:
+            raise DataError(f"The prior of column {name!r} must be {needed}; found {given!r}.")
+
+
+def _is_distribution(given: Mapping[Value, float], domain: tuple[Value, ...]) -> bool:
+    known = all(value in domain for value in given)
+    return known and all(share >= 0 for share in given.values()) and abs(sum(given.values()) - 1.0) < 1e-6
