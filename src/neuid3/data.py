@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numbers
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,10 @@ Value = str | int
 Array: TypeAlias = npt.NDArray[Any]
 
 OTHER = "other"
+
+
+class RowError(DataError, IndexError):
+    """Rows are asked for that are not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,9 @@ class Category:
 
     values: tuple[Value, ...]
 
+    def __post_init__(self) -> None:
+        _check_distinct(self.values)
+
     @property
     def domain(self) -> tuple[Value, ...]:
         return self.values if OTHER in self.values else (*self.values, OTHER)
@@ -50,9 +58,18 @@ class Distribution:
 
     values: tuple[Value, ...]
 
+    def __post_init__(self) -> None:
+        _check_distinct(self.values)
+
     @property
     def domain(self) -> tuple[Value, ...]:
         return self.values
+
+
+def _check_distinct(values: tuple[Value, ...]) -> None:
+    for place, value in enumerate(values):
+        if value in values[:place]:
+            raise DataError(f"The value {value!r} is named twice; name each value of a column once.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +83,8 @@ Kind = Boolean | Probability | Number | Category | Distribution | Tensor
 Declared = Kind | str | Sequence[Value]
 Schema: TypeAlias = Mapping[str, Kind]
 
-_BY_NAME = ("boolean", "probability", "number", "category", "distribution", "tensor")
+_SIMPLE: Mapping[str, Kind] = {"boolean": Boolean(), "probability": Probability(), "number": Number()}
+_BY_NAME = (*_SIMPLE, "category", "distribution", "tensor")
 
 
 def kind_name(kind: Kind) -> str:
@@ -80,17 +98,29 @@ def kind_name(kind: Kind) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """The entries of one column, and which of them are missing (None: no entry is)."""
+    """The entries of one column, read-only, and which of them are missing (None: no entry is)."""
 
     kind: Kind
     values: Array
     missing: Array | None = None
+
+    def __post_init__(self) -> None:
+        # Entries are the caller's own wherever that spares a copy, so nobody may write to them through us.
+        gone = self.missing if self.missing is not None and bool(self.missing.any()) else None
+        object.__setattr__(self, "values", _read_only(self.values))
+        object.__setattr__(self, "missing", None if gone is None else _read_only(gone))
 
     def __len__(self) -> int:
         return len(self.values)
 
     def take(self, rows: Any) -> Column:
         return Column(self.kind, self.values[rows], None if self.missing is None else self.missing[rows])
+
+
+def _read_only(array: Array) -> Array:
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 class Examples:
@@ -119,16 +149,13 @@ class Examples:
         *,
         names: Sequence[str] | None = None,
     ) -> None:
-        if isinstance(data, Examples):
-            self._columns = {name: _declare(name, c, (kinds or {}).get(name)) for name, c in data.items()}
-            self._length = len(data)
-            _all_known(kinds or {}, self._columns)
-            return
-        raw = dict(_named_columns(data, names))
-        _all_known(kinds or {}, raw)
-        columns = {name: read_column(name, values, (kinds or {}).get(name)) for name, values in raw.items()}
-        self._columns = columns
-        self._length = _common_length(columns)
+        declared = {str(name): kind for name, kind in (kinds or {}).items()}
+        raw: dict[str, Any] = data._columns if isinstance(data, Examples) else _named_columns(data, names)
+        for name in declared:
+            if name not in raw:
+                raise DataError(f"`kinds` declares {name!r}, which is no column.{did_you_mean(name, raw)}")
+        self._columns = {name: read_column(name, values, declared.get(name)) for name, values in raw.items()}
+        self._length = len(data) if isinstance(data, Examples) else _common_length(self._columns)
 
     @classmethod
     def _of(cls, columns: dict[str, Column], length: int) -> Examples:
@@ -163,14 +190,14 @@ class Examples:
     def column(self, name: str) -> Column:
         """One column by its name."""
         if name not in self._columns:
-            raise DataError(f"There is no column {name!r}.{did_you_mean(name, self._columns)}")
+            raise DataError(f"There is no column {name!r}.{did_you_mean(str(name), self._columns)}")
         return self._columns[name]
 
     def __getitem__(self, key: Any) -> Examples:
         """The examples in these rows: an index, a slice, a mask or a list; `X[rows, ...]` is the same."""
         if isinstance(key, tuple):
-            if len(key) != 2 or not (key[1] is Ellipsis or key[1] == slice(None)):
-                raise DataError("Examples are sliced by row: write X[rows] or X[rows, ...].")
+            if len(key) != 2 or not (key[1] is Ellipsis or (isinstance(key[1], slice) and key[1] == slice(None))):
+                raise DataError("Examples are sliced by row: write X[rows] or X[rows, ...], or X.select(names).")
             key = key[0]
         if isinstance(key, str):
             raise DataError(f"X[...] takes rows; write X.column({key!r}) for a column.")
@@ -180,7 +207,8 @@ class Examples:
 
     def select(self, names: Iterable[str]) -> Examples:
         """The examples with these columns only."""
-        return Examples._of({name: self.column(name) for name in names}, self._length)
+        chosen = [names] if isinstance(names, str) else names
+        return Examples._of({name: self.column(name) for name in chosen}, self._length)
 
     def conform(self, schema: Schema) -> Examples:
         """These examples read by another table's schema: its columns, kinds, values and order.
@@ -204,66 +232,86 @@ class Examples:
         return f"Examples({self._length} rows; {kinds})"
 
 
-def _all_known(kinds: Mapping[str, Declared], columns: Iterable[str]) -> None:
-    columns = list(columns)
-    for name in kinds:
-        if name not in columns:
-            raise DataError(f"`kinds` declares {name!r}, which is no column.{did_you_mean(name, columns)}")
-
-
 def _rows(key: Any, length: int) -> Any:
     if isinstance(key, slice):
         return key
-    if isinstance(key, (int, np.integer)):
-        if not -length <= int(key) < length:
-            raise IndexError(f"Row {key} of {length} examples.")
-        return np.array([int(key)])
+    if key is Ellipsis:
+        return slice(None)
     rows = np.asarray(key)
     if rows.dtype == bool:
         if rows.shape != (length,):
-            raise IndexError(f"A mask of shape {rows.shape} does not fit {length} examples.")
+            raise RowError(f"A mask of shape {rows.shape} does not fit {length} examples; give one True or False each.")
         return np.flatnonzero(rows)
-    return rows.astype(np.intp) if rows.size == 0 else rows
+    rows = np.atleast_1d(rows.astype(np.intp) if rows.size == 0 else rows)
+    if rows.ndim != 1 or not np.issubdtype(rows.dtype, np.integer):
+        raise RowError(
+            f"Rows are chosen by whole numbers, a slice or a mask; found {rows.dtype} with {rows.ndim} axes."
+        )
+    beyond = rows[(rows < -length) | (rows >= length)]
+    if beyond.size:
+        raise RowError(f"There is no row {beyond[0]}; the table has {length} examples, counted from 0.")
+    return rows
 
 
-def _named_columns(data: Any, names: Sequence[str] | None) -> Iterator[tuple[str, Any]]:
+def _named_columns(data: Any, names: Sequence[str] | None) -> dict[str, Any]:
     """The columns of whatever the caller calls a table."""
-    if hasattr(data, "columns") and hasattr(data, "iloc"):  # a DataFrame, without importing pandas
-        pairs = [(str(name), data.iloc[:, i]) for i, name in enumerate(data.columns)]
+    pairs: list[tuple[Any, Any]]
+    framed = hasattr(data, "columns") and hasattr(data, "iloc")  # a DataFrame, without importing pandas
+    if names is not None and (framed or isinstance(data, Mapping)):
+        raise DataError("`names` is for 2-D arrays and this table names its columns itself; leave `names` out.")
+    if framed:
+        pairs = [(name, data.iloc[:, i]) for i, name in enumerate(data.columns)]
     elif isinstance(data, Mapping):
-        pairs = [(str(name), values) for name, values in data.items()]
+        pairs = list(data.items())
     else:
-        table = np.asarray(data)
-        if table.ndim != 2:
-            raise DataError(
-                f"A table is a mapping of columns, a DataFrame or a 2-D array; this has {table.ndim} "
-                "axes. Reshape your data, or name its columns in a dict."
-            )
-        given = list(names) if names is not None else [f"x{i}" for i in range(table.shape[1])]
+        table = _table(data)
+        given = [f"x{i}" for i in range(table.shape[1])] if names is None else list(names)
         if len(given) != table.shape[1]:
             raise DataError(f"{len(given)} names for {table.shape[1]} columns; give one name each.")
         pairs = [(name, table[:, i]) for i, name in enumerate(given)]
     if not pairs:
-        raise DataError("The table has no columns: found 0 feature(s) (shape=(0, 0)) while a minimum of 1 is required.")
-    seen: set[str] = set()
-    for name, values in pairs:
+        n = 0 if isinstance(data, Mapping) else len(data)
+        raise DataError(f"No columns: found 0 feature(s) (shape=({n}, 0)) while a minimum of 1 is required.")
+    columns: dict[str, Any] = {}
+    for name, values in ((str(name), values) for name, values in pairs):
         if not name:
             raise DataError("A column has an empty name; give it one.")
-        if name in seen:
+        if name in columns:
             raise DataError(f"Two columns are called {name!r}; rename one of them.")
-        seen.add(name)
-        yield name, values
+        columns[name] = values
+    return columns
+
+
+def _table(data: Any) -> Array:
+    """A 2-D array, masked where `data` is."""
+    if hasattr(data, "toarray"):
+        raise DataError("The table is a sparse matrix, which is not supported; pass X.toarray().")
+    try:
+        table = data if isinstance(data, np.ma.MaskedArray) else np.asarray(_off_torch(data))
+        if table.dtype.kind == "U" and not isinstance(data, np.ndarray):  # numpy would turn numbers into strings
+            table = np.asarray(data, dtype=object)
+    except ValueError:
+        raise DataError("The rows of the table have different lengths; give every row one entry a column.") from None
+    if table.ndim != 2:
+        raise DataError(
+            f"A table is a mapping of columns, a DataFrame or a 2-D array; this has {table.ndim} "
+            "axes. Reshape your data, or name its columns in a dict."
+        )
+    return table
 
 
 def _common_length(columns: Mapping[str, Column]) -> int:
-    lengths = {name: len(column) for name, column in columns.items()}
-    (first, length), *rest = lengths.items()
+    (first, length), *rest = ((name, len(column)) for name, column in columns.items())
     for name, other in rest:
         if other != length:
-            raise DataError(f"Column {name!r} has {other} rows and {first!r} has {length}; all columns need one length.")
+            _refuse(name, f"has {other} rows and {first!r} has {length}; all columns need one length.")
     if length == 0:
         raise DataError(f"The table is empty: column {first!r} has 0 rows; give at least one example.")
     return length
+
+
+def _refuse(name: str, reason: str) -> NoReturn:
+    raise DataError(f"Column {name!r} {reason}") from None
 
 
 def read_column(name: str, values: Any, declared: Declared | None = None) -> Column:
@@ -272,206 +320,208 @@ def read_column(name: str, values: Any, declared: Declared | None = None) -> Col
     >>> read_column("suit", ["clubs", None, "hearts"]).kind
     Category(values=('clubs', 'hearts'))
     """
+    if isinstance(declared, str) and declared not in _BY_NAME:
+        _refuse(name, f"is declared {declared!r}, no kind we know.{did_you_mean(declared, _BY_NAME)}")
     if isinstance(values, Column):
         return _declare(name, values, declared)
-    values, missing = _plain_array(name, values)
-    if isinstance(values, _Coded):
-        column = Column(Category(values.labels), values.codes, _mask(missing))
-    elif values.ndim == 0:
-        raise DataError(f"Column {name!r} is a single value, not a column; give one entry an example.")
-    elif values.ndim == 1:
-        column = _infer(name, values, missing)
-    elif declared is not None and declared != "tensor" and not isinstance(declared, Tensor):
-        return _read_distribution(name, values, missing, declared)
-    elif values.ndim == 2 and declared is None:
-        raise DataError(
-            f"Column {name!r} has two axes {values.shape}; declare it in `kinds` as 'tensor' "
-            "or as a Distribution of named values."
-        )
-    else:
-        column = _read_tensor(name, values, missing)
-    return _declare(name, column, declared)
+    if hasattr(getattr(values, "dtype", None), "categories"):
+        return _declare(name, _read_categorical(name, values), declared)
+    array, missing = _plain_array(name, values)
+    if array.ndim == 1 and array.dtype == object:
+        array, missing = _unbox(name, array, missing)
+    if array.ndim == 0:
+        _refuse(name, "is a single value, not a column; give one entry an example.")
+    if array.ndim == 1:
+        return _declare(name, _infer(name, array, missing), declared)
+    if declared is None and array.ndim == 2:
+        _refuse(name, f"has two axes {array.shape}; declare it in `kinds` as 'tensor' or as a Distribution((…)).")
+    if declared is None or declared == "tensor" or isinstance(declared, Tensor):
+        return _declare(name, _read_tensor(name, array, missing), declared)
+    return _read_distribution(name, array, missing, declared)
 
 
-@dataclass(frozen=True, slots=True)
-class _Coded:
-    """A pandas Categorical, taken apart."""
+def _read_categorical(name: str, values: Any) -> Column:
+    """A pandas Categorical or a Series of one; float labels are whole numbers beside a NaN."""
+    codes = np.asarray(getattr(values, "cat", values).codes)
+    labels = values.dtype.categories.tolist()
+    whole = [int(label) if isinstance(label, float) and label.is_integer() else label for label in labels]
+    for label in whole:
+        if isinstance(label, bool) or not isinstance(label, (str, int)):
+            _refuse(name, f"has the category {label!r}; categories are strings or whole numbers.")
+    return Column(Category(tuple(whole)), np.where(codes < 0, 0, codes).astype(np.int64), codes < 0)
 
-    labels: tuple[Value, ...]
-    codes: Array
+
+def _off_torch(values: Any) -> Any:
+    """A torch tensor as an array, without importing torch; anything else as it is."""
+    if not (hasattr(values, "detach") and hasattr(values, "cpu")):
+        return values
+    plain = values.detach().cpu()
+    return np.asarray(plain.float() if "bfloat16" in str(plain.dtype) else plain)  # numpy has no bfloat16
 
 
-def _plain_array(name: str, values: Any) -> tuple[Any, Array | None]:
+def _plain_array(name: str, values: Any) -> tuple[Array, Array | None]:
     """A numpy array and a mask of its missing entries, from anything column-like."""
-    dtype = getattr(values, "dtype", None)
-    if hasattr(values, "detach") and hasattr(values, "cpu"):  # a torch tensor, without importing torch
-        return np.asarray(values.detach().cpu()), None
+    values = _off_torch(values)
     if isinstance(values, np.ma.MaskedArray):
-        mask = np.ma.getmaskarray(values)
-        return np.asarray(values.data), mask.reshape(len(mask), -1).all(axis=1)
-    if hasattr(dtype, "categories"):
-        codes = np.asarray(getattr(values, "cat", values).codes)
-        labels = tuple(_label(name, label) for label in dtype.categories)
-        return _Coded(labels, np.where(codes < 0, 0, codes).astype(np.int64)), codes < 0
+        return np.asarray(values.data), _whole(name, np.ma.getmaskarray(values), "is masked in part of")
     if isinstance(values, np.ndarray):
-        return values, None
-    if hasattr(values, "to_numpy"):
-        plain = values.to_numpy()
-        return (plain if isinstance(dtype, np.dtype) else values.to_numpy(dtype=object)), None
-    return _from_sequence(name, values)
-
-
-def _from_sequence(name: str, values: Any) -> tuple[Array, Array | None]:
+        return (values if isinstance(values, np.memmap) else np.asarray(values)), None
+    if hasattr(values, "to_numpy"):  # a Series; where numpy lacks the type (Int64, string), its objects
+        return np.asarray(values.to_numpy(None if isinstance(values.dtype, np.dtype) else object)), None
+    if isinstance(values, (str, bytes, Mapping, Set)) or not isinstance(values, Iterable):
+        _refuse(name, f"is a {type(values).__name__}, not a column; give a list or an array with one entry an example.")
     entries = list(values)
-    if any(isinstance(entry, (str, bool, np.bool_)) or entry is None for entry in entries):
-        boxed = np.empty(len(entries), dtype=object)
-        boxed[:] = entries
-        return boxed, None
-    try:
-        return np.asarray([np.asarray(entry) for entry in entries]), None
-    except ValueError:
-        shapes = sorted({np.shape(entry) for entry in entries})
-        raise DataError(
-            f"Column {name!r} is ragged: its entries have shapes {', '.join(map(str, shapes[:4]))}; give all one shape."
-        ) from None
+    types = set(map(type, entries))
+    if types <= {int, float} or types == {bool}:
+        return np.array(entries), None
+    return np.fromiter(entries, dtype=object, count=len(entries)), None
 
 
-def _infer(name: str, values: Array, missing: Array | None) -> Column:
-    if values.dtype == bool:
-        return Column(Boolean(), values, _mask(missing))
-    if np.issubdtype(values.dtype, np.integer) or np.issubdtype(values.dtype, np.floating):
-        return _infer_numeric(name, values, missing)
-    if np.issubdtype(values.dtype, np.str_):
-        return _read_category(name, values.astype(object), missing)
-    if values.dtype == object:
-        return _infer_objects(name, values, missing)
-    raise DataError(
-        f"Column {name!r} holds {values.dtype}, which is no kind we know (Complex data not supported); turn it into "
-        "numbers or strings."
-    )
-
-
-def _infer_objects(name: str, values: Array, missing: Array | None) -> Column:
-    absent = np.array([_is_absent(entry) for entry in values], dtype=bool)
-    if missing is not None:
-        absent |= missing
-    present = [entry for entry, gone in zip(values, absent, strict=True) if not gone]
-    if not present:
-        return Column(Number(), np.full(len(values), np.nan), absent)
-    if all(isinstance(entry, (bool, np.bool_)) for entry in present):
-        filled = np.array([bool(entry) and not gone for entry, gone in zip(values, absent, strict=True)])
-        return Column(Boolean(), filled, _mask(absent))
-    if all(isinstance(entry, str) for entry in present):
-        return _read_category(name, values, absent)
-    if all(isinstance(entry, (int, float, np.number)) and not isinstance(entry, complex) for entry in present):
-        numbers = np.array([np.nan if gone else float(e) for e, gone in zip(values, absent, strict=True)])
-        return _infer_numeric(name, numbers, absent)
-    if all(np.ndim(entry) > 0 for entry in present):
-        return _stack(name, values, absent)
-    kinds = sorted({type(entry).__name__ for entry in present})
-    raise DataError(
-        f"Column {name!r} mixes {', '.join(kinds)}; make its entries all strings, all numbers or all images "
-        "(argument must be a string or a number)."
-    )
-
-
-def _stack(name: str, values: Array, absent: Array) -> Column:
-    present = {np.shape(entry) for entry, gone in zip(values, absent, strict=True) if not gone}
-    if len(present) > 1:
-        shapes = ", ".join(map(str, sorted(present)[:4]))
-        raise DataError(f"Column {name!r} is ragged: its entries have shapes {shapes}; give all one shape.")
-    (shape,) = present
-    first = next(np.asarray(entry) for entry, gone in zip(values, absent, strict=True) if not gone)
-    stacked = np.zeros((len(values), *shape), dtype=first.dtype)
-    for row, (entry, gone) in enumerate(zip(values, absent, strict=True)):
-        if not gone:
-            stacked[row] = np.asarray(entry)
-    return Column(Tensor(tuple(shape)), stacked, _mask(absent))
+def _whole(name: str, holes: Array, torn: str) -> Array:
+    """Which entries are holes throughout; an entry with some holes is refused."""
+    by_entry = holes.reshape(len(holes), int(np.prod(holes.shape[1:])))
+    absent: Array = by_entry.all(axis=1) & by_entry.any(axis=1)
+    partly = np.flatnonzero(by_entry.any(axis=1) & ~absent)
+    if partly.size:
+        _refuse(name, f"{torn} row {partly[0]}; fill what is not there, or make the whole entry missing.")
+    return absent
 
 
 def _is_absent(entry: Any) -> bool:
-    if entry is None or type(entry).__name__ in ("NAType", "NaTType"):
+    if entry is None or entry is np.ma.masked or type(entry).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(entry, (float, np.floating)) and bool(np.isnan(entry))
 
 
-def _mask(missing: Array | None) -> Array | None:
-    return missing if missing is not None and bool(missing.any()) else None
+def _unbox(name: str, values: Array, missing: Array | None) -> tuple[Array, Array]:
+    """Objects as an array of the one type they have, or as objects where they are strings."""
+    absent = np.fromiter(map(_is_absent, values), dtype=bool, count=len(values))
+    absent = absent if missing is None else absent | missing
+    types = set(map(type, values[~absent]))
+    if all(issubclass(kind, (bool, np.bool_)) for kind in types) and types:
+        return np.where(absent, False, values).astype(bool), absent
+    if all(issubclass(kind, str) for kind in types) and types:
+        return values, absent
+    no_numbers = (complex, np.complexfloating, np.timedelta64)
+    if all(issubclass(kind, numbers.Number) and not issubclass(kind, no_numbers) for kind in types):
+        try:
+            return np.where(absent, np.nan, values).astype(np.float64), absent
+        except OverflowError:
+            _refuse(name, "contains a number too large to compare; replace it by a smaller one or by NaN (missing).")
+    nested = ("__array__", "__array_interface__", "__len__")
+    if all(
+        not issubclass(kind, (str, bytes, Mapping, Set)) and any(hasattr(kind, a) for a in nested) for kind in types
+    ):
+        return _stack(name, values, absent)
+    told = ", ".join(sorted({kind.__name__ for kind in types}))
+    _refuse(
+        name,
+        f"{'mixes' if len(types) > 1 else 'holds'} {told}; make its entries all strings, all numbers or all images "
+        "(argument must be a string or a number).",
+    )
+
+
+def _stack(name: str, values: Array, absent: Array) -> tuple[Array, Array]:
+    try:
+        entries = {row: np.asarray(_off_torch(values[row])) for row in np.flatnonzero(~absent).tolist()}
+    except ValueError:
+        _refuse(name, "is ragged: an entry has lists of different lengths; give all one shape.")
+    entries = {row: e for row, e in entries.items() if e.dtype.kind != "f" or e.size == 0 or not np.isnan(e).all()}
+    shapes = sorted({entry.shape for entry in entries.values()})
+    if len(shapes) > 1:
+        _refuse(name, f"is ragged: its entries have shapes {', '.join(map(str, shapes[:4]))}; give all one shape.")
+    types = {entry.dtype for entry in entries.values()}
+    if np.dtype(np.uint8) in types and len(types) > 1:  # bytes are read as fractions of 255, other numbers as they are
+        _refuse(name, f"mixes entries of {', '.join(sorted(map(str, types)))}; give all one type.")
+    shape = shapes[0] if shapes else np.shape(values[~absent][0])
+    stacked = np.zeros((len(values), *shape), dtype=np.result_type(*types) if types else np.float64)
+    for row, entry in entries.items():
+        stacked[row] = entry
+    return stacked, np.array([row not in entries for row in range(len(values))])
+
+
+def _infer(name: str, values: Array, missing: Array | None) -> Column:
+    match values.dtype.kind:
+        case "b":
+            return Column(Boolean(), values, missing)
+        case "i" | "u" | "f":
+            return _infer_numeric(name, values, missing)
+        case "U" | "T" | "O":
+            return _read_category(values, missing)
+        case "c":
+            _refuse(name, f"holds {values.dtype} (Complex data not supported); turn it into numbers or strings.")
+        case "m" | "M":
+            _refuse(
+                name, f"holds dates or durations ({values.dtype}); turn them into numbers, such as days since a date."
+            )
+        case _:
+            _refuse(name, f"holds {values.dtype}, which is no kind we know; turn it into numbers or strings.")
 
 
 def _infer_numeric(name: str, values: Array, missing: Array | None) -> Column:
-    numbers = values.astype(np.float64)
-    absent = np.isnan(numbers) if missing is None else np.isnan(numbers) | missing
-    present = numbers[~absent]
-    if np.isinf(present).any():
-        raise DataError(f"Column {name!r} contains infinity; replace it by a number or by NaN (missing).")
-    if present.size and bool(np.isin(present, (0.0, 1.0)).all()):
-        return Column(Boolean(), np.where(absent, 0.0, numbers) == 1.0, _mask(absent))
-    return Column(Number(), numbers, _mask(absent))
+    numbers = values.astype(np.float64, copy=False)
+    if missing is not None and missing.any():
+        numbers = np.where(missing, np.nan, numbers)
+    if np.isinf(numbers).any():
+        _refuse(
+            name, f"contains infinity in row {np.isinf(numbers).argmax()}; replace it by a number or NaN (missing)."
+        )
+    absent = np.isnan(numbers)
+    if bool(((numbers == 0.0) | (numbers == 1.0) | absent).all()) and not absent.all():
+        return Column(Boolean(), numbers == 1.0, absent)
+    return Column(Number(), numbers, absent)
 
 
-def _label(name: str, label: Any) -> Value:
-    if isinstance(label, str):
-        return label
-    if isinstance(label, (int, np.integer)) and not isinstance(label, bool):
-        return int(label)
-    raise DataError(f"Column {name!r} has the category {label!r}; categories are strings or whole numbers.")
-
-
-def _read_category(name: str, values: Array, missing: Array | None) -> Column:
-    absent = np.zeros(len(values), dtype=bool) if missing is None else missing
-    labels = tuple(sorted({str(entry) for entry, gone in zip(values, absent, strict=True) if not gone}))
+def _read_category(values: Array, missing: Array | None) -> Column:
+    entries = values.tolist()
+    gone = [False] * len(entries) if missing is None else missing.tolist()
+    labels = tuple(sorted({str(entry) for entry, absent in zip(entries, gone, strict=True) if not absent}))
     index = {label: code for code, label in enumerate(labels)}
-    codes = [0 if gone else index[str(entry)] for entry, gone in zip(values, absent, strict=True)]
-    return Column(Category(labels), np.array(codes, dtype=np.int64), _mask(absent))
+    codes = [0 if absent else index[entry] for entry, absent in zip(entries, gone, strict=True)]
+    return Column(Category(labels), np.array(codes, dtype=np.int64), missing)
 
 
 def _read_tensor(name: str, values: Array, missing: Array | None) -> Column:
-    if not (np.issubdtype(values.dtype, np.number) or values.dtype == bool):
-        raise DataError(f"Column {name!r} is a tensor of {values.dtype}; networks read numbers.")
+    if values.dtype.kind not in "biuf":
+        _refuse(name, f"is a tensor of {values.dtype}; networks read numbers, so turn it into some.")
     if values.size == 0 and len(values):
-        raise DataError(f"Column {name!r} has tensors of shape {values.shape[1:]}, which hold nothing.")
+        _refuse(name, f"has tensors of shape {values.shape[1:]}, which hold nothing; leave it out.")
     # A memory-mapped column may be larger than memory, so its entries are looked at batch by batch only.
-    if np.issubdtype(values.dtype, np.floating) and not isinstance(values, np.memmap):
-        holes = np.isnan(values).reshape(len(values), -1)
-        absent = holes.all(axis=1)
-        torn = np.flatnonzero(holes.any(axis=1) & ~absent)
-        if torn.size:
-            raise DataError(
-                f"Column {name!r} has some NaN in row {torn[0]}; fill them, or make the whole entry NaN (missing)."
-            )
+    if values.dtype.kind == "f" and not isinstance(values, np.memmap) and not np.isfinite(values).all():
+        absent = _whole(name, np.isnan(values), "has some NaN in")
         missing = absent if missing is None else missing | absent
-    return Column(Tensor(tuple(values.shape[1:])), values, _mask(missing))
+        rows = np.flatnonzero(np.isinf(values).any(axis=tuple(range(1, values.ndim))) & ~missing)
+        if rows.size:
+            _refuse(name, f"contains infinity in row {rows[0]}; replace it, or make the whole entry NaN (missing).")
+    return Column(Tensor(tuple(values.shape[1:])), values, missing)
 
 
 def _read_distribution(name: str, values: Array, missing: Array | None, declared: Declared) -> Column:
     if declared == "distribution":
-        raise DataError(f"Column {name!r} needs the names of its values: kinds={{{name!r}: Distribution((…))}}.")
-    if isinstance(declared, Distribution):
-        kind = declared
-    elif not isinstance(declared, str) and isinstance(declared, Sequence):
-        kind = Distribution(tuple(declared))
-    else:
-        raise DataError(f"Column {name!r} of shape {values.shape} cannot be read as {_spoken(declared)}.")
-    if values.ndim != 2 or values.shape[1] != len(kind.values):
-        raise DataError(f"Column {name!r} has shape {values.shape}; {len(kind.values)} named values need (n, {len(kind.values)}).")
-    rows = values.astype(np.float64)
-    absent = np.isnan(rows).any(axis=1)
-    if missing is not None:
-        absent |= missing
-    rows = np.where(absent[:, None], 1.0 / rows.shape[1], rows)
-    total = rows.sum(axis=1)
-    wrong = np.flatnonzero((rows < 0).any(axis=1) | (np.abs(total - 1.0) > 1e-3))
-    if wrong.size:
-        raise DataError(
-            f"Column {name!r} is no distribution in row {wrong[0]} (it sums to {total[wrong[0]]:.4g}); "
-            "give non-negative numbers that sum to 1."
+        _refuse(name, f"needs the names of its values: kinds={{{name!r}: Distribution((…))}}.")
+    named = isinstance(declared, Sequence) and not isinstance(declared, str)
+    kind = Distribution(tuple(declared)) if named else declared  # type: ignore[arg-type]
+    if not isinstance(kind, Distribution):
+        _refuse(
+            name, f"of shape {values.shape} cannot be read as {declared!r}; declare a tensor or a Distribution((…))."
         )
-    return Column(kind, rows / total[:, None], _mask(absent))
-
-
-def _spoken(declared: Declared) -> str:
-    return repr(declared) if isinstance(declared, str) else str(declared)
+    k = len(kind.values)
+    if values.ndim != 2 or values.shape[1] != k:
+        _refuse(name, f"has shape {values.shape}; {k} named values need shape (n, {k}).")
+    try:
+        rows = values.astype(np.float64)
+    except (TypeError, ValueError):
+        _refuse(name, f"is a distribution of {values.dtype}; give numbers that sum to 1.")
+    if missing is not None:
+        rows[missing] = np.nan
+    absent = _whole(name, np.isnan(rows), "has some NaN in")
+    rows[absent] = 1.0 / k
+    total = rows.sum(axis=1)
+    wrong = np.flatnonzero((rows < 0).any(axis=1) | ~(np.abs(total - 1.0) <= 1e-3))
+    if wrong.size:
+        found = "has a negative number" if (rows[wrong[0]] < 0).any() else f"sums to {total[wrong[0]]:.4g}"
+        _refuse(name, f"is no distribution in row {wrong[0]}: it {found}; give non-negative numbers that sum to 1.")
+    return Column(kind, rows / total[:, None], absent)
 
 
 def _declare(name: str, column: Column, declared: Declared | None) -> Column:
@@ -479,34 +529,33 @@ def _declare(name: str, column: Column, declared: Declared | None) -> Column:
     if declared is None:
         return column
     if isinstance(declared, str):
-        if declared not in _BY_NAME:
-            raise DataError(f"Column {name!r} is declared {declared!r}, no kind we know.{did_you_mean(declared, _BY_NAME)}")
         if declared == "category" and not isinstance(column.kind, Category):
             return _numbers_as_category(name, column)
-        simple: dict[str, Kind] = {"boolean": Boolean(), "probability": Probability(), "number": Number()}
-        kind = simple.get(declared, column.kind)
+        kind = _SIMPLE.get(declared, column.kind)
         if kind is column.kind and kind_name(kind) != declared:
-            raise DataError(f"Column {name!r} is declared {declared!r} and holds a {kind_name(column.kind)}.")
+            _refuse(
+                name, f"is declared {declared!r} and holds a {kind_name(column.kind)}; correct `kinds` or the data."
+            )
     elif isinstance(declared, (Boolean, Probability, Number, Category, Distribution, Tensor)):
         kind = declared
     else:
-        raise DataError(f"Column {name!r} is declared {declared!r}; use a kind such as 'category' or Distribution((…)).")
+        _refuse(name, f"is declared {declared!r}; use a kind such as 'category' or Category(('a', 'b')).")
     unseen: dict[str, list[Value]] = {}
     converted = _convert(name, column, kind, unseen)
     if unseen:
-        raise DataError(f"Column {name!r} has the value {unseen[name][0]!r}, which its declared category does not name.")
+        _refuse(name, f"has the value {unseen[name][0]!r}, which its declared category does not name; add it.")
     return converted
 
 
 def _numbers_as_category(name: str, column: Column) -> Column:
     if not isinstance(column.kind, (Number, Boolean)):
-        raise DataError(f"Column {name!r} is declared 'category' and holds a {kind_name(column.kind)}.")
+        _refuse(name, f"is declared 'category' and holds a {kind_name(column.kind)}; correct `kinds` or the data.")
     numbers = column.values.astype(np.float64)
     present = numbers if column.missing is None else numbers[~column.missing]
     if (present != np.round(present)).any():
-        raise DataError(f"Column {name!r} is declared 'category' and holds fractions; categories are strings or whole numbers.")
+        _refuse(name, "is declared 'category' and holds fractions; categories are strings or whole numbers.")
     labels = np.unique(present)
-    codes = np.searchsorted(labels, np.where(np.isnan(numbers), labels[0] if labels.size else 0.0, numbers))
+    codes = np.searchsorted(labels, numbers if column.missing is None else np.where(column.missing, -np.inf, numbers))
     return Column(Category(tuple(int(label) for label in labels)), codes.astype(np.int64), column.missing)
 
 
@@ -515,7 +564,7 @@ def _convert(name: str, column: Column, kind: Kind, unseen: dict[str, list[Value
     if column.kind == kind:
         return column
     gone = column.missing
-    if gone is not None and bool(gone.all()) and not isinstance(kind, Tensor):
+    if gone is not None and bool(gone.all()) and not isinstance(column.kind, Tensor):
         return _all_missing(kind, len(column), gone)
     match column.kind, kind:
         case (Boolean(), Number() | Probability()):
@@ -526,10 +575,14 @@ def _convert(name: str, column: Column, kind: Kind, unseen: dict[str, list[Value
             return _recode(name, column, kind, unseen)
         case (Number() | Boolean(), Category()):
             return _recode(name, _numbers_as_category(name, column), kind, unseen)
+        case (Distribution(found), Distribution(wanted)) if set(found) == set(wanted):
+            return Column(kind, column.values[:, [found.index(value) for value in wanted]], gone)
+        case (Distribution(found), Distribution(wanted)):
+            _refuse(name, f"is a distribution over {found}; one over {wanted} is needed.")
         case (Tensor(found), Tensor(wanted)):
-            raise DataError(f"Column {name!r} has tensors of shape {found}; {wanted} is needed.")
+            _refuse(name, f"has tensors of shape {found}; {wanted} is needed.")
         case (found_kind, _):
-            raise DataError(f"Column {name!r} is a {kind_name(found_kind)}; a {kind_name(kind)} is needed.")
+            _refuse(name, f"is a {kind_name(found_kind)}; a {kind_name(kind)} is needed.")
 
 
 def _all_missing(kind: Kind, length: int, gone: Array) -> Column:
@@ -540,28 +593,26 @@ def _all_missing(kind: Kind, length: int, gone: Array) -> Column:
             return Column(kind, np.zeros(length, dtype=np.int64), gone)
         case Distribution(values):
             return Column(kind, np.full((length, len(values)), 1.0 / len(values)), gone)
+        case Tensor(shape):
+            return Column(kind, np.zeros((length, *shape), dtype=np.float32), gone)
         case _:
             return Column(kind, np.full(length, np.nan), gone)
 
 
 def _squeeze_number(name: str, column: Column, kind: Boolean | Probability) -> Column:
-    gone = np.zeros(len(column), dtype=bool) if column.missing is None else column.missing
-    allowed = (column.values >= 0.0) & (column.values <= 1.0)
-    if isinstance(kind, Boolean):
-        allowed &= np.isin(column.values, (0.0, 1.0))
-    wrong = np.flatnonzero(~allowed & ~gone)
-    if wrong.size:
+    values = column.values if column.missing is None else np.where(column.missing, 0.0, column.values)
+    allowed = (values == 0.0) | (values == 1.0) if isinstance(kind, Boolean) else (values >= 0.0) & (values <= 1.0)
+    if not allowed.all():
+        row = int(np.argmin(allowed))
         needed = "0 or 1" if isinstance(kind, Boolean) else "a probability in [0, 1]"
-        raise DataError(f"Column {name!r} has {column.values[wrong[0]]:g} in row {wrong[0]}; {needed} is needed.")
-    values = np.where(gone, 0.0, column.values)
+        _refuse(name, f"has {values[row]:g} in row {row}; {needed} is needed.")
     return Column(kind, values == 1.0 if isinstance(kind, Boolean) else values, column.missing)
 
 
 def _recode(name: str, column: Column, kind: Category, unseen: dict[str, list[Value]]) -> Column:
     assert isinstance(column.kind, Category)
     places = {value: code for code, value in enumerate(kind.domain)}
-    other = places[OTHER]
-    table = np.array([places.get(value, other) for value in column.kind.domain], dtype=np.int64)
+    table = np.array([places.get(value, places[OTHER]) for value in column.kind.domain], dtype=np.int64)
     present = column.values if column.missing is None else column.values[~column.missing]
     strange = [column.kind.domain[code] for code in np.unique(present) if column.kind.domain[code] not in places]
     if strange:

@@ -15,10 +15,13 @@ import torch
 from neuid3.circuit.factor import factorise
 from neuid3.data import Examples, Schema
 from neuid3.errors import NetworkError, did_you_mean
+from neuid3.export.deepproblog import DeepProbLogProgram
+from neuid3.export.program import Translation, translate
 from neuid3.infer import Evidence, Network, Reach
 from neuid3.logic.formula import NeuralVariable, Truth, sources
 from neuid3.logic.program import Program
-from neuid3.logic.sandbox import Limits
+from neuid3.logic.sandbox import Limits, ask
+from neuid3.logic.spelling import atom_text, plain_name
 from neuid3.nodetest import AtomTest
 from neuid3.priors import Priors, check_priors, column_priors, network_use
 from neuid3.tree import Tree, paths
@@ -70,7 +73,9 @@ class NeurosymbolicTree:
         number = {test: i for i, test in enumerate(tree.tests)}
         answers = [[(number[test], answer) for test, answer in path] for path, _ in paths(tree.root)]
         self._reach = Reach(factorise(formulas, answers, self.program.limits.circuit_nodes), dtype, device)
-        self._leaves = torch.tensor([leaf.probabilities for leaf in tree.leaves], dtype=dtype, device=device)  # (leaf, class)
+        self._leaves = torch.tensor(
+            [leaf.probabilities for leaf in tree.leaves], dtype=dtype, device=device
+        )  # (leaf, class)
         self.uses = frozenset(
             (variable.network, variable.inputs, self.program.declarations[variable.declaration].width)
             for formula in formulas
@@ -82,7 +87,9 @@ class NeurosymbolicTree:
     def _check_networks(self) -> None:
         needed = {network for network, _, _ in self.uses}
         for name in sorted(needed - set(self.networks)):
-            raise NetworkError(f"The tree asks network {name!r}, which is not given.{did_you_mean(name, self.networks)}")
+            raise NetworkError(
+                f"The tree asks network {name!r}, which is not given.{did_you_mean(name, self.networks)}"
+            )
         for name in sorted(set(self.networks) - needed - set(self.program.networks)):
             raise NetworkError(
                 f"Network {name!r} is given and neither the program nor the tree names it."
@@ -127,7 +134,9 @@ class NeurosymbolicTree:
 
     def predict(self, X: Any, *, batch_size: int = 4096) -> npt.NDArray[Any]:
         """The most probable class of each example."""
-        return np.asarray(self.classes)[self.predict_proba(X, batch_size=batch_size).argmax(axis=1)]
+        labels: npt.NDArray[Any] = np.asarray(self.classes)
+        best: npt.NDArray[Any] = labels[self.predict_proba(X, batch_size=batch_size).argmax(axis=1)]
+        return best
 
     def apply(self, X: Any, *, batch_size: int = 4096) -> npt.NDArray[np.float64]:
         """P(leaf | e) as an array, computed in batches with the networks in `eval()` mode."""
@@ -135,10 +144,9 @@ class NeurosymbolicTree:
 
     def _in_batches(self, X: Any, batch_size: int, compute: Any) -> npt.NDArray[np.float64]:
         examples = X if isinstance(X, Examples) else Examples(X)
-        parts = []
+        starts = range(0, len(examples), batch_size)
         with self.evaluating(), torch.no_grad():
-            for start in range(0, len(examples), batch_size):
-                parts.append(compute(examples[start : start + batch_size]).cpu().numpy())
+            parts = [compute(examples[start : start + batch_size]).cpu().numpy() for start in starts]
         return np.concatenate(parts).astype(np.float64)
 
     @contextmanager
@@ -153,6 +161,40 @@ class NeurosymbolicTree:
             for module, training in modes:
                 module.train(training)
 
+    def to_problog(self, X: Any, row: int = 0) -> str:
+        """The tree as a ProbLog program for one example, with the networks' outputs written in."""
+        translation = self._translate(X, row)
+        return translation.program + "\n" + "".join(f"query({atom}).\n" for atom in translation.class_atoms)
+
+    def _translate(self, X: Any, row: int, constants: Mapping[str, str] | None = None) -> Translation:
+        examples = (X if isinstance(X, Examples) else Examples(X))[row]
+        with self.evaluating(), torch.no_grad():
+            return translate(self.tree, self.program, self.evidence(examples), constants)
+
+    def to_deepproblog(self, X: Any, row: int = 0) -> DeepProbLogProgram:
+        """The tree as a DeepProbLog program with its networks, for one example's symbolic columns."""
+        examples = (X if isinstance(X, Examples) else Examples(X))[row]
+        read = sorted({name for _, inputs, _ in self.uses for name in inputs})
+        constants = {name: f"tensor({atom_text(name)}(0))" for name in read}
+        translation = self._translate(examples, 0, constants)
+        evidence = self.evidence(examples)
+        tensors = {atom_text(name): evidence.tensor(name)[0] for name in read if not evidence.is_missing(name)}
+        networks = {plain_name(name): self.networks[name] for name in sorted({network for network, _, _ in self.uses})}
+        return DeepProbLogProgram(translation.program, translation.class_atoms, networks, tensors)
+
+    def verify(self, X: Any, *, rows: int = 10) -> float:
+        """Run the exported program of the first `rows` examples in ProbLog; the largest difference to ours."""
+        examples = X if isinstance(X, Examples) else Examples(X)
+        ours = self.predict_proba(examples[:rows])
+        worst = 0.0
+        for row in range(min(rows, len(examples))):
+            translation = self._translate(examples, row)
+            queries = "".join(f"query({atom}).\n" for atom in translation.class_atoms)
+            reply = ask({"do": "evaluate", "program": translation.program + queries}, self.program.limits)
+            theirs = [reply["probabilities"][atom] for atom in translation.class_atoms]
+            worst = max(worst, float(np.abs(ours[row] - theirs).max()))
+        return worst
+
     def learn_priors(self, X: Any, *, batch_size: int = 4096) -> NeurosymbolicTree:
         """This tree with the priors that training examples suggest: prevalences and average network outputs."""
         examples = X if isinstance(X, Examples) else Examples(X)
@@ -160,7 +202,9 @@ class NeurosymbolicTree:
         for network, inputs, width in sorted(self.uses):
             present = examples[_complete(examples, inputs)]
             if len(present):
-                outputs = self._in_batches(present, batch_size, lambda batch, u=(network, inputs, width): self.evidence(batch).output(*u))
+                outputs = self._in_batches(
+                    present, batch_size, lambda batch, u=(network, inputs, width): self.evidence(batch).output(*u)
+                )
                 averages[network_use(network, inputs)] = tuple(outputs.mean(axis=0).tolist())
         priors = Priors({**self.priors.columns, **column_priors(examples)}, {**self.priors.networks, **averages})
         return self.with_priors(priors)

@@ -45,7 +45,9 @@ class Branch:
     def __init__(self, test: NodeTest | str, yes: Node, no: Node, gain: float | None = None) -> None:
         for side, node in (("yes", yes), ("no", no)):
             if not isinstance(node, (Leaf, Branch)):
-                raise TreeError(f"The '{side}' side of {test!s} is a {type(node).__name__}; it must be a Leaf or a Branch.")
+                raise TreeError(
+                    f"The '{side}' side of {test!s} is a {type(node).__name__}; it must be a Leaf or a Branch."
+                )
         object.__setattr__(self, "test", AtomTest(test) if isinstance(test, str) else test)
         object.__setattr__(self, "yes", yes)
         object.__setattr__(self, "no", no)

@@ -15,7 +15,7 @@ def _and(left: int, right: int) -> int | None:
     """The conjunction of two nodes where it can be seen at once."""
     if left == FALSE or right == FALSE:
         return FALSE
-    if left == TRUE or left == right:
+    if left in (TRUE, right):
         return right
     return left if right == TRUE else None
 
@@ -24,7 +24,7 @@ def _or(left: int, right: int) -> int | None:
     """The disjunction of two nodes where it can be seen at once."""
     if left == TRUE or right == TRUE:
         return TRUE
-    if left == FALSE or left == right:
+    if left in (FALSE, right):
         return right
     return left if right == FALSE else None
 

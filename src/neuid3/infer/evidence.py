@@ -50,6 +50,11 @@ class Evidence:
     def __len__(self) -> int:
         return len(self.examples)
 
+    def is_missing(self, name: str) -> bool:
+        """Is an entry of this column missing in this batch?"""
+        missing = self.examples.column(name).missing
+        return missing is not None and bool(missing.any())
+
     def weights(self, variable: Variable) -> torch.Tensor:
         """The probability of every value of a variable, as `(value, example)`."""
         if variable not in self._weights:
@@ -82,7 +87,7 @@ class Evidence:
                 known = self._tensor(np.ascontiguousarray(column.values.T))
             case other:
                 raise AssertionError(f"a {other} column is no variable by itself")
-        if column.missing is None:
+        if not self.is_missing(variable.column):
             return known
         return self._fill(known, column, self.priors.column(variable.column, column.kind))
 
@@ -91,7 +96,7 @@ class Evidence:
         numbers = column.values
         beyond = [numbers > cut.at if cut.above else numbers >= cut.at for cut in variable.boundaries]
         known = self._one_hot(np.sum(beyond, axis=0), variable.size)
-        if column.missing is None:
+        if not self.is_missing(variable.column):
             return known
         return self._fill(known, column, self.priors.cells(variable))
 
@@ -119,12 +124,17 @@ class Evidence:
             raise NetworkError(_wrong_width(network, inputs, tuple(self._outputs[key].shape), len(self), width))
         return self._outputs[key]
 
+    def tensor(self, name: str, dtype: torch.dtype | None = None) -> torch.Tensor:
+        """A column as networks read it."""
+        return readable(self.examples.column(name), dtype or torch.get_default_dtype(), self.device)
+
     def _run(self, network: str, inputs: tuple[str, ...], width: int) -> torch.Tensor:
         columns = [self.examples.column(name) for name in inputs]
-        masks = [column.missing for column in columns if column.missing is not None]
-        if not masks:
+        gone = np.zeros(len(self), dtype=bool)
+        for column in columns:
+            gone |= False if column.missing is None else column.missing
+        if not gone.any():
             return self._call(network, inputs, columns, width)
-        gone = np.any(masks, axis=0)
         present = np.flatnonzero(~gone)
         average = self._tensor(self.priors.network(network, inputs, width))
         filled = average.expand(len(self), width).clone()
@@ -166,11 +176,15 @@ def _check_output(output: Any, network: str, inputs: tuple[str, ...], n: int, wi
     told = output.detach()
     use = network_use(network, inputs)
     if not bool(torch.isfinite(told).all()):
-        raise NetworkError(f"Network {use} returned NaN or infinity; look at its inputs, its weights and its learning rate.")
+        raise NetworkError(
+            f"Network {use} returned NaN or infinity; look at its inputs, its weights and its learning rate."
+        )
     # More than rounding is a missing softmax or sigmoid.
     if bool((told < 0.0).any()) or bool((told > 1.0 + TOLERANCE).any()):
         end = "sigmoid" if width == 1 else "softmax"
-        raise NetworkError(f"Network {use} returned {told.flatten()[told.abs().argmax()]:.4g}, no probability; end it with a {end}.")
+        raise NetworkError(
+            f"Network {use} returned {told.flatten()[told.abs().argmax()]:.4g}, no probability; end it with a {end}."
+        )
     if width > 1 and bool(((told.sum(1) - 1.0).abs() > TOLERANCE).any()):
         raise NetworkError(f"Network {use} returned rows that do not sum to 1; end it with a softmax over dimension 1.")
 

@@ -33,7 +33,9 @@ class LayeredCircuit:
     Called with one tensor `(value, example)` for each of `circuit.variables`, it returns `(root, example)`.
     """
 
-    def __init__(self, circuit: Circuit, dtype: torch.dtype = torch.float64, device: torch.device | str = "cpu") -> None:
+    def __init__(
+        self, circuit: Circuit, dtype: torch.dtype = torch.float64, device: torch.device | str = "cpu"
+    ) -> None:
         self.circuit = circuit
         self.dtype, self.device = dtype, torch.device(device)
         self._levels, frontier = self._plan(circuit)

@@ -12,14 +12,18 @@ from neuid3.infer.layers import LayeredCircuit
 class Reach:
     """Conjunctions of tests made ready for tensors: given the evidence, P(path | e) for every path."""
 
-    def __init__(self, factored: Factored, dtype: torch.dtype = torch.float64, device: torch.device | str = "cpu") -> None:
+    def __init__(
+        self, factored: Factored, dtype: torch.dtype = torch.float64, device: torch.device | str = "cpu"
+    ) -> None:
         self.factored = factored
         self._circuits = [LayeredCircuit(circuit, dtype, device) for circuit in factored.circuits]
         self.variables = tuple(dict.fromkeys(v for circuit in factored.circuits for v in circuit.variables))
         roots = sum(len(circuit.roots) for circuit in factored.circuits)
         self._most = max((len(factors) for factors in factored.factors), default=0)
         padded = [[*factors, *[roots] * (self._most - len(factors))] for factors in factored.factors]
-        self._factors = torch.tensor(padded, dtype=torch.long, device=device)  # (path, factor); `roots` is certain truth
+        self._factors = torch.tensor(
+            padded, dtype=torch.long, device=device
+        )  # (path, factor); `roots` is certain truth
         self.dtype, self.device = dtype, torch.device(device)
 
     def __call__(self, evidence: Evidence) -> torch.Tensor:
@@ -30,7 +34,11 @@ class Reach:
         roots = torch.cat((*found, certain))  # (root, example)
         reached = certain.expand(len(self._factors), n)
         for i in range(self._most):
-            reached = reached * roots.index_select(0, self._factors[:, i]) if i else roots.index_select(0, self._factors[:, 0])
+            reached = (
+                reached * roots.index_select(0, self._factors[:, i])
+                if i
+                else roots.index_select(0, self._factors[:, 0])
+            )
         return reached.T
 
     def _roots(self, circuit: LayeredCircuit, evidence: Evidence) -> torch.Tensor:

@@ -8,6 +8,9 @@ from typing import Literal as OneOf
 
 Comparison = OneOf["<", "=<", ">", ">=", "=:=", "=\\="]
 
+# The same comparison with its sides exchanged.
+FLIPPED = {"<": ">", "=<": ">=", ">": "<", ">=": "=<", "=:=": "=:=", "=\\=": "=\\="}
+
 
 @dataclass(frozen=True, slots=True)
 class ColumnVariable:

@@ -41,9 +41,15 @@ class _Child:
     def ask(self, request: dict[str, Any], limits: Limits) -> dict[str, Any]:
         with self.lock:
             process = self._running(limits.megabytes)
-            assert process.stdin is not None and process.stdout is not None
+            assert process.stdin is not None
+            assert process.stdout is not None
             late = threading.Event()
-            timer = threading.Timer(limits.seconds, lambda: (late.set(), process.kill()))
+
+            def end() -> None:
+                late.set()
+                process.kill()
+
+            timer = threading.Timer(limits.seconds, end)
             timer.daemon = True
             timer.start()
             try:

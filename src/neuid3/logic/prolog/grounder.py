@@ -14,6 +14,7 @@ from problog.logic import AnnotatedDisjunction, Clause, Constant, Term, Var, ter
 from problog.program import PrologString
 
 from neuid3.errors import NeuID3Error, NodeTestError, RuleError, did_you_mean
+from neuid3.logic.formula import FLIPPED
 from neuid3.logic.prolog.reader import (
     CONTROL,
     LIBRARIES,
@@ -26,9 +27,8 @@ from neuid3.logic.prolog.reader import (
     read,
     read_test,
 )
-from neuid3.logic.prolog.terms import COMPARISONS, PrologTerm, atom_text, name_of, prolog_list, rewrite, value_term
-
-_FLIPPED = {"<": ">", "=<": ">=", ">": "<", ">=": "=<", "=:=": "=:=", "=\\=": "=\\="}
+from neuid3.logic.prolog.terms import COMPARISONS, PrologTerm, name_of, prolog_list, rewrite, value_term
+from neuid3.logic.spelling import atom_text
 
 
 class Grounder:
@@ -121,13 +121,15 @@ def _comparison(operator: str, numbers: frozenset[str], original: Callable[..., 
     def compare(left: PrologTerm, right: PrologTerm, target: Any, engine: Any, **_: Any) -> list[Any]:
         name, other, direction = column_of(left), right, operator
         if name is None:
-            name, other, direction = column_of(right), left, _FLIPPED[operator]
+            name, other, direction = column_of(right), left, FLIPPED[operator]
         if column_of(other) is not None:
             raise GroundingError(f"'{left} {operator} {right}' compares two columns; compare each with a constant")
         try:
             constant = float(other.compute_value(engine.functions))
         except (TypeError, ValueError, AttributeError):
-            raise GroundingError(f"'{left} {operator} {right}' does not compare column '{name}' with a number") from None
+            raise GroundingError(
+                f"'{left} {operator} {right}' does not compare column '{name}' with a number"
+            ) from None
         weight = Term("'$compare'", Term(atom_text(str(name))), Term(f"'{direction}'"), Constant(constant))
         return [((left, right), target.add_atom(("$compare", name, direction, constant), weight))]
 

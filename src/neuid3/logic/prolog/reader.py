@@ -12,17 +12,67 @@ from problog.logic import AnnotatedDisjunction, Clause, Constant, InstantiationE
 from problog.program import PrologString
 
 from neuid3.errors import NodeTestError, RuleError, SyntaxErrorInProgram, did_you_mean
-from neuid3.logic.prolog.terms import COMPARISONS, PrologTerm, atom_text, calls, name_of, normalised, signature
+from neuid3.logic.prolog.terms import COMPARISONS, PrologTerm, calls, name_of, normalised, signature
+from neuid3.logic.spelling import atom_text
 
 Columns = Mapping[str, Mapping[str, Any]]
 
 # What programs may call. Files, modules, output, Python and the inspection of other clauses stay closed.
 OPEN_BUILTINS = frozenset(
-    """true/0 fail/0 false/0 =/2 \\=/2 findall/3 all/3 all_or_none/3 ==/2 \\==/2 is/2 >/2 </2 =</2 >=/2 =\\=/2 =:=/2
-    var/1 atom/1 atomic/1 compound/1 float/1 rational/1 integer/1 nonvar/1 number/1 simple/1 callable/1 ground/1
-    is_list/1 =../2 arg/3 functor/3 @>/2 @</2 @>=/2 @=</2 compare/3 length/2 sort/2 between/3 succ/2 plus/3 once/1
-    atom_number/2 subsumes_term/2 subsumes_chk/2 numbervars/2 numbervars/3 varnumbers/2 possible/1
-    sample_uniform1/3""".split()
+    [
+        "true/0",
+        "fail/0",
+        "false/0",
+        "=/2",
+        "\\=/2",
+        "findall/3",
+        "all/3",
+        "all_or_none/3",
+        "==/2",
+        "\\==/2",
+        "is/2",
+        ">/2",
+        "</2",
+        "=</2",
+        ">=/2",
+        "=\\=/2",
+        "=:=/2",
+        "var/1",
+        "atom/1",
+        "atomic/1",
+        "compound/1",
+        "float/1",
+        "rational/1",
+        "integer/1",
+        "nonvar/1",
+        "number/1",
+        "simple/1",
+        "callable/1",
+        "ground/1",
+        "is_list/1",
+        "=../2",
+        "arg/3",
+        "functor/3",
+        "@>/2",
+        "@</2",
+        "@>=/2",
+        "@=</2",
+        "compare/3",
+        "length/2",
+        "sort/2",
+        "between/3",
+        "succ/2",
+        "plus/3",
+        "once/1",
+        "atom_number/2",
+        "subsumes_term/2",
+        "subsumes_chk/2",
+        "numbervars/2",
+        "numbervars/3",
+        "varnumbers/2",
+        "possible/1",
+        "sample_uniform1/3",
+    ]
 ) | {f"{caller}/{arity}" for caller in ("call", "call_nc", "try_call") for arity in range(1, 10)}
 
 # Control constructs of the language itself, and what ProbLog's own prelude defines.
@@ -134,9 +184,7 @@ def _check_directive(goal: PrologTerm, line: int) -> None:
     )
 
 
-def _statement(
-    number: int, heads: list[PrologTerm], body: PrologTerm | None, line: int, anonymous: Any
-) -> Statement:
+def _statement(number: int, heads: list[PrologTerm], body: PrologTerm | None, line: int, anonymous: Any) -> Statement:
     heads = [normalised(head, anonymous) for head in heads]
     body = None if body is None else normalised(body, anonymous)
     for head in heads:
@@ -150,21 +198,29 @@ def _statement(
         neural, given = _neural(normalised(probabilities[0], anonymous), plain[0], line), None
     elif all(p is None for p in probabilities):
         if len(heads) > 1:
-            raise RuleError(f"Line {line}: a disjunction '{'; '.join(map(str, plain))}' needs a probability before each head.")
+            raise RuleError(
+                f"Line {line}: a disjunction '{'; '.join(map(str, plain))}' needs a probability before each head."
+            )
         given = None
     elif any(p is None for p in probabilities):
         raise RuleError(f"Line {line}: every head of a disjunction needs a probability, as in '0.3::a; 0.7::b'.")
     else:
         given = tuple(normalised(p, anonymous) for p in probabilities)
         _check_probabilities(given, line)
-    variables = sorted({str(v) for term in (*plain, *(given or ()), *([body] if body is not None else [])) for v in term.variables()})
+    variables = sorted(
+        {str(v) for term in (*plain, *(given or ()), *([body] if body is not None else [])) for v in term.variables()}
+    )
     if neural is not None:
         variables = [v for v in variables if neural.output is None or v != str(neural.output)]
-        known = {str(v) for v in plain[0].variables()} | ({str(v) for v in body.variables()} if body is not None else set())
+        known = {str(v) for v in plain[0].variables()} | (
+            {str(v) for v in body.variables()} if body is not None else set()
+        )
         for term in neural.inputs:
             for variable in term.variables():
                 if str(variable) not in known:
-                    raise RuleError(f"Line {line}: network '{neural.network}' reads {variable}, which its clause does not bind.")
+                    raise RuleError(
+                        f"Line {line}: network '{neural.network}' reads {variable}, which its clause does not bind."
+                    )
     return Statement(number, plain, given, neural, body, line, tuple(variables))
 
 
@@ -182,7 +238,9 @@ def _check_head(head: PrologTerm, line: int) -> None:
 
 def _neural(term: PrologTerm, head: PrologTerm, line: int) -> Neural:
     if term.arity == 3:
-        raise RuleError(f"Line {line}: nn/3 (a tensor) is not supported; use nn(net, [X]) or nn(net, [X], Y, [values]).")
+        raise RuleError(
+            f"Line {line}: nn/3 (a tensor) is not supported; use nn(net, [X]) or nn(net, [X], Y, [values])."
+        )
     if term.arity not in (2, 4) or not is_list(term.args[1]):
         raise RuleError(f"Line {line}: write nn(net, [X])::fact(X) or nn(net, [X], Y, [values])::predicate(X, Y).")
     inputs = tuple(term2list(term.args[1], False))
@@ -200,7 +258,9 @@ def _neural(term: PrologTerm, head: PrologTerm, line: int) -> Neural:
         raise RuleError(f"Line {line}: the values of network '{network}' must be a list, as in [0, 1].")
     domain = tuple(term2list(term.args[3], False))
     if len(domain) < 2 or len({str(v) for v in domain}) < len(domain) or any(v.variables() for v in domain):
-        raise RuleError(f"Line {line}: network '{network}' needs at least two different, ground values; found {term.args[3]}.")
+        raise RuleError(
+            f"Line {line}: network '{network}' needs at least two different, ground values; found {term.args[3]}."
+        )
     return Neural(network, inputs, output, domain)
 
 
@@ -213,7 +273,9 @@ def _check_probabilities(given: tuple[PrologTerm, ...], line: int) -> None:
         try:
             value = float(term.compute_value())
         except (InstantiationError, ProbLogError, TypeError, ValueError):
-            hint = f"; for a network write nn({name_of(term)}, [{', '.join(map(str, term.args))}])" if term.arity else ""
+            hint = (
+                f"; for a network write nn({name_of(term)}, [{', '.join(map(str, term.args))}])" if term.arity else ""
+            )
             raise RuleError(f"Line {line}: '{term}' is not a probability{hint}.") from None
         if not 0.0 <= value <= 1.0:
             raise RuleError(f"Line {line}: {term} is not a probability; it must lie in [0, 1].")
@@ -326,12 +388,17 @@ def read_test(text: str, reading: Reading, vocabulary: Vocabulary) -> PrologTerm
     if len(parsed) != 1 or isinstance(parsed[0], (Clause, AnnotatedDisjunction)) or not isinstance(parsed[0], Term):
         raise NodeTestError(f"Test {text!r} is not one atom; write a rule for it and use the rule's head.")
     goal = normalised(parsed[0], itertools.count())
-    if isinstance(goal, (Var, Constant)) or goal.probability is not None or name_of(goal) in (",", ";", "->", "\\+", "not"):
+    if (
+        isinstance(goal, (Var, Constant))
+        or goal.probability is not None
+        or name_of(goal) in (",", ";", "->", "\\+", "not")
+    ):
         raise NodeTestError(f"Test {text!r} is not an atom; write a rule for it and use the rule's head.")
     if goal.variables():
-        raise NodeTestError(f"Test {text!r} is not ground: replace {', '.join(sorted(map(str, goal.variables())))} by columns or constants.")
+        raise NodeTestError(
+            f"Test {text!r} is not ground: replace {', '.join(sorted(map(str, goal.variables())))} by columns or constants."
+        )
     problem = goal_problem(goal, reading, vocabulary)
     if problem:
         raise NodeTestError(f"Test {text!r} {problem}")
     return goal
-

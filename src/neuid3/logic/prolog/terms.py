@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 from problog.logic import And, Constant, Not, Or, Term, Var, list2term
 
+from neuid3.logic.formula import FLIPPED
+from neuid3.logic.spelling import BARE, atom_text
+
 # ProbLog is untyped; this alias says where its terms go.
 PrologTerm: TypeAlias = Any
 
-_BARE = re.compile(r"[a-z][A-Za-z0-9_]*")
-COMPARISONS = ("<", "=<", ">", ">=", "=:=", "=\\=")
-
-
-def atom_text(name: str) -> str:
-    """How a name is written as an atom.
-
-    >>> atom_text("alarm"), atom_text("petal length (cm)")
-    ('alarm', "'petal length (cm)'")
-    """
-    if _BARE.fullmatch(name):
-        return name
-    escaped = name.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\t", "\\t")
-    return f"'{escaped}'"
+COMPARISONS = tuple(FLIPPED)
 
 
 def value_term(value: str | int) -> PrologTerm:
@@ -72,7 +61,7 @@ def normalised(term: PrologTerm, anonymous: Iterator[int]) -> PrologTerm:
         if isinstance(part, (Constant, And, Or, Not)):
             return None
         bare = name_of(part)
-        if str(part.functor).startswith("'") and _BARE.fullmatch(bare) and bare not in ("is", "mod", "rem", "xor"):
+        if str(part.functor).startswith("'") and BARE.fullmatch(bare) and bare not in ("is", "mod", "rem", "xor"):
             rebuilt = Term(bare, *(normalised(a, anonymous) for a in part.args), location=part.location)
             return rebuilt if part.probability is None else rebuilt.with_probability(part.probability)
         return None
@@ -124,7 +113,9 @@ def calls(body: PrologTerm) -> Iterator[PrologTerm]:
             goal = body.args[position]
             if isinstance(goal, Term) and not isinstance(goal, (Var, Constant)):
                 if added and not isinstance(goal, (And, Or, Not)):
-                    goal = Term(goal.functor, *goal.args, *(Var(f"Added{i}") for i in range(added)), location=goal.location)
+                    goal = Term(
+                        goal.functor, *goal.args, *(Var(f"Added{i}") for i in range(added)), location=goal.location
+                    )
                 yield from calls(goal)
 
 

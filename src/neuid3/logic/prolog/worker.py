@@ -8,9 +8,9 @@ import sys
 from typing import Any
 
 from neuid3.errors import NeuID3Error
+from neuid3.logic.prolog.evaluator import evaluate
 from neuid3.logic.prolog.grounder import Grounder
 from neuid3.logic.prolog.translator import translate
-
 
 _LATEST: dict[str, Grounder] = {}
 
@@ -27,6 +27,8 @@ def _grounder(program: str, columns: dict[str, Any]) -> Grounder:
 def answer(request: dict[str, Any]) -> dict[str, Any]:
     """The reply to one request; an error of ours is a reply too."""
     try:
+        if request["do"] == "evaluate":
+            return {"probabilities": evaluate(request["program"])}
         grounder = _grounder(request["program"], request["columns"])
         match request["do"]:
             case "read":

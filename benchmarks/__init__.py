@@ -1,0 +1,1 @@
+"""How fast is the logic? One row for each claim, measured against the tool that it replaces."""

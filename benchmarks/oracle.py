@@ -1,0 +1,73 @@
+"""How do ProbLog and DeepProbLog answer the same questions? One example after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from deepproblog.engines import ExactEngine
+from deepproblog.model import Model
+from deepproblog.network import Network
+from deepproblog.query import Query
+from deepproblog.semiring.graph_semiring import GraphSemiring
+from deepproblog.train import TrainObject
+from problog import get_evaluatable
+from problog.logic import Constant, Term
+from problog.program import PrologString
+
+
+def deepproblog_step(
+    program: str,
+    predicate: str,
+    name: str,
+    network: torch.nn.Module,
+    columns: Mapping[str, torch.Tensor],
+    labels: torch.Tensor,
+    *,
+    cache: bool,
+) -> Callable[[], Any]:
+    """Forward and backward for every example, without an optimizer; rules are compiled before, when cached."""
+    model = _model(program, name, network, columns, cache)
+    queries = _queries(predicate, columns, [float(label) for label in labels])
+    trainer = TrainObject(model)
+
+    def step() -> Any:
+        network.zero_grad(set_to_none=True)
+        return trainer.get_loss(queries, GraphSemiring.cross_entropy)
+
+    return step
+
+
+def deepproblog_probabilities(
+    program: str, predicate: str, name: str, network: torch.nn.Module, columns: Mapping[str, torch.Tensor]
+) -> torch.Tensor:
+    """What DeepProbLog finds for each example."""
+    model = _model(program, name, network, columns, cache=True)
+    rows = len(next(iter(columns.values())))
+    found = model.solve(_queries(predicate, columns, [1.0] * rows))
+    return torch.stack([torch.as_tensor(next(iter(answer.result.values()))).detach() for answer in found])
+
+
+def _model(program: str, name: str, network: torch.nn.Module, columns: Mapping[str, torch.Tensor], cache: bool) -> Any:
+    model = Model(program, [Network(network, name, batching=True)], load=False)
+    model.set_engine(ExactEngine(model), cache=cache)
+    for column, values in columns.items():
+        model.add_tensor_source(column, {(Constant(i),): values[i] for i in range(len(values))})
+    return model
+
+
+def _queries(predicate: str, columns: Mapping[str, torch.Tensor], targets: Sequence[float]) -> list[Query]:
+    """A query for each example, the columns as placeholders so that compiled rules can be kept."""
+    goal = Term(predicate, *(Term(column) for column in columns))
+
+    def tensors(row: int) -> dict[Term, Term]:
+        return {Term(column): Term("tensor", Term(column, Constant(row))) for column in columns}
+
+    return [Query(goal, tensors(row), p=target) for row, target in enumerate(targets)]
+
+
+def problog_probabilities(program: str) -> dict[str, float]:
+    """What ProbLog answers to the queries of a program."""
+    answers = get_evaluatable().create_from(PrologString(program)).evaluate()
+    return {str(query): float(probability) for query, probability in answers.items()}

@@ -1,0 +1,100 @@
+"""How long do the paths of a whole tree take? 10,000 examples, 15 leaves, rules that share a network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+
+from benchmarks.networks import RANKS, images, lenet
+from benchmarks.timing import Row, faster, interleaved, rounded, seconds_of
+from neuid3 import Branch, Examples, Leaf, Tree
+from neuid3.infer import Evidence
+from neuid3.model import NeurosymbolicTree
+from neuid3.tree import paths
+
+EXAMPLES = 10_000
+# ProbLog starts afresh for each example, so its time grows with the examples and a few are enough.
+PROBLOG_EXAMPLES = 6
+COLUMNS = "abcd"
+
+RULES = """
+gt_rank(A, B) :- rank(A, X), rank(B, Y), X < Y.
+equal(A, B) :- rank(A, X), rank(B, X).
+odd(A) :- rank(A, X), 1 is X mod 2.
+even_sum(A, B) :- rank(A, X), rank(B, Y), 0 is (X + Y) mod 2.
+modulo(A, B, C) :- rank(A, X), rank(B, Y), rank(C, Z), 0 is (X + Y + Z) mod 3.
+"""
+DECLARATION = f"nn(rank_net, [X], Y, [{', '.join(map(str, range(RANKS)))}])::rank(X, Y).\n"
+
+
+def fifteen_leaves() -> Tree:
+    """A full tree of depth four, but for its last leaf."""
+    low = [
+        Branch("even_sum(c, d)", Leaf(0.1), Leaf(0.9)),
+        Branch("equal(b, d)", Leaf(0.2), Leaf(0.8)),
+        Branch("gt_rank(c, d)", Leaf(0.3), Leaf(0.7)),
+        Branch("odd(d)", Leaf(0.4), Leaf(0.6)),
+        Branch("even_sum(a, d)", Leaf(0.5), Leaf(0.25)),
+        Branch("gt_rank(b, d)", Leaf(0.15), Leaf(0.85)),
+        Branch("equal(c, d)", Leaf(0.35), Leaf(0.65)),
+    ]
+    middle = [
+        Branch("even_sum(b, c)", low[0], low[1]),
+        Branch("modulo(a, b, c)", low[2], low[3]),
+        Branch("gt_rank(b, c)", low[4], low[5]),
+        Branch("odd(a)", low[6], Leaf(0.45)),
+    ]
+    return Tree(Branch("gt_rank(a, b)", Branch("odd(b)", *middle[:2]), Branch("even_sum(a, c)", *middle[2:])))
+
+
+def tree_model() -> tuple[NeurosymbolicTree, Examples]:
+    """The tree over one shared LeNet, and the examples."""
+    X = Examples(images(COLUMNS, EXAMPLES))
+    tree = fifteen_leaves()
+    assert len(tree.leaves) == 15
+    return NeurosymbolicTree(tree, X.schema, background=DECLARATION + RULES, networks={"rank_net": lenet()}), X
+
+
+def problog_program(tree: Tree, outputs: dict[str, list[float]]) -> str:
+    """The tree for one example: what the network said as annotated disjunctions, and a query for each leaf."""
+    lines = [
+        "; ".join(f"{p:.17g}::rank({column}, {value})" for value, p in enumerate(said)) + "."
+        for column, said in outputs.items()
+    ]
+    for i, (path, _) in enumerate(paths(tree.root)):
+        goals = ", ".join(str(test) if answer else f"\\+ {test}" for test, answer in path)
+        lines += [f"leaf({i}) :- {goals}.", f"query(leaf({i}))."]
+    return RULES + "\n".join(lines)
+
+
+def _problog_leaves(tree: Tree, evidence: Evidence, row: int) -> list[float]:
+    from benchmarks.oracle import problog_probabilities
+
+    # A disjunction that sums to 1 + 1e-16 is refused; what is taken away does not show in 1e-6.
+    outputs = {c: (evidence.output("rank_net", (c,), RANKS)[row] * (1 - 1e-9)).tolist() for c in COLUMNS}
+    found = problog_probabilities(problog_program(tree, outputs))
+    return [found[f"leaf({i})"] for i in range(len(tree.leaves))]
+
+
+def against_problog() -> Iterator[Row]:
+    """All leaves of all examples at once, against ProbLog example by example."""
+    model, X = tree_model()
+    few = X[:PROBLOG_EXAMPLES]
+    with torch.no_grad():
+        evidence = model.evidence(few)
+        ours = model.leaf_probabilities(few)
+        network = {"run": lambda: [model.evidence(X).output("rank_net", (column,), RANKS) for column in COLUMNS]}
+        alone = interleaved(network, rounds=3, warmup=1)["run"]
+    oracle: list[list[float]] = []
+    problog = [seconds_of(lambda r=row: oracle.append(_problog_leaves(model.tree, evidence, r))) for row in range(len(few))]
+    off = float((ours - torch.tensor(oracle, dtype=ours.dtype)).abs().max())
+    assert off < 1e-6, f"ProbLog and the circuit differ by {off}"
+    seconds = interleaved({"ours": lambda: model.apply(X)}, rounds=5, warmup=1)["ours"]
+    other = sum(problog) / len(problog) * EXAMPLES
+    more = {"examples": EXAMPLES, "leaves": len(model.tree.leaves), "largest_difference": rounded(off)}
+    note = (
+        f"other: {PROBLOG_EXAMPLES} examples, each a program with the network's outputs written in, scaled to {EXAMPLES}; "
+        "ours includes the network, other does not"
+    )
+    yield faster("tree_vs_problog", seconds, other, 1000, **more, network_seconds=rounded(alone), note=note)

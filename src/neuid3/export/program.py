@@ -1,0 +1,189 @@
+"""How does a tree read as a logic program? `leaf_i :- literals.`, `δ_i::d_i.`, `pos :- d_i, leaf_i.`"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from neuid3.data import Category, Distribution, Number, Tensor
+from neuid3.infer import Evidence
+from neuid3.logic.formula import (
+    FLIPPED,
+    CellVariable,
+    ColumnVariable,
+    Compare,
+    Formula,
+    Literal,
+    NeuralVariable,
+    bottom_up,
+    draw_cells,
+)
+from neuid3.logic.program import Program
+from neuid3.logic.spelling import atom_text, plain_name
+from neuid3.nodetest import AtomTest
+from neuid3.tree import Tree, paths
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """A tree as a program for one example, and the atom that stands for each class."""
+
+    program: str
+    class_atoms: tuple[str, ...]
+
+
+def translate(
+    tree: Tree, program: Program, evidence: Evidence, constants: Mapping[str, str] | None = None
+) -> Translation:
+    """The tree as a program, for the one example in `evidence`.
+
+    Network outputs are written in as probabilities. With `constants`, which replace the columns that networks
+    read, the networks stay in the program instead, except where what they read is missing.
+    """
+    formulas = [test.formula(program) for test in tree.tests]
+    variables = _variables(formulas)
+    reply = program.ask(
+        {
+            "do": "translate",
+            "tests": [_told(test) for test in tree.tests],
+            "constants": dict(constants or {}),
+            "neural": [_neural(v, evidence, constants) for v in variables if isinstance(v, NeuralVariable)],
+        }
+    )
+    taken = {name.rsplit("/", 1)[0] for name in program.predicates} | set(program.schema)
+    goals = dict(zip(tree.tests, reply["goals"], strict=True))
+    classes = tuple(_class_atom(label, taken) for label in tree.classes)
+    mentioned = " ".join([*reply["goals"], *reply["clauses"]])
+    sections = [
+        ("columns of this example", list(_facts(program, evidence, formulas, mentioned))),
+        ("numbers of this example", list(_comparisons(formulas, evidence, reply["held"], constants))),
+        ("background knowledge", reply["clauses"]),
+        ("the tree", list(_tree_clauses(tree, goals, classes, taken))),
+    ]
+    text = "\n\n".join("\n".join([f"% {title}", *lines]) for title, lines in sections if lines)
+    return Translation(text + "\n", classes)
+
+
+def _told(test: Any) -> dict[str, Any]:
+    return {"atom": str(test), "instances": dict(test.instances) if isinstance(test, AtomTest) else {}}
+
+
+def _variables(formulas: Iterable[Formula]) -> list[Any]:
+    found = dict.fromkeys(node.variable for node in bottom_up(formulas) if isinstance(node, Literal))
+    return list(found)
+
+
+def _neural(variable: NeuralVariable, evidence: Evidence, constants: Mapping[str, str] | None) -> dict[str, Any]:
+    written = constants is None or any(evidence.is_missing(name) for name in variable.inputs)
+    return {
+        "declaration": variable.declaration,
+        "network": variable.network,
+        "inputs": list(variable.inputs),
+        "arguments": list(variable.arguments),
+        "weights": at_most_one(evidence.weights(variable)[:, 0].tolist()) if written else None,
+    }
+
+
+def at_most_one(weights: Sequence[float]) -> list[float]:
+    """The same distribution, rounded so that it never sums to more than 1, which ProbLog would reject.
+
+    >>> sum(at_most_one([0.1] * 10)) <= 1.0
+    True
+    """
+    total = math.fsum(weights)
+    scaled = [weight / total for weight in weights] if total > 0 else list(weights)
+    largest = max(range(len(scaled)), key=scaled.__getitem__)
+    while sum(scaled) > 1.0 or math.fsum(scaled) > 1.0:
+        scaled[largest] = math.nextafter(scaled[largest], 0.0)
+    return scaled
+
+
+def _disjunction(heads: Sequence[str], weights: Sequence[float]) -> str:
+    return "; ".join(f"{weight!r}::{head}" for weight, head in zip(at_most_one(weights), heads, strict=True)) + "."
+
+
+def _facts(program: Program, evidence: Evidence, formulas: Sequence[Formula], mentioned: str) -> Iterator[str]:
+    """The symbolic columns that are mentioned; what is false gets a clause that fails, so that it is not unknown."""
+    used = {variable.column for variable in _variables(formulas) if isinstance(variable, ColumnVariable)}
+    for name, kind in program.schema.items():
+        atom = atom_text(name)
+        if atom not in mentioned or isinstance(kind, (Number, Tensor)):
+            continue
+        if isinstance(kind, (Category, Distribution)):
+            if name not in used:
+                yield f"{atom}(_) :- fail."
+                continue
+            weights = evidence.weights(ColumnVariable(name, len(kind.domain)))[:, 0].tolist()
+            heads = [f"{atom}({v if isinstance(v, int) else atom_text(v)})" for v in kind.domain]
+            yield f"{heads[weights.index(1.0)]}." if 1.0 in weights else _disjunction(heads, weights)
+        else:
+            held = float(evidence.weights(ColumnVariable(name, 2))[1, 0]) if name in used else 0.0
+            yield f"{atom} :- fail." if held == 0.0 else f"{atom}." if held == 1.0 else f"{held!r}::{atom}."
+
+
+def _comparisons(
+    formulas: Sequence[Formula], evidence: Evidence, held: Sequence[str], constants: Mapping[str, str] | None
+) -> Iterator[str]:
+    """What is asked about numbers: a fact for each comparison that holds, or cells where the number is missing."""
+    asked = {node for node in bottom_up(formulas) if isinstance(node, Compare)}
+    if not asked:
+        return
+    columns = sorted({comparison.column for comparison in asked})
+    for column in columns:
+        mine = sorted((c for c in asked if c.column == column), key=lambda c: (c.constant, c.operator))
+        cells = [node for node in draw_cells(mine) if isinstance(node, Literal)]
+        variable = cells[0].variable
+        assert isinstance(variable, CellVariable)
+        weights = evidence.weights(variable)[:, 0].tolist()
+        name = (constants or {}).get(column, atom_text(column))
+        if 1.0 not in weights:
+            yield _disjunction([f"neuid3_cell({name}, {k})" for k in range(variable.size)], weights)
+        for comparison, cell in zip(mine, cells, strict=True):
+            goal = f"neuid3_compare({name}, '{comparison.operator}', {comparison.constant!r})"
+            if 1.0 not in weights:
+                yield from (f"{goal} :- neuid3_cell({name}, {k})." for k in sorted(cell.values))
+            elif weights.index(1.0) in cell.values:
+                yield f"{goal}."
+    yield "neuid3_compare(_, _, _) :- fail."
+    if held:
+        yield from _holds([(constants or {}).get(column, atom_text(column)) for column in columns], held)
+
+
+def _holds(columns: Sequence[str], operators: Sequence[str]) -> Iterator[str]:
+    """Comparisons whose sides are known only when they are called: columns are looked up, numbers compared."""
+    yield from (f"neuid3_number({column})." for column in columns)
+    yield "neuid3_holds(X, O, Y) :- neuid3_number(X), C is 1.0 * Y, neuid3_compare(X, O, C)."
+    for operator in operators:
+        flipped = FLIPPED[operator]
+        yield (
+            f"neuid3_holds(X, '{operator}', Y) :- \\+ neuid3_number(X), neuid3_number(Y), C is 1.0 * X, "
+            f"neuid3_compare(Y, '{flipped}', C)."
+        )
+        yield f"neuid3_holds(X, '{operator}', Y) :- \\+ neuid3_number(X), \\+ neuid3_number(Y), X {operator} Y."
+
+
+def _class_atom(label: Any, taken: set[str]) -> str:
+    name = plain_name(str(label))
+    if name in taken or name.startswith(("leaf_", "d_")):
+        name = f"class_{name}"
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
+def _tree_clauses(tree: Tree, goals: Mapping[Any, str], classes: Sequence[str], taken: set[str]) -> Iterator[str]:
+    leaf_name = "leaf" if not any(name.startswith("leaf_") for name in taken) else "tree_leaf"
+    coin_name = "d" if not any(name.startswith("d_") for name in taken) else "tree_d"
+    for i, (path, leaf) in enumerate(paths(tree.root), 1):
+        literals = [goals[test] if answer else f"\\+ {goals[test]}" for test, answer in path]
+        yield f"{leaf_name}_{i} :- {', '.join(literals) or 'true'}."
+        if len(classes) == 2:
+            yield f"{leaf.probabilities[1]!r}::{coin_name}_{i}."
+            yield f"{classes[1]} :- {coin_name}_{i}, {leaf_name}_{i}."
+            yield f"{classes[0]} :- \\+ {coin_name}_{i}, {leaf_name}_{i}."
+        else:
+            yield _disjunction([f"{coin_name}_{i}({name})" for name in classes], leaf.probabilities)
+            yield from (f"{name} :- {coin_name}_{i}({name}), {leaf_name}_{i}." for name in classes)
