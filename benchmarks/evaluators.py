@@ -64,7 +64,9 @@ def _row(name: str, circuit: Circuit, evaluators: dict[str, Evaluator], batch: i
     others = {f"{other}_seconds": rounded(seconds) for other, seconds in found.items() if other != "ours"}
     klays = min(seconds for other, seconds in found.items() if other.startswith("klay"))
     more = {"batch": batch, "nodes": len(circuit), "roots": len(circuit.roots), **others}
-    return no_slower(f"circuit_vs_klay/{name}/{batch}", found["ours"], klays, 1.0, **more, note="other: KLay's faster form")
+    return no_slower(
+        f"circuit_vs_klay/{name}/{batch}", found["ours"], klays, 1.0, **more, note="other: KLay's faster form"
+    )
 
 
 def ours(circuit: Circuit) -> Evaluator:

@@ -75,7 +75,7 @@ def against_torch() -> Iterator[Row]:
 
 def against_deepproblog() -> Iterator[Row]:
     """The same step in DeepProbLog 2.1, a tenth of the pairs, scaled up."""
-    from benchmarks.oracle import deepproblog_step, deepproblog_probabilities
+    from benchmarks.oracle import deepproblog_probabilities, deepproblog_step
 
     task = Task()
     share = {name: column[:DEEPPROBLOG_PAIRS] for name, column in task.images.items()}
@@ -92,6 +92,9 @@ def against_deepproblog() -> Iterator[Row]:
     found = interleaved({"ours": task.ours(), "cached": steps[True], "uncached": steps[False]}, rounds=5, warmup=1)
     scale = PAIRS / DEEPPROBLOG_PAIRS
     other = min(found["cached"], found["uncached"]) * scale
-    more = {"cache_on_seconds": rounded(found["cached"] * scale), "cache_off_seconds": rounded(found["uncached"] * scale)}
+    more = {
+        "cache_on_seconds": rounded(found["cached"] * scale),
+        "cache_off_seconds": rounded(found["uncached"] * scale),
+    }
     note = f"other: measured on {DEEPPROBLOG_PAIRS} pairs and multiplied by {scale:g}; batching on, the better of cache on and off"
     yield faster("gt_rank_vs_deepproblog", found["ours"], other, 60, pairs=PAIRS, **more, note=note)

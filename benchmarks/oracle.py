@@ -67,7 +67,11 @@ def _queries(predicate: str, columns: Mapping[str, torch.Tensor], targets: Seque
     return [Query(goal, tensors(row), p=target) for row, target in enumerate(targets)]
 
 
-def problog_probabilities(program: str) -> dict[str, float]:
+def problog_circuit(program: str) -> Any:
+    """A program grounded and compiled, into the kind of circuit that ProbLog finds best (an SDD)."""
+    return get_evaluatable().create_from(PrologString(program))
+
+
+def problog_answers(circuit: Any) -> dict[str, float]:
     """What ProbLog answers to the queries of a program."""
-    answers = get_evaluatable().create_from(PrologString(program)).evaluate()
-    return {str(query): float(probability) for query, probability in answers.items()}
+    return {str(query): float(probability) for query, probability in circuit.evaluate().items()}

@@ -67,9 +67,9 @@ class Distribution:
 
 
 def _check_distinct(values: tuple[Value, ...]) -> None:
-    for place, value in enumerate(values):
-        if value in values[:place]:
-            raise DataError(f"The value {value!r} is named twice; name each value of a column once.")
+    if len(set(values)) < len(values):
+        twice = next(value for place, value in enumerate(values) if value in values[:place])
+        raise DataError(f"The value {twice!r} is named twice; name each value of a column once.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,8 +380,8 @@ def _plain_array(name: str, values: Any) -> tuple[Array, Array | None]:
 def _whole(name: str, holes: Array, torn: str) -> Array:
     """Which entries are holes throughout; an entry with some holes is refused."""
     by_entry = holes.reshape(len(holes), int(np.prod(holes.shape[1:])))
-    absent: Array = by_entry.all(axis=1) & by_entry.any(axis=1)
-    partly = np.flatnonzero(by_entry.any(axis=1) & ~absent)
+    some, absent = by_entry.any(axis=1), np.asarray(by_entry.all(axis=1))
+    partly = np.flatnonzero(some & ~absent)
     if partly.size:
         _refuse(name, f"{torn} row {partly[0]}; fill what is not there, or make the whole entry missing.")
     return absent
@@ -395,7 +395,7 @@ def _is_absent(entry: Any) -> bool:
 
 def _unbox(name: str, values: Array, missing: Array | None) -> tuple[Array, Array]:
     """Objects as an array of the one type they have, or as objects where they are strings."""
-    absent = np.fromiter(map(_is_absent, values), dtype=bool, count=len(values))
+    absent: Array = np.fromiter(map(_is_absent, values), dtype=bool, count=len(values))
     absent = absent if missing is None else absent | missing
     types = set(map(type, values[~absent]))
     if all(issubclass(kind, (bool, np.bool_)) for kind in types) and types:
@@ -443,7 +443,7 @@ def _stack(name: str, values: Array, absent: Array) -> tuple[Array, Array]:
 def _infer(name: str, values: Array, missing: Array | None) -> Column:
     match values.dtype.kind:
         case "b":
-            return Column(Boolean(), values, missing)
+            return Column(Boolean(), values if missing is None else values & ~missing, missing)
         case "i" | "u" | "f":
             return _infer_numeric(name, values, missing)
         case "U" | "T" | "O":
@@ -489,7 +489,7 @@ def _read_tensor(name: str, values: Array, missing: Array | None) -> Column:
     # A memory-mapped column may be larger than memory, so its entries are looked at batch by batch only.
     if values.dtype.kind == "f" and not isinstance(values, np.memmap) and not np.isfinite(values).all():
         absent = _whole(name, np.isnan(values), "has some NaN in")
-        missing = absent if missing is None else missing | absent
+        missing = absent if missing is None else np.logical_or(missing, absent)
         rows = np.flatnonzero(np.isinf(values).any(axis=tuple(range(1, values.ndim))) & ~missing)
         if rows.size:
             _refuse(name, f"contains infinity in row {rows[0]}; replace it, or make the whole entry NaN (missing).")

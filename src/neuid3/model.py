@@ -18,7 +18,7 @@ from neuid3.errors import NetworkError, did_you_mean
 from neuid3.export.deepproblog import DeepProbLogProgram
 from neuid3.export.program import Translation, translate
 from neuid3.infer import Evidence, Network, Reach
-from neuid3.logic.formula import NeuralVariable, Truth, sources
+from neuid3.logic.formula import ColumnVariable, NeuralVariable, Source, Truth, sources
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import Limits, ask
 from neuid3.logic.spelling import atom_text, plain_name
@@ -76,10 +76,10 @@ class NeurosymbolicTree:
         self._leaves = torch.tensor(
             [leaf.probabilities for leaf in tree.leaves], dtype=dtype, device=device
         )  # (leaf, class)
+        self._sources = frozenset[Source]().union(*(sources(formula) for formula in formulas))
         self.uses = frozenset(
             (variable.network, variable.inputs, self.program.declarations[variable.declaration].width)
-            for formula in formulas
-            for variable in sources(formula)
+            for variable in self._sources
             if isinstance(variable, NeuralVariable)
         )
         self._check_networks()
@@ -109,12 +109,12 @@ class NeurosymbolicTree:
     def _columns(self) -> list[str]:
         """The columns that the tree reads, in the order of the schema."""
         read: set[str] = set()
-        for variable in self._reach.variables:
-            match variable:
+        for source in self._sources:
+            match source:
                 case NeuralVariable(inputs=inputs):
                     read.update(inputs)
-                case _ if hasattr(variable, "column"):
-                    read.add(variable.column)
+                case ColumnVariable(column) | str(column):
+                    read.add(column)
                 case _:
                     pass
         # A tree that asks nothing about the columns still needs to know how many examples there are.

@@ -11,7 +11,6 @@ from neuid3.data import Category, Distribution, Number, Tensor
 from neuid3.infer import Evidence
 from neuid3.logic.formula import (
     FLIPPED,
-    CellVariable,
     ColumnVariable,
     Compare,
     Formula,
@@ -58,7 +57,7 @@ def translate(
     mentioned = " ".join([*reply["goals"], *reply["clauses"]])
     sections = [
         ("columns of this example", list(_facts(program, evidence, formulas, mentioned))),
-        ("numbers of this example", list(_comparisons(formulas, evidence, reply["held"], constants))),
+        ("numbers of this example", _numbers(program, formulas, evidence, reply, constants or {})),
         ("background knowledge", reply["clauses"]),
         ("the tree", list(_tree_clauses(tree, goals, classes, taken))),
     ]
@@ -123,21 +122,33 @@ def _facts(program: Program, evidence: Evidence, formulas: Sequence[Formula], me
             yield f"{atom} :- fail." if held == 0.0 else f"{atom}." if held == 1.0 else f"{held!r}::{atom}."
 
 
-def _comparisons(
-    formulas: Sequence[Formula], evidence: Evidence, held: Sequence[str], constants: Mapping[str, str] | None
-) -> Iterator[str]:
+def _numbers(
+    program: Program,
+    formulas: Sequence[Formula],
+    evidence: Evidence,
+    reply: Mapping[str, Any],
+    constants: Mapping[str, str],
+) -> list[str]:
+    """Everything the rules may ask about number columns, and nothing where they ask nothing."""
+    names = {c: constants.get(c, atom_text(c)) for c, kind in program.schema.items() if isinstance(kind, Number)}
+    lines = list(_comparisons(formulas, evidence, names))
+    if reply["held"] or any("neuid3_compare(" in line for line in (*reply["goals"], *reply["clauses"])):
+        # A comparison that is never true has no fact; this clause keeps ProbLog from calling it unknown.
+        lines.append("neuid3_compare(_, _, _) :- fail.")
+    if reply["held"]:
+        lines.extend(_holds(list(names.values()), reply["held"]))
+    return lines
+
+
+def _comparisons(formulas: Sequence[Formula], evidence: Evidence, names: Mapping[str, str]) -> Iterator[str]:
     """What is asked about numbers: a fact for each comparison that holds, or cells where the number is missing."""
     asked = {node for node in bottom_up(formulas) if isinstance(node, Compare)}
-    if not asked:
-        return
-    columns = sorted({comparison.column for comparison in asked})
-    for column in columns:
+    for column in sorted({comparison.column for comparison in asked}):
         mine = sorted((c for c in asked if c.column == column), key=lambda c: (c.constant, c.operator))
         cells = [node for node in draw_cells(mine) if isinstance(node, Literal)]
         variable = cells[0].variable
-        assert isinstance(variable, CellVariable)
         weights = evidence.weights(variable)[:, 0].tolist()
-        name = (constants or {}).get(column, atom_text(column))
+        name = names[column]
         if 1.0 not in weights:
             yield _disjunction([f"neuid3_cell({name}, {k})" for k in range(variable.size)], weights)
         for comparison, cell in zip(mine, cells, strict=True):
@@ -146,9 +157,6 @@ def _comparisons(
                 yield from (f"{goal} :- neuid3_cell({name}, {k})." for k in sorted(cell.values))
             elif weights.index(1.0) in cell.values:
                 yield f"{goal}."
-    yield "neuid3_compare(_, _, _) :- fail."
-    if held:
-        yield from _holds([(constants or {}).get(column, atom_text(column)) for column in columns], held)
 
 
 def _holds(columns: Sequence[str], operators: Sequence[str]) -> Iterator[str]:

@@ -73,7 +73,7 @@ class Evidence:
                 return self._neural(variable)
 
     def _tensor(self, array: Any) -> torch.Tensor:
-        return torch.as_tensor(array, dtype=self.dtype, device=self.device)
+        return as_tensor(array).to(self.device, self.dtype)
 
     def _column(self, variable: ColumnVariable) -> torch.Tensor:
         column = self.examples.column(variable.column)
@@ -101,11 +101,11 @@ class Evidence:
         return self._fill(known, column, self.priors.cells(variable))
 
     def _one_hot(self, codes: Any, size: int) -> torch.Tensor:
-        places = torch.as_tensor(np.asarray(codes, dtype=np.int64), device=self.device)
+        places = as_tensor(np.asarray(codes, dtype=np.int64)).to(self.device)
         return (torch.arange(size, device=self.device).unsqueeze(1) == places).to(self.dtype)  # (value, example)
 
     def _fill(self, known: torch.Tensor, column: Column, prior: Any) -> torch.Tensor:
-        missing = torch.as_tensor(column.missing, device=self.device)
+        missing = as_tensor(np.asarray(column.missing)).to(self.device)
         return torch.where(missing, self._tensor(prior).unsqueeze(1), known)
 
     def _neural(self, variable: NeuralVariable) -> torch.Tensor:
@@ -153,11 +153,16 @@ class Evidence:
         return exact.clamp(0.0, 1.0) if width == 1 else exact / exact.sum(1, keepdim=True)
 
 
+def as_tensor(array: Any) -> torch.Tensor:
+    """An array as a tensor; one that may not be written to is copied, since torch has no such tensors."""
+    plain = np.ascontiguousarray(array)
+    return torch.from_numpy(plain if plain.flags.writeable else plain.copy())
+
+
 def readable(column: Column, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
     """A column as networks read it: bytes as fractions of 255, a number as a vector of length 1."""
-    values = column.values
-    tensor = torch.from_numpy(np.ascontiguousarray(values)).to(device)
-    scaled = tensor.to(dtype) / 255 if values.dtype == np.uint8 else tensor.to(dtype)
+    tensor = as_tensor(column.values).to(device, dtype)
+    scaled = tensor / 255 if column.values.dtype == np.uint8 else tensor
     return scaled.unsqueeze(1) if scaled.ndim == 1 else scaled
 
 

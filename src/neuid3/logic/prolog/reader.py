@@ -247,8 +247,6 @@ def _neural(term: PrologTerm, head: PrologTerm, line: int) -> Neural:
     if isinstance(term.args[0], (Var, Constant)) or term.args[0].arity:
         raise RuleError(f"Line {line}: '{term.args[0]}' cannot name a network; use an atom such as rank_net.")
     network = name_of(term.args[0])
-    if not inputs:
-        raise RuleError(f"Line {line}: network '{network}' reads nothing; name its inputs, as in nn({network}, [X]).")
     if term.arity == 2:
         return Neural(network, inputs, None, None)
     output = term.args[2]

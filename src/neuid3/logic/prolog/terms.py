@@ -76,7 +76,8 @@ def conjuncts(body: PrologTerm) -> list[PrologTerm]:
     return [body]
 
 
-_META = {
+# Which arguments of a predicate are goals, and how many arguments it adds before it calls them.
+META = {
     "findall/3": ((1, 0),),
     "all/3": ((1, 0),),
     "all_or_none/3": ((1, 0),),
@@ -84,17 +85,16 @@ _META = {
     "once/1": ((0, 0),),
     "not/1": ((0, 0),),
     "->/2": ((0, 0), (1, 0)),
-    "aggregate_all/3": (),
 }
 for _extra in range(9):
     for _caller in ("call", "call_nc", "try_call"):
-        _META[f"{_caller}/{_extra + 1}"] = ((0, _extra),)
+        META[f"{_caller}/{_extra + 1}"] = ((0, _extra),)
 for _lists in range(1, 5):
-    _META[f"maplist/{_lists + 1}"] = ((0, _lists),)
+    META[f"maplist/{_lists + 1}"] = ((0, _lists),)
 for _lists in range(1, 5):
-    _META[f"foldl/{_lists + 3}"] = ((0, _lists + 2),)
+    META[f"foldl/{_lists + 3}"] = ((0, _lists + 2),)
 for _filter in ("include", "exclude"):
-    _META[f"{_filter}/3"] = ((0, 1),)
+    META[f"{_filter}/3"] = ((0, 1),)
 
 
 def calls(body: PrologTerm) -> Iterator[PrologTerm]:
@@ -109,7 +109,7 @@ def calls(body: PrologTerm) -> Iterator[PrologTerm]:
     else:
         if signature(body) != "->/2":
             yield body
-        for position, added in _META.get(signature(body), ()):
+        for position, added in META.get(signature(body), ()):
             goal = body.args[position]
             if isinstance(goal, Term) and not isinstance(goal, (Var, Constant)):
                 if added and not isinstance(goal, (And, Or, Not)):

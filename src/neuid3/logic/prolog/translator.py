@@ -10,12 +10,13 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from problog.logic import And, Constant, Not, Or, Term, Var, is_list, term2list
+from problog.logic import And, Constant, Not, Or, Term, Var
 
+from neuid3.errors import ExportError
 from neuid3.logic.formula import FLIPPED
 from neuid3.logic.prolog.grounder import Grounder, substitute
 from neuid3.logic.prolog.reader import CONTROL, LIBRARIES, OPEN_BUILTINS, Statement
-from neuid3.logic.prolog.terms import COMPARISONS, PrologTerm, calls, name_of, rewrite, signature
+from neuid3.logic.prolog.terms import COMPARISONS, META, PrologTerm, calls, name_of, rewrite, signature
 from neuid3.logic.spelling import atom_text, plain_name
 
 # Which instance stands for a network, where it is not the network itself.
@@ -38,10 +39,10 @@ class _Translator:
         self.grounder = grounder
         self.statements = grounder.reading.statements
         self.by_number = {statement.number: statement for statement in self.statements}
-        self.by_name: dict[str, list[Statement]] = {}
+        self.defining: dict[str, list[Statement]] = {}
         for statement in self.statements:
             for head in statement.heads:
-                self.by_name.setdefault(name_of(head), []).append(statement)
+                self.defining.setdefault(signature(head), []).append(statement)
         self.networks = self._networks_behind()
         self.constants = {name: _parse(text) for name, text in request["constants"].items()}
         self.numbers = {name for name, told in grounder.reading.columns.items() if told["kind"] == "number"}
@@ -51,25 +52,25 @@ class _Translator:
             for test in request["tests"]
         ]
         self.names: dict[tuple[str, Binding], str] = {}
-        self.taken = set(self.by_name) | set(grounder.reading.columns)
+        self.taken = {entry.rsplit("/", 1)[0] for entry in self.defining} | set(grounder.reading.columns)
         self.held: set[str] = set()
         self.passes_numbers = self._numbers_are_passed()
 
     def _networks_behind(self) -> dict[str, frozenset[str]]:
-        """For each predicate name, the networks that its truth can depend on."""
-        behind: dict[str, set[str]] = {name: set() for name in self.by_name}
+        """For each predicate, the networks that its truth can depend on."""
+        behind: dict[str, set[str]] = {predicate: set() for predicate in self.defining}
         changed = True
         while changed:
             changed = False
             for statement in self.statements:
                 found = set() if statement.neural is None else {statement.neural.network}
-                for name in _names(statement.body):
-                    found |= behind.get(name, set())
+                for goal in calls(statement.body):
+                    found |= behind.get(signature(goal), set())
                 for head in statement.heads:
-                    if not found <= behind[name_of(head)]:
-                        behind[name_of(head)] |= found
+                    if not found <= behind[signature(head)]:
+                        behind[signature(head)] |= found
                         changed = True
-        return {name: frozenset(found) for name, found in behind.items()}
+        return {predicate: frozenset(found) for predicate, found in behind.items()}
 
     def _numbers_are_passed(self) -> bool:
         """Is a number column an argument somewhere, so that a comparison of variables may meet it?"""
@@ -82,6 +83,7 @@ class _Translator:
     def translate(self) -> dict[str, Any]:
         goals = [self._text(goal, binding) for goal, binding in self.tests]
         needed = self._needed()
+        self._check_calls(needed)
         lines: list[str] = []
         for statement in self.statements:
             bindings = sorted(needed.get(statement.number, ()), key=sorted)
@@ -97,33 +99,48 @@ class _Translator:
         bodies = [self.by_number[number].body for number in needed]
         return any(signature(goal) in exported for body in bodies for goal in calls(body))
 
-    def _restrict(self, binding: Binding, name: str) -> Binding:
-        behind = self.networks.get(name, frozenset())
+    def _restrict(self, binding: Binding, predicate: str) -> Binding:
+        behind = self.networks.get(predicate, frozenset())
         return frozenset((network, instance) for network, instance in binding if network in behind)
 
     def _needed(self) -> dict[int, set[Binding]]:
         """Which statements the tests reach, and under which bindings."""
         needed: dict[int, set[Binding]] = {}
-        waiting = [(name, self._restrict(binding, name)) for goal, binding in self.tests for name in _names(goal)]
+        asked = [(signature(called), binding) for goal, binding in self.tests for called in calls(goal)]
+        waiting = [(predicate, self._restrict(binding, predicate)) for predicate, binding in asked]
         seen = set(waiting)
         while waiting:
-            name, binding = waiting.pop()
-            for statement in self.by_name.get(name, ()):
+            predicate, binding = waiting.pop()
+            for statement in self.defining.get(predicate, ()):
                 needed.setdefault(statement.number, set()).add(binding)
-                others = [name_of(head) for head in statement.heads if statement.neural is None]
-                for other in (*_names(statement.body), *others):
+                others = [signature(head) for head in statement.heads]
+                for other in (*(signature(goal) for goal in calls(statement.body)), *others):
                     reference = (other, self._restrict(binding, other))
                     if reference not in seen:
                         seen.add(reference)
                         waiting.append(reference)
         return needed
 
-    def _name(self, name: str, binding: Binding) -> str:
+    def _check_calls(self, needed: Iterable[int]) -> None:
+        """A goal that is only known when it is called cannot be renamed beforehand."""
+        if not any(binding for _, binding in self.tests):
+            return
+        for number in needed:
+            for goal in calls(self.by_number[number].body):
+                places = META.get(signature(goal), ())
+                if name_of(goal) == "=.." or any(isinstance(goal.args[place], Var) for place, _ in places):
+                    raise ExportError(
+                        f"Line {self.by_number[number].line}: '{goal}' calls a goal that is known only when it runs, so "
+                        "the rules cannot be copied for several instances of a network; name the goal in the rule."
+                    )
+
+    def _name(self, predicate: str, binding: Binding) -> str:
         """The name of a predicate's copy for these instances."""
-        restricted = self._restrict(binding, name)
+        restricted = self._restrict(binding, predicate)
+        name = predicate.rsplit("/", 1)[0]
         if not restricted:
             return name
-        key = (name, restricted)
+        key = (predicate, restricted)
         if key not in self.names:
             suffix = "_".join(plain_name(instance) for _, instance in sorted(restricted))
             self.names[key] = self._fresh(f"{name}__{suffix}")
@@ -135,25 +152,31 @@ class _Translator:
         self.taken.add(fresh)
         return fresh
 
-    def _change(self, term: PrologTerm, binding: Binding) -> PrologTerm:
-        """A term of a copy: predicates renamed, columns replaced, comparisons of number columns looked up."""
+    def _goal(self, goal: PrologTerm, binding: Binding, added: int = 0) -> PrologTerm:
+        """A goal of a copy: predicates renamed, columns replaced, comparisons of number columns looked up."""
+        if not isinstance(goal, Term) or isinstance(goal, (Var, Constant)):
+            return goal
+        if isinstance(goal, (And, Or)):
+            return type(goal)(self._goal(goal.op1, binding), self._goal(goal.op2, binding))
+        if isinstance(goal, Not):
+            return Not(goal.functor, self._goal(goal.child, binding))
+        if name_of(goal) in COMPARISONS and goal.arity == 2:
+            compared = self._comparison(goal)
+            if compared is not None:
+                return compared
+        inner = dict(META.get(signature(goal), ()))
+        arguments = [
+            self._goal(argument, binding, inner[place]) if place in inner else self._data(argument)
+            for place, argument in enumerate(goal.args)
+        ]
+        predicate = f"{name_of(goal)}/{goal.arity + added}"
+        if predicate in self.defining:
+            return Term(atom_text(self._name(predicate, binding)), *arguments)
+        return goal.with_args(*arguments) if arguments else goal
 
-        def change(part: PrologTerm) -> PrologTerm | None:
-            if isinstance(part, (Var, Constant, And, Or, Not)):
-                return None
-            name = name_of(part)
-            if name in COMPARISONS and part.arity == 2:
-                compared = self._comparison(part)
-                if compared is not None:
-                    return compared
-            if part.arity == 0 and name in self.constants:
-                return self.constants[name]
-            if name in self.by_name:
-                arguments = [self._change(argument, binding) for argument in part.args]
-                return Term(atom_text(self._name(name, binding)), *arguments)
-            return None
-
-        return rewrite(term, change)
+    def _data(self, term: PrologTerm) -> PrologTerm:
+        """An argument: the columns in it replaced."""
+        return rewrite(term, lambda part: self.constants.get(name_of(part)) if _is_atom(part) else None)
 
     def _comparison(self, goal: PrologTerm) -> PrologTerm | None:
         left, right = goal.args
@@ -166,11 +189,11 @@ class _Translator:
         open_ended = any(isinstance(s, Var) or (_is_atom(s) and name_of(s) in self.numbers) for s in (left, right))
         if self.passes_numbers and open_ended:
             self.held.add(operator)
-            return Term(HOLDS, *(self._change(s, frozenset()) for s in (left, Term(f"'{operator}'"), right)))
+            return Term(HOLDS, self._data(left), Term(f"'{operator}'"), self._data(right))
         return None
 
     def _text(self, term: PrologTerm, binding: Binding) -> str:
-        return str(self._change(term, binding))
+        return str(self._goal(term, binding))
 
     def _body(self, statement: Statement, binding: Binding, values: dict[str, PrologTerm] | None = None) -> list[str]:
         if statement.body is None or (_is_atom(statement.body) and name_of(statement.body) == "true"):
@@ -186,7 +209,7 @@ class _Translator:
                 yield _clause(self._text(statement.heads[0], binding), self._body(statement, binding))
         elif bindings == [frozenset()]:
             heads = (
-                f"{self._text(p, frozenset())}::{self._text(head, frozenset())}"
+                f"{p}::{self._text(head, frozenset())}"
                 for p, head in zip(statement.probabilities, statement.heads, strict=True)
             )
             yield _clause("; ".join(heads), self._body(statement, frozenset()))
@@ -207,8 +230,8 @@ class _Translator:
         """The ground instances of a neural declaration."""
         assert statement.neural is not None
         head = statement.heads[0]
-        name = name_of(head)
-        alone = self.networks[name] == frozenset({statement.neural.network})
+        predicate = signature(head)
+        alone = self.networks[predicate] == frozenset({statement.neural.network})
         written: set[str] = set()
         for told in self.neural:
             if told["declaration"] != statement.number:
@@ -217,7 +240,7 @@ class _Translator:
             values = {v: _parse(text) for v, text in zip(statement.variables, told["arguments"], strict=True)}
             if alone:
                 own = frozenset({(statement.neural.network, instance)} if instance != statement.neural.network else ())
-                written.add(self._name(name, own))
+                written.add(self._name(predicate, own))
                 heads = [self._text(substitute(h, values), own) for h in _outcomes(statement)]
                 body = self._body(statement, own, values)
                 if told["weights"] is None and not body:
@@ -226,7 +249,7 @@ class _Translator:
                     yield from self._outcome(told, heads, body)
             else:
                 choice = _choice_name(statement, instance)
-                arguments = [str(self._change(values[v], frozenset())) for v in statement.variables]
+                arguments = [str(self._data(values[v])) for v in statement.variables]
                 picks = [_call(choice, [str(k), *arguments]) for k in range(len(_outcomes(statement)))]
                 written.add(choice)
                 yield from self._outcome(told, picks, [])
@@ -240,7 +263,7 @@ class _Translator:
         head, network = statement.heads[0], statement.neural.network
         for binding in bindings:
             if alone:
-                name = self._name(name_of(head), binding)
+                name = self._name(signature(head), binding)
                 if name not in written:
                     written.add(name)
                     yield _clause(_call(atom_text(name), ["_"] * head.arity), ["fail"])
@@ -280,7 +303,7 @@ class _Translator:
         return f"nn({self._reads(told)}, {neural.output}, [{', '.join(map(str, neural.domain))}])::{head}."
 
     def _reads(self, told: dict[str, Any]) -> str:
-        inputs = (str(self._change(Term(atom_text(name)), frozenset())) for name in told["inputs"])
+        inputs = (str(self._data(Term(atom_text(name)))) for name in told["inputs"])
         return f"{plain_name(told['network'])}, [{', '.join(inputs)}]"
 
 
@@ -308,15 +331,6 @@ def _call(name: str, arguments: Iterable[str]) -> str:
 
 def _is_atom(term: PrologTerm) -> bool:
     return isinstance(term, Term) and not isinstance(term, (Var, Constant)) and term.arity == 0
-
-
-def _names(term: PrologTerm | None) -> list[str]:
-    """Every name in a term that could be a predicate, also inside arguments, where `call` may find it."""
-    if term is None or not isinstance(term, Term) or isinstance(term, (Var, Constant)):
-        return []
-    if is_list(term):
-        return [name for item in term2list(term, False) for name in _names(item)]
-    return [name_of(term), *(name for argument in term.args for name in _names(argument))]
 
 
 def _has_number_argument(term: PrologTerm, numbers: set[str], compared: bool = False) -> bool:

@@ -84,7 +84,8 @@ def main() -> None:
     for line in sys.stdin:
         try:
             reply = json.dumps(answer(json.loads(line)))
-        except MemoryError:
+        except (MemoryError, SystemError):  # short of memory, CPython sometimes raises the second
+            _LATEST.clear()
             reply = json.dumps({"error": "MemoryError", "message": ""})
         except Exception as error:
             _LATEST.clear()
