@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from benchmarks.timing import Row, interleaved, rounded
 from neuid3.circuit import FALSE, Circuit, compile_formulas
-from neuid3.data import Tensor
+from neuid3.columns import Tensor
 from neuid3.errors import GroundingLimitError
 from neuid3.logic.formula import bottom_up
 from neuid3.logic.program import Program

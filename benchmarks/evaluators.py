@@ -17,7 +17,7 @@ from benchmarks.timing import Row, interleaved, no_slower, rounded
 from benchmarks.tree import COLUMNS, DECLARATION, RULES, fifteen_leaves
 from neuid3.circuit import FALSE, TRUE, Circuit
 from neuid3.circuit.factor import factorise
-from neuid3.data import Tensor
+from neuid3.columns import Tensor
 from neuid3.infer import LayeredCircuit
 from neuid3.logic.program import Program
 from neuid3.tree import paths

@@ -89,7 +89,7 @@ def against_deepproblog() -> Iterator[Row]:
     }
     off = (deepproblog_probabilities(PROGRAM, "gt_rank", "rank_net", task.network, share) - wanted).abs().max()
     assert off < 1e-5, off
-    found = interleaved({"ours": task.ours(), "cached": steps[True], "uncached": steps[False]}, rounds=5, warmup=1)
+    found = interleaved({"ours": task.ours(), "cached": steps[True], "uncached": steps[False]}, rounds=3, warmup=1)
     scale = PAIRS / DEEPPROBLOG_PAIRS
     other = min(found["cached"], found["uncached"]) * scale
     more = {

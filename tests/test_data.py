@@ -18,18 +18,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score, train_test_split
 from sklearn.utils import _safe_indexing, resample, shuffle
 
-from neuid3.data import (
-    Boolean,
-    Category,
-    Column,
-    Distribution,
-    Examples,
-    Kind,
-    Number,
-    Probability,
-    Tensor,
-    read_column,
-)
+from neuid3.columns import Boolean, Category, Column, Distribution, Kind, Number, Probability, Tensor, read_column
+from neuid3.data import Examples
 from neuid3.errors import DataError, NeuID3Error
 
 NAN = float("nan")
@@ -327,7 +317,7 @@ def test_inputs_are_not_changed_and_cannot_be_changed_through_examples() -> None
     before = copy.deepcopy(given_columns)
     X = Examples(given_columns, kinds={"rank": Distribution((1, 2))})
     for taken in (X, X[:1], X[[0]], X.conform({**X.schema, "fact": Number()}), X.select(["fact"]), Examples(X)):
-        for _, column in taken.items():
+        for column in map(taken.column, taken.names):
             for array in [column.values] if column.missing is None else [column.values, column.missing]:
                 with pytest.raises(ValueError, match="read-only"):
                     array[0] = 1
@@ -362,6 +352,12 @@ def test_a_wide_table_is_read_without_a_copy() -> None:
     assert all(np.shares_memory(column.values, facts) for _, column in X.items())
     numbers = np.full((100_000, 3), 0.5)
     assert all(np.shares_memory(column.values, numbers) for _, column in Examples(numbers).items())
+
+
+def test_many_distinct_strings_are_read_in_linear_time() -> None:
+    column = read_column("c", np.arange(200_000).astype(str))
+    assert isinstance(column.kind, Category)
+    assert len(column.kind.values) == 200_000
 
 
 # Another table's schema
@@ -530,7 +526,7 @@ def test_values_are_named_once() -> None:
 
 
 def test_an_unknown_column_is_met_with_a_hint() -> None:
-    with pytest.raises(DataError, match="no column 'alarn'. Did you mean 'alarm'"):
+    with pytest.raises(DataError, match=r"no column 'alarn'. Did you mean 'alarm'"):
         table().column("alarn")
     with pytest.raises(DataError, match="no column 3"):
         table().column(3)  # type: ignore[arg-type]
@@ -551,6 +547,6 @@ def test_whatever_comes_is_read_or_refused_by_name(values: Any, declared: Any) -
     try:
         column = read_column("culprit", values, declared)
     except DataError as error:
-        assert "'culprit'" in str(error)
+        assert "'culprit'" in str(error)  # noqa: PT017
     else:
         assert len(column) == len(values)

@@ -6,7 +6,8 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from neuid3.data import Boolean, Category, Distribution, Examples, Number, Probability, Tensor
+from neuid3.columns import Boolean, Category, Distribution, Number, Probability, Tensor
+from neuid3.data import Examples
 from neuid3.errors import NeuID3Error
 from neuid3.logic.sandbox import Limits
 from neuid3.nodetest import AtomTest, NodeTest

@@ -18,6 +18,10 @@ class DataError(NeuID3Error, ValueError):
     """A column, a value or the shape of a table is not what it should be."""
 
 
+class RowError(DataError, IndexError):
+    """Rows are asked for that are not there."""
+
+
 class SyntaxErrorInProgram(NeuID3Error, ValueError):
     """The background knowledge cannot be parsed."""
 

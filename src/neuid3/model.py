@@ -13,7 +13,8 @@ import numpy.typing as npt
 import torch
 
 from neuid3.circuit.factor import factorise
-from neuid3.data import Examples, Schema
+from neuid3.columns import Schema
+from neuid3.data import Examples
 from neuid3.errors import NetworkError, did_you_mean
 from neuid3.export.deepproblog import DeepProbLogProgram
 from neuid3.export.program import Translation, translate
@@ -100,11 +101,13 @@ class NeurosymbolicTree:
     def classes(self) -> tuple[Any, ...]:
         return self.tree.classes
 
+    def read(self, X: Any) -> Examples:
+        """The columns of a table that the tree needs, as its schema says they are."""
+        return Examples.read(X, {name: self.schema[name] for name in self._columns()})
+
     def evidence(self, X: Any) -> Evidence:
         """These examples seen through the tree's networks."""
-        needed = {name: self.schema[name] for name in self._columns()}
-        examples = (X if isinstance(X, Examples) else Examples(X)).conform(needed)
-        return Evidence(examples, self.networks, self.program.declarations, self.priors, self.dtype, self.device)
+        return Evidence(self.read(X), self.networks, self.program.declarations, self.priors, self.dtype, self.device)
 
     def _columns(self) -> list[str]:
         """The columns that the tree reads, in the order of the schema."""
@@ -143,7 +146,7 @@ class NeurosymbolicTree:
         return self._in_batches(X, batch_size, lambda batch: self.leaf_probabilities(batch))
 
     def _in_batches(self, X: Any, batch_size: int, compute: Any) -> npt.NDArray[np.float64]:
-        examples = X if isinstance(X, Examples) else Examples(X)
+        examples = self.read(X)
         starts = range(0, len(examples), batch_size)
         with self.evaluating(), torch.no_grad():
             parts = [compute(examples[start : start + batch_size]).cpu().numpy() for start in starts]
@@ -167,13 +170,13 @@ class NeurosymbolicTree:
         return translation.program + "\n" + "".join(f"query({atom}).\n" for atom in translation.class_atoms)
 
     def _translate(self, X: Any, row: int, constants: Mapping[str, str] | None = None) -> Translation:
-        examples = (X if isinstance(X, Examples) else Examples(X))[row]
+        examples = self.read(X)[row]
         with self.evaluating(), torch.no_grad():
             return translate(self.tree, self.program, self.evidence(examples), constants)
 
     def to_deepproblog(self, X: Any, row: int = 0) -> DeepProbLogProgram:
         """The tree as a DeepProbLog program with its networks, for one example's symbolic columns."""
-        examples = (X if isinstance(X, Examples) else Examples(X))[row]
+        examples = self.read(X)[row]
         read = sorted({name for _, inputs, _ in self.uses for name in inputs})
         constants = {name: f"tensor({atom_text(name)}(0))" for name in read}
         translation = self._translate(examples, 0, constants)
@@ -184,7 +187,7 @@ class NeurosymbolicTree:
 
     def verify(self, X: Any, *, rows: int = 10) -> float:
         """Run the exported program of the first `rows` examples in ProbLog; the largest difference to ours."""
-        examples = X if isinstance(X, Examples) else Examples(X)
+        examples = self.read(X)
         ours = self.predict_proba(examples[:rows])
         worst = 0.0
         for row in range(min(rows, len(examples))):
@@ -197,7 +200,7 @@ class NeurosymbolicTree:
 
     def learn_priors(self, X: Any, *, batch_size: int = 4096) -> NeurosymbolicTree:
         """This tree with the priors that training examples suggest: prevalences and average network outputs."""
-        examples = X if isinstance(X, Examples) else Examples(X)
+        examples = Examples.read(X, self.schema)
         averages: dict[str, Any] = {}
         for network, inputs, width in sorted(self.uses):
             present = examples[_complete(examples, inputs)]

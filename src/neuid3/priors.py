@@ -4,24 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
+from reprlib import repr as shorten
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.data import (
-    Boolean,
-    Category,
-    Column,
-    Distribution,
-    Examples,
-    Kind,
-    Number,
-    Probability,
-    Schema,
-    Tensor,
-    Value,
-)
+from neuid3.columns import Boolean, Category, Column, Distribution, Kind, Number, Probability, Schema, Tensor, Value
+from neuid3.data import Examples
 from neuid3.errors import DataError, MissingPriorError, did_you_mean
 from neuid3.logic.formula import CellVariable
 
@@ -101,6 +92,8 @@ def column_priors(examples: Examples) -> dict[str, ColumnPrior]:
 
 
 def _prevalence(column: Column) -> ColumnPrior | None:
+    if isinstance(column.kind, Tensor):  # not to be looked at: it may be larger than memory
+        return None
     present = column.values if column.missing is None else column.values[~column.missing]
     if len(present) == 0:
         return None
@@ -125,20 +118,28 @@ def check_priors(priors: Priors, schema: Schema) -> None:
             raise DataError(f"There is a prior for {name!r}, which is no column.{did_you_mean(name, schema)}")
         match schema[name]:
             case Boolean() | Probability():
-                fits = isinstance(given, (int, float)) and 0.0 <= float(given) <= 1.0
+                fits = isinstance(given, Real) and 0.0 <= float(given) <= 1.0
                 needed = "a probability in [0, 1]"
             case Category() | Distribution() as kind:
                 fits = isinstance(given, Mapping) and _is_distribution(given, kind.domain)
                 needed = f"a probability for each of {', '.join(map(str, kind.domain))}, which sum to 1"
             case Number():
-                fits = not isinstance(given, (int, float, Mapping)) and len(given) > 0
-                needed = "a sample of its values"
+                fits, needed = _is_sample(given), "a sample of its values, finite numbers in a list"
             case Tensor():
                 fits, needed = False, "given for the networks that read it, in `networks`"
         if not fits:
-            raise DataError(f"The prior of column {name!r} must be {needed}; found {given!r}.")
+            raise DataError(f"The prior of column {name!r} must be {needed}; found {shorten(given)}.")
 
 
 def _is_distribution(given: Mapping[Value, float], domain: tuple[Value, ...]) -> bool:
     known = all(value in domain for value in given)
-    return known and all(share >= 0 for share in given.values()) and abs(sum(given.values()) - 1.0) < 1e-6
+    shares = list(given.values())
+    return known and all(isinstance(share, Real) and share >= 0 for share in shares) and abs(sum(shares) - 1.0) < 1e-6
+
+
+def _is_sample(given: Any) -> bool:
+    try:
+        sample = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    return sample.ndim == 1 and sample.size > 0 and bool(np.isfinite(sample).all())

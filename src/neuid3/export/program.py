@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from neuid3.data import Category, Distribution, Number, Tensor
+from neuid3.columns import Category, Distribution, Number, Tensor
 from neuid3.infer import Evidence
 from neuid3.logic.formula import (
     FLIPPED,

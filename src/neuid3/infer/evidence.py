@@ -8,7 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 
-from neuid3.data import Boolean, Category, Column, Distribution, Examples, Probability
+from neuid3.columns import Boolean, Category, Column, Distribution, Probability
+from neuid3.data import Examples
 from neuid3.errors import NetworkError
 from neuid3.logic.formula import (
     CellVariable,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from neuid3.data import Boolean, Category, Distribution, Kind, Probability, Schema, kind_name
+from neuid3.columns import Boolean, Category, Distribution, Kind, Probability, Schema, kind_name
 from neuid3.logic.formula import (
     And,
     ChoiceVariable,
@@ -46,7 +46,7 @@ class Declaration:
 class Program:
     """Background knowledge in DeepProbLog's syntax, read for the columns of one schema.
 
-    >>> from neuid3.data import Boolean, Tensor
+    >>> from neuid3.columns import Boolean, Tensor
     >>> program = Program("nn(n, [X], Y, [odd, even]) :: parity(X, Y).", {"card": Tensor((28, 28))})
     >>> program.networks
     ('n',)

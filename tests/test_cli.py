@@ -1,0 +1,20 @@
+"""The command line is a thin shell."""
+
+from __future__ import annotations
+
+from click.testing import CliRunner
+
+from neuid3 import __version__
+from neuid3.cli import main
+
+
+def test_the_version_is_told() -> None:
+    assert __version__ in CliRunner().invoke(main, ["--version"]).output
+
+
+def test_the_demo_learns_and_agrees_with_problog() -> None:
+    done = CliRunner().invoke(main, ["demo"])
+    assert done.exit_code == 0, done.output
+    accuracy = float(done.output.split("unseen windows ")[1].split(",")[0])
+    assert accuracy > 0.9
+    assert "gt_rank(first, second)?" in done.output
