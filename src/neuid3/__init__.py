@@ -15,7 +15,9 @@ from neuid3.priors import Priors
 from neuid3.tree import Branch, Leaf, Tree
 
 if TYPE_CHECKING:
+    from neuid3.estimator import NeuID3Classifier
     from neuid3.model import NeurosymbolicTree
+    from neuid3.networks import LeNet
 
 __all__ = [
     "AtomTest",
@@ -24,8 +26,10 @@ __all__ = [
     "Category",
     "Distribution",
     "Examples",
+    "LeNet",
     "Leaf",
     "Limits",
+    "NeuID3Classifier",
     "NeuID3Error",
     "NeurosymbolicTree",
     "NodeTest",
@@ -42,7 +46,11 @@ except PackageNotFoundError:  # a source tree that was never installed
     __version__ = "0.0.0"
 
 # What needs PyTorch is imported when it is first asked for.
-_LAZY = {"NeurosymbolicTree": "neuid3.model"}
+_LAZY = {
+    "LeNet": "neuid3.networks",
+    "NeuID3Classifier": "neuid3.estimator",
+    "NeurosymbolicTree": "neuid3.model",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -68,15 +68,19 @@ class Examples:
         return made
 
     @classmethod
-    def read(cls, data: Any, schema: Schema) -> Examples:
-        """Any table read by another table's schema, which also declares what cannot be inferred; see `conform`."""
+    def read(cls, data: Any, schema: Schema, only: Iterable[str] | None = None) -> Examples:
+        """Any table read by another table's schema, which also declares what cannot be inferred; see `conform`.
+
+        With `only`, just these columns of the schema are needed; the columns of a 2-D array are still all of them.
+        """
+        wanted = dict(schema) if only is None else {name: schema[name] for name in only}
         if isinstance(data, Examples):
-            return data.conform(schema)
+            return data.conform(wanted)
         names = list(schema) if not hasattr(data, "columns") and not isinstance(data, Mapping) else None
         raw = _named_columns(data, names)
         declared = (Distribution, Probability, Tensor)
-        kinds = {name: kind for name, kind in schema.items() if name in raw and isinstance(kind, declared)}
-        return cls({name: raw[name] for name in schema if name in raw}, kinds).conform(schema)
+        kinds = {name: kind for name, kind in wanted.items() if name in raw and isinstance(kind, declared)}
+        return cls({name: raw[name] for name in wanted if name in raw}, kinds).conform(wanted)
 
     @property
     def schema(self) -> dict[str, Kind]:
@@ -141,6 +145,18 @@ class Examples:
             told = "; ".join(f"{name}: {', '.join(map(str, values[:5]))}" for name, values in unseen.items())
             warnings.warn(f"Values never seen before are read as '{OTHER}' ({told}).", UserWarning, stacklevel=2)
         return Examples._of(columns, self._length)
+
+    def joined(self, more: Examples) -> Examples:
+        """These examples and, below them, others of the same schema."""
+        columns = {}
+        for name, column in self._columns.items():
+            other = more.column(name)
+            gone = None
+            if column.missing is not None or other.missing is not None:
+                masks = [np.zeros(len(c), dtype=bool) if c.missing is None else c.missing for c in (column, other)]
+                gone = np.concatenate(masks)
+            columns[name] = Column(column.kind, np.concatenate((column.values, other.values)), gone)
+        return Examples._of(columns, len(self) + len(more))
 
     def __repr__(self) -> str:
         kinds = ", ".join(f"{name}: {kind_name(column.kind)}" for name, column in self._columns.items())

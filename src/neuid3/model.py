@@ -23,9 +23,9 @@ from neuid3.logic.formula import ColumnVariable, NeuralVariable, Source, Truth, 
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import Limits, ask
 from neuid3.logic.spelling import atom_text, plain_name
-from neuid3.nodetest import AtomTest
+from neuid3.nodetest import AtomTest, NodeTest
 from neuid3.priors import Priors, check_priors, column_priors, network_use
-from neuid3.tree import Tree, paths
+from neuid3.tree import Path, Tree, paths
 
 
 class NeurosymbolicTree:
@@ -103,7 +103,7 @@ class NeurosymbolicTree:
 
     def read(self, X: Any) -> Examples:
         """The columns of a table that the tree needs, as its schema says they are."""
-        return Examples.read(X, {name: self.schema[name] for name in self._columns()})
+        return Examples.read(X, self.schema, self._columns())
 
     def evidence(self, X: Any) -> Evidence:
         """These examples seen through the tree's networks."""
@@ -111,15 +111,7 @@ class NeurosymbolicTree:
 
     def _columns(self) -> list[str]:
         """The columns that the tree reads, in the order of the schema."""
-        read: set[str] = set()
-        for source in self._sources:
-            match source:
-                case NeuralVariable(inputs=inputs):
-                    read.update(inputs)
-                case ColumnVariable(column) | str(column):
-                    read.add(column)
-                case _:
-                    pass
+        read = _columns_read(self._sources)
         # A tree that asks nothing about the columns still needs to know how many examples there are.
         return [name for name in self.schema if name in read] or list(self.schema)[:1]
 
@@ -163,6 +155,19 @@ class NeurosymbolicTree:
         finally:
             for module, training in modes:
                 module.train(training)
+
+    def columns_of(self, test: NodeTest) -> tuple[str, ...]:
+        """The columns that a test depends on, in the order of the schema."""
+        read = _columns_read(sources(test.formula(self.program)))
+        return tuple(name for name in self.schema if name in read)
+
+    def path_probability(self, X: Any, path: Path) -> npt.NDArray[np.float64]:
+        """P(κ | e) for the conjunction of these tests and answers."""
+        tests = list(dict.fromkeys(test for test, _ in path))
+        formulas = [test.formula(self.program) for test in tests]
+        answers = [[(tests.index(test), answer) for test, answer in path]]
+        reach = Reach(factorise(formulas, answers, self.program.limits.circuit_nodes), self.dtype, self.device)
+        return self._in_batches(X, 4096, lambda batch: reach(self.evidence(batch)))[:, 0]
 
     def to_problog(self, X: Any, row: int = 0) -> str:
         """The tree as a ProbLog program for one example, with the networks' outputs written in."""
@@ -219,6 +224,20 @@ class NeurosymbolicTree:
         made.__dict__.update(self.__dict__)
         made.priors = replace(priors)
         return made
+
+
+def _columns_read(found: frozenset[Source]) -> set[str]:
+    """The columns behind these variables."""
+    read: set[str] = set()
+    for source in found:
+        match source:
+            case NeuralVariable(inputs=inputs):
+                read.update(inputs)
+            case ColumnVariable(column) | str(column):
+                read.add(column)
+            case _:
+                pass
+    return read
 
 
 def _complete(examples: Examples, names: tuple[str, ...]) -> npt.NDArray[np.bool_]:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from neuid3.logic.formula import Formula, bind
-from neuid3.logic.program import Program
+from neuid3.columns import Category, Distribution, Value
+from neuid3.errors import NodeTestError
+from neuid3.logic.formula import ColumnVariable, Compare, Formula, Literal, bind
+from neuid3.logic.program import Program, fact
+from neuid3.logic.spelling import atom_text
 
 
 @runtime_checkable
@@ -37,3 +40,47 @@ class AtomTest:
 
     def __str__(self) -> str:
         return self.atom
+
+
+@dataclass(frozen=True, slots=True)
+class FactTest:
+    """Does a Boolean or probability column hold?"""
+
+    column: str
+
+    def formula(self, program: Program) -> Formula:
+        return fact(self.column) if self.column in program.schema else program.formula(self.column)
+
+    def __str__(self) -> str:
+        return atom_text(self.column)
+
+
+@dataclass(frozen=True, slots=True)
+class ValueTest:
+    """Does a category or distribution column have this value?"""
+
+    column: str
+    value: Value
+
+    def formula(self, program: Program) -> Formula:
+        kind = program.schema[self.column]
+        if not isinstance(kind, (Category, Distribution)) or self.value not in kind.domain:
+            raise NodeTestError(f"Column {self.column!r} has no value {self.value!r}; test another one.")
+        return Literal(ColumnVariable(self.column, len(kind.domain)), frozenset({kind.domain.index(self.value)}))
+
+    def __str__(self) -> str:
+        return f"{atom_text(self.column)}({self.value if isinstance(self.value, int) else atom_text(self.value)})"
+
+
+@dataclass(frozen=True, slots=True)
+class CutTest:
+    """Is a number at most this large?"""
+
+    column: str
+    threshold: float
+
+    def formula(self, program: Program) -> Formula:  # noqa: ARG002 - a cut means the same in every program
+        return Compare(self.column, "=<", self.threshold)
+
+    def __str__(self) -> str:
+        return f"{atom_text(self.column)} =< {self.threshold!r}"

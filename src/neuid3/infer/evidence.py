@@ -148,7 +148,7 @@ class Evidence:
         function = self.networks[network]
         read = [readable(column, _dtype_of(function), self.device) for column in columns]
         output = function(*read)
-        _check_output(output, network, inputs, len(columns[0]), width)
+        check_output(output, network, inputs, len(columns[0]), width)
         exact = output.to(self.dtype)
         # Single precision sums to 1 ± 1e-7; in double precision that would be seen in every leaf.
         return exact.clamp(0.0, 1.0) if width == 1 else exact / exact.sum(1, keepdim=True)
@@ -175,24 +175,30 @@ def _dtype_of(function: Network) -> torch.dtype:
     return torch.get_default_dtype()
 
 
-def _check_output(output: Any, network: str, inputs: tuple[str, ...], n: int, width: int) -> None:
+def check_output(output: Any, network: str, inputs: tuple[str, ...], n: int, width: int) -> None:
     if not isinstance(output, torch.Tensor) or tuple(output.shape) != (n, width):
         shape = tuple(output.shape) if isinstance(output, torch.Tensor) else type(output).__name__
         raise NetworkError(_wrong_width(network, inputs, shape, n, width))
     told = output.detach()
+    lowest, highest = told.aminmax()
+    total = told.sum(1) if width > 1 else highest.new_ones(1)
+    least, most = total.aminmax()
+    # Comparisons with NaN are false, so one look at the extremes of a healthy network is enough.
+    if (
+        float(lowest) >= 0.0
+        and float(highest) <= 1.0 + TOLERANCE
+        and float(most) - 1.0 <= TOLERANCE >= 1.0 - float(least)
+    ):
+        return
     use = network_use(network, inputs)
+    end = "sigmoid" if width == 1 else "softmax over dimension 1"
     if not bool(torch.isfinite(told).all()):
-        raise NetworkError(
-            f"Network {use} returned NaN or infinity; look at its inputs, its weights and its learning rate."
-        )
-    # More than rounding is a missing softmax or sigmoid.
-    if bool((told < 0.0).any()) or bool((told > 1.0 + TOLERANCE).any()):
-        end = "sigmoid" if width == 1 else "softmax"
-        raise NetworkError(
-            f"Network {use} returned {told.flatten()[told.abs().argmax()]:.4g}, no probability; end it with a {end}."
-        )
-    if width > 1 and bool(((told.sum(1) - 1.0).abs() > TOLERANCE).any()):
-        raise NetworkError(f"Network {use} returned rows that do not sum to 1; end it with a softmax over dimension 1.")
+        problem = "NaN or infinity; look at its inputs, its weights and its learning rate"
+    elif float(lowest) < 0.0 or float(highest) > 1.0 + TOLERANCE:
+        problem = f"{told.flatten()[told.abs().argmax()]:.4g}, no probability; end it with a {end}"
+    else:
+        problem = f"rows that do not sum to 1; end it with a {end}"
+    raise NetworkError(f"Network {use} returned {problem}.")
 
 
 def _wrong_width(network: str, inputs: tuple[str, ...], found: Any, n: int, width: int) -> str:

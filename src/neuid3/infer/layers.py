@@ -9,21 +9,38 @@ import torch
 
 from neuid3.circuit import FALSE, TRUE, Circuit
 
+# Up to this many entries a 0/1 matrix adds up faster than rows are gathered.
+_DENSE = 1 << 16
+
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """All nodes that ask one variable, with the edges from a node to the same child drawn together.
+    """All nodes that ask one variable. What they add up are steps: some values of the variable and a child.
 
-    Every node has `degree` edges (padded with edges of weight 0). Edge e is taken with probability
-    `masks[e] @ p`; where it leads is a row of the frontier, or nowhere else (`children` is None) when
-    every edge ends in true.
+    Step s is taken with probability `masks[s] @ p`; nodes that take the same step share it.
     """
 
     variable: int
-    degree: int
-    masks: torch.Tensor  # (node × edge, value)
-    children: torch.Tensor | None  # (node × edge,), rows of the frontier
+    masks: torch.Tensor  # (step, value)
+    children: torch.Tensor | None  # (step,), rows of the frontier; None: every step ends in true
+    adds: torch.Tensor | None  # (node, step) of 0 and 1; None: node i is step i
+    gathers: torch.Tensor | None  # (node, degree) instead of a large `adds`; row `step` is zero
     keep: torch.Tensor | None  # rows of the frontier that are still needed above; None: all of them
+
+    def __call__(self, frontier: torch.Tensor, weights: Sequence[torch.Tensor]) -> torch.Tensor:
+        """The next frontier."""
+        n = frontier.shape[1]
+        steps = self.masks @ weights[self.variable]  # (step, example)
+        if self.children is not None:
+            steps = steps * frontier.index_select(0, self.children)
+        if self.gathers is not None:
+            padded = torch.cat((steps, steps.new_zeros(1, n)))
+            steps = padded.index_select(0, self.gathers.view(-1)).view(*self.gathers.shape, n).sum(1)
+        elif self.adds is not None:
+            steps = steps.sum(0, keepdim=True) if len(self.adds) == 1 else self.adds @ steps
+        if self.keep is None:
+            return torch.cat((frontier, steps))
+        return torch.cat((frontier.index_select(0, self.keep), steps)) if len(self.keep) else steps
 
 
 class LayeredCircuit:
@@ -39,9 +56,13 @@ class LayeredCircuit:
         self.circuit = circuit
         self.dtype, self.device = dtype, torch.device(device)
         self._levels, frontier = self._plan(circuit)
-        place = {node: row for row, node in enumerate(frontier)}
-        self._roots = self._rows([place[root] for root in circuit.roots if root > TRUE])
-        self._constants = {i: float(root == TRUE) for i, root in enumerate(circuit.roots) if root <= TRUE}
+        # Constant roots are rows behind the frontier: false, then true.
+        place = {FALSE: len(frontier), TRUE: len(frontier) + 1} | {
+            node: row for row, node in enumerate(frontier) if node > TRUE
+        }
+        rows = [place[root] for root in circuit.roots]
+        self._constant = any(root <= TRUE for root in circuit.roots)
+        self._roots = None if rows == list(range(len(frontier))) else self._rows(rows)
 
     def _rows(self, rows: list[int]) -> torch.Tensor:
         return torch.tensor(rows, dtype=torch.long, device=self.device)
@@ -56,33 +77,36 @@ class LayeredCircuit:
                 # Levels are visited from the deepest up, so the smallest level is the last to ask.
                 last_use[child] = min(level, last_use.get(child, level))
         for root in circuit.roots:
-            last_use[root] = -1
+            if root > TRUE:
+                last_use[root] = -1
         planned: list[_Level] = []
         frontier: list[int] = [TRUE]
         for level in sorted(by_level, reverse=True):
-            nodes = by_level[level]
-            planned.append(self._level(circuit, level, nodes, frontier))
-            kept = [TRUE] + [node for node in frontier if node != TRUE and last_use[node] < level]
-            if len(kept) < len(frontier):
-                keep = self._rows([frontier.index(node) for node in kept])
-                old = planned[-1]
-                planned[-1] = _Level(old.variable, old.degree, old.masks, old.children, keep)
-            frontier = kept + nodes
+            kept = [node for node in frontier if last_use.get(node, level) < level]
+            planned.append(self._level(circuit, level, by_level[level], frontier, kept))
+            frontier = kept + by_level[level]
         return planned, frontier
 
-    def _level(self, circuit: Circuit, level: int, nodes: list[int], frontier: list[int]) -> _Level:
+    def _level(self, circuit: Circuit, level: int, nodes: list[int], frontier: list[int], kept: list[int]) -> _Level:
         place = {node: row for row, node in enumerate(frontier)}
-        edges = [_edges(circuit.children[node - 2]) for node in nodes]
-        degree = max(len(found) for found in edges)
-        size = circuit.variables[level].size
-        masks = torch.zeros(len(nodes) * degree, size, dtype=self.dtype, device=self.device)
-        children = [place[TRUE]] * (len(nodes) * degree)
-        for i, found in enumerate(edges):
-            for j, (child, values) in enumerate(found.items()):
-                masks[i * degree + j, values] = 1.0
-                children[i * degree + j] = place[child]
-        ends_in_truth = degree == 1 and all(child == place[TRUE] for child in children)
-        return _Level(level, degree, masks, None if ends_in_truth else self._rows(children), None)
+        steps: dict[tuple[int, tuple[int, ...]], int] = {}
+        taken = [[steps.setdefault(s, len(steps)) for s in _steps(circuit.children[node - 2])] for node in nodes]
+        masks = torch.zeros(len(steps), circuit.variables[level].size, dtype=self.dtype, device=self.device)
+        for (_, values), step in steps.items():
+            masks[step, list(values)] = 1.0
+        ends = all(child == TRUE for child, _ in steps)
+        children = None if ends else self._rows([place[child] for child, _ in steps])
+        adds = gathers = None
+        if taken != [[step] for step in range(len(steps))]:
+            if len(nodes) * len(steps) <= _DENSE or len(nodes) == 1:
+                adds = torch.zeros(len(nodes), len(steps), dtype=self.dtype, device=self.device)
+                for i, found in enumerate(taken):
+                    adds[i, found] = 1.0
+            else:
+                degree = max(map(len, taken))
+                gathers = torch.stack([self._rows(found + [len(steps)] * (degree - len(found))) for found in taken])
+        keep = None if kept == frontier else self._rows([place[node] for node in kept])
+        return _Level(level, masks, children, adds, gathers, keep)
 
     def __call__(self, weights: Sequence[torch.Tensor]) -> torch.Tensor:
         if not self._levels:
@@ -90,33 +114,23 @@ class LayeredCircuit:
         n = weights[0].shape[1]
         frontier = torch.ones(1, n, dtype=self.dtype, device=self.device)  # (node, example)
         for level in self._levels:
-            taken = level.masks @ weights[level.variable]  # (node × edge, example)
-            if level.children is not None:
-                taken = taken * frontier.index_select(0, level.children)
-            if level.degree > 1:
-                taken = taken.view(-1, level.degree, n).sum(1)  # (node, example)
-            kept = frontier if level.keep is None else frontier.index_select(0, level.keep)
-            frontier = torch.cat((kept, taken))
-        return self._gather(frontier, n)
-
-    def _gather(self, frontier: torch.Tensor, n: int) -> torch.Tensor:
-        found = frontier.index_select(0, self._roots)
-        if not self._constants:
-            return found
-        rows = iter(found)
-        constant = {i: frontier.new_full((n,), value) for i, value in self._constants.items()}
-        return torch.stack([constant[i] if i in constant else next(rows) for i in range(len(self.circuit.roots))])
+            frontier = level(frontier, weights)
+        if self._roots is None:
+            return frontier
+        if self._constant:
+            frontier = torch.cat((frontier, frontier.new_zeros(1, n), frontier.new_ones(1, n)))
+        return frontier.index_select(0, self._roots)
 
     @property
     def constant_roots(self) -> list[float]:
         """The roots of a circuit that asks no variable at all."""
-        return [self._constants[i] for i in range(len(self.circuit.roots))]
+        return [float(root == TRUE) for root in self.circuit.roots]
 
 
-def _edges(children: Sequence[int]) -> dict[int, list[int]]:
+def _steps(children: Sequence[int]) -> list[tuple[int, tuple[int, ...]]]:
     """Where a node can go, and with which values; what ends in false is left out."""
     found: dict[int, list[int]] = {}
     for value, child in enumerate(children):
         if child != FALSE:
             found.setdefault(child, []).append(value)
-    return found
+    return [(child, tuple(values)) for child, values in found.items()]

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import torch
 
 from neuid3.circuit.factor import Factored
-from neuid3.infer.evidence import Evidence
 from neuid3.infer.layers import LayeredCircuit
+from neuid3.logic.formula import Variable
+
+
+class Weigher(Protocol):
+    """Whatever knows how probable each value of each variable is, for a batch of examples."""
+
+    def __len__(self) -> int: ...
+
+    def weights(self, variable: Variable) -> torch.Tensor:
+        """The probability of every value of a variable, as `(value, example)`."""
+        ...
 
 
 class Reach:
@@ -26,7 +38,7 @@ class Reach:
         )  # (path, factor); `roots` is certain truth
         self.dtype, self.device = dtype, torch.device(device)
 
-    def __call__(self, evidence: Evidence) -> torch.Tensor:
+    def __call__(self, evidence: Weigher) -> torch.Tensor:
         """P(path | e) as `(example, path)`."""
         n = len(evidence)
         found = [self._roots(circuit, evidence) for circuit in self._circuits]
@@ -41,7 +53,7 @@ class Reach:
             )
         return reached.T
 
-    def _roots(self, circuit: LayeredCircuit, evidence: Evidence) -> torch.Tensor:
+    def _roots(self, circuit: LayeredCircuit, evidence: Weigher) -> torch.Tensor:
         variables = circuit.circuit.variables
         if not variables:
             constants = torch.tensor(circuit.constant_roots, dtype=self.dtype, device=self.device)

@@ -60,6 +60,8 @@ class Program:
         self.limits = limits or Limits()
         self.declarations: dict[int, Declaration] = {}
         self.predicates: tuple[str, ...] = ()
+        # Heads that can be asked as tests: a name, and for each argument a constant or None for a variable.
+        self.askable: tuple[tuple[str, tuple[str | None, ...]], ...] = ()
         self._formulas: dict[str, Formula] = {}
         if text.strip():
             reply = self.ask({"do": "read"})
@@ -69,6 +71,7 @@ class Program:
                     told["number"], told["network"], told["inputs"], told["size"], values, told["predicate"]
                 )
             self.predicates = tuple(reply["heads"])
+            self.askable = tuple((name, tuple(arguments)) for name, arguments in reply["askable"])
 
     @property
     def networks(self) -> tuple[str, ...]:
@@ -95,6 +98,15 @@ class Program:
             reply = self.ask({"do": "ground", "tests": rest})
             self._formulas.update(zip(rest, self._graph(reply), strict=True))
         return [self._formulas[atom] for atom in atoms]
+
+    def formulas_or_none(self, atoms: Sequence[str]) -> list[Formula | None]:
+        """The formulas of these tests, None for those that cannot be grounded."""
+        if not atoms:
+            return []
+        reply = self.ask({"do": "ground", "tests": list(atoms), "tolerant": True})
+        found = [formula if known else None for formula, known in zip(self._graph(reply), reply["known"], strict=True)]
+        self._formulas.update({atom: f for atom, f in zip(atoms, found, strict=True) if f is not None})
+        return found
 
     def _graph(self, reply: Mapping[str, Any]) -> Iterable[Formula]:
         variables = [self._variable(told) for told in reply["variables"]]

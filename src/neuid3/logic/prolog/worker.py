@@ -7,9 +7,12 @@ import os
 import sys
 from typing import Any
 
+from problog.logic import Var
+
 from neuid3.errors import NeuID3Error
 from neuid3.logic.prolog.evaluator import evaluate
 from neuid3.logic.prolog.grounder import Grounder
+from neuid3.logic.prolog.terms import name_of
 from neuid3.logic.prolog.translator import translate
 
 _LATEST: dict[str, Grounder] = {}
@@ -32,9 +35,13 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         grounder = _grounder(request["program"], request["columns"])
         match request["do"]:
             case "read":
-                return {"declarations": _declarations(grounder), "heads": _heads(grounder)}
+                return {
+                    "declarations": _declarations(grounder),
+                    "heads": sorted(grounder.reading.defined),
+                    "askable": _askable(grounder),
+                }
             case "ground":
-                return grounder.ground(request["tests"])
+                return _ground(grounder, request)
             case "translate":
                 return translate(grounder, request)
             case other:
@@ -66,8 +73,34 @@ def _declarations(grounder: Grounder) -> list[dict[str, Any]]:
     ]
 
 
-def _heads(grounder: Grounder) -> list[str]:
-    return sorted(grounder.reading.defined)
+def _askable(grounder: Grounder) -> list[list[Any]]:
+    """Heads of rules and neural facts: a name, and for each argument its constant or None."""
+    found = {}
+    for statement in grounder.reading.statements:
+        if statement.neural is not None and statement.neural.domain is not None:
+            continue
+        for head in statement.heads:
+            arguments = [None if isinstance(argument, Var) else str(argument) for argument in head.args]
+            found[json.dumps([name_of(head), arguments])] = [name_of(head), arguments]
+    return list(found.values())
+
+
+def _ground(grounder: Grounder, request: dict[str, Any]) -> dict[str, Any]:
+    tests = request["tests"]
+    if not request.get("tolerant"):
+        return grounder.ground(tests)
+    known = []
+    for test in tests:
+        try:
+            _grounder(request["program"], request["columns"]).ground([test])
+            known.append(True)
+        except NeuID3Error:
+            _LATEST.clear()
+            known.append(False)
+    good = [test for test, fine in zip(tests, known, strict=True) if fine]
+    reply = _grounder(request["program"], request["columns"]).ground(good)
+    roots = iter(reply["roots"])
+    return {**reply, "roots": [next(roots) if fine else False for fine in known], "known": known}
 
 
 def main() -> None:

@@ -1,0 +1,174 @@
+"""Which tests may be asked?"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from neuid3.columns import Boolean, Category, Distribution, Kind, Number, Probability, Schema, Tensor, kind_name
+from neuid3.errors import NodeTestError, did_you_mean
+from neuid3.logic.formula import Truth
+from neuid3.logic.program import Program
+from neuid3.logic.spelling import atom_text, plain_name
+from neuid3.nodetest import AtomTest, FactTest, NodeTest, ValueTest
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Tests to choose from, and number columns whose cuts are found where they are needed."""
+
+    tests: tuple[NodeTest, ...]
+    numbers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """A language bias in the manner of TILDE: which columns may fill which argument of a predicate."""
+
+    predicate: str
+    arguments: tuple[tuple[str, ...], ...]
+
+    def atoms(self) -> Iterator[str]:
+        """Every atom of the mode whose columns are distinct."""
+        for chosen in itertools.product(*self.arguments):
+            if len(set(chosen)) == len(chosen):
+                yield f"{self.predicate}({', '.join(chosen)})" if chosen else self.predicate
+
+    def __len__(self) -> int:
+        return math.prod(len(choices) for choices in self.arguments)
+
+
+def neural_facts(schema: Schema, predicates: Sequence[str]) -> str:
+    """A declaration for each tensor column: a network of its own that says yes or no to it.
+
+    >>> neural_facts({"card": Tensor((28, 28))}, [])
+    'nn(card_net, [card]) :: card_net(card).\\n'
+    """
+    taken = {entry.rsplit("/", 1)[0] for entry in predicates} | set(schema)
+    lines = []
+    for column, kind in schema.items():
+        if isinstance(kind, Tensor):
+            name = plain_name(f"{column}_net")
+            while name in taken:
+                name += "_"
+            taken.add(name)
+            lines.append(f"nn({name}, [{atom_text(column)}]) :: {name}({atom_text(column)}).\n")
+    return "".join(lines)
+
+
+def column_candidates(schema: Schema) -> Candidates:
+    """What a user would expect from the columns: facts as they are, categories by value, numbers by cuts."""
+    tests: list[NodeTest] = []
+    numbers: list[str] = []
+    for name, kind in schema.items():
+        match kind:
+            case Boolean() | Probability():
+                tests.append(FactTest(name))
+            case Category() | Distribution():
+                tests.extend(ValueTest(name, value) for value in kind.values)
+            case Number():
+                numbers.append(name)
+            case Tensor():
+                pass
+    return Candidates(tuple(tests), tuple(numbers))
+
+
+def rule_modes(program: Program) -> list[Mode]:
+    """A mode for every head of the program that can be asked: rules and neural facts, over columns of its networks."""
+    fillers = [name for name, kind in program.schema.items() if isinstance(kind, Tensor)]
+    modes = []
+    for name, arguments in program.askable:
+        choices = tuple(
+            (argument,) if argument is not None else tuple(map(atom_text, fillers)) for argument in arguments
+        )
+        modes.append(Mode(atom_text(name), choices))
+    return modes
+
+
+_MODE = re.compile(r"\s*('[^']*'|[a-z]\w*)\s*(?:\((.*)\))?\s*\.?\s*", re.DOTALL)
+
+
+def read_mode(text: str, schema: Schema) -> Mode:
+    """A mode as it is written: `+name` is a column, `+kind` any column of a kind, `+[a, b]` one of several.
+
+    >>> read_mode("gt_rank(+tensor, +[b, a])", {"a": Tensor((2, 2)), "b": Tensor((2, 2))})
+    Mode(predicate='gt_rank', arguments=(('a', 'b'), ('b', 'a')))
+    """
+    found = _MODE.fullmatch(text)
+    if found is None:
+        raise NodeTestError(f"Mode {text!r} cannot be read; write it as 'gt_rank(+rank_1, +rank_2)'.")
+    predicate, inside = found.group(1), found.group(2)
+    parts = re.findall(r"\+\s*\[[^\]]*\]|[^,\[\]]+", inside) if inside else []
+    return Mode(predicate, tuple(_fillers(part.strip(), text, schema) for part in parts))
+
+
+def _fillers(part: str, text: str, schema: Schema) -> tuple[str, ...]:
+    if not part.startswith("+"):
+        return (part,)
+    wanted = part[1:].strip()
+    names = [name.strip() for name in wanted[1:-1].split(",")] if wanted.startswith("[") else [wanted]
+    chosen: list[str] = []
+    for name in names:
+        of_kind = [column for column, kind in schema.items() if kind_name(kind) == name]
+        if name not in schema and not of_kind:
+            raise NodeTestError(f"Mode {text!r} names {name!r}, which is no column.{did_you_mean(name, schema)}")
+        chosen.extend([name] if name in schema else of_kind)
+    return tuple(map(atom_text, chosen))
+
+
+def expand(modes: Sequence[Mode], program: Program, most: int) -> tuple[NodeTest, ...]:
+    """The tests of these modes that mean something; an error where there would be too many."""
+    count = sum(len(mode) for mode in modes)
+    if count > most:
+        largest = max(modes, key=len)
+        example = f"{largest.predicate}({', '.join(f'+{choices[0]}' for choices in largest.arguments)})"
+        raise NodeTestError(
+            f"The rules have {count} ground instances over the columns, more than max_candidates={most}; say which "
+            f"columns may fill which argument, as in modes=[{example!r}], or raise max_candidates."
+        )
+    atoms = list(dict.fromkeys(atom for mode in modes for atom in mode.atoms()))
+    formulas = program.formulas_or_none(atoms)
+    return tuple(
+        AtomTest(atom)
+        for atom, formula in zip(atoms, formulas, strict=True)
+        if formula is not None and not isinstance(formula, Truth)
+    )
+
+
+def make_candidates(
+    tests: str | Sequence[str | NodeTest], modes: Sequence[str] | None, program: Program, most: int
+) -> Candidates:
+    """The candidates that the caller asked for: `"auto"`, explicit tests, or both in one list."""
+    listed: list[str | NodeTest] = [tests] if isinstance(tests, str) else list(tests)
+    found: list[NodeTest] = []
+    numbers: list[str] = []
+    for test in listed:
+        if isinstance(test, str) and test == "auto" and "auto" not in program.schema:
+            columns = column_candidates(program.schema)
+            found.extend(columns.tests)
+            numbers.extend(columns.numbers)
+            chosen = [read_mode(mode, program.schema) for mode in modes] if modes is not None else rule_modes(program)
+            found.extend(expand(chosen, program, most))
+        elif isinstance(test, str):
+            found.append(_named(test, program.schema.get(test)))
+            if isinstance(program.schema.get(test), Number):
+                found.pop()
+                numbers.append(test)
+        else:
+            found.append(test)
+    if modes is not None and not any(test == "auto" for test in listed):
+        found.extend(expand([read_mode(mode, program.schema) for mode in modes], program, most))
+    program.formulas([test.atom for test in found if isinstance(test, AtomTest)])
+    return Candidates(tuple(dict.fromkeys(found)), tuple(dict.fromkeys(numbers)))
+
+
+def _named(test: str, kind: Kind | None) -> NodeTest:
+    return FactTest(test) if isinstance(kind, (Boolean, Probability)) else AtomTest(test)
+
+
+def shapes_of(inputs: Sequence[str], schema: Mapping[str, Kind]) -> list[tuple[int, ...]]:
+    """The shapes of the columns that a network reads; a number is a vector of length 1."""
+    return [kind.shape if isinstance(kind := schema[name], Tensor) else (1,) for name in inputs]

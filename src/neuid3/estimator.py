@@ -1,0 +1,478 @@
+"""NeuID3 as a scikit-learn classifier: `__init__` remembers, `fit` learns, and what was learned ends in an underscore."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state, compute_class_weight
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+from torch import nn
+
+from neuid3.candidates import Candidates, make_candidates, neural_facts
+from neuid3.columns import Boolean, Number
+from neuid3.data import Examples
+from neuid3.errors import DataError, NetworkError, NodeTestError, did_you_mean
+from neuid3.export import export_text
+from neuid3.induce import Place, Settings, Split, induce
+from neuid3.learn import Instance, NodeLearner, Sample
+from neuid3.logic.formula import NeuralVariable, sources
+from neuid3.logic.program import Program
+from neuid3.logic.sandbox import Limits
+from neuid3.model import NeurosymbolicTree
+from neuid3.nodetest import AtomTest, NodeTest
+from neuid3.priors import Priors, column_priors
+from neuid3.train import PAPER, Recipe
+from neuid3.tree import Branch, Node, Tree
+
+# Checks of scikit-learn's `check_estimator` that do not apply, each with its reason.
+EXPECTED_FAILED_CHECKS: dict[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainedTest:
+    """A test taken out of a tree with its networks, to be asked in the next one.
+
+    Frozen networks stay as they are, bit by bit; `thawed()` lets the next tree train them further.
+    """
+
+    test: AtomTest
+    networks: Mapping[str, nn.Module]
+    frozen: bool = True
+
+    def thawed(self) -> TrainedTest:
+        """The same test with networks that may be trained further."""
+        return replace(self, frozen=False)
+
+    def __str__(self) -> str:
+        return str(self.test)
+
+
+class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A decision tree whose tests are facts, networks, or rules over what networks see.
+
+    Parameters
+    ----------
+    background : str
+        Rules, probabilistic facts and neural declarations in DeepProbLog's syntax.
+    networks : dict, optional
+        For a network of the program, a function that makes a fresh one, or a ready module, which counts as trained.
+        A declared network that is not given gets a default for its input's shape.
+    tests : "auto", or a list of tests
+        What may be asked: atoms, tests of an earlier tree (`clf.tests_`), and "auto" for what the columns and rules
+        offer: facts, values, cuts, a network for each image, and every instance of the rules' heads.
+    modes : list of str, optional
+        Which columns may fill which argument, as in `"gt_rank(+rank_1, +rank_2)"`.
+    recipe : {"default", "paper"}
+        How tests are trained: as measured to work best, or exactly as in the paper.
+    max_depth, min_mass, min_gain, pruning : limits of growth
+        Depth; least Σ P(κ|e) of a node; least gain in bits; bits about the examples' classes that a split must save.
+    validation_fraction : float
+        The share of examples that networks never train on and that judge them, unless `fit` is given `validation`.
+    epochs, batch_size, learning_rate, weight_decay, restarts, joint_epochs : numbers, optional
+        Where given, they replace those of the recipe.
+    augment : bool
+        Whether images are shifted while networks are trained.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "background": [str],
+        "networks": [dict, Mapping, None],
+        "tests": [str, list, tuple],
+        "modes": [list, tuple, None],
+        "recipe": [StrOptions({"default", "paper"})],
+        "max_depth": [Interval(Integral, 0, None, closed="left"), None],
+        "min_mass": [Interval(Real, 0, None, closed="left")],
+        "min_gain": [Interval(Real, 0, None, closed="left")],
+        "pruning": [Interval(Real, 0, None, closed="left")],
+        "epsilon": [Interval(Real, 0, 1, closed="left")],
+        "max_candidates": [Interval(Integral, 1, None, closed="left")],
+        "validation_fraction": [Interval(Real, 0, 1, closed="left")],
+        "pos_label": "no_validation",
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "epochs": [Interval(Integral, 1, None, closed="left"), None],
+        "batch_size": [Interval(Integral, 1, None, closed="left"), None],
+        "learning_rate": [Interval(Real, 0, None, closed="neither"), None],
+        "weight_decay": [Interval(Real, 0, None, closed="left"), None],
+        "restarts": [Interval(Integral, 1, None, closed="left"), None],
+        "joint_epochs": [Interval(Integral, 0, None, closed="left"), None],
+        "augment": ["boolean"],
+        "n_jobs": [Integral, None],
+        "device": [str],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+        "limits": [Limits, None],
+    }
+
+    def __init__(
+        self,
+        *,
+        background: str = "",
+        networks: Mapping[str, Callable[[], nn.Module] | nn.Module] | None = None,
+        tests: str | Sequence[Any] = "auto",
+        modes: Sequence[str] | None = None,
+        recipe: str = "default",
+        max_depth: int | None = None,
+        min_mass: float = 2.0,
+        min_gain: float = 1e-7,
+        pruning: float = 2.0,
+        epsilon: float = 1e-3,
+        max_candidates: int = 1000,
+        validation_fraction: float = 0.2,
+        pos_label: Any = None,
+        class_weight: Any = None,
+        epochs: int | None = None,
+        batch_size: int | None = None,
+        learning_rate: float | None = None,
+        weight_decay: float | None = None,
+        restarts: int | None = None,
+        joint_epochs: int | None = None,
+        augment: bool = True,
+        n_jobs: int | None = None,
+        device: str = "cpu",
+        random_state: Any = None,
+        verbose: int = 0,
+        limits: Limits | None = None,
+    ) -> None:
+        self.background = background
+        self.networks = networks
+        self.tests = tests
+        self.modes = modes
+        self.recipe = recipe
+        self.max_depth = max_depth
+        self.min_mass = min_mass
+        self.min_gain = min_gain
+        self.pruning = pruning
+        self.epsilon = epsilon
+        self.max_candidates = max_candidates
+        self.validation_fraction = validation_fraction
+        self.pos_label = pos_label
+        self.class_weight = class_weight
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.restarts = restarts
+        self.joint_epochs = joint_epochs
+        self.augment = augment
+        self.n_jobs = n_jobs
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+        self.limits = limits
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+    # Learning ------------------------------------------------------------------------------------
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, validation: tuple[Any, Any] | None = None
+    ) -> NeuID3Classifier:
+        """Grow a tree from the top. `validation=(X, y)` are examples that judge the networks and never train them."""
+        self._validate_params()
+        examples, labels, weights = self._read(X, y, sample_weight)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        program, candidates, reused = self._candidates(examples)
+        neural = self._is_neural(program, candidates)
+        recipe = self._recipe()
+        sample = self._sample(examples, labels, weights, validation, seed, neural and recipe is not PAPER)
+        learner = NodeLearner(
+            sample,
+            program,
+            self._useful(candidates, examples),
+            self._given(program),
+            recipe,
+            priors=Priors(column_priors(sample.examples)),
+            price=self._pruning(),
+            adaptive=self.recipe == "default",
+            seed=seed,
+            jobs=self.n_jobs,
+            device=self.device,
+            reused=reused,
+        )
+        settings = Settings(self.max_depth, self.min_mass, self.min_gain, self.epsilon, self._pruning())
+        start = Place((), np.ones(len(sample.labels)), frozenset(learner.neural) | frozenset(learner.plain))
+        root = learner.refine(induce(learner, start, settings, self._tell()))
+        self._keep(root, learner, program)
+        return self
+
+    def _pruning(self) -> float:
+        return self.pruning if self.recipe == "default" else 0.0
+
+    def _recipe(self) -> Recipe:
+        if self.recipe == "paper":
+            if len(self.classes_) > 2:
+                raise DataError(
+                    f"recipe='paper' is for two classes and y has {len(self.classes_)}; use recipe='default', which takes any number."
+                )
+            return PAPER
+        names = ("epochs", "batch_size", "learning_rate", "weight_decay", "restarts", "joint_epochs")
+        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        if not self.augment:
+            given["shift"] = 0
+        changed: Recipe = replace(Recipe(), **given)
+        return changed
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Examples, npt.NDArray[np.int64], Any]:
+        """Columns, labels as numbers, and weights, whatever the caller has."""
+        if _has_names(X):
+            examples = X if isinstance(X, Examples) else Examples(X)
+            y = column_or_1d(y, warn=True)
+            self.n_features_in_ = examples.shape[1]
+            self.feature_names_in_ = np.array(examples.names, dtype=object)
+        else:
+            X, y = validate_data(self, X, y, dtype=None, ensure_all_finite="allow-nan")
+            examples = _from_array(X)
+        if len(y) != len(examples):
+            raise DataError(
+                f"Found input variables with inconsistent numbers of samples: X has {len(examples)} and y has {len(y)}."
+            )
+        check_classification_targets(y)
+        if any(label is None or label != label for label in np.asarray(y, dtype=object)):
+            raise DataError("Input y contains NaN: every example needs a class; drop the rows without one.")
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise DataError(
+                f"y has one class only, {self.classes_[0]!r}; a classifier needs examples of at least two classes."
+            )
+        weights = _check_sample_weight(sample_weight, labels, dtype=np.float64, ensure_non_negative=True)
+        if self.class_weight is not None:
+            weights = weights * compute_class_weight(self.class_weight, classes=self.classes_, y=y)[labels]
+        kept = weights > 0
+        if not kept.all():
+            examples, labels, weights = examples[kept], labels[kept], weights[kept]
+        self.schema_ = examples.schema
+        return examples, labels.astype(np.int64), weights
+
+    def _candidates(self, examples: Examples) -> tuple[Program, Candidates, dict[str, Instance]]:
+        schema = examples.schema
+        listed = [self.tests] if isinstance(self.tests, str) else list(self.tests)
+        background = self.background
+        if "auto" in listed and "auto" not in schema:
+            read = Program(background, schema, self.limits)
+            extra = neural_facts(schema, read.predicates)
+            background = f"{background}\n{extra}" if extra else background
+        program = Program(background, schema, self.limits)
+        reused: dict[str, Instance] = {}
+        named: list[Any] = []
+        for number, test in enumerate(listed):
+            if isinstance(test, TrainedTest):
+                names = {n: f"{n}@{number}" for n in _declared(test.test, program)}
+                held = dict(test.test.instances)
+                for network, name in names.items():
+                    module = test.networks[held.get(network, network)]
+                    module = module if test.frozen else _copied(module)
+                    reused[name] = Instance(module, network, frozenset(), test.frozen)
+                named.append(AtomTest(test.test.atom, tuple(sorted(names.items()))))
+            elif isinstance(test, (str, NodeTest)):
+                named.append(test)
+            else:
+                raise NodeTestError(f"tests[{number}] is a {type(test).__name__}; give an atom as a string, or a test.")
+        if not named and self.modes is None:
+            raise NodeTestError("`tests` is empty; name some tests, or use tests='auto'.")
+        return program, make_candidates(named, self.modes, program, self.max_candidates), reused
+
+    def _given(self, program: Program) -> dict[str, Any]:
+        given = dict(self.networks or {})
+        for name, network in given.items():
+            if name not in program.networks:
+                raise NetworkError(
+                    f"Network {name!r} is given and the background knowledge never uses it.{did_you_mean(name, program.networks)}"
+                )
+            if not isinstance(network, nn.Module) and not callable(network):
+                raise NetworkError(
+                    f"networks[{name!r}] is a {type(network).__name__}; give a module or a function that makes one."
+                )
+        return given
+
+    @staticmethod
+    def _is_neural(program: Program, candidates: Candidates) -> bool:
+        return any(
+            isinstance(source, NeuralVariable) for test in candidates.tests for source in sources(test.formula(program))
+        )
+
+    def _useful(self, candidates: Candidates, examples: Examples) -> Candidates:
+        """Candidates without those that say the same of every example; a warning where such a one was named."""
+        constant = {name for name, column in examples.items() if _is_constant(column)}
+        named = set() if isinstance(self.tests, str) else {test for test in self.tests if isinstance(test, str)}
+        for name in sorted(constant & named):
+            warnings.warn(f"Column {name!r} is constant and was skipped.", UserWarning, stacklevel=3)
+        kept = tuple(test for test in candidates.tests if getattr(test, "column", None) not in constant)
+        return Candidates(kept, tuple(name for name in candidates.numbers if name not in constant))
+
+    def _sample(self, examples: Examples, labels: Any, weights: Any, validation: Any, seed: int, split: bool) -> Sample:
+        unseen = np.zeros(len(labels), dtype=bool)
+        if validation is not None and split:
+            more = Examples.read(validation[0], examples.schema)
+            known = {label: i for i, label in enumerate(self.classes_)}
+            try:
+                extra = np.array([known[label] for label in column_or_1d(validation[1])], dtype=np.int64)
+            except KeyError as error:
+                raise DataError(f"The validation examples have the class {error}, which y does not have.") from None
+            examples, labels = examples.joined(more), np.concatenate((labels, extra))
+            weights = np.concatenate((weights, np.ones(len(extra))))
+            unseen = np.concatenate((unseen, np.ones(len(extra), dtype=bool)))
+        elif split and self.validation_fraction > 0:
+            unseen = _stratified(labels, self.validation_fraction, np.random.default_rng(seed))
+        return Sample(examples, labels, weights, unseen, len(self.classes_), self._positive())
+
+    def _positive(self) -> int:
+        if self.pos_label is None:
+            return 1
+        found = np.flatnonzero(self.classes_ == self.pos_label)
+        if not len(found):
+            raise DataError(f"pos_label={self.pos_label!r} is no class of y; the classes are {self.classes_.tolist()}.")
+        return int(found[0])
+
+    def _tell(self) -> Callable[[Place, Split | None], None] | None:
+        if not self.verbose:
+            return None
+        from neuid3.progress import teller
+
+        return teller()
+
+    def _keep(self, root: Node, learner: NodeLearner, program: Program) -> None:
+        if not isinstance(root, Branch):
+            warnings.warn("No candidate test was worth asking; the tree is a single leaf.", UserWarning, stacklevel=3)
+        self.tree_ = Tree(root, tuple(self.classes_.tolist()))
+        used = {
+            source.network
+            for test in self.tree_.tests
+            for source in sources(test.formula(program))
+            if isinstance(source, NeuralVariable)
+        }
+        self.networks_ = {name: learner.instances[name].module.eval() for name in sorted(used)}
+        self.gradient_steps_ = learner.steps
+        self.model_ = NeurosymbolicTree(
+            self.tree_,
+            self.schema_,
+            background=program.text,
+            networks=self.networks_,
+            priors=learner.priors,
+            limits=self.limits,
+            device=self.device,
+        )
+        self._importances(root, learner)
+
+    def _importances(self, root: Node, learner: NodeLearner) -> None:
+        reach = learner.sample.weights
+        share = dict.fromkeys(self.schema_, 0.0)
+        for path, branch in _branches_with_paths(root):
+            mass = float((reach * self.model_.path_probability(learner.sample.examples, path)).sum())
+            columns = self.model_.columns_of(branch.test)
+            for name in columns:
+                share[name] += mass * (branch.gain or 0.0) / len(columns)
+        total = sum(share.values()) or 1.0
+        self.feature_importances_ = np.array([value / total for value in share.values()])
+
+    @property
+    def tests_(self) -> list[TrainedTest]:
+        """The tests of the tree with their trained networks, to be given to another classifier."""
+        check_is_fitted(self)
+        found = []
+        for test in self.tree_.tests:
+            names = {s.network for s in sources(test.formula(self.model_.program)) if isinstance(s, NeuralVariable)}
+            if isinstance(test, AtomTest):
+                found.append(TrainedTest(test, {name: self.networks_[name] for name in sorted(names)}))
+        return found
+
+    # Answers -------------------------------------------------------------------------------------
+
+    def _examples(self, X: Any) -> Examples:
+        check_is_fitted(self)
+        if not _has_names(X):
+            X = validate_data(self, X, reset=False, dtype=None, ensure_all_finite="allow-nan")
+        return Examples.read(X, self.schema_)
+
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """P(class | e), exactly, in the order of `classes_`."""
+        examples = self._examples(X)
+        return self.model_.predict_proba(examples)
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The most probable class of each example."""
+        check_is_fitted(self)
+        best: npt.NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return best
+
+    def leaf_probabilities(self, X: Any) -> npt.NDArray[np.float64]:
+        """P(leaf | e) for every leaf from left (all yes) to right (all no)."""
+        return self.model_.apply(self._examples(X))
+
+    def apply(self, X: Any) -> npt.NDArray[np.int64]:
+        """The leaf in which each example most probably lands, counted from the left."""
+        leaves: npt.NDArray[np.int64] = self.leaf_probabilities(X).argmax(axis=1)
+        return leaves
+
+    def export_text(self, decimals: int = 2) -> str:
+        """The tree as text; its first line shows the root's test."""
+        check_is_fitted(self)
+        return export_text(self.tree_, decimals)
+
+
+def _has_names(X: Any) -> bool:
+    """Does a table name its columns? A sparse matrix may be a mapping and does not."""
+    return isinstance(X, Examples) or hasattr(X, "iloc") or (isinstance(X, Mapping) and not hasattr(X, "toarray"))
+
+
+def _from_array(table: npt.NDArray[Any]) -> Examples:
+    """The columns of an array: facts where all of it is 0 and 1, numbers otherwise.
+
+    Columns of an array have no names to tell a pixel that happens to be 0 or 1 in training from a fact.
+    """
+    examples = Examples(table)
+    kinds = {type(kind) for kind in examples.schema.values()}
+    if Number in kinds and kinds <= {Boolean, Number}:
+        return Examples(table, kinds=dict.fromkeys(examples.names, "number"))
+    return examples
+
+
+def _is_constant(column: Any) -> bool:
+    if column.missing is not None or column.values.ndim > 1:
+        return False
+    return bool((column.values == column.values[0]).all())
+
+
+def _copied(module: nn.Module) -> nn.Module:
+    import copy
+
+    return copy.deepcopy(module)
+
+
+def _declared(test: AtomTest, program: Program) -> list[str]:
+    plain = AtomTest(test.atom).formula(program)
+    return sorted({source.network for source in sources(plain) if isinstance(source, NeuralVariable)})
+
+
+def _stratified(labels: Any, fraction: float, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
+    """A share of every class, at random; a class of one example is never taken away from training."""
+    unseen = np.zeros(len(labels), dtype=bool)
+    for label in np.unique(labels):
+        rows = rng.permutation(np.flatnonzero(labels == label))
+        unseen[rows[: min(round(fraction * len(rows)), len(rows) - 1)]] = True
+    return unseen
+
+
+def _branches_with_paths(root: Node) -> list[tuple[Any, Branch]]:
+    stack: list[tuple[Any, Node]] = [((), root)]
+    found = []
+    while stack:
+        path, node = stack.pop()
+        if isinstance(node, Branch):
+            found.append((path, node))
+            stack.append(((*path, (node.test, False)), node.no))
+            stack.append(((*path, (node.test, True)), node.yes))
+    return found

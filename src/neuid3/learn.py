@@ -1,0 +1,506 @@
+"""What is the best test at a node? Symbolic tests are counted, neural ones trained, all of them scored in bits."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from joblib import Parallel, delayed
+from torch import nn
+
+from neuid3.candidates import Candidates, shapes_of
+from neuid3.circuit.factor import factorise
+from neuid3.columns import Number
+from neuid3.data import Examples
+from neuid3.errors import NetworkError
+from neuid3.induce import Place, Split
+from neuid3.infer import Evidence, Reach
+from neuid3.logic.formula import ColumnVariable, Formula, NeuralVariable, Source, Variable, sources
+from neuid3.logic.program import Program
+from neuid3.networks import default_network
+from neuid3.nodetest import AtomTest, CutTest, NodeTest
+from neuid3.priors import Priors, network_use
+from neuid3.score import information_gain
+from neuid3.train import Recipe, Task, Trained, Use, gain_of, train, train_jointly
+from neuid3.tree import Branch, Leaf, Node, Path, paths
+
+Floats = npt.NDArray[Any]
+Factory = Callable[[], nn.Module]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Instance:
+    """A network with weights: the module, the name it was declared by, and what it was trained on.
+
+    `read` are the columns whose training examples it has seen; an instance that came trained has seen none of ours.
+    """
+
+    module: nn.Module
+    network: str
+    read: frozenset[str]
+    frozen: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """Labelled examples. Networks never train on `unseen` ones; those judge what the networks learned."""
+
+    examples: Examples
+    labels: npt.NDArray[np.int64]
+    weights: Floats
+    unseen: npt.NDArray[np.bool_]
+    classes: int
+    positive: int
+
+
+@dataclass(slots=True)
+class Option:
+    """A candidate at a node with its score; `bits` is how much its answer tells about the examples that judged it."""
+
+    test: NodeTest
+    gain: float
+    bits: float
+    asked: NodeTest | None
+    vouched: bool
+    instances: dict[str, Instance] = field(default_factory=dict)
+
+
+class NodeLearner:
+    """Scores all candidates at a node, trains those that need it, and remembers the networks of those chosen."""
+
+    def __init__(
+        self,
+        sample: Sample,
+        program: Program,
+        candidates: Candidates,
+        given: Mapping[str, nn.Module | Factory],
+        recipe: Recipe,
+        *,
+        priors: Priors,
+        price: float,
+        adaptive: bool,
+        seed: int,
+        jobs: int | None = None,
+        device: str = "cpu",
+        reused: Mapping[str, Instance] | None = None,
+    ) -> None:
+        self.sample, self.program, self.recipe = sample, program, recipe
+        self.priors, self.price, self.adaptive = priors, price, adaptive
+        self.seed, self.jobs, self.device = seed, jobs, device
+        self.given = dict(given)
+        self.instances: dict[str, Instance] = {
+            name: Instance(net.to(device), name, frozenset(), True)
+            for name, net in self.given.items()
+            if isinstance(net, nn.Module)
+        } | dict(reused or {})
+        self.count = 0
+        self.steps = 0
+        self.formulas: dict[NodeTest, Formula] = {test: test.formula(program) for test in candidates.tests}
+        neural = {t: f for t, f in self.formulas.items() if any(isinstance(s, NeuralVariable) for s in sources(f))}
+        self.neural = tuple(neural)
+        self.plain = tuple(test for test in candidates.tests if test not in neural)
+        self.evidence = self._look()
+        self.answers = self._plain_answers()
+        self.numbers = {name: _Sorted(sample, name) for name in candidates.numbers}
+
+    def _look(self) -> Evidence:
+        modules = {name: instance.module for name, instance in self.instances.items()}
+        return Evidence(
+            self.sample.examples, modules, self.program.declarations, self.priors, torch.float64, self.device
+        )
+
+    # Masses and symbolic tests -------------------------------------------------------------------
+
+    def masses(self, reach: Floats) -> Floats:
+        """Σ P(κ|e) of each class, weighted."""
+        return np.bincount(self.sample.labels, reach * self.sample.weights, self.sample.classes)
+
+    def _plain_answers(self) -> Floats:
+        """P(τ | e) of every test without networks, `(example, test)`."""
+        found = [self.conditional((), test).astype(np.float32) for test in self.plain]
+        return np.stack(found, axis=1) if found else np.zeros((len(self.sample.labels), 0), dtype=np.float32)
+
+    def _by_class(self, reach: Floats) -> Floats:
+        """The weighted reach of every example in the column of its class, `(example, class)`."""
+        spread = np.zeros((len(reach), self.sample.classes))
+        spread[np.arange(len(reach)), self.sample.labels] = reach * self.sample.weights
+        return spread
+
+    def _symbolic(self, place: Place) -> Iterator[Option]:
+        """The best test without networks, from one matrix product, and the best cut of each number."""
+        spread = self._by_class(place.reach)
+        total = spread.sum(0)
+        places = [i for i, test in enumerate(self.plain) if test in place.tests]
+        if places:
+            yes = self.answers[:, places].T.astype(np.float64) @ spread  # (test, class)
+            gains = information_gain(yes, total - yes)
+            for i in self._shared(place.path, [self.plain[p] for p in places]):
+                answers = self.conditional(place.path, self.plain[places[i]])
+                gains[i] = information_gain(answers @ spread, (1.0 - answers) @ spread)
+            best = int(np.argmax(gains))
+            test = self.plain[places[best]]
+            yield Option(test, float(gains[best]), float(gains[best] * total.sum()), test, False)
+        for name, ordered in self.numbers.items():
+            found = ordered.best_cut(spread)
+            if found is not None:
+                threshold, gain = found
+                yield Option(CutTest(name, threshold), gain, gain * float(total.sum()), None, False)
+
+    def _shared(self, path: Path, tests: Sequence[NodeTest]) -> list[int]:
+        """Tests that share an uncertain variable with the path: their answers depend on what was answered before."""
+        before = self._uncertain(*(test for test, _ in path))
+        return [i for i, test in enumerate(tests) if before & self._uncertain(test)] if before else []
+
+    def _uncertain(self, *tests: NodeTest) -> frozenset[Source]:
+        found: set[Source] = set()
+        for test in tests:
+            for source in sources(self._formula(test)):
+                known = (
+                    source if isinstance(source, str) else source.column if isinstance(source, ColumnVariable) else None
+                )
+                if known is None or self._is_uncertain(known):
+                    found.add(source)
+        return frozenset(found)
+
+    def _is_uncertain(self, name: str) -> bool:
+        column = self.sample.examples.column(name)
+        return column.missing is not None or type(column.kind).__name__ in ("Probability", "Distribution")
+
+    def _formula(self, test: NodeTest) -> Formula:
+        if test not in self.formulas:
+            self.formulas[test] = test.formula(self.program)
+        return self.formulas[test]
+
+    # Exact answers -------------------------------------------------------------------------------
+
+    def _sides(self, path: Path, test: NodeTest) -> Any:
+        """κ∧τ and κ∧¬τ as far as κ shares variables with τ: what is independent of τ cancels out."""
+        tests = [*(asked for asked, _ in path), test]
+        formulas = [self._formula(asked) for asked in tests]
+        near = _connected([sources(formula) for formula in formulas])
+        answers = [(i, path[i][1]) for i in sorted(near - {len(path)})]
+        last = len(path)
+        return factorise(
+            formulas, [[*answers, (last, True)], [*answers, (last, False)]], self.program.limits.circuit_nodes
+        )
+
+    def conditional(self, path: Path, test: NodeTest, evidence: Evidence | None = None) -> Floats:
+        """P(τ | κ, e) for every example, exactly; one half where κ is impossible."""
+        with torch.no_grad():
+            sides = Reach(self._sides(path, test), torch.float64, self.device)(evidence or self.evidence).cpu().numpy()
+        total = sides.sum(axis=1)
+        answers: Floats = np.divide(sides[:, 0], total, out=np.full(len(total), 0.5), where=total > 0)
+        return answers
+
+    # The node ------------------------------------------------------------------------------------
+
+    def best(self, place: Place) -> Split | None:
+        """The candidate with the highest gain that is worth asking."""
+        options = [*self._symbolic(place), *self._neural(place)]
+        worth = [option for option in options if not option.vouched or option.bits >= self.price]
+        if not worth:
+            return None
+        chosen = max(worth, key=lambda option: option.gain)
+        if chosen.instances:
+            self.instances.update(chosen.instances)
+            self._remember(chosen)
+        answers = self.conditional(place.path, chosen.test)
+        return Split(chosen.test, answers, chosen.gain, chosen.vouched, chosen.asked)
+
+    def _remember(self, chosen: Option) -> None:
+        """The chosen networks' answers to everything, and their averages for what is missing."""
+        averages = dict(self.priors.networks)
+        for network, inputs, width in self._uses(chosen.test):
+            if network in chosen.instances:
+                averages[network_use(network, inputs)] = self._average(chosen.instances[network], inputs, width)
+        self.priors = Priors(self.priors.columns, averages)
+        self.evidence = self._look()
+
+    def _average(self, instance: Instance, inputs: tuple[str, ...], width: int) -> tuple[float, ...]:
+        rows = np.flatnonzero(~self.sample.unseen & _complete(self.sample.examples, inputs))
+        look = Evidence(self.sample.examples[rows], {"net": instance.module}, {}, None, torch.float64, self.device)
+        instance.module.eval()
+        with torch.no_grad():
+            return tuple(look.output("net", inputs, width).mean(0).tolist())
+
+    def _uses(self, test: NodeTest) -> list[tuple[str, tuple[str, ...], int]]:
+        found = {
+            (s.network, s.inputs, self.program.declarations[s.declaration].width)
+            for s in sources(self._formula(test))
+            if isinstance(s, NeuralVariable)
+        }
+        return sorted(found)
+
+    # Neural tests --------------------------------------------------------------------------------
+
+    def _neural(self, place: Place) -> Iterator[Option]:
+        tests = [test for test in self.neural if test in place.tests]
+        ready = {test: list(self._ready(place, test)) for test in tests}
+        for options in ready.values():
+            yield from options
+        tasks: list[tuple[NodeTest, AtomTest, Task]] = []
+        for test in tests:
+            untrained = [n for n in dict.fromkeys(u[0] for u in self._uses(test)) if n not in self.instances]
+            if untrained and isinstance(test, AtomTest):
+                made = self._task(place, test, untrained, ready[test])
+                if made is not None:
+                    tasks.append((test, *made))
+        run = Parallel(n_jobs=self.jobs)(delayed(train)(task) for _, _, task in tasks)
+        for (test, named, task), trained in zip(tasks, run, strict=True):
+            option = self._trained(test, named, task, trained)
+            if option is not None:
+                yield option
+
+    def _ready(self, place: Place, test: NodeTest) -> Iterator[Option]:
+        """Ways to ask a test without training: as it came, or looking through a network that was trained before."""
+        uses = self._uses(test)
+        names = list(dict.fromkeys(network for network, _, _ in uses))
+        untrained = [name for name in names if name not in self.instances]
+        if not untrained:
+            yield from self._judge(place, test, test, [self.instances[name] for name in names], uses)
+        elif self.adaptive and len(untrained) == 1 and isinstance(test, AtomTest):
+            columns = [u[1] for u in uses if u[0] == untrained[0]]
+            fresh = self._fresh(untrained[0], columns[0], uses)
+            alike = [(n, i) for n, i in self.instances.items() if not i.frozen and _alike(i.module, fresh)]
+            for name, instance in alike[-6:]:
+                others = [self.instances[n] for n in names if n in self.instances]
+                bound = AtomTest(test.atom, ((untrained[0], name),))
+                yield from self._judge(place, test, bound, [*others, instance], uses)
+
+    def _judge(
+        self, place: Place, asked: NodeTest, test: NodeTest, through: Sequence[Instance], uses: Sequence[Any]
+    ) -> Iterator[Option]:
+        columns = {name for _, inputs, _ in uses for name in inputs}
+        # A network that never saw these columns in training cannot have memorised them.
+        fair = all(not (instance.read & columns) for instance in through)
+        judged = np.ones(len(place.reach), dtype=bool) if fair else self.sample.unseen
+        weights = (place.reach * self.sample.weights)[judged]
+        if weights.sum() <= 0:
+            return
+        answers = self.conditional(place.path, test)[judged]
+        gain = gain_of(answers, weights, self.sample.labels[judged], self.sample.classes)
+        yield Option(test, gain, gain * float(weights.sum()), asked, True)
+
+    def _fresh(self, network: str, inputs: tuple[str, ...], uses: Sequence[Any]) -> nn.Module:
+        """A fresh network by its name, made under a seed of its own."""
+        width = next(w for n, _, w in uses if n == network)
+        self.count += 1
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed * 7919 + self.count)
+            factory = self.given.get(network)
+            if factory is None:
+                return default_network(shapes_of(inputs, self.program.schema), width)
+            made = factory()
+        if not isinstance(made, nn.Module):
+            raise NetworkError(
+                f"networks[{network!r}] returned a {type(made).__name__}; give a torch module or a function that makes one."
+            )
+        return made
+
+    def _task(
+        self, place: Place, test: AtomTest, untrained: Sequence[str], ready: Sequence[Option]
+    ) -> tuple[AtomTest, Task] | None:
+        uses = self._uses(test)
+        renamed = {network: f"{network}#{self._number()}" for network in untrained}
+        named = AtomTest(test.atom, tuple(sorted(renamed.items())))
+        inputs = {name for network, columns, _ in uses if network in renamed for name in columns}
+        rows = np.flatnonzero((place.reach > 0) & _complete(self.sample.examples, tuple(inputs)))
+        unseen = self.sample.unseen[rows]
+        if len(np.unique(self.sample.labels[rows[~unseen]])) < 2:
+            return None
+        factored = self._sides(place.path, named)
+        variables = list(dict.fromkeys(v for circuit in factored.circuits for v in circuit.variables))
+        if not any(isinstance(v, NeuralVariable) and v.network in renamed.values() for v in variables):
+            return None
+        starts = [
+            {renamed[n]: self._fresh(n, next(u[1] for u in uses if u[0] == n), uses) for n in untrained}
+            for _ in range(max(1, self.recipe.restarts // 2) if ready and len(untrained) == 1 else self.recipe.restarts)
+        ]
+        if ready and len(untrained) == 1:
+            best = max(ready, key=lambda option: option.gain).test
+            assert isinstance(best, AtomTest)
+            warm = self.instances[dict(best.instances)[untrained[0]]].module
+            starts.insert(0, {renamed[untrained[0]]: copy.deepcopy(warm)})
+        with torch.no_grad():
+            fixed = {
+                v: self.evidence.weights(v)[:, rows].float().cpu().numpy()
+                for v in variables
+                if not self._is_new(v, renamed)
+            }
+        task = Task(
+            factored,
+            {v: self._use(v) for v in variables if self._is_new(v, renamed)},
+            fixed,
+            {name: self.sample.examples.column(name).values[rows] for name in sorted(inputs)},
+            self.sample.labels[rows],
+            (place.reach * self.sample.weights)[rows],
+            unseen,
+            self.sample.classes,
+            self.sample.positive,
+            tuple(starts),
+            self.recipe,
+            self.seed * 104_729 + self.count,
+            self.device,
+        )
+        return named, task
+
+    def _number(self) -> int:
+        self.count += 1
+        return self.count
+
+    @staticmethod
+    def _is_new(variable: Variable, renamed: Mapping[str, str]) -> bool:
+        return isinstance(variable, NeuralVariable) and variable.network in renamed.values()
+
+    def _use(self, variable: Variable) -> Use:
+        assert isinstance(variable, NeuralVariable)
+        declaration = self.program.declarations[variable.declaration]
+        return Use(variable.network, variable.inputs, declaration.width, declaration.values is None)
+
+    def _trained(self, asked: NodeTest, named: AtomTest, task: Task, trained: Trained) -> Option | None:
+        self.steps += trained.steps
+        if trained.failed is not None:
+            warnings.warn(f"Test '{asked}' was dropped at one node: {trained.failed}", UserWarning, stacklevel=2)
+            return None
+        judged = (
+            task.unseen if bool((task.unseen & (task.weights > 0)).any()) else np.ones(len(task.labels), dtype=bool)
+        )
+        mass = float(task.weights[judged].sum())
+        read = frozenset(name for use in task.uses.values() for name in use.inputs)
+        declared = {instance: network for network, instance in named.instances}
+        instances = {name: Instance(net, declared[name], read, False) for name, net in trained.networks.items()}
+        return Option(named, trained.score, trained.score * mass, asked, bool(task.unseen.any()), instances)
+
+    # The whole tree ------------------------------------------------------------------------------
+
+    def refine(self, root: Node) -> Node:
+        """Train the finished tree as one: all networks that are not frozen, and all leaves, by the exact likelihood."""
+        leaves = list(paths(root))
+        tests = list(dict.fromkeys(test for path, _ in leaves for test, _ in path))
+        formulas = [self._formula(test) for test in tests]
+        number = {test: i for i, test in enumerate(tests)}
+        answers = [[(number[test], answer) for test, answer in path] for path, _ in leaves]
+        factored = factorise(formulas, answers, self.program.limits.circuit_nodes)
+        variables = list(dict.fromkeys(v for circuit in factored.circuits for v in circuit.variables))
+        moving = {v for v in variables if isinstance(v, NeuralVariable) and not self.instances[v.network].frozen}
+        if not moving or self.recipe.joint_epochs == 0:
+            return root
+        inputs = sorted({name for v in moving for name in v.inputs})
+        rows = np.flatnonzero(_complete(self.sample.examples, tuple(inputs)))
+        with torch.no_grad():
+            fixed = {v: self.evidence.weights(v)[:, rows].float().cpu().numpy() for v in variables if v not in moving}
+        recipe = replace(
+            self.recipe,
+            epochs=self.recipe.joint_epochs,
+            learning_rate=self.recipe.joint_learning_rate,
+            loss="leaves",
+            restarts=1,
+        )
+        names = sorted({v.network for v in moving})
+        task = Task(
+            factored,
+            {v: self._use(v) for v in variables if v in moving},
+            fixed,
+            {name: self.sample.examples.column(name).values[rows] for name in inputs},
+            self.sample.labels[rows],
+            self.sample.weights[rows],
+            self.sample.unseen[rows],
+            self.sample.classes,
+            self.sample.positive,
+            ({name: self.instances[name].module for name in names},),
+            recipe,
+            self.seed * 31 + 17,
+            self.device,
+            np.array([leaf.probabilities for _, leaf in leaves]),
+        )
+        trained = train_jointly(task)
+        self.steps += trained.steps
+        if trained.failed is not None or trained.steps == 0:
+            return root
+        for name, net in trained.networks.items():
+            self.instances[name] = replace(self.instances[name], module=net)
+        self.evidence = self._look()
+        return _with_leaves(root, iter([tuple((row / row.sum()).tolist()) for row in trained.leaves]))
+
+
+class _Sorted:
+    """A number column in order, ready to be cut anywhere."""
+
+    def __init__(self, sample: Sample, name: str) -> None:
+        column = sample.examples.column(name)
+        assert isinstance(column.kind, Number)
+        known = np.ones(len(column), dtype=bool) if column.missing is None else ~column.missing
+        rows = np.flatnonzero(known)
+        self.order = rows[np.argsort(column.values[rows], kind="stable")]
+        self.values = column.values[self.order]
+        self.missing = np.flatnonzero(~known)
+        self.ends = np.flatnonzero(np.diff(self.values) > 0)  # a cut may lie behind these
+        self.share = (self.ends + 1) / max(len(rows), 1)
+
+    def best_cut(self, spread: Floats) -> tuple[float, float] | None:
+        """The threshold with the highest gain; missing entries go both ways, as the known ones do."""
+        if not len(self.ends):
+            return None
+        below = np.cumsum(spread[self.order], axis=0)[self.ends]  # (cut, class)
+        gone = spread[self.missing].sum(0)
+        total = spread.sum(0)
+        yes = below + self.share[:, None] * gone
+        gains = information_gain(yes, total - yes)
+        best = int(np.argmax(gains))
+        if gains[best] <= 0:
+            return None
+        # Between the values that reach this node, not between those of all examples.
+        mass = spread[self.order].sum(1)
+        reached = np.flatnonzero(mass > 0)
+        low = self.values[reached[reached <= self.ends[best]]].max(
+            initial=self.values[self.ends[best]] if not len(reached) else -np.inf
+        )
+        high = self.values[reached[reached > self.ends[best]]].min(initial=np.inf)
+        if not np.isfinite(low) or not np.isfinite(high):
+            low, high = self.values[self.ends[best]], self.values[self.ends[best] + 1]
+        middle = low / 2 + high / 2
+        return float(middle if low <= middle < high else low), float(gains[best])
+
+
+def _with_leaves(node: Node, leaves: Iterator[tuple[float, ...]]) -> Node:
+    if isinstance(node, Leaf):
+        return Leaf(next(leaves))
+    yes = _with_leaves(node.yes, leaves)  # leaves are numbered from yes to no
+    return Branch(node.test, yes, _with_leaves(node.no, leaves), node.gain)
+
+
+def _connected(needs: Sequence[frozenset[Source]]) -> set[int]:
+    """The members that are tied to the last one by shared variables, directly or through others."""
+    reached = set(needs[-1])
+    near = {len(needs) - 1}
+    grew = True
+    while grew:
+        grew = False
+        for i, need in enumerate(needs):
+            if i not in near and need & reached:
+                near.add(i)
+                reached |= need
+                grew = True
+    return near
+
+
+def _complete(examples: Examples, names: tuple[str, ...]) -> npt.NDArray[np.bool_]:
+    whole = np.ones(len(examples), dtype=bool)
+    for name in names:
+        missing = examples.column(name).missing
+        if missing is not None:
+            whole &= ~missing
+    return whole
+
+
+def _alike(one: nn.Module, other: nn.Module) -> bool:
+    """Do two modules have the same layers, so that one can stand in for the other?"""
+    ours = [(name, tuple(tensor.shape)) for name, tensor in one.state_dict().items()]
+    theirs = [(name, tuple(tensor.shape)) for name, tensor in other.state_dict().items()]
+    return type(one) is type(other) and ours == theirs

@@ -1,0 +1,382 @@
+"""How are the networks of a test trained, at the node where it is asked?"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import nn
+
+from neuid3.circuit.factor import Factored
+from neuid3.errors import NetworkError
+from neuid3.infer import FLOOR, Reach
+from neuid3.infer.evidence import as_tensor, check_output
+from neuid3.logic.formula import Variable
+from neuid3.score import information_gain
+
+Floats = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How a test is trained. The defaults were measured; `PAPER` is the paper's own.
+
+    `loss`: "branches" wants one class on each side of the test (the paper's weighted cross-entropy), "leaves" is
+    the likelihood of a tree of this one test, whose two leaf distributions are learned along.
+    `restarts` differ in loss, in which class the test is to be true for, and in whether colour is seen from the start;
+    after a third of the epochs the better half goes on. `shift` moves images by up to that many pixels.
+    """
+
+    loss: Literal["leaves", "branches"] = "leaves"
+    epochs: int = 30
+    batch_size: int = 64
+    learning_rate: float = 3e-3
+    one_cycle: bool = True
+    weight_decay: float = 0.01
+    shift: int = 2
+    restarts: int = 4
+    joint_epochs: int = 15
+    joint_learning_rate: float = 1e-3
+
+
+PAPER = Recipe("branches", 20, 32, 1e-3, False, 0.0, 0, 1, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A network looks at columns, and what it returns is a variable of the circuit."""
+
+    network: str
+    inputs: tuple[str, ...]
+    width: int
+    is_fact: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Task:
+    """Paths to be trained: everything a worker needs, and nothing it shares.
+
+    For a test τ at a node κ the two paths are κ∧τ and κ∧¬τ, as far as κ shares variables with τ; for a whole tree they
+    are its leaves. `fixed` holds the weights of variables that do not change, `(value, example)`; every other
+    variable is in `uses`. `leaves` are the class probabilities to start from, one row a path, where they are known.
+    """
+
+    factored: Factored
+    uses: Mapping[Variable, Use]
+    fixed: Mapping[Variable, Floats]
+    columns: Mapping[str, npt.NDArray[Any]]
+    labels: npt.NDArray[np.int64]
+    weights: Floats
+    unseen: npt.NDArray[np.bool_]
+    classes: int
+    positive: int
+    starts: tuple[Mapping[str, nn.Module], ...]
+    recipe: Recipe
+    seed: int
+    device: str = "cpu"
+    leaves: Floats | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trained:
+    """What training gave: networks, P(path | κ, e) as `(path, example)`, leaves, the score on unseen examples, the steps."""
+
+    networks: Mapping[str, nn.Module]
+    answers: Floats
+    leaves: Floats
+    score: float
+    steps: int
+    failed: str | None = None
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """One torch thread inside: results then do not depend on the machine's cores."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def train(task: Task) -> Trained:
+    """Train one test; of several restarts the one with the highest gain on unseen examples."""
+    with one_thread(), torch.random.fork_rng(devices=[]):
+        alive = runs = [_Run(task, number) for number in range(len(task.starts))]
+        for share, keep in _rungs(len(runs)):
+            for run in alive:
+                run.advance(share)
+                run.score = run.gain()
+            alive = sorted(alive, key=lambda run: -run.score)[:keep]
+        return alive[0].result(sum(run.steps for run in runs))
+
+
+def _rungs(restarts: int) -> Iterator[tuple[float, int]]:
+    """Successive halving: up to which share of the epochs all go on, and how many stay."""
+    if restarts > 1:
+        yield 1 / 3, max(1, restarts // 2)
+        if restarts > 2:
+            yield 2 / 3, 1
+    yield 1.0, 1
+
+
+def train_jointly(task: Task) -> Trained:
+    """Train all networks and leaves of a tree by its likelihood; the epoch that does best on unseen examples."""
+    with one_thread(), torch.random.fork_rng(devices=[]):
+        run = _Run(task, 0)
+        run.score = run.likelihood()
+        best = run.result(0)
+        for epoch in range(1, task.recipe.epochs + 1):
+            run.advance(epoch / task.recipe.epochs)
+            run.score = run.likelihood()
+            if run.failed is not None:
+                break
+            if run.score > best.score:
+                best = run.result(run.steps)
+        return best
+
+
+class Look:
+    """The paths' probabilities for rows of a task: networks run, variables weighed, circuits evaluated."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.reach = Reach(task.factored, torch.float32, task.device)
+        self.fixed = {v: as_tensor(w).to(task.device, torch.float32) for v, w in task.fixed.items()}
+        self.columns = {name: as_tensor(values).to(task.device) for name, values in task.columns.items()}
+
+    def answer(self, networks: Mapping[str, nn.Module], rows: torch.Tensor, change: Any = None) -> torch.Tensor:
+        """P(path | κ, e) as `(path, row)`."""
+        glance = _Glance(self, networks, rows, change)
+        sides = self.reach(glance).T
+        return sides / sides.sum(0).clamp_min(1e-30)
+
+
+class _Glance:
+    """The weights of variables for some rows; each network runs once on each of its inputs."""
+
+    def __init__(self, look: Look, networks: Mapping[str, nn.Module], rows: torch.Tensor, change: Any) -> None:
+        self.look, self.networks, self.rows, self.change = look, networks, rows, change
+        self.seen: dict[str, torch.Tensor] = {}
+        self.outputs: dict[tuple[str, tuple[str, ...]], torch.Tensor] = {}
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def weights(self, variable: Variable) -> torch.Tensor:
+        use = self.look.task.uses.get(variable)
+        if use is None:
+            return self.look.fixed[variable][:, self.rows]
+        out = self._output(use)
+        return torch.stack((1.0 - out[:, 0], out[:, 0])) if use.is_fact else out.T
+
+    def _output(self, use: Use) -> torch.Tensor:
+        key = (use.network, use.inputs)
+        if key not in self.outputs:
+            for name in use.inputs:
+                if name not in self.seen:
+                    self.seen[name] = _read(self.look.columns[name][self.rows], self.change)
+            self.outputs[key] = self.networks[use.network](*(self.seen[name] for name in use.inputs))
+            check_output(self.outputs[key], use.network, use.inputs, len(self.rows), use.width)
+        return self.outputs[key]
+
+
+def _read(values: torch.Tensor, change: Any) -> torch.Tensor:
+    scaled = values.float() / 255 if values.dtype == torch.uint8 else values.float()
+    scaled = scaled.unsqueeze(1) if scaled.ndim == 1 else scaled
+    return change(scaled) if change is not None and scaled.ndim >= 3 else scaled
+
+
+class _Run:
+    """One restart: its networks, its two leaves, its optimizer, and how far it has come."""
+
+    def __init__(self, task: Task, number: int) -> None:
+        self.task, self.recipe = task, task.recipe
+        self.look = Look(task)
+        self.networks = {name: copy.deepcopy(net).to(task.device) for name, net in task.starts[number].items()}
+        self.random = torch.Generator().manual_seed(task.seed * 1009 + number)
+        torch.manual_seed(task.seed * 1009 + number)
+        self.variant = _variant(task, number)
+        self.labels = torch.from_numpy(task.labels.copy()).to(task.device)
+        self.weights = torch.from_numpy(task.weights.astype(np.float32)).to(task.device)
+        seen = np.flatnonzero(~task.unseen & (task.weights > 0))
+        self.rows = torch.from_numpy(seen)
+        self.leaves = nn.Parameter(_first_leaves(task, number, self.random).to(task.device))  # (side, class) logits
+        self.total = self.recipe.epochs * max(1, -(-len(seen) // self.recipe.batch_size))
+        parameters = [p for net in self.networks.values() for p in net.parameters() if p.requires_grad]
+        groups: list[dict[str, Any]] = [
+            {"params": parameters},
+            {"params": [self.leaves], "weight_decay": 0.0, "lr": 10 * self.variant.learning_rate},
+        ]
+        kind = torch.optim.AdamW if self.recipe.weight_decay else torch.optim.Adam
+        self.optimizer = kind(groups, lr=self.variant.learning_rate, weight_decay=self.recipe.weight_decay)
+        self.schedule = (
+            torch.optim.lr_scheduler.OneCycleLR(
+                self.optimizer, [g["lr"] for g in self.optimizer.param_groups], total_steps=self.total + 1
+            )
+            if self.recipe.one_cycle
+            else None
+        )
+        self.branch_weights = _branch_weights(task)
+        self.steps, self.score = 0, -np.inf
+        self.failed: str | None = None
+
+    def advance(self, share: float) -> None:
+        """Train up to this share of all epochs."""
+        goal = int(np.ceil(self.total * share))
+        for net in self.networks.values():
+            net.train()
+        try:
+            while self.steps < goal and len(self.rows):
+                for rows in self._shuffled():
+                    self._step(rows)
+                    if self.steps >= goal:
+                        break
+        except NetworkError as error:
+            self.failed = str(error)
+            self.steps = self.total
+
+    def _shuffled(self) -> tuple[torch.Tensor, ...]:
+        order = torch.randperm(len(self.rows), generator=self.random)
+        return torch.split(self.rows[order], self.recipe.batch_size)
+
+    def _step(self, rows: torch.Tensor) -> None:
+        self.optimizer.zero_grad()
+        sides = self.look.answer(self.networks, rows, self._change)
+        loss = self._loss(sides, rows)
+        loss.backward()  # type: ignore[no-untyped-call]
+        self.optimizer.step()
+        if self.schedule is not None:
+            self.schedule.step()
+        self.steps += 1
+
+    def _loss(self, sides: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+        labels, weights = self.labels[rows], self.weights[rows]
+        if self.variant.loss == "branches":
+            side = (labels != self.variant.positive).long()  # the positive class belongs to τ
+            chosen = sides.gather(0, side.unsqueeze(0))[0]
+            weights = weights * self.branch_weights[(labels == self.task.positive).long()]
+        else:
+            leaves = torch.softmax(self.leaves, 1)  # (side, class)
+            chosen = (sides * leaves[:, labels]).sum(0)
+        return -(weights * chosen.clamp_min(FLOOR).log()).sum() / weights.sum().clamp_min(FLOOR)
+
+    def _change(self, images: torch.Tensor) -> torch.Tensor:
+        """What training sees: shifted images, and grey ones at first where the restart says so."""
+        if self.variant.grey and images.ndim == 4 and images.shape[1] == 3:
+            grey = torch.rand(len(images), 1, 1, 1, generator=self.random) < 1.0 - 2.0 * self.steps / self.total
+            images = torch.where(grey, images.mean(1, keepdim=True).expand_as(images), images)
+        return shifted(images, self.recipe.shift, self.random) if self.recipe.shift else images
+
+    def answers(self) -> Floats:
+        """P(path | κ, e) for every example of the task, networks in `eval()` mode, `(path, example)`."""
+        for net in self.networks.values():
+            net.eval()
+        with torch.no_grad():
+            blocks = torch.split(torch.arange(len(self.task.labels)), 2048)
+            parts = [self.look.answer(self.networks, rows).cpu().numpy() for rows in blocks]
+        return np.concatenate(parts, axis=1).astype(np.float64)
+
+    def _judged(self) -> npt.NDArray[np.bool_]:
+        unseen = self.task.unseen & (self.task.weights > 0)
+        return unseen if bool(unseen.any()) else self.task.weights > 0
+
+    def gain(self) -> float:
+        """The information gain of the test on unseen examples."""
+        if self.failed is not None:
+            return -np.inf
+        judged = self._judged()
+        try:
+            answers = self.answers()[0, judged]
+        except NetworkError as error:
+            self.failed = str(error)
+            return -np.inf
+        return gain_of(answers, self.task.weights[judged], self.task.labels[judged], self.task.classes)
+
+    def likelihood(self) -> float:
+        """The mean log-likelihood of unseen examples under these leaves."""
+        if self.failed is not None:
+            return -np.inf
+        judged = self._judged()
+        leaves = torch.softmax(self.leaves.detach(), 1).double().cpu().numpy()
+        chosen = (self.answers() * leaves[:, self.task.labels]).sum(0)[judged]
+        logs = np.log(np.maximum(chosen, FLOOR))
+        return float(np.average(logs, weights=self.task.weights[judged]))
+
+    def result(self, steps: int) -> Trained:
+        """What this run has come to, copied, so that it may go on."""
+        leaves = torch.softmax(self.leaves.detach().double(), 1).cpu().numpy()
+        answers = np.empty((0, 0)) if self.failed is not None else self.answers()
+        networks = {name: copy.deepcopy(net).cpu() for name, net in self.networks.items()}
+        return Trained(networks, answers, leaves, self.score, steps, self.failed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Variant:
+    loss: str
+    learning_rate: float
+    positive: int
+    grey: bool
+
+
+def _variant(task: Task, number: int) -> _Variant:
+    """In what a restart differs: the class its test is true for, its loss, its learning rate, its sight."""
+    recipe = task.recipe
+    if recipe.restarts == 1:
+        return _Variant(recipe.loss, recipe.learning_rate, task.positive, False)
+    other = 1 - task.positive if task.classes == 2 else task.positive
+    loss = recipe.loss if number % 4 < 2 or task.classes > 2 else "branches"
+    rate = recipe.learning_rate * (1.0 if number % 4 < 2 else 1.6)
+    return _Variant(loss, rate, task.positive if number % 2 == 0 else other, number % 4 in (1, 2))
+
+
+def _first_leaves(task: Task, number: int, random: torch.Generator) -> torch.Tensor:
+    """Leaf distributions to start from: the shares of the classes, tilted apart."""
+    if task.leaves is not None:
+        return torch.from_numpy(np.log(np.clip(task.leaves, 1e-4, None))).float()
+    masses = np.bincount(task.labels, task.weights * ~task.unseen, task.classes) + 1e-3
+    prior = torch.from_numpy(np.log(masses / masses.sum())).float()
+    if task.classes == 2:
+        tilt = torch.tensor([-1.0, -1.0])
+        tilt[task.positive if number % 2 == 0 else 1 - task.positive] = 1.0
+    else:
+        tilt = 2.0 * (torch.rand(task.classes, generator=random) < 0.5).float() - 1.0
+    return torch.stack((prior + tilt, prior - tilt))
+
+
+def _branch_weights(task: Task) -> torch.Tensor:
+    """w_c = P(κ|e) / (2 · P(c|κ)): here the second factor, for the negative and the positive class."""
+    seen = task.weights * ~task.unseen
+    positive = float(seen[task.labels == task.positive].sum()) / max(float(seen.sum()), 1e-12)
+    shares = np.clip(np.array([1.0 - positive, positive]), 1e-6, None)
+    return torch.from_numpy(0.5 / shares).float()
+
+
+def gain_of(answers: Floats, weights: Floats, labels: npt.NDArray[np.int64], classes: int) -> float:
+    """The information gain of a test that is true with these probabilities."""
+    yes = np.bincount(labels, weights * answers, classes)
+    no = np.bincount(labels, weights * (1.0 - answers), classes)
+    return float(information_gain(yes, no))
+
+
+def shifted(images: torch.Tensor, most: int, random: torch.Generator) -> torch.Tensor:
+    """Every image moved by up to `most` pixels in each direction; what moves in is empty."""
+    n, (height, width) = len(images), images.shape[-2:]
+    most = min(most, height // 8, width // 8)
+    if most == 0:
+        return images
+    padded = nn.functional.pad(images, (most, most, most, most))
+    down, right = torch.randint(0, 2 * most + 1, (2, n), generator=random)
+    rows = down[:, None] + torch.arange(height)
+    columns = right[:, None] + torch.arange(width)
+    each = torch.arange(n)[:, None, None]
+    if images.ndim == 3:
+        return padded[each, rows[:, :, None], columns[:, None, :]]
+    return padded.permute(0, 2, 3, 1)[each, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
