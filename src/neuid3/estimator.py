@@ -228,6 +228,8 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Examples, npt.NDArray[np.int64], Any]:
         """Columns, labels as numbers, and weights, whatever the caller has."""
+        if y is not None and _has_holes(np.asarray(y)):
+            raise DataError("Input y contains NaN: every example needs a class; drop the rows without one.")
         if _has_names(X):
             examples = X if isinstance(X, Examples) else Examples(X)
             y = column_or_1d(y, warn=True)
@@ -421,6 +423,12 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The tree as text; its first line shows the root's test."""
         check_is_fitted(self)
         return export_text(self.tree_, decimals)
+
+
+def _has_holes(labels: npt.NDArray[Any]) -> bool:
+    if labels.dtype == object and labels.ndim == 1:
+        return any(label is None or (isinstance(label, float) and np.isnan(label)) for label in labels)
+    return labels.dtype.kind == "f" and bool(np.isnan(labels).any())
 
 
 def _has_names(X: Any) -> bool:

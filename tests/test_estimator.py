@@ -1,0 +1,280 @@
+"""NeuID3Classifier: scikit-learn's habits, and what the tree learns."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from neuid3 import Examples, NeuID3Classifier, NeuID3Error
+from neuid3.demo import BACKGROUND, windows
+from neuid3.estimator import EXPECTED_FAILED_CHECKS
+from neuid3.networks import Dense
+
+QUICK = {"epochs": 6, "restarts": 2, "joint_epochs": 2, "random_state": 0}
+
+
+@parametrize_with_checks([NeuID3Classifier()], expected_failed_checks=lambda _: EXPECTED_FAILED_CHECKS)
+def test_scikit_learn_finds_nothing_to_complain_about(estimator: object, check: object) -> None:
+    check(estimator)
+    assert estimator is not None
+
+
+def mixed(n: int, seed: int = 0) -> tuple[Examples, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    age, suit = rng.integers(20, 80, n), rng.choice(["clubs", "hearts", "spades"], n)
+    alarm = rng.random(n) < 0.4
+    label = np.where((alarm & (suit == "hearts")) | (age > 60), "yes", "no")
+    return Examples({"alarm": alarm, "suit": suit, "age": age}), label
+
+
+def digits_pair(n: int, seed: int = 0) -> tuple[Examples, np.ndarray]:
+    X, y = windows(n, np.random.default_rng(seed))
+    return X, np.where(y == 1, "holds", "violates")
+
+
+def test_a_mixed_table_is_learned_and_read() -> None:
+    X, y = mixed(500)
+    clf = NeuID3Classifier(random_state=0).fit(X, y)
+    assert clf.score(*mixed(500, 1)) > 0.98
+    assert clf.export_text().splitlines()[0].startswith("age =< 6")
+    assert clf.feature_names_in_.tolist() == ["alarm", "suit", "age"]
+    assert clf.feature_importances_.sum() == pytest.approx(1.0)
+    assert clf.leaf_probabilities(X).shape[1] == len(clf.tree_.leaves)
+    assert clf.apply(X).max() < len(clf.tree_.leaves)
+    assert clf.model_.verify(X, rows=2) < 1e-9
+
+
+def test_rules_over_symbols_are_candidates() -> None:
+    X, y = mixed(500)
+    rule = "risk :- alarm, suit(hearts). risk :- age > 60."
+    clf = NeuID3Classifier(background=rule, random_state=0).fit(X, y)
+    assert clf.export_text().splitlines()[0].startswith("risk?")
+    assert clf.score(X, y) == 1.0
+
+
+def test_a_repeated_row_equals_a_doubled_weight() -> None:
+    X, y = mixed(200)
+    rows = np.repeat(np.arange(200), np.where(np.arange(200) % 3 == 0, 2, 1))
+    repeated = NeuID3Classifier(random_state=0).fit(X[rows], y[rows])
+    weighted = NeuID3Classifier(random_state=0).fit(X, y, sample_weight=np.bincount(rows))
+    np.testing.assert_allclose(repeated.predict_proba(X), weighted.predict_proba(X), atol=1e-9)
+
+
+def test_missing_entries_are_learned_from_and_predicted_for() -> None:
+    X, y = mixed(400)
+    holes = Examples(
+        {
+            "alarm": [None if i % 7 == 0 else bool(v) for i, v in enumerate(X.column("alarm").values)],
+            "suit": [None if i % 5 == 0 else X.schema["suit"].values[v] for i, v in enumerate(X.column("suit").values)],
+            "age": np.where(np.arange(400) % 11 == 0, np.nan, X.column("age").values),
+        }
+    )
+    clf = NeuID3Classifier(random_state=0).fit(holes, y)
+    np.testing.assert_allclose(clf.predict_proba(holes).sum(1), 1.0)
+    assert clf.score(X, y) > 0.9
+
+
+@pytest.mark.parametrize("load", [load_iris, load_digits])
+def test_more_classes_are_learned_as_well_as_by_scikit_learns_tree(load: object) -> None:
+    X, y = load(return_X_y=True)
+    ours = cross_val_score(NeuID3Classifier(max_depth=6, random_state=0), X, y, cv=3).mean()
+    theirs = cross_val_score(
+        DecisionTreeClassifier(criterion="entropy", max_depth=6, random_state=0), X, y, cv=3
+    ).mean()
+    assert ours > theirs - 0.02
+
+
+def test_clone_pipeline_and_grid_search_take_examples() -> None:
+    X, y = mixed(200)
+    search = GridSearchCV(
+        make_pipeline(FunctionTransformer(), NeuID3Classifier(random_state=0)),
+        {"neuid3classifier__max_depth": [1, 3]},
+        cv=3,
+    ).fit(X, y)
+    assert search.best_params_ == {"neuid3classifier__max_depth": 3}
+    assert clone(search.best_estimator_[-1]).max_depth == 3
+    assert cross_val_score(NeuID3Classifier(random_state=0), X, y, cv=3).mean() > 0.9
+
+
+def test_a_rule_over_digits_is_learned() -> None:
+    X, y = digits_pair(600)
+    clf = NeuID3Classifier(
+        background=BACKGROUND,
+        tests=["joker", "gt_rank(first, second)"],
+        max_depth=2,
+        pos_label="holds",
+        epochs=20,
+        restarts=2,
+        random_state=0,
+    ).fit(X, y)
+    assert "gt_rank(first, second)" in clf.export_text()
+    assert clf.score(*digits_pair(500, 1)) > 0.8
+
+
+def test_the_number_of_workers_does_not_change_a_bit() -> None:
+    X, y = digits_pair(200)
+    tests = ["joker", "gt_rank(first, second)", "gt_rank(second, first)"]
+    one, two = (
+        NeuID3Classifier(background=BACKGROUND, tests=tests, max_depth=2, n_jobs=jobs, **QUICK).fit(X, y)
+        for jobs in (1, 2)
+    )
+    assert one.tree_ == two.tree_
+    np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
+
+
+def test_fitting_leaves_random_states_and_arrays_as_they_were() -> None:
+    X, y = digits_pair(120)
+    before, state = X.column("first").values.copy(), torch.get_rng_state()
+    numpy_state = np.random.get_state()[1].copy()  # noqa: NPY002 - the legacy state is what must not move
+    NeuID3Classifier(background=BACKGROUND, tests=["gt_rank(first, second)"], max_depth=1, **QUICK).fit(X, y)
+    np.testing.assert_array_equal(X.column("first").values, before)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert (np.random.get_state()[1] == numpy_state).all()  # noqa: NPY002
+
+
+def test_a_trained_test_is_reused_and_stays_as_it_was() -> None:
+    X, y = digits_pair(300)
+    tests = ["gt_rank(first, second)"]
+    first = NeuID3Classifier(background=BACKGROUND, tests=tests, max_depth=1, pruning=0.0, **QUICK).fit(X, y)
+    (trained,) = first.tests_
+    weights = {k: v.clone() for k, v in next(iter(trained.networks.values())).state_dict().items()}
+    second = NeuID3Classifier(background=BACKGROUND, tests=[trained, "joker"], max_depth=2, pruning=0.0, **QUICK).fit(
+        X, y
+    )
+    assert second.gradient_steps_ == 0
+    (network,) = second.networks_.values()
+    for name, value in network.state_dict().items():
+        assert torch.equal(value, weights[name])
+    third = NeuID3Classifier(
+        background=BACKGROUND, tests=[trained.thawed(), "joker"], max_depth=2, pruning=0.0, **QUICK
+    ).fit(X, y)
+    assert third.gradient_steps_ > 0
+    for name, value in next(iter(trained.networks.values())).state_dict().items():
+        assert torch.equal(value, weights[name])
+
+
+def test_the_papers_recipe_trains_on_all_rows_for_twenty_epochs() -> None:
+    X, y = digits_pair(96)
+    clf = NeuID3Classifier(
+        background=BACKGROUND, tests=["gt_rank(first, second)"], recipe="paper", max_depth=1, random_state=0
+    ).fit(X, y)
+    assert clf.gradient_steps_ == 20 * 3  # batches of 32
+    with pytest.raises(NeuID3Error, match="recipe='default'"):
+        NeuID3Classifier(recipe="paper").fit(*load_iris(return_X_y=True))
+
+
+def test_an_image_column_alone_gets_a_network() -> None:
+    digits = load_digits()
+    rows = np.isin(digits.target, (0, 1))
+    X = Examples({"image": digits.images[rows].astype(np.float32) / 16})
+    clf = NeuID3Classifier(**QUICK).fit(X, digits.target[rows])
+    assert clf.export_text().splitlines()[0].startswith("image_net(image)?")
+    assert clf.score(X, digits.target[rows]) > 0.95
+
+
+def test_ready_modules_count_as_trained() -> None:
+    X, y = digits_pair(100)
+    ready = Dense(8, [64])
+    clf = NeuID3Classifier(
+        background=BACKGROUND,
+        networks={"rank_net": ready},
+        tests=["gt_rank(first, second)", "joker"],
+        pruning=0.0,
+        **QUICK,
+    ).fit(X, y)
+    assert clf.gradient_steps_ == 0
+
+
+def test_a_network_that_returns_nan_is_dropped_with_a_warning_and_the_fit_goes_on() -> None:
+    class Broken(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale = torch.nn.Parameter(torch.ones(1))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.scale * torch.full((len(x), 8), float("nan"))
+
+    X, y = digits_pair(200)
+    with pytest.warns(UserWarning, match=r"gt_rank\(first, second\)' was dropped.*NaN"):
+        clf = NeuID3Classifier(
+            background=BACKGROUND,
+            networks={"rank_net": Broken},
+            tests=["gt_rank(first, second)", "joker"],
+            pruning=0.0,
+            **QUICK,
+        ).fit(X, y)
+    assert "joker" in clf.export_text()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"y": ["yes"] * 50}, "one class only"),
+        ({"y": ["yes", None] * 25}, "NaN"),
+        ({"y": ["yes"] * 49}, "inconsistent numbers of samples"),
+        ({"max_depth": -1}, "The 'max_depth' parameter of NeuID3Classifier must be"),
+        ({"recipe": "papr"}, "The 'recipe' parameter of NeuID3Classifier must be"),
+        ({"tests": ["alarn"]}, "alarm"),
+        ({"tests": []}, "tests='auto'"),
+        ({"tests": [3]}, "give an atom"),
+        ({"networks": {"net": torch.nn.Linear}}, "never uses it"),
+        ({"pos_label": "maybe"}, "no class of y"),
+    ],
+)
+def test_bad_input_is_told_in_one_sentence(change: dict[str, object], words: str) -> None:
+    X, y = mixed(50)
+    y = change.pop("y", y)
+    with pytest.raises(ValueError, match=words):
+        NeuID3Classifier(**change).fit(X, y)
+
+
+def test_columns_at_prediction_must_be_those_of_fit() -> None:
+    X, y = mixed(100)
+    clf = NeuID3Classifier(random_state=0).fit(X, y)
+    with pytest.raises(NeuID3Error, match="'age' is needed"):
+        clf.predict(X.select(["alarm", "suit"]))
+    with pytest.raises(NeuID3Error, match="'age'"):
+        clf.predict({"alarm": [True], "suit": ["clubs"], "age": ["old"]})
+    frame = pd.DataFrame({"suit": ["hearts"], "age": [30], "alarm": [True], "more": [1]})
+    assert clf.predict(frame) == ["yes"]
+
+
+def test_a_constant_column_is_skipped_and_useless_tests_make_a_leaf() -> None:
+    X = Examples({"same": [True] * 40, "coin": [True, False] * 20})
+    y = np.array([0, 0, 1, 1] * 10)
+    with pytest.warns(UserWarning, match="'same' is constant"):
+        NeuID3Classifier(tests=["same", "coin"]).fit(X, y)
+    with pytest.warns(UserWarning, match="single leaf"):
+        clf = NeuID3Classifier().fit(X, y)
+    assert clf.predict_proba(X)[0] == pytest.approx([0.5, 0.5])
+
+
+def test_before_fit_nothing_is_predicted() -> None:
+    with pytest.raises(NotFittedError):
+        NeuID3Classifier().predict([[1.0]])
+
+
+def test_labels_may_be_renamed_without_changing_what_is_learned() -> None:
+    X, y = digits_pair(200)
+    swapped = np.where(y == "holds", "a", "b")  # the positive class is now the other one in sort order
+    one = NeuID3Classifier(
+        background=BACKGROUND, tests=["gt_rank(first, second)"], pos_label="holds", max_depth=1, pruning=0.0, **QUICK
+    )
+    two = NeuID3Classifier(
+        background=BACKGROUND, tests=["gt_rank(first, second)"], pos_label="a", max_depth=1, pruning=0.0, **QUICK
+    )
+    p, q = one.fit(X, y).predict_proba(X), two.fit(X, swapped).predict_proba(X)
+    with warnings.catch_warnings():
+        np.testing.assert_allclose(p[:, one.classes_ == "holds"], q[:, two.classes_ == "a"], atol=1e-6)

@@ -1,0 +1,93 @@
+"""NeuID3 with a toy learner: what it does when it is told what the tests say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from neuid3.induce import Place, Settings, Split, children, induce
+from neuid3.nodetest import AtomTest
+from neuid3.score import information_gain
+from neuid3.tree import Branch, Leaf
+
+
+@dataclass
+class ToyLearner:
+    """Tests are columns of probabilities; the best is the one with the highest gain."""
+
+    answers: dict[AtomTest, np.ndarray]
+    labels: np.ndarray
+    vouched: bool = False
+
+    def masses(self, reach: np.ndarray) -> np.ndarray:
+        return np.bincount(self.labels, reach, 2)
+
+    def best(self, place: Place) -> Split | None:
+        scored = []
+        for test in sorted(place.tests, key=str):
+            p = self.answers[test]
+            scored.append(
+                (float(information_gain(self.masses(place.reach * p), self.masses(place.reach * (1 - p)))), test)
+            )
+        if not scored:
+            return None
+        gain, test = max(scored, key=lambda pair: pair[0])
+        return Split(test, self.answers[test], gain, self.vouched, test)
+
+
+A, B = AtomTest("a"), AtomTest("b")
+AND = np.array([0, 0, 0, 1] * 4)
+FACTS = {A: np.array([0.0, 0.0, 1.0, 1.0] * 4), B: np.array([0.0, 1.0, 0.0, 1.0] * 4)}
+
+
+def root(learner: ToyLearner) -> Place:
+    return Place((), np.ones(len(learner.labels)), frozenset(learner.answers))
+
+
+def test_a_conjunction_is_found() -> None:
+    learner = ToyLearner(FACTS, AND)
+    tree = induce(learner, root(learner), Settings())
+    assert isinstance(tree, Branch)
+    assert isinstance(tree.yes, Branch)
+    assert {tree.test, tree.yes.test} == {A, B}
+    assert tree.yes.yes == Leaf(1.0)
+    assert tree.no == Leaf(0.0)
+
+
+def test_a_used_test_is_not_asked_again_below() -> None:
+    noisy = {A: np.full(16, 0.5) + 0.4 * (AND - 0.5)}
+    learner = ToyLearner(noisy, AND)
+    tree = induce(learner, root(learner), Settings(pruning=0.0))
+    assert isinstance(tree, Branch)
+    assert isinstance(tree.yes, Leaf)
+    assert isinstance(tree.no, Leaf)
+
+
+def test_depth_and_mass_stop_the_growth() -> None:
+    learner = ToyLearner(FACTS, AND)
+    assert isinstance(induce(learner, root(learner), Settings(max_depth=0)), Leaf)
+    shallow = induce(learner, root(learner), Settings(max_depth=1, pruning=0.0))
+    assert isinstance(shallow, Branch)
+    assert isinstance(shallow.yes, Leaf)
+    assert isinstance(induce(learner, root(learner), Settings(min_mass=100.0)), Leaf)
+
+
+def test_splits_that_save_too_few_bits_are_pruned_unless_unseen_examples_vouch_for_them() -> None:
+    labels = np.array([0, 1] * 8)
+    slight = {A: np.array([0.0, 1.0] * 2 + [0.0, 0.0, 1.0, 1.0] * 3)}
+    learner = ToyLearner(slight, labels)
+    assert isinstance(induce(learner, root(learner), Settings(pruning=5.0)), Leaf)
+    assert isinstance(induce(learner, root(learner), Settings(pruning=0.0)), Branch)
+    vouched = ToyLearner(slight, labels, vouched=True)
+    assert isinstance(induce(vouched, root(vouched), Settings(pruning=5.0)), Branch)
+
+
+def test_every_example_goes_both_ways_in_shares_and_small_shares_stay_out() -> None:
+    place = Place((), np.array([1.0, 1.0]), frozenset({A, B}))
+    yes, no = children(place, Split(A, np.array([0.7, 0.9999]), 0.1, False, A), epsilon=1e-3)
+    assert yes.reach == pytest.approx([0.7, 0.9999])
+    assert no.reach == pytest.approx([0.3, 0.0])
+    assert yes.path == ((A, True),)
+    assert no.tests == {B}

@@ -1,0 +1,46 @@
+"""Bits, counted plainly."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neuid3.score import entropy, information_gain, leaf_estimate
+
+masses = st.lists(st.floats(0, 100), min_size=3, max_size=3).map(np.array)
+
+
+def plain_entropy(counts: list[float]) -> float:
+    total = sum(counts)
+    return -sum(c / total * math.log2(c / total) for c in counts if c / total > 0) if total > 0 else 0.0
+
+
+@given(masses)
+def test_entropy_is_what_the_formula_says(counts: np.ndarray) -> None:
+    assert float(entropy(counts)) == pytest.approx(plain_entropy(counts.tolist()), abs=1e-9)
+
+
+@given(masses, masses)
+def test_gain_is_entropy_before_less_entropy_after(yes: np.ndarray, no: np.ndarray) -> None:
+    total = float((yes + no).sum())
+    if total == 0:
+        assert float(information_gain(yes, no)) == 0.0
+        return
+    after = (yes.sum() * plain_entropy(yes.tolist()) + no.sum() * plain_entropy(no.tolist())) / total
+    expected = max(plain_entropy((yes + no).tolist()) - after, 0.0)
+    assert float(information_gain(yes, no)) == pytest.approx(expected, abs=1e-9)
+
+
+@given(st.lists(st.tuples(masses, masses), min_size=1, max_size=5))
+def test_many_tests_are_scored_at_once(pairs: list[tuple[np.ndarray, np.ndarray]]) -> None:
+    together = information_gain(np.stack([yes for yes, _ in pairs]), np.stack([no for _, no in pairs]))
+    np.testing.assert_allclose(together, [float(information_gain(yes, no)) for yes, no in pairs])
+
+
+def test_leaves_hold_the_shares_of_the_mass_that_reaches_them() -> None:
+    assert leaf_estimate(np.array([1.0, 3.0])) == (0.25, 0.75)
+    assert leaf_estimate(np.zeros(2)) == (0.5, 0.5)
