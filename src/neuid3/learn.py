@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from joblib import Parallel, delayed
 from torch import nn
 
 from neuid3.candidates import Candidates, shapes_of
@@ -27,7 +26,8 @@ from neuid3.networks import default_network
 from neuid3.nodetest import AtomTest, CutTest, NodeTest
 from neuid3.priors import Priors, network_use
 from neuid3.score import information_gain
-from neuid3.train import Recipe, Task, Trained, Use, gain_of, train, train_jointly
+from neuid3.tournament import tournament
+from neuid3.train import Recipe, Task, Trained, Use, gain_of, train_jointly
 from neuid3.tree import Branch, Leaf, Node, Path, paths
 
 Floats = npt.NDArray[Any]
@@ -251,9 +251,10 @@ class NodeLearner:
                 made = self._task(place, test, untrained, ready[test])
                 if made is not None:
                     tasks.append((test, *made))
-        run = Parallel(n_jobs=self.jobs)(delayed(train)(task) for _, _, task in tasks)
-        for (test, named, task), trained in zip(tasks, run, strict=True):
-            option = self._trained(test, named, task, trained)
+        finished, steps = tournament([task for _, _, task in tasks], self.jobs)
+        self.steps += steps
+        for (test, named, task), trained in zip(tasks, finished, strict=True):
+            option = self._trained(test, named, task, trained) if trained is not None else None
             if option is not None:
                 yield option
 
@@ -364,7 +365,6 @@ class NodeLearner:
         return Use(variable.network, variable.inputs, declaration.width, declaration.values is None)
 
     def _trained(self, asked: NodeTest, named: AtomTest, task: Task, trained: Trained) -> Option | None:
-        self.steps += trained.steps
         if trained.failed is not None:
             warnings.warn(f"Test '{asked}' was dropped at one node: {trained.failed}", UserWarning, stacklevel=2)
             return None

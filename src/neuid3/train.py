@@ -30,7 +30,7 @@ class Recipe:
     `loss`: "branches" wants one class on each side of the test (the paper's weighted cross-entropy), "leaves" is
     the likelihood of a tree of this one test, whose two leaf distributions are learned along.
     `restarts` differ in loss, in which class the test is to be true for, and in whether colour is seen from the start;
-    after a third of the epochs the better half goes on. `shift` moves images by up to that many pixels.
+    the better ones go on (see `tournament`). `shift` moves images by up to that many pixels.
     """
 
     loss: Literal["leaves", "branches"] = "leaves"
@@ -40,7 +40,7 @@ class Recipe:
     one_cycle: bool = True
     weight_decay: float = 0.01
     shift: int = 2
-    restarts: int = 4
+    restarts: int = 6
     joint_epochs: int = 15
     joint_learning_rate: float = 1e-3
 
@@ -106,25 +106,33 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def train(task: Task) -> Trained:
-    """Train one test; of several restarts the one with the highest gain on unseen examples."""
+@dataclass(frozen=True, slots=True, eq=False)
+class State:
+    """How far one restart of a task has come; enough to go on elsewhere."""
+
+    networks: Mapping[str, nn.Module]
+    leaves: torch.Tensor
+    optimizer: dict[str, Any]
+    schedule: dict[str, Any] | None
+    random: torch.Tensor
+    steps: int
+    score: float
+    failed: str | None
+
+
+def advance(task: Task, number: int, state: State | None, share: float) -> State:
+    """Train one restart of a task up to this share of its epochs, and judge it on unseen examples."""
     with one_thread(), torch.random.fork_rng(devices=[]):
-        alive = runs = [_Run(task, number) for number in range(len(task.starts))]
-        for share, keep in _rungs(len(runs)):
-            for run in alive:
-                run.advance(share)
-                run.score = run.gain()
-            alive = sorted(alive, key=lambda run: -run.score)[:keep]
-        return alive[0].result(sum(run.steps for run in runs))
+        run = _Run(task, number, state)
+        run.advance(share)
+        run.score = run.gain()
+        return run.state()
 
 
-def _rungs(restarts: int) -> Iterator[tuple[float, int]]:
-    """Successive halving: up to which share of the epochs all go on, and how many stay."""
-    if restarts > 1:
-        yield 1 / 3, max(1, restarts // 2)
-        if restarts > 2:
-            yield 2 / 3, 1
-    yield 1.0, 1
+def finish(task: Task, number: int, state: State, steps: int) -> Trained:
+    """What a restart that has run all its epochs gave."""
+    with one_thread(), torch.random.fork_rng(devices=[]):
+        return _Run(task, number, state).result(steps)
 
 
 def train_jointly(task: Task) -> Trained:
@@ -197,10 +205,11 @@ def _read(values: torch.Tensor, change: Any) -> torch.Tensor:
 class _Run:
     """One restart: its networks, its two leaves, its optimizer, and how far it has come."""
 
-    def __init__(self, task: Task, number: int) -> None:
+    def __init__(self, task: Task, number: int, state: State | None = None) -> None:
         self.task, self.recipe = task, task.recipe
         self.look = Look(task)
-        self.networks = {name: copy.deepcopy(net).to(task.device) for name, net in task.starts[number].items()}
+        start = task.starts[number] if state is None else state.networks
+        self.networks = {name: copy.deepcopy(net).to(task.device) for name, net in start.items()}
         self.random = torch.Generator().manual_seed(task.seed * 1009 + number)
         torch.manual_seed(task.seed * 1009 + number)
         self.variant = _variant(task, number)
@@ -227,6 +236,30 @@ class _Run:
         self.branch_weights = _branch_weights(task)
         self.steps, self.score = 0, -np.inf
         self.failed: str | None = None
+        if state is not None:
+            self._resume(state)
+
+    def _resume(self, state: State) -> None:
+        with torch.no_grad():
+            self.leaves.copy_(state.leaves)
+        self.optimizer.load_state_dict(state.optimizer)
+        if self.schedule is not None and state.schedule is not None:
+            self.schedule.load_state_dict(state.schedule)
+        self.random.set_state(state.random)
+        self.steps, self.score, self.failed = state.steps, state.score, state.failed
+
+    def state(self) -> State:
+        """How far this run has come."""
+        return State(
+            self.networks,
+            self.leaves.detach().clone(),
+            self.optimizer.state_dict(),
+            None if self.schedule is None else self.schedule.state_dict(),
+            self.random.get_state(),
+            self.steps,
+            self.score,
+            self.failed,
+        )
 
     def advance(self, share: float) -> None:
         """Train up to this share of all epochs."""
@@ -273,14 +306,17 @@ class _Run:
         if self.variant.grey and images.ndim == 4 and images.shape[1] == 3:
             grey = torch.rand(len(images), 1, 1, 1, generator=self.random) < 1.0 - 2.0 * self.steps / self.total
             images = torch.where(grey, images.mean(1, keepdim=True).expand_as(images), images)
-        return shifted(images, self.recipe.shift, self.random) if self.recipe.shift else images
+        # Moving images about from the first step keeps networks in the saddle that they have to leave first.
+        late = self.task.leaves is not None or 4 * self.steps > self.total
+        return shifted(images, self.recipe.shift, self.random) if self.recipe.shift and late else images
 
-    def answers(self) -> Floats:
-        """P(path | κ, e) for every example of the task, networks in `eval()` mode, `(path, example)`."""
+    def answers(self, chosen: Floats | None = None) -> Floats:
+        """P(path | κ, e) for these examples of the task, networks in `eval()` mode, `(path, example)`."""
         for net in self.networks.values():
             net.eval()
+        rows = torch.arange(len(self.task.labels)) if chosen is None else torch.from_numpy(np.flatnonzero(chosen))
         with torch.no_grad():
-            blocks = torch.split(torch.arange(len(self.task.labels)), 2048)
+            blocks = torch.split(rows, 2048)
             parts = [self.look.answer(self.networks, rows).cpu().numpy() for rows in blocks]
         return np.concatenate(parts, axis=1).astype(np.float64)
 
@@ -294,7 +330,7 @@ class _Run:
             return -np.inf
         judged = self._judged()
         try:
-            answers = self.answers()[0, judged]
+            answers = self.answers(judged)[0]
         except NetworkError as error:
             self.failed = str(error)
             return -np.inf
@@ -306,7 +342,7 @@ class _Run:
             return -np.inf
         judged = self._judged()
         leaves = torch.softmax(self.leaves.detach(), 1).double().cpu().numpy()
-        chosen = (self.answers() * leaves[:, self.task.labels]).sum(0)[judged]
+        chosen = (self.answers(judged) * leaves[:, self.task.labels[judged]]).sum(0)
         logs = np.log(np.maximum(chosen, FLOOR))
         return float(np.average(logs, weights=self.task.weights[judged]))
 
@@ -329,12 +365,13 @@ class _Variant:
 def _variant(task: Task, number: int) -> _Variant:
     """In what a restart differs: the class its test is true for, its loss, its learning rate, its sight."""
     recipe = task.recipe
-    if recipe.restarts == 1:
+    if recipe.restarts == 1 or task.leaves is not None:
         return _Variant(recipe.loss, recipe.learning_rate, task.positive, False)
     other = 1 - task.positive if task.classes == 2 else task.positive
-    loss = recipe.loss if number % 4 < 2 or task.classes > 2 else "branches"
-    rate = recipe.learning_rate * (1.0 if number % 4 < 2 else 1.6)
-    return _Variant(loss, rate, task.positive if number % 2 == 0 else other, number % 4 in (1, 2))
+    kind = number % 6
+    loss = "branches" if kind >= 4 and task.classes == 2 else recipe.loss
+    rate = recipe.learning_rate * (1.0 if kind < 2 else 1.6)
+    return _Variant(loss, rate, task.positive if number % 2 == 0 else other, kind >= 2)
 
 
 def _first_leaves(task: Task, number: int, random: torch.Generator) -> torch.Tensor:
