@@ -79,6 +79,12 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The share of examples that networks never train on and that judge them, unless `fit` is given `validation`.
     epochs, batch_size, learning_rate, weight_decay, restarts, joint_epochs : numbers, optional
         Where given, they replace those of the recipe.
+    loss : {"leaves", "branches"}, optional
+        The likelihood of a one-test tree, or the paper's cross-entropy, which wants one class on each side.
+    one_cycle : bool, optional
+        Whether the learning rate rises and falls once, or stays as it is.
+    warm_starts : bool
+        Whether networks trained elsewhere in the tree may be asked again, or be started from.
     augment : bool
         Whether images are shifted while networks are trained.
     """
@@ -104,6 +110,9 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         "weight_decay": [Interval(Real, 0, None, closed="left"), None],
         "restarts": [Interval(Integral, 1, None, closed="left"), None],
         "joint_epochs": [Interval(Integral, 0, None, closed="left"), None],
+        "loss": [StrOptions({"leaves", "branches"}), None],
+        "one_cycle": ["boolean", None],
+        "warm_starts": ["boolean"],
         "augment": ["boolean"],
         "n_jobs": [Integral, None],
         "device": [str],
@@ -135,6 +144,9 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weight_decay: float | None = None,
         restarts: int | None = None,
         joint_epochs: int | None = None,
+        loss: str | None = None,
+        one_cycle: bool | None = None,
+        warm_starts: bool = True,
         augment: bool = True,
         n_jobs: int | None = None,
         device: str = "cpu",
@@ -162,6 +174,9 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.weight_decay = weight_decay
         self.restarts = restarts
         self.joint_epochs = joint_epochs
+        self.loss = loss
+        self.one_cycle = one_cycle
+        self.warm_starts = warm_starts
         self.augment = augment
         self.n_jobs = n_jobs
         self.device = device
@@ -197,7 +212,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             recipe,
             priors=Priors(column_priors(sample.examples)),
             price=self._pruning(),
-            adaptive=self.recipe == "default",
+            adaptive=self.recipe == "default" and self.warm_starts,
             seed=seed,
             jobs=self.n_jobs,
             device=self.device,
@@ -219,7 +234,16 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     f"recipe='paper' is for two classes and y has {len(self.classes_)}; use recipe='default', which takes any number."
                 )
             return PAPER
-        names = ("epochs", "batch_size", "learning_rate", "weight_decay", "restarts", "joint_epochs")
+        names = (
+            "epochs",
+            "batch_size",
+            "learning_rate",
+            "weight_decay",
+            "restarts",
+            "joint_epochs",
+            "loss",
+            "one_cycle",
+        )
         given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         if not self.augment:
             given["shift"] = 0

@@ -22,6 +22,10 @@ from neuid3.score import information_gain
 
 Floats = npt.NDArray[Any]
 
+# Networks take the easiest cue first and stay in the saddle it leads to. A restart that is to learn shapes sees no
+# colour for this share of its steps (then more and more), and nothing is moved about before the saddle is left.
+COLOUR_FROM, SHIFT_FROM = 0.4, 0.25
+
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
@@ -29,7 +33,7 @@ class Recipe:
 
     `loss`: "branches" wants one class on each side of the test (the paper's weighted cross-entropy), "leaves" is
     the likelihood of a tree of this one test, whose two leaf distributions are learned along.
-    `restarts` differ in loss, in which class the test is to be true for, and in whether colour is seen from the start;
+    `restarts` differ in which class the test is to be true for, and in whether colour is seen from the start;
     the better ones go on (see `tournament`). `shift` moves images by up to that many pixels.
     """
 
@@ -40,7 +44,7 @@ class Recipe:
     one_cycle: bool = True
     weight_decay: float = 0.01
     shift: int = 2
-    restarts: int = 6
+    restarts: int = 4
     joint_epochs: int = 15
     joint_learning_rate: float = 1e-3
 
@@ -302,12 +306,13 @@ class _Run:
         return -(weights * chosen.clamp_min(FLOOR).log()).sum() / weights.sum().clamp_min(FLOOR)
 
     def _change(self, images: torch.Tensor) -> torch.Tensor:
-        """What training sees: shifted images, and grey ones at first where the restart says so."""
+        """What training sees: no colour at first where the restart says so, and shifted images later on."""
+        done = self.steps / self.total
         if self.variant.grey and images.ndim == 4 and images.shape[1] == 3:
-            grey = torch.rand(len(images), 1, 1, 1, generator=self.random) < 1.0 - 2.0 * self.steps / self.total
-            images = torch.where(grey, images.mean(1, keepdim=True).expand_as(images), images)
-        # Moving images about from the first step keeps networks in the saddle that they have to leave first.
-        late = self.task.leaves is not None or 4 * self.steps > self.total
+            # The brightest channel: an average would leave red darker than white, and so still a cue.
+            grey = torch.rand(len(images), 1, 1, 1, generator=self.random) < 1.0 - (done - COLOUR_FROM) / 0.2
+            images = torch.where(grey, images.amax(1, keepdim=True).expand_as(images), images)
+        late = self.task.leaves is not None or done > SHIFT_FROM
         return shifted(images, self.recipe.shift, self.random) if self.recipe.shift and late else images
 
     def answers(self, chosen: Floats | None = None) -> Floats:
@@ -363,15 +368,14 @@ class _Variant:
 
 
 def _variant(task: Task, number: int) -> _Variant:
-    """In what a restart differs: the class its test is true for, its loss, its learning rate, its sight."""
+    """In what a restart differs: the class its test is true for, its learning rate, its sight."""
     recipe = task.recipe
     if recipe.restarts == 1 or task.leaves is not None:
         return _Variant(recipe.loss, recipe.learning_rate, task.positive, False)
     other = 1 - task.positive if task.classes == 2 else task.positive
-    kind = number % 6
-    loss = "branches" if kind >= 4 and task.classes == 2 else recipe.loss
-    rate = recipe.learning_rate * (1.0 if kind < 2 else 1.6)
-    return _Variant(loss, rate, task.positive if number % 2 == 0 else other, kind >= 2)
+    grey = number % 4 >= 2
+    rate = recipe.learning_rate * (1.6 if grey else 1.0)
+    return _Variant(recipe.loss, rate, task.positive if number % 2 == 0 else other, grey)
 
 
 def _first_leaves(task: Task, number: int, random: torch.Generator) -> torch.Tensor:
