@@ -40,7 +40,7 @@ CONCEPTS: dict[str, tuple[Concept, list[str]]] = {
 @cache
 def idx(name: str) -> np.ndarray:
     """An IDX file of the data folder."""
-    content = gzip.open(Path(os.environ["NEUID3_DATA"]) / name).read()
+    content = gzip.decompress((Path(os.environ["NEUID3_DATA"]) / name).read_bytes())
     axes = content[3]
     shape = [int.from_bytes(content[4 + 4 * i : 8 + 4 * i], "big") for i in range(axes)]
     return np.frombuffer(content, np.uint8, offset=4 + 4 * axes).reshape(shape)
