@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from click.testing import CliRunner
 
 from neuid3 import __version__
@@ -15,6 +17,6 @@ def test_the_version_is_told() -> None:
 def test_the_demo_learns_and_agrees_with_problog() -> None:
     done = CliRunner().invoke(main, ["demo"])
     assert done.exit_code == 0, done.output
-    accuracy = float(done.output.split("unseen windows ")[1].split(",")[0])
-    assert accuracy > 0.9
+    accuracy, majority = (float(found) for found in re.findall(r"(?:accuracy|class) (0\.\d+)", done.output))
+    assert accuracy > majority + 0.3
     assert "gt_rank(first, second)?" in done.output

@@ -25,6 +25,7 @@ from neuid3.networks import Dense
 QUICK = {"epochs": 6, "restarts": 2, "joint_epochs": 2, "random_state": 0}
 
 
+@pytest.mark.filterwarnings("ignore:No candidate test:UserWarning")
 @parametrize_with_checks([NeuID3Classifier()], expected_failed_checks=lambda _: EXPECTED_FAILED_CHECKS)
 def test_scikit_learn_finds_nothing_to_complain_about(estimator: object, check: object) -> None:
     check(estimator)
@@ -134,6 +135,7 @@ def test_the_number_of_workers_does_not_change_a_bit() -> None:
     np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
 
 
+@pytest.mark.filterwarnings("ignore:No candidate test:UserWarning")
 def test_fitting_leaves_random_states_and_arrays_as_they_were() -> None:
     X, y = digits_pair(120)
     before, state = X.column("first").values.copy(), torch.get_rng_state()
@@ -251,6 +253,7 @@ def test_columns_at_prediction_must_be_those_of_fit() -> None:
     assert clf.predict(frame) == ["yes"]
 
 
+@pytest.mark.filterwarnings("ignore:No candidate test:UserWarning")
 def test_a_constant_column_is_skipped_and_useless_tests_make_a_leaf() -> None:
     X = Examples({"same": [True] * 40, "coin": [True, False] * 20})
     y = np.array([0, 0, 1, 1] * 10)

@@ -101,7 +101,7 @@ def read_mode(text: str, schema: Schema) -> Mode:
     if found is None:
         raise NodeTestError(f"Mode {text!r} cannot be read; write it as 'gt_rank(+rank_1, +rank_2)'.")
     predicate, inside = found.group(1), found.group(2)
-    parts = re.findall(r"\+\s*\[[^\]]*\]|[^,\[\]]+", inside) if inside else []
+    parts = re.findall(r"\s*(\+\s*\[[^\]]*\]|[^,]+)", inside) if inside else []
     return Mode(predicate, tuple(_fillers(part.strip(), text, schema) for part in parts))
 
 

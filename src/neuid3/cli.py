@@ -14,11 +14,12 @@ def main() -> None:
 
 
 @main.command()
-def demo() -> None:
-    """Build a small tree over images, facts and a rule, and check its answers in ProbLog.
+@click.option("--jobs", default=2, show_default=True, help="How many networks are trained side by side.")
+def demo(jobs: int) -> None:
+    """Learn a hidden concept from pictures of cards, facts and rules, and print the tree.
 
-    Needs no download. Example: neuid3 demo
+    Needs no download and takes a minute or two. Example: neuid3 demo
     """
     from neuid3.demo import run
 
-    run()
+    run(jobs)

@@ -105,15 +105,12 @@ class NodeLearner:
         neural = {t: f for t, f in self.formulas.items() if any(isinstance(s, NeuralVariable) for s in sources(f))}
         self.neural = tuple(neural)
         self.plain = tuple(test for test in candidates.tests if test not in neural)
-        self.evidence = self._look()
+        self.evidence = Evidence(sample.examples, self._modules(), program.declarations, priors, torch.float64, device)
         self.answers = self._plain_answers()
         self.numbers = {name: _Sorted(sample, name) for name in candidates.numbers}
 
-    def _look(self) -> Evidence:
-        modules = {name: instance.module for name, instance in self.instances.items()}
-        return Evidence(
-            self.sample.examples, modules, self.program.declarations, self.priors, torch.float64, self.device
-        )
+    def _modules(self) -> dict[str, nn.Module]:
+        return {name: instance.module.eval() for name, instance in self.instances.items()}
 
     # Masses and symbolic tests -------------------------------------------------------------------
 
@@ -220,7 +217,7 @@ class NodeLearner:
             if network in chosen.instances:
                 averages[network_use(network, inputs)] = self._average(chosen.instances[network], inputs, width)
         self.priors = Priors(self.priors.columns, averages)
-        self.evidence = self._look()
+        self.evidence = self.evidence.seen_through(self._modules(), self.priors)
 
     def _average(self, instance: Instance, inputs: tuple[str, ...], width: int) -> tuple[float, ...]:
         rows = np.flatnonzero(~self.sample.unseen & _complete(self.sample.examples, inputs))
@@ -425,7 +422,7 @@ class NodeLearner:
             return root
         for name, net in trained.networks.items():
             self.instances[name] = replace(self.instances[name], module=net)
-        self.evidence = self._look()
+        self.evidence = self.evidence.seen_through(self._modules(), self.priors)
         return _with_leaves(root, iter([tuple((row / row.sum()).tolist()) for row in trained.leaves]))
 
 

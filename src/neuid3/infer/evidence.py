@@ -27,6 +27,9 @@ Network: TypeAlias = Callable[..., torch.Tensor]
 # How far from 1 the outputs of a network may sum; single precision needs some slack.
 TOLERANCE = 1e-3
 
+# How many examples a network looks at in one go when nobody asks for gradients; more would only take more memory.
+BLOCK = 4096
+
 
 class Evidence:
     """A batch of examples seen through networks; every network runs at most once on each of its inputs."""
@@ -50,6 +53,13 @@ class Evidence:
 
     def __len__(self) -> int:
         return len(self.examples)
+
+    def seen_through(self, networks: Mapping[str, Network], priors: Priors) -> Evidence:
+        """The same examples seen through other networks; those that stay are not run again."""
+        other = Evidence(self.examples, networks, self.declarations, priors, self.dtype, self.device)
+        same = {name for name, network in networks.items() if self.networks.get(name) is network}
+        other._outputs = {key: output for key, output in self._outputs.items() if key[0] in same}
+        return other
 
     def is_missing(self, name: str) -> bool:
         """Is an entry of this column missing in this batch?"""
@@ -145,6 +155,10 @@ class Evidence:
         return filled
 
     def _call(self, network: str, inputs: tuple[str, ...], columns: list[Column], width: int) -> torch.Tensor:
+        n = len(columns[0])
+        if n > BLOCK and not torch.is_grad_enabled():
+            blocks = [slice(start, start + BLOCK) for start in range(0, n, BLOCK)]
+            return torch.cat([self._call(network, inputs, [c.take(b) for c in columns], width) for b in blocks])
         function = self.networks[network]
         read = [readable(column, _dtype_of(function), self.device) for column in columns]
         output = function(*read)

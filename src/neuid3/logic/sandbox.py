@@ -120,7 +120,14 @@ def _too_much(limits: Limits) -> str:
 
 
 _CHILD = _Child()
-atexit.register(_CHILD.stop, hurry=False)
+
+
+def stop() -> None:
+    """End the child process, if there is one; the next request starts another."""
+    _CHILD.stop(hurry=False)
+
+
+atexit.register(stop)
 
 
 def ask(request: dict[str, Any], limits: Limits) -> dict[str, Any]:
