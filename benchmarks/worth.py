@@ -29,10 +29,10 @@ VARIANTS: dict[str, dict[str, object]] = {
 }
 
 
-def zoo(unseen: bool, seed: int) -> tuple[Examples, np.ndarray]:
-    """A table as pictures: every 1 and 0 of 12 Boolean columns is an image of a 1 or a 0, the class a rule of depth 4."""
+def pictures(unseen: bool, seed: int) -> tuple[Examples, np.ndarray]:
+    """A table as pictures: every 1 and 0 of 8 Boolean columns is an image of a 1 or a 0, the class a rule of depth 4."""
     rng = np.random.default_rng([seed, int(unseen), 7])
-    table = rng.random((400, 12)) < 0.5
+    table = rng.random((300, 8)) < 0.5
     a, b, c, d = table.T[:4]
     y = np.where(np.where(a, np.where(b, True, c), np.where(d, c, False)), "yes", "no")
     labels, images = idx("mnist/train-labels-idx1-ubyte.gz"), idx("mnist/train-images-idx3-ubyte.gz")
@@ -54,7 +54,7 @@ def run(problem: str, variant: str, seed: int) -> dict[str, object]:
             "max_depth": 3,
         }
     else:
-        (X, y), V, (T, truth) = zoo(False, seed), None, zoo(True, seed + 100)
+        (X, y), V, (T, truth) = pictures(False, seed), None, pictures(True, seed + 100)
         arguments = {"max_depth": 5}
     started = time.monotonic()
     clf = NeuID3Classifier(**arguments, **VARIANTS[variant], random_state=seed).fit(X, y, validation=V)
@@ -74,7 +74,7 @@ def run(problem: str, variant: str, seed: int) -> dict[str, object]:
 
 
 def main(path: str, *problems: str, seeds: int = 2) -> None:
-    """Run what is not in the file yet."""
+    """Run what is not in the file yet, all variants of one seed before the next."""
     warnings.simplefilter("ignore")
     file = Path(path)
     file.parent.mkdir(parents=True, exist_ok=True)
