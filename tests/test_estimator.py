@@ -281,3 +281,42 @@ def test_labels_may_be_renamed_without_changing_what_is_learned() -> None:
     p, q = one.fit(X, y).predict_proba(X), two.fit(X, swapped).predict_proba(X)
     with warnings.catch_warnings():
         np.testing.assert_allclose(p[:, one.classes_ == "holds"], q[:, two.classes_ == "a"], atol=1e-6)
+
+
+def test_progress_is_told_only_when_asked_for(capfd: object) -> None:
+    X, y = digits_pair(150)
+    quiet = NeuID3Classifier(
+        background=BACKGROUND, tests=["joker", "gt_rank(first, second)"], max_depth=1, pruning=0.0, **QUICK
+    )
+    quiet.fit(X, y)
+    assert capfd.readouterr() == ("", "")
+    clone(quiet).set_params(verbose=1).fit(X, y)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "node 1 (root): " in err
+
+
+def test_an_interrupted_fit_leaves_everything_as_it_was() -> None:
+    class Interrupting(Dense):
+        calls = 0
+
+        def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
+            type(self).calls += 1
+            if type(self).calls > 5:
+                raise KeyboardInterrupt
+            return super().forward(*inputs)
+
+    X, y = digits_pair(150)
+    state, threads = torch.get_rng_state(), torch.get_num_threads()
+    clf = NeuID3Classifier(
+        background=BACKGROUND,
+        networks={"rank_net": lambda: Interrupting(8, [64])},
+        tests=["gt_rank(first, second)"],
+        **QUICK,
+    )
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit(X, y)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert torch.get_num_threads() == threads
+    with pytest.raises(NotFittedError):
+        clf.predict(X)

@@ -22,7 +22,7 @@ from neuid3.columns import Boolean, Number
 from neuid3.data import Examples
 from neuid3.errors import DataError, NetworkError, NodeTestError, did_you_mean
 from neuid3.export import export_text
-from neuid3.induce import Place, Settings, Split, induce
+from neuid3.induce import Place, Settings, induce
 from neuid3.learn import Instance, NodeLearner, Sample
 from neuid3.logic.formula import NeuralVariable, sources
 from neuid3.logic.program import Program
@@ -30,6 +30,7 @@ from neuid3.logic.sandbox import Limits
 from neuid3.model import NeurosymbolicTree
 from neuid3.nodetest import AtomTest, NodeTest
 from neuid3.priors import Priors, column_priors
+from neuid3.progress import Bar, Silent
 from neuid3.train import PAPER, Recipe
 from neuid3.tree import Branch, Node, Tree
 
@@ -191,6 +192,9 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.string = True
         return tags
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
     # Learning ------------------------------------------------------------------------------------
 
     def fit(
@@ -198,6 +202,18 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> NeuID3Classifier:
         """Grow a tree from the top. `validation=(X, y)` are examples that judge the networks and never train them."""
         self._validate_params()
+        before = {name: value for name, value in vars(self).items() if name.endswith("_")}
+        try:
+            self._fit(X, y, sample_weight, validation)
+        except BaseException:
+            # Stopped halfway, the classifier is what it was before.
+            for name in [name for name in vars(self) if name.endswith("_")]:
+                delattr(self, name)
+            vars(self).update(before)
+            raise
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, validation: tuple[Any, Any] | None) -> None:
         examples, labels, weights = self._read(X, y, sample_weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         program, candidates, reused = self._candidates(examples)
@@ -217,12 +233,13 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             jobs=self.n_jobs,
             device=self.device,
             reused=reused,
+            told=Bar() if self.verbose else Silent(),
         )
         settings = Settings(self.max_depth, self.min_mass, self.min_gain, self.epsilon, self._pruning())
         start = Place((), np.ones(len(sample.labels)), frozenset(learner.neural) | frozenset(learner.plain))
-        root = learner.refine(induce(learner, start, settings, self._tell()))
+        with learner.told:
+            root = learner.refine(induce(learner, start, settings, learner.told.node))
         self._keep(root, learner, program)
-        return self
 
     def _pruning(self) -> float:
         return self.pruning if self.recipe == "default" else 0.0
@@ -362,13 +379,6 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not len(found):
             raise DataError(f"pos_label={self.pos_label!r} is no class of y; the classes are {self.classes_.tolist()}.")
         return int(found[0])
-
-    def _tell(self) -> Callable[[Place, Split | None], None] | None:
-        if not self.verbose:
-            return None
-        from neuid3.progress import teller
-
-        return teller()
 
     def _keep(self, root: Node, learner: NodeLearner, program: Program) -> None:
         if not isinstance(root, Branch):

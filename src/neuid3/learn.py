@@ -25,6 +25,7 @@ from neuid3.logic.program import Program
 from neuid3.networks import default_network
 from neuid3.nodetest import AtomTest, CutTest, NodeTest
 from neuid3.priors import Priors, network_use
+from neuid3.progress import Silent
 from neuid3.score import information_gain
 from neuid3.tournament import tournament
 from neuid3.train import Recipe, Task, Trained, Use, gain_of, train_jointly
@@ -89,6 +90,7 @@ class NodeLearner:
         jobs: int | None = None,
         device: str = "cpu",
         reused: Mapping[str, Instance] | None = None,
+        told: Silent | None = None,
     ) -> None:
         self.sample, self.program, self.recipe = sample, program, recipe
         self.priors, self.price, self.adaptive = priors, price, adaptive
@@ -99,6 +101,7 @@ class NodeLearner:
             for name, net in self.given.items()
             if isinstance(net, nn.Module)
         } | dict(reused or {})
+        self.told = told or Silent()
         self.count = 0
         self.steps = 0
         self.formulas: dict[NodeTest, Formula] = {test: test.formula(program) for test in candidates.tests}
@@ -248,7 +251,12 @@ class NodeLearner:
                 made = self._task(place, test, untrained, ready[test])
                 if made is not None:
                     tasks.append((test, *made))
-        finished, steps = tournament([task for _, _, task in tasks], self.jobs)
+        names = [str(test) for test, _, _ in tasks]
+        finished, steps = tournament(
+            [task for _, _, task in tasks],
+            self.jobs,
+            lambda i, done, total: self.told.training(place, names[i], done, total),
+        )
         self.steps += steps
         for (test, named, task), trained in zip(tasks, finished, strict=True):
             option = self._trained(test, named, task, trained) if trained is not None else None

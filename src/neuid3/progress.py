@@ -1,30 +1,72 @@
-"""What is the learner doing? A line for every node, for whoever asked to be told."""
+"""What is the learner doing? A bar and a line for every node, for whoever asked to be told."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from types import TracebackType
 
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from neuid3.induce import Place, Split
 
 
-def teller() -> Callable[[Place, Split | None], None]:
-    """Tells of every node as it is finished: where it is, what it asks, and how long it took."""
-    console = Console(stderr=True)
-    started = last = time.monotonic()
-    nodes = 0
+class Silent:
+    """Tells nothing."""
 
-    def tell(place: Place, split: Split | None) -> None:
-        nonlocal last, nodes
-        now = time.monotonic()
-        nodes += 1
-        where = "".join("y" if answer else "n" for _, answer in place.path) or "root"
-        what = "a leaf" if split is None else f"{split.test} (gain {split.gain:.3f})"
-        console.print(
-            f"node {nodes} at {where}: {what}, {now - last:.1f} s, {now - started:.1f} s in all", highlight=False
+    def __enter__(self) -> Silent:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+    def training(self, place: Place, test: str, done: int, total: int) -> None:
+        """A candidate has been trained for a while: `done` of `total` such pieces of work at this node."""
+
+    def node(self, place: Place, split: Split | None) -> None:
+        """A node is finished."""
+
+
+class Bar(Silent):
+    """A bar that shows node, candidate and time left; on a terminal it moves, in a log only nodes are told."""
+
+    def __init__(self) -> None:
+        self.console = Console(stderr=True, highlight=False)
+        self.bar = Progress(
+            TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn(), console=self.console, transient=True
         )
-        last = now
+        self.task = self.bar.add_task("starting", total=None)
+        self.started = time.monotonic()
+        self.nodes = 1
 
-    return tell
+    def __enter__(self) -> Bar:
+        self.bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.bar.stop()
+
+    def training(self, place: Place, test: str, done: int, total: int) -> None:
+        self.bar.update(
+            self.task,
+            description=f"node {self.nodes} ({where(place)}): {test}",
+            completed=done,
+            total=total,
+            refresh=True,
+        )
+
+    def node(self, place: Place, split: Split | None) -> None:
+        what = "a leaf" if split is None else f"{split.test}, gain {split.gain:.3f}"
+        passed = time.monotonic() - self.started
+        self.console.print(f"node {self.nodes} ({where(place)}): {what}; {passed:.1f} s so far")
+        self.bar.reset(self.task, total=None)
+        self.nodes += 1
+
+
+def where(place: Place) -> str:
+    """The answers that lead to a node: `root`, `yes`, `yes no`."""
+    return " ".join("yes" if answer else "no" for _, answer in place.path) or "root"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
@@ -31,25 +31,39 @@ class Trial:
         return self.state.score if self.state is not None else float("-inf")
 
 
-def tournament(tasks: Sequence[Task], jobs: int | None = None) -> tuple[list[Trained | None], int]:
+def tournament(
+    tasks: Sequence[Task], jobs: int | None = None, told: Callable[[int, int, int], None] | None = None
+) -> tuple[list[Trained | None], int]:
     """Train tasks side by side; after each round only the trials with the highest gain on unseen examples go on.
 
     Returns, for each task, what its best trial gave, or None where none of them was among the last; and the number
     of gradient steps taken. A task with a single start, as in the paper's recipe, is trained to the end.
+    `told` hears of every piece of work that is done: whose it was, how many are done, and of how many.
     """
+    if not tasks:
+        return [], 0
     alive = [Trial(i, number) for i, task in enumerate(tasks) for number in range(len(task.starts))]
     whole = all(task.recipe.restarts == 1 for task in tasks)
-    steps = 0
-    with Parallel(n_jobs=jobs) as parallel:
-        for share, surviving in [(1.0, 0.0)] if whole else ROUNDS:
-            before = [trial.state.steps if trial.state is not None else 0 for trial in alive]
+    rounds = [(1.0, 0.0)] if whole else ROUNDS
+    steps = done = 0
+    total = sum(_survive(share, tasks) for _, share in ((0, 1.0), *rounds[:-1]))
+    with Parallel(n_jobs=jobs, return_as="generator") as parallel:
+        for share, surviving in rounds:
             calls = (delayed(advance)(tasks[t.task], t.number, t.state, share) for t in alive)
-            states: list[State] = list(parallel(calls))
-            steps += sum(state.steps - old for state, old in zip(states, before, strict=True) if state.failed is None)
-            alive = [replace(trial, state=state) for trial, state in zip(alive, states, strict=True)]
-            if share < 1.0:
-                alive = _survivors(alive, ceil(surviving * len(tasks) * max(len(task.starts) for task in tasks)))
+            moved = []
+            for trial, state in zip(alive, parallel(calls), strict=True):
+                before = trial.state.steps if trial.state is not None else 0
+                steps += state.steps - before if state.failed is None else 0
+                moved.append(replace(trial, state=state))
+                done += 1
+                if told is not None:
+                    told(trial.task, done, max(total, done))
+            alive = moved if share == 1.0 else _survivors(moved, _survive(surviving, tasks))
     return [_winner(tasks[i], [t for t in alive if t.task == i]) for i in range(len(tasks))], steps
+
+
+def _survive(share: float, tasks: Sequence[Task]) -> int:
+    return max(ceil(share * sum(len(task.starts) for task in tasks)), FEWEST)
 
 
 def _survivors(trials: Sequence[Trial], count: int) -> list[Trial]:
@@ -61,7 +75,7 @@ def _survivors(trials: Sequence[Trial], count: int) -> list[Trial]:
     for trial in ranked:
         crowd[trial.task] = crowd.get(trial.task, 0) + 1
         (first if crowd[trial.task] <= 2 else spare).append(trial)
-    chosen = {id(trial) for trial in (first + spare)[: max(count, FEWEST)]}
+    chosen = {id(trial) for trial in (first + spare)[:count]}
     return [trial for trial in trials if id(trial) in chosen]
 
 

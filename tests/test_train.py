@@ -1,0 +1,146 @@
+"""Training: the paper's loss in plain arithmetic, restarts that compete, and the likelihood of a whole tree."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from neuid3.circuit.factor import factorise
+from neuid3.logic.formula import Literal, NeuralVariable
+from neuid3.networks import Dense, LeNet, default_network
+from neuid3.tournament import tournament
+from neuid3.train import PAPER, Recipe, State, Task, Use, _Run, advance, gain_of, shifted, train_jointly
+
+VARIABLE = NeuralVariable(0, "net", ("x",), ("x",), 2)
+
+
+def task(recipe: Recipe, starts: int = 1, n: int = 120, seed: int = 0) -> Task:
+    """One network that is to tell positive numbers from negative ones; a sixth of the examples is unseen."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, 3)).astype(np.float32)
+    labels = (x[:, 0] > 0).astype(np.int64)
+    factored = factorise([Literal(VARIABLE, frozenset({1}))], [[(0, True)], [(0, False)]])
+    torch.manual_seed(seed)
+    modules = tuple({"net": Dense(1, [3])} for _ in range(starts))
+    unseen = np.arange(n) % 6 == 0
+    return Task(
+        factored,
+        {VARIABLE: Use("net", ("x",), 1, True)},
+        {},
+        {"x": x},
+        labels,
+        rng.uniform(0.2, 1.0, n),
+        unseen,
+        2,
+        1,
+        modules,
+        recipe,
+        seed,
+    )
+
+
+def test_the_papers_loss_is_reach_weighted_and_class_balanced() -> None:
+    given = task(PAPER)
+    run = _Run(given, 0)
+    rows = torch.arange(len(given.labels))[~torch.from_numpy(given.unseen)]
+    sides = run.look.answer(run.networks, rows)
+    loss = float(run._loss(sides, rows).detach())
+    p = sides[0].detach().double().numpy()
+    y, w = given.labels[rows], given.weights[rows]
+    share = {1: w[y == 1].sum() / w.sum(), 0: w[y == 0].sum() / w.sum()}
+    terms = [w[i] / (2 * share[y[i]]) * -np.log(p[i] if y[i] == 1 else 1 - p[i]) for i in range(len(y))]
+    balanced = [w[i] / (2 * share[y[i]]) for i in range(len(y))]
+    assert loss == pytest.approx(sum(terms) / sum(balanced), rel=1e-5)
+
+
+def test_the_loss_of_a_one_test_tree_is_its_likelihood() -> None:
+    given = task(Recipe(restarts=2), starts=2)
+    run = _Run(given, 0)
+    rows = torch.arange(20)
+    sides = run.look.answer(run.networks, rows)
+    leaves = torch.softmax(run.leaves, 1).detach().numpy()
+    p = sides[0].detach().numpy()
+    y, w = given.labels[:20], given.weights[:20]
+    plain = -(w * np.log(p * leaves[0, y] + (1 - p) * leaves[1, y])).sum() / w.sum()
+    assert float(run._loss(sides, rows).detach()) == pytest.approx(plain, rel=1e-5)
+
+
+def test_unseen_examples_are_never_trained_on() -> None:
+    given = task(replace(Recipe(), restarts=1, epochs=3, batch_size=8))
+    changed = replace(given, labels=np.where(given.unseen, 1 - given.labels, given.labels))
+    one, two = advance(given, 0, None, 1.0), advance(changed, 0, None, 1.0)
+    for a, b in zip(one.networks["net"].parameters(), two.networks["net"].parameters(), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_training_in_pieces_is_training_in_one_go() -> None:
+    given = task(replace(Recipe(), restarts=2, epochs=6, batch_size=16), starts=2)
+    state: State | None = None
+    for share in (0.3, 0.7, 1.0):
+        state = advance(given, 0, state, share)
+    whole = advance(given, 0, None, 1.0)
+    assert state is not None
+    assert state.steps == whole.steps
+
+
+def test_the_better_trials_go_on_and_the_best_wins() -> None:
+    given = task(replace(Recipe(), epochs=12, batch_size=16), starts=4)
+    heard = []
+    (won,), steps = tournament([given], None, lambda *told: heard.append(told))
+    assert won is not None
+    assert won.score > 0.3
+    assert steps < 4 * 12 * 7
+    assert heard[-1][1] == len(heard)
+
+
+def test_joint_training_keeps_the_epoch_that_does_best_on_unseen_examples() -> None:
+    start = task(replace(Recipe(), restarts=1, epochs=8, batch_size=16))
+    given = replace(start, leaves=np.array([[0.3, 0.7], [0.7, 0.3]]))
+    before = _Run(given, 0).likelihood()
+    trained = train_jointly(given)
+    assert trained.score >= before
+    assert trained.leaves.sum(1) == pytest.approx([1.0, 1.0])
+
+
+def test_a_hopeless_network_is_told_and_not_raised() -> None:
+    class Broken(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(torch.ones(1))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.weight * torch.full((len(x), 1), float("nan"))
+
+    given = replace(task(Recipe(restarts=2)), starts=({"net": Broken()}, {"net": Broken()}))
+    (told,), _ = tournament([given])
+    assert told is not None
+    assert told.failed is not None
+    assert "NaN" in told.failed
+
+
+def test_the_gain_of_answers_is_the_information_gain() -> None:
+    labels = np.array([0, 0, 1, 1])
+    assert gain_of(np.array([0.0, 0.0, 1.0, 1.0]), np.ones(4), labels, 2) == pytest.approx(1.0)
+    assert gain_of(np.full(4, 0.5), np.ones(4), labels, 2) == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize("shape", [(5, 3, 16, 16), (5, 16, 16)])
+def test_shifted_images_keep_what_stays_inside(shape: tuple[int, ...]) -> None:
+    image = torch.zeros(shape)
+    image[..., 8, 8] = 1.0
+    moved = shifted(image, 2, torch.Generator().manual_seed(0))
+    assert moved.shape == image.shape
+    assert torch.equal(moved.flatten(1).sum(1), image.flatten(1).sum(1))
+    assert not torch.equal(moved, image)
+
+
+def test_default_networks_fit_their_inputs() -> None:
+    assert isinstance(default_network([(28, 28)], 8), LeNet)
+    assert isinstance(default_network([(3, 28, 28), (3, 28, 28)], 1), LeNet)
+    assert isinstance(default_network([(5,), (1,)], 1), Dense)
+    two = default_network([(8, 8), (8, 8)], 1)(torch.zeros(4, 8, 8), torch.zeros(4, 8, 8))
+    assert two.shape == (4, 1)
