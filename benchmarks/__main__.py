@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TextIO
 
-from benchmarks import addition, evaluators, gt_rank, tree
+from benchmarks import addition, evaluators, gt_rank, learning, tree
 from benchmarks.timing import Row
 
 ROWS: Mapping[str, Callable[[], Iterator[Row]]] = {
@@ -20,6 +20,9 @@ ROWS: Mapping[str, Callable[[], Iterator[Row]]] = {
     "tree_vs_problog": tree.against_problog,
     "addition_with_carry": addition.with_carry,
     "circuit_vs_klay": evaluators.against_klay,
+    "training_vs_torch": learning.one_test,
+    "fit_wine_vs_network": learning.wine,
+    "two_workers_vs_one": learning.workers,
 }
 
 

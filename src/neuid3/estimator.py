@@ -209,7 +209,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             # Stopped halfway, the classifier is what it was before.
             for name in [name for name in vars(self) if name.endswith("_")]:
                 delattr(self, name)
-            vars(self).update(before)
+            self.__dict__.update(before)
             raise
         return self
 
