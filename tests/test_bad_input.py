@@ -239,3 +239,49 @@ def test_an_unseen_category_is_other_with_one_warning() -> None:
         answer = tree.predict_proba(Examples({"suit": ["spades", "hearts"]}))
     assert len(warned) == 1
     assert answer[:, 1] == pytest.approx([0.1, 0.9])
+
+
+@pytest.mark.parametrize(
+    ("test", "words"),
+    [
+        ("age = 42.5", "=:="),
+        ("age == 42.5", "=:="),
+        ("Suit(hearts)", ""),
+        ("suit(3)", "no value 3"),
+    ],
+)
+def test_common_slips_are_met_with_the_right_word(test: str, words: str) -> None:
+    with pytest.raises(NodeTestError) as caught:
+        model(test)
+    assert words in str(caught.value)
+
+
+def test_a_column_that_needs_quotes_says_so() -> None:
+    upper = Examples({"Age": [31.5, 42.5]})
+    with pytest.raises(NodeTestError, match="in quotes: 'Age'"):
+        NeurosymbolicTree(Tree(Branch("Age > 40", Leaf(0.9), Leaf(0.1))), upper.schema)
+    assert NeurosymbolicTree(Tree(Branch("'Age' > 40", Leaf(0.9), Leaf(0.1))), upper).predict(upper).tolist() == [
+        "neg",
+        "pos",
+    ]
+
+
+def test_a_network_that_cannot_read_its_column_is_named() -> None:
+    tree = model("rank(card_1, 1)", RANKS, networks={"rank_net": torch.nn.Linear(7, 3)})
+    with pytest.raises(NetworkError, match=r"rank_net\(card_1\) failed on inputs of shape \(4, 1, 2, 2\)"):
+        tree.predict_proba(X)
+
+
+def test_what_is_no_schema_or_no_tree_is_told_so() -> None:
+    with pytest.raises(TreeError, match="wrap your nodes in Tree"):
+        NeurosymbolicTree(Branch("alarm", Leaf(0.9), Leaf(0.1)), X.schema)
+    with pytest.raises(ValueError, match=r"X\.schema"):
+        NeurosymbolicTree(Tree(Leaf(0.5)), {"alarm": [True]})
+
+
+def test_priors_of_networks_are_checked() -> None:
+    networks = {"rank_net": lambda x: torch.full((len(x), 3), 1 / 3)}
+    holes = Examples({"card_1": np.full((1, 1, 2, 2), np.nan)})
+    odd = model("rank(card_1, 1)", RANKS, networks=networks, priors=Priors(networks={"rank_net": [1.5, -0.5, 0.0]}))
+    with pytest.raises(ValueError, match="no distribution"):
+        odd.predict_proba(holes)

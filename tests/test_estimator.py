@@ -320,3 +320,56 @@ def test_an_interrupted_fit_leaves_everything_as_it_was() -> None:
     assert torch.get_num_threads() == threads
     with pytest.raises(NotFittedError):
         clf.predict(X)
+
+
+def test_a_missing_image_follows_the_average_output_of_its_final_network() -> None:
+    digits = load_digits()
+    rows = np.isin(digits.target, (3, 8))
+    images = digits.images[rows].astype(np.float32) / 16
+    X = Examples({"image": images})
+    clf = NeuID3Classifier(max_depth=1, **QUICK).fit(X, digits.target[rows])
+    seen = clf.predict_proba(X)
+    unknown = clf.predict_proba({"image": [None, images[0]]})[0]
+    learned = clf.model_.learn_priors(X).predict_proba(Examples({"image": [None, images[0]]}))[0]
+    assert unknown == pytest.approx(
+        learned, abs=0.05
+    )  # a fifth of the examples judged the network and did not train it
+    assert unknown == pytest.approx(seen.mean(0), abs=0.05)
+    ready = NeuID3Classifier(
+        background="nn(n, [X]) :: eight(X).", networks={"n": next(iter(clf.networks_.values()))}, tests=["eight(image)"]
+    ).fit(X, digits.target[rows])
+    assert ready.predict_proba({"image": [None, images[0]]})[0] == pytest.approx(unknown, abs=0.1)
+
+
+def test_images_may_be_missing_in_training() -> None:
+    X, y = digits_pair(300)
+    holes = {name: column.values.copy() for name, column in X.items() if name in ("first", "second")}
+    holes["first"][::5] = np.nan
+    holes["second"][1::4] = np.nan
+    given = Examples({**holes, "joker": X.column("joker").values})
+    clf = NeuID3Classifier(
+        background=BACKGROUND, tests=["joker", "gt_rank(first, second)"], max_depth=2, pruning=0.0, **QUICK
+    )
+    np.testing.assert_allclose(clf.fit(given, y).predict_proba(given).sum(1), 1.0)
+
+
+def test_a_cut_is_not_asked_again_where_numbers_are_missing() -> None:
+    rng = np.random.default_rng(0)
+    age = np.where(rng.random(400) < 0.4, np.nan, rng.integers(20, 80, 400))
+    c = rng.random(400) < 0.5
+    y = np.where(np.nan_to_num(age, nan=40) > 50, 1, np.where(c, 1, 0))
+    clf = NeuID3Classifier(min_mass=0.0, random_state=0).fit({"age": age, "c": c}, y)
+    assert clf.score({"age": age, "c": c}, y) > 0.9
+
+
+def test_the_callers_module_is_left_alone() -> None:
+    X, y = digits_pair(100)
+    mine = Dense(8, [64]).train()
+    NeuID3Classifier(
+        background=BACKGROUND,
+        networks={"rank_net": mine},
+        tests=["gt_rank(first, second)", "joker"],
+        pruning=0.0,
+        **QUICK,
+    ).fit(X, y)
+    assert mine.training

@@ -188,3 +188,39 @@ def test_a_literal_over_values_is_what_a_category_means() -> None:
     formula = program.formula("suit(hearts)")
     assert isinstance(formula, Literal)
     assert formula.values == {REFERENCE.schema["suit"].domain.index("hearts")}
+
+
+@pytest.mark.parametrize(
+    ("rules", "test"),
+    [
+        ("k(Z) :- age > Z.", "k(40)"),
+        ("k :- limit(T), age > T. limit(45).", "k"),
+        ("k :- member(X, [35, 55]), age > X, age =< 65.", "k"),
+        ("k(C, Z) :- C > Z.", "k(age, 50)"),
+        ("k :- age =:= 50 ; age =\\= 40, alarm.", "k"),
+    ],
+)
+def test_numbers_compared_with_variables_can_be_exported(rules: str, test: str) -> None:
+    tree = NeurosymbolicTree(
+        Tree(Branch(test, Leaf(0.9), Leaf(0.2))), REFERENCE.schema, background=rules, priors=PRIORS
+    )
+    assert tree.verify(table(3, 8), rows=8) < 1e-9
+
+
+@pytest.mark.parametrize("value", ["A\\new", "tail\\", "it's", "two\nlines", "a\\tb", "ünï", "3", "Upper"])
+def test_any_string_can_be_a_category(value: str) -> None:
+    from neuid3.logic.spelling import atom_text
+    from neuid3.nodetest import ValueTest
+
+    X = Examples({"path": [value, "B"]})
+    for test in (ValueTest("path", value), AtomTest(f"path({atom_text(value)})")):
+        tree = NeurosymbolicTree(Tree(Branch(test, Leaf(0.9), Leaf(0.2))), X.schema)
+        assert tree.predict_proba(X)[:, 1] == pytest.approx([0.9, 0.2])
+        assert tree.verify(X) < 1e-9
+
+
+def test_classes_may_be_called_true_and_false() -> None:
+    tree = NeurosymbolicTree(
+        Tree(Branch("alarm", Leaf(0.9), Leaf(0.2)), ("false", "true")), REFERENCE.schema, priors=PRIORS
+    )
+    assert tree.verify(table(0, 3)) < 1e-9

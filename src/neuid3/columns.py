@@ -412,8 +412,11 @@ def _squeeze_number(name: str, column: Column, kind: Boolean | Probability) -> C
     allowed = (values == 0.0) | (values == 1.0) if isinstance(kind, Boolean) else (values >= 0.0) & (values <= 1.0)
     if not allowed.all():
         row = int(np.argmin(allowed))
-        needed = "0 or 1" if isinstance(kind, Boolean) else "a probability in [0, 1]"
-        _refuse(name, f"has {values[row]:g} in row {row}; {needed} is needed.")
+        if isinstance(kind, Boolean):
+            hint = f"0 or 1 is needed, or declare it with kinds={{{name!r}: 'number'}} from the start"
+        else:
+            hint = "a probability in [0, 1] is needed"
+        _refuse(name, f"has {values[row]:g} in row {row}; {hint}.")
     return Column(kind, values == 1.0 if isinstance(kind, Boolean) else values, column.missing)
 
 

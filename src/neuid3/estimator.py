@@ -219,7 +219,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         program, candidates, reused = self._candidates(examples)
         neural = self._is_neural(program, candidates)
         recipe = self._recipe()
-        sample = self._sample(examples, labels, weights, validation, seed, neural and recipe is not PAPER)
+        sample = self._sample(examples, labels, weights, validation, seed, neural and self.recipe == "default")
         learner = NodeLearner(
             sample,
             program,
@@ -228,6 +228,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             recipe,
             priors=Priors(column_priors(sample.examples)),
             price=self._pruning(),
+            least=self.min_mass / 2,
             adaptive=self.recipe == "default" and self.warm_starts,
             seed=seed,
             jobs=self.n_jobs,
@@ -250,7 +251,9 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise DataError(
                     f"recipe='paper' is for two classes and y has {len(self.classes_)}; use recipe='default', which takes any number."
                 )
-            return PAPER
+            start = PAPER
+        else:
+            start = Recipe() if self.augment else replace(Recipe(), shift=0)
         names = (
             "epochs",
             "batch_size",
@@ -262,9 +265,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "one_cycle",
         )
         given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        if not self.augment:
-            given["shift"] = 0
-        changed: Recipe = replace(Recipe(), **given)
+        changed: Recipe = replace(start, **given)
         return changed
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Examples, npt.NDArray[np.int64], Any]:
@@ -289,11 +290,12 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise DataError(
-                f"y has one class only, {self.classes_[0]!r}; a classifier needs examples of at least two classes."
+                f"y has one class only, {str(self.classes_[0])!r}; a classifier needs examples of at least two classes."
             )
         weights = _check_sample_weight(sample_weight, labels, dtype=np.float64, ensure_non_negative=True)
         if self.class_weight is not None:
-            weights = weights * compute_class_weight(self.class_weight, classes=self.classes_, y=y)[labels]
+            self.class_weights_ = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+            weights = weights * self.class_weights_[labels]
         kept = weights > 0
         if not kept.all():
             examples, labels, weights = examples[kept], labels[kept], weights[kept]
@@ -359,18 +361,40 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _sample(self, examples: Examples, labels: Any, weights: Any, validation: Any, seed: int, split: bool) -> Sample:
         unseen = np.zeros(len(labels), dtype=bool)
         if validation is not None and split:
-            more = Examples.read(validation[0], examples.schema)
+            more, judges = self._judges(validation, examples)
             known = {label: i for i, label in enumerate(self.classes_)}
             try:
-                extra = np.array([known[label] for label in column_or_1d(validation[1])], dtype=np.int64)
+                extra = np.array([known[label] for label in judges], dtype=np.int64)
             except KeyError as error:
                 raise DataError(f"The validation examples have the class {error}, which y does not have.") from None
             examples, labels = examples.joined(more), np.concatenate((labels, extra))
-            weights = np.concatenate((weights, np.ones(len(extra))))
+            weights = np.concatenate((weights, self._class_weights(extra) * float(weights.mean())))
             unseen = np.concatenate((unseen, np.ones(len(extra), dtype=bool)))
         elif split and self.validation_fraction > 0:
             unseen = _stratified(labels, self.validation_fraction, np.random.default_rng(seed))
         return Sample(examples, labels, weights, unseen, len(self.classes_), self._positive())
+
+    def _judges(self, validation: Any, examples: Examples) -> tuple[Examples, Any]:
+        """The validation examples and their labels."""
+        try:
+            table, labels = validation
+        except (TypeError, ValueError):
+            raise DataError(
+                "`validation` must be a pair of examples and labels: fit(X, y, validation=(X_val, y_val))."
+            ) from None
+        more, labels = Examples.read(table, examples.schema), column_or_1d(labels)
+        if len(more) != len(labels):
+            raise DataError(
+                f"The validation examples have {len(more)} rows and {len(labels)} labels; give one label each."
+            )
+        return more, labels
+
+    def _class_weights(self, labels: Any) -> Any:
+        """The weight of each label's class, relative to the average example."""
+        if self.class_weight is None:
+            return np.ones(len(labels))
+        weights = self.class_weights_[labels]
+        return weights / weights.mean()
 
     def _positive(self) -> int:
         if self.pos_label is None:
@@ -382,7 +406,11 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _keep(self, root: Node, learner: NodeLearner, program: Program) -> None:
         if not isinstance(root, Branch):
-            warnings.warn("No candidate test was worth asking; the tree is a single leaf.", UserWarning, stacklevel=3)
+            warnings.warn(
+                "No candidate test was worth asking; the tree is a single leaf. Networks may need more epochs or examples.",
+                UserWarning,
+                stacklevel=3,
+            )
         self.tree_ = Tree(root, tuple(self.classes_.tolist()))
         used = {
             source.network
@@ -390,6 +418,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             for source in sources(test.formula(program))
             if isinstance(source, NeuralVariable)
         }
+        learner.know(self.tree_.tests, always=True)
         self.networks_ = {name: learner.instances[name].module.eval() for name in sorted(used)}
         self.gradient_steps_ = learner.steps
         self.model_ = NeurosymbolicTree(
@@ -446,7 +475,8 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def leaf_probabilities(self, X: Any) -> npt.NDArray[np.float64]:
         """P(leaf | e) for every leaf from left (all yes) to right (all no)."""
-        return self.model_.apply(self._examples(X))
+        examples = self._examples(X)
+        return self.model_.apply(examples)
 
     def apply(self, X: Any) -> npt.NDArray[np.int64]:
         """The leaf in which each example most probably lands, counted from the left."""

@@ -20,7 +20,7 @@ Floats = npt.NDArray[Any]
 class Settings:
     """When does a tree stop growing?
 
-    `max_depth`; `min_mass`, the least Σ P(κ|e) that a node and its children need; `min_gain`, in bits; `epsilon`: examples
+    `max_depth`; `min_mass`, the least Σ P(κ|e) that a node needs to be split, half of it for each child; `min_gain`, in bits; `epsilon`: examples
     with P(κ|e) below it are left out of a child; `pruning`: how many bits about the classes of all examples that
     reach it a split must save, or be cut off again.
     """

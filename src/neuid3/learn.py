@@ -15,7 +15,7 @@ from torch import nn
 
 from neuid3.candidates import Candidates, shapes_of
 from neuid3.circuit.factor import factorise
-from neuid3.columns import Number
+from neuid3.columns import Distribution, Number, Probability
 from neuid3.data import Examples
 from neuid3.errors import NetworkError
 from neuid3.induce import Place, Split
@@ -85,6 +85,7 @@ class NodeLearner:
         *,
         priors: Priors,
         price: float,
+        least: float = 0.0,
         adaptive: bool,
         seed: int,
         jobs: int | None = None,
@@ -93,11 +94,11 @@ class NodeLearner:
         told: Silent | None = None,
     ) -> None:
         self.sample, self.program, self.recipe = sample, program, recipe
-        self.priors, self.price, self.adaptive = priors, price, adaptive
+        self.priors, self.price, self.least, self.adaptive = priors, price, least, adaptive
         self.seed, self.jobs, self.device = seed, jobs, device
         self.given = dict(given)
         self.instances: dict[str, Instance] = {
-            name: Instance(net.to(device), name, frozenset(), True)
+            name: Instance(copy.deepcopy(net).to(device), name, frozenset(), True)
             for name, net in self.given.items()
             if isinstance(net, nn.Module)
         } | dict(reused or {})
@@ -134,12 +135,13 @@ class NodeLearner:
 
     def _symbolic(self, place: Place) -> Iterator[Option]:
         """The best test without networks, from one matrix product, and the best cut of each number."""
+        rows = np.flatnonzero(place.reach > 0)
         spread = self._by_class(place.reach)
         total = spread.sum(0)
         places = [i for i, test in enumerate(self.plain) if test in place.tests]
         if places:
-            yes = self.answers[:, places].T.astype(np.float64) @ spread  # (test, class)
-            gains = information_gain(yes, total - yes)
+            yes = self.answers[rows][:, places].T.astype(np.float64) @ spread[rows]  # (test, class)
+            gains = np.where(self._large(yes, total), information_gain(yes, total - yes), 0.0)
             for i in self._shared(place.path, [self.plain[p] for p in places]):
                 answers = self.conditional(place.path, self.plain[places[i]])
                 gains[i] = information_gain(answers @ spread, (1.0 - answers) @ spread)
@@ -147,10 +149,15 @@ class NodeLearner:
             test = self.plain[places[best]]
             yield Option(test, float(gains[best]), float(gains[best] * total.sum()), test, False)
         for name, ordered in self.numbers.items():
-            found = ordered.best_cut(spread)
+            found = ordered.best_cut(spread, place.path, self.least)
             if found is not None:
                 threshold, gain = found
                 yield Option(CutTest(name, threshold), gain, gain * float(total.sum()), None, False)
+
+    def _large(self, yes: Floats, total: Floats) -> Any:
+        """Do both sides get the mass that a child needs?"""
+        mass = yes.sum(-1)
+        return np.minimum(mass, total.sum() - mass) >= self.least
 
     def _shared(self, path: Path, tests: Sequence[NodeTest]) -> list[int]:
         """Tests that share an uncertain variable with the path: their answers depend on what was answered before."""
@@ -170,7 +177,7 @@ class NodeLearner:
 
     def _is_uncertain(self, name: str) -> bool:
         column = self.sample.examples.column(name)
-        return column.missing is not None or type(column.kind).__name__ in ("Probability", "Distribution")
+        return column.missing is not None or isinstance(column.kind, (Probability, Distribution))
 
     def _formula(self, test: NodeTest) -> Formula:
         if test not in self.formulas:
@@ -192,6 +199,7 @@ class NodeLearner:
 
     def conditional(self, path: Path, test: NodeTest, evidence: Evidence | None = None) -> Floats:
         """P(τ | κ, e) for every example, exactly; one half where κ is impossible."""
+        self.know([test, *(asked for asked, _ in path)])
         with torch.no_grad():
             sides = Reach(self._sides(path, test), torch.float64, self.device)(evidence or self.evidence).cpu().numpy()
         total = sides.sum(axis=1)
@@ -209,25 +217,29 @@ class NodeLearner:
         chosen = max(worth, key=lambda option: option.gain)
         if chosen.instances:
             self.instances.update(chosen.instances)
-            self._remember(chosen)
+            self.evidence = self.evidence.seen_through(self._modules(), self.priors)
         answers = self.conditional(place.path, chosen.test)
         return Split(chosen.test, answers, chosen.gain, chosen.vouched, chosen.asked)
 
-    def _remember(self, chosen: Option) -> None:
-        """The chosen networks' answers to everything, and their averages for what is missing."""
-        averages = dict(self.priors.networks)
-        for network, inputs, width in self._uses(chosen.test):
-            if network in chosen.instances:
-                averages[network_use(network, inputs)] = self._average(chosen.instances[network], inputs, width)
-        self.priors = Priors(self.priors.columns, averages)
-        self.evidence = self.evidence.seen_through(self._modules(), self.priors)
+    def know(self, tests: Sequence[NodeTest], always: bool = False) -> None:
+        """See to the average output of every network whose input is missing somewhere, or `always`."""
+        for test in tests:
+            for network, inputs, width in self._uses(test):
+                key = network_use(network, inputs)
+                whole = _complete(self.sample.examples, inputs)
+                if key not in self.priors.networks and network in self.instances and (always or not whole.all()):
+                    average = self._average(self.instances[network], inputs, width, whole)
+                    self.priors = Priors(self.priors.columns, {**self.priors.networks, key: average})
+                    self.evidence.priors = self.priors
 
-    def _average(self, instance: Instance, inputs: tuple[str, ...], width: int) -> tuple[float, ...]:
-        rows = np.flatnonzero(~self.sample.unseen & _complete(self.sample.examples, inputs))
+    def _average(self, instance: Instance, inputs: tuple[str, ...], width: int, whole: Any) -> tuple[float, ...]:
+        rows = np.flatnonzero(~self.sample.unseen & whole)
+        if not len(rows):
+            return tuple([1.0 / max(width, 2)] * width)
         look = Evidence(self.sample.examples[rows], {"net": instance.module}, {}, None, torch.float64, self.device)
-        instance.module.eval()
         with torch.no_grad():
-            return tuple(look.output("net", inputs, width).mean(0).tolist())
+            outputs = look.output("net", inputs, width).cpu().numpy()
+        return tuple(np.average(outputs, axis=0, weights=self.sample.weights[rows]).tolist())
 
     def _uses(self, test: NodeTest) -> list[tuple[str, tuple[str, ...], int]]:
         found = {
@@ -259,7 +271,7 @@ class NodeLearner:
         )
         self.steps += steps
         for (test, named, task), trained in zip(tasks, finished, strict=True):
-            option = self._trained(test, named, task, trained) if trained is not None else None
+            option = self._trained(place, test, named, task, trained) if trained is not None else None
             if option is not None:
                 yield option
 
@@ -273,11 +285,17 @@ class NodeLearner:
         elif self.adaptive and len(untrained) == 1 and isinstance(test, AtomTest):
             columns = [u[1] for u in uses if u[0] == untrained[0]]
             fresh = self._fresh(untrained[0], columns[0], uses)
-            alike = [(n, i) for n, i in self.instances.items() if not i.frozen and _alike(i.module, fresh)]
-            for name, instance in alike[-6:]:
+            for name, instance in self._others(place, untrained[0], fresh):
                 others = [self.instances[n] for n in names if n in self.instances]
                 bound = AtomTest(test.atom, ((untrained[0], name),))
                 yield from self._judge(place, test, bound, [*others, instance], uses)
+
+    def _others(self, place: Place, network: str, fresh: nn.Module) -> list[tuple[str, Instance]]:
+        """Instances that could stand in for a network: those of its name on this path first, then others like it."""
+        path = {used for test, _ in place.path for used, _, _ in self._uses(test)}
+        bound = [(n, i) for n, i in self.instances.items() if n in path and i.network == network]
+        alike = [(n, i) for n, i in self.instances.items() if not i.frozen and _alike(i.module, fresh)]
+        return list(dict(bound + alike[::-1]).items())[:6]
 
     def _judge(
         self, place: Place, asked: NodeTest, test: NodeTest, through: Sequence[Instance], uses: Sequence[Any]
@@ -302,7 +320,13 @@ class NodeLearner:
             factory = self.given.get(network)
             if factory is None:
                 return default_network(shapes_of(inputs, self.program.schema), width)
-            made = factory()
+            try:
+                made = factory()
+            except TypeError as error:
+                raise NetworkError(
+                    f"networks[{network!r}] cannot be called without arguments ({error}); give a function that makes a "
+                    "fresh module, or the module itself."
+                ) from None
         if not isinstance(made, nn.Module):
             raise NetworkError(
                 f"networks[{network!r}] returned a {type(made).__name__}; give a torch module or a function that makes one."
@@ -318,8 +342,9 @@ class NodeLearner:
         inputs = {name for network, columns, _ in uses if network in renamed for name in columns}
         rows = np.flatnonzero((place.reach > 0) & _complete(self.sample.examples, tuple(inputs)))
         unseen = self.sample.unseen[rows]
-        if len(np.unique(self.sample.labels[rows[~unseen]])) < 2:
-            return None
+        witnesses = bool(unseen.any()) or not self.sample.unseen.any()
+        if len(np.unique(self.sample.labels[rows[~unseen]])) < 2 or not witnesses:
+            return None  # nothing to learn, or nobody to judge it
         factored = self._sides(place.path, named)
         variables = list(dict.fromkeys(v for circuit in factored.circuits for v in circuit.variables))
         if not any(isinstance(v, NeuralVariable) and v.network in renamed.values() for v in variables):
@@ -369,7 +394,7 @@ class NodeLearner:
         declaration = self.program.declarations[variable.declaration]
         return Use(variable.network, variable.inputs, declaration.width, declaration.values is None)
 
-    def _trained(self, asked: NodeTest, named: AtomTest, task: Task, trained: Trained) -> Option | None:
+    def _trained(self, place: Place, asked: NodeTest, named: AtomTest, task: Task, trained: Trained) -> Option | None:
         if trained.failed is not None:
             warnings.warn(f"Test '{asked}' was dropped at one node: {trained.failed}", UserWarning, stacklevel=2)
             return None
@@ -377,10 +402,14 @@ class NodeLearner:
             task.unseen if bool((task.unseen & (task.weights > 0)).any()) else np.ones(len(task.labels), dtype=bool)
         )
         mass = float(task.weights[judged].sum())
+        # Examples whose image is missing learn nothing from the answer, and count all the same.
+        among = self.sample.unseen if bool(self.sample.unseen.any()) else np.ones(len(place.reach), dtype=bool)
+        share = mass / max(float((place.reach * self.sample.weights)[among].sum()), 1e-300)
         read = frozenset(name for use in task.uses.values() for name in use.inputs)
+        read |= frozenset(name for instance in self.instances.values() if not instance.frozen for name in instance.read)
         declared = {instance: network for network, instance in named.instances}
         instances = {name: Instance(net, declared[name], read, False) for name, net in trained.networks.items()}
-        return Option(named, trained.score, trained.score * mass, asked, bool(task.unseen.any()), instances)
+        return Option(named, trained.score * share, trained.score * mass, asked, bool(task.unseen.any()), instances)
 
     # The whole tree ------------------------------------------------------------------------------
 
@@ -398,6 +427,8 @@ class NodeLearner:
             return root
         inputs = sorted({name for v in moving for name in v.inputs})
         rows = np.flatnonzero(_complete(self.sample.examples, tuple(inputs)))
+        if not len(rows):
+            return root
         with torch.no_grad():
             fixed = {v: self.evidence.weights(v)[:, rows].float().cpu().numpy() for v in variables if v not in moving}
         recipe = replace(
@@ -430,6 +461,8 @@ class NodeLearner:
             return root
         for name, net in trained.networks.items():
             self.instances[name] = replace(self.instances[name], module=net)
+        kept = {use: p for use, p in self.priors.networks.items() if use.split("(")[0] not in trained.networks}
+        self.priors = Priors(self.priors.columns, kept)
         self.evidence = self.evidence.seen_through(self._modules(), self.priors)
         return _with_leaves(root, iter([tuple((row / row.sum()).tolist()) for row in trained.leaves]))
 
@@ -438,6 +471,7 @@ class _Sorted:
     """A number column in order, ready to be cut anywhere."""
 
     def __init__(self, sample: Sample, name: str) -> None:
+        self.name = name
         column = sample.examples.column(name)
         assert isinstance(column.kind, Number)
         known = np.ones(len(column), dtype=bool) if column.missing is None else ~column.missing
@@ -445,32 +479,41 @@ class _Sorted:
         self.order = rows[np.argsort(column.values[rows], kind="stable")]
         self.values = column.values[self.order]
         self.missing = np.flatnonzero(~known)
-        self.ends = np.flatnonzero(np.diff(self.values) > 0)  # a cut may lie behind these
-        self.share = (self.ends + 1) / max(len(rows), 1)
 
-    def best_cut(self, spread: Floats) -> tuple[float, float] | None:
-        """The threshold with the highest gain; missing entries go both ways, as the known ones do."""
-        if not len(self.ends):
+    def best_cut(self, spread: Floats, path: Path, least: float) -> tuple[float, float] | None:
+        """The threshold with the highest gain; missing entries go both ways, as the known ones would here."""
+        mass = spread.sum(1)
+        here = mass[self.order] > 0
+        order, values = self.order[here], self.values[here]
+        ends = np.flatnonzero(np.diff(values) > 0)  # a cut may lie behind these
+        if not len(ends):
             return None
-        below = np.cumsum(spread[self.order], axis=0)[self.ends]  # (cut, class)
-        gone = spread[self.missing].sum(0)
-        total = spread.sum(0)
-        yes = below + self.share[:, None] * gone
-        gains = information_gain(yes, total - yes)
-        best = int(np.argmax(gains))
-        if gains[best] <= 0:
-            return None
-        # Between the values that reach this node, not between those of all examples.
-        mass = spread[self.order].sum(1)
-        reached = np.flatnonzero(mass > 0)
-        low = self.values[reached[reached <= self.ends[best]]].max(
-            initial=self.values[self.ends[best]] if not len(reached) else -np.inf
-        )
-        high = self.values[reached[reached > self.ends[best]]].min(initial=np.inf)
-        if not np.isfinite(low) or not np.isfinite(high):
-            low, high = self.values[self.ends[best]], self.values[self.ends[best] + 1]
+        low, high = values[ends], values[ends + 1]
         middle = low / 2 + high / 2
-        return float(middle if low <= middle < high else low), float(gains[best])
+        thresholds = np.where((low <= middle) & (middle < high), middle, low)
+        below = np.cumsum(spread[order], axis=0)[ends]  # (cut, class)
+        total = spread.sum(0)
+        yes = below + self._share(thresholds, path)[:, None] * spread[self.missing].sum(0)
+        large = np.minimum(yes.sum(1), total.sum() - yes.sum(1)) >= least
+        gains = np.where(large, information_gain(yes, total - yes), 0.0)
+        best = int(np.argmax(gains))
+        return (float(thresholds[best]), float(gains[best])) if gains[best] > 0 else None
+
+    def _share(self, thresholds: Floats, path: Path) -> Floats:
+        """How much of the known values that the path leaves possible lies below each threshold."""
+        known = len(self.values)
+
+        def below(threshold: float) -> float:
+            return float(np.searchsorted(self.values, threshold, side="right")) / known
+
+        low, high = 0.0, 1.0
+        for test, answer in path:
+            if isinstance(test, CutTest) and test.column == self.name:
+                low, high = (
+                    (low, min(high, below(test.threshold))) if answer else (max(low, below(test.threshold)), high)
+                )
+        share = (np.searchsorted(self.values, thresholds, side="right") / known - low) / max(high - low, 1e-300)
+        return np.clip(share, 0.0, 1.0)
 
 
 def _with_leaves(node: Node, leaves: Iterator[tuple[float, ...]]) -> Node:

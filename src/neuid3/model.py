@@ -13,9 +13,9 @@ import numpy.typing as npt
 import torch
 
 from neuid3.circuit.factor import factorise
-from neuid3.columns import Schema
+from neuid3.columns import Boolean, Category, Distribution, Number, Probability, Schema, Tensor
 from neuid3.data import Examples
-from neuid3.errors import NetworkError, did_you_mean
+from neuid3.errors import DataError, NetworkError, TreeError, did_you_mean
 from neuid3.export.deepproblog import DeepProbLogProgram
 from neuid3.export.program import Translation, translate
 from neuid3.infer import Evidence, Network, Reach
@@ -57,8 +57,12 @@ class NeurosymbolicTree:
         dtype: torch.dtype = torch.float64,
         device: torch.device | str = "cpu",
     ) -> None:
+        if not isinstance(tree, Tree):
+            raise TreeError(
+                f"The first argument is a {type(tree).__name__}; wrap your nodes in Tree(root, classes=(…))."
+            )
         self.tree = tree
-        self.program = Program(background, schema, limits)
+        self.program = Program(background, _as_schema(schema), limits)
         self.schema = self.program.schema
         self.networks = dict(networks or {})
         self.priors = priors or Priors()
@@ -96,6 +100,11 @@ class NeurosymbolicTree:
                 f"Network {name!r} is given and neither the program nor the tree names it."
                 f"{did_you_mean(name, needed | set(self.program.networks))}"
             )
+
+    def __repr__(self) -> str:
+        return (
+            f"NeurosymbolicTree({len(self.tree.tests)} tests, {len(self.tree.leaves)} leaves, classes {self.classes})"
+        )
 
     @property
     def classes(self) -> tuple[Any, ...]:
@@ -224,6 +233,16 @@ class NeurosymbolicTree:
         made.__dict__.update(self.__dict__)
         made.priors = replace(priors)
         return made
+
+
+def _as_schema(given: Any) -> Schema:
+    """A schema, also where the examples themselves are given."""
+    if isinstance(given, Examples):
+        return given.schema
+    kinds = (Boolean, Category, Distribution, Number, Probability, Tensor)
+    if not isinstance(given, Mapping) or not all(isinstance(kind, kinds) for kind in given.values()):
+        raise DataError("The schema must be that of some examples: pass X.schema, or the Examples themselves.")
+    return given
 
 
 def _columns_read(found: frozenset[Source]) -> set[str]:

@@ -63,7 +63,7 @@ class ValueTest:
     value: Value
 
     def formula(self, program: Program) -> Formula:
-        kind = program.schema[self.column]
+        kind = program.schema.get(self.column)
         if not isinstance(kind, (Category, Distribution)) or self.value not in kind.domain:
             raise NodeTestError(f"Column {self.column!r} has no value {self.value!r}; test another one.")
         return Literal(ColumnVariable(self.column, len(kind.domain)), frozenset({kind.domain.index(self.value)}))

@@ -65,6 +65,9 @@ class Priors:
         values = np.atleast_1d(np.asarray(given, dtype=np.float64))
         if values.shape != (width,):
             raise DataError(f"The prior of network {network!r} has {values.size} numbers; its output has {width}.")
+        total = float(values.sum()) if width > 1 else 1.0
+        if not ((values >= 0.0) & (values <= 1.0)).all() or abs(total - 1.0) > 1e-6:
+            raise DataError(f"The prior of network {network!r} is no distribution; give probabilities that sum to 1.")
         return values
 
     def _given(self, name: str) -> Any:

@@ -35,7 +35,11 @@ class Bar(Silent):
     def __init__(self) -> None:
         self.console = Console(stderr=True, highlight=False)
         self.bar = Progress(
-            TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn(), console=self.console, transient=True
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TimeRemainingColumn(),
+            console=self.console,
+            transient=True,
         )
         self.task = self.bar.add_task("starting", total=None)
         self.started = time.monotonic()
@@ -62,7 +66,7 @@ class Bar(Silent):
     def node(self, place: Place, split: Split | None) -> None:
         what = "a leaf" if split is None else f"{split.test}, gain {split.gain:.3f}"
         passed = time.monotonic() - self.started
-        self.console.print(f"node {self.nodes} ({where(place)}): {what}; {passed:.1f} s so far")
+        self.console.print(f"node {self.nodes} ({where(place)}): {what}; {passed:.1f} s so far", markup=False)
         self.bar.reset(self.task, total=None)
         self.nodes += 1
 

@@ -16,7 +16,7 @@ from torch import nn
 from neuid3.circuit.factor import Factored
 from neuid3.errors import NetworkError
 from neuid3.infer import FLOOR, Reach
-from neuid3.infer.evidence import as_tensor, check_output
+from neuid3.infer.evidence import as_tensor, check_output, dtype_of, run_network
 from neuid3.logic.formula import Variable
 from neuid3.score import information_gain
 
@@ -89,10 +89,9 @@ class Task:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trained:
-    """What training gave: networks, P(path | κ, e) as `(path, example)`, leaves, the score on unseen examples, the steps."""
+    """What training gave: networks, leaves, the score on unseen examples, the steps, and why it failed if it did."""
 
     networks: Mapping[str, nn.Module]
-    answers: Floats
     leaves: Floats
     score: float
     steps: int
@@ -119,6 +118,7 @@ class State:
     optimizer: dict[str, Any]
     schedule: dict[str, Any] | None
     random: torch.Tensor
+    torch_random: torch.Tensor
     steps: int
     score: float
     failed: str | None
@@ -176,7 +176,7 @@ class _Glance:
 
     def __init__(self, look: Look, networks: Mapping[str, nn.Module], rows: torch.Tensor, change: Any) -> None:
         self.look, self.networks, self.rows, self.change = look, networks, rows, change
-        self.seen: dict[str, torch.Tensor] = {}
+        self.seen: dict[tuple[str, torch.dtype], torch.Tensor] = {}
         self.outputs: dict[tuple[str, tuple[str, ...]], torch.Tensor] = {}
 
     def __len__(self) -> int:
@@ -192,11 +192,14 @@ class _Glance:
     def _output(self, use: Use) -> torch.Tensor:
         key = (use.network, use.inputs)
         if key not in self.outputs:
+            dtype = dtype_of(self.networks[use.network])
             for name in use.inputs:
-                if name not in self.seen:
-                    self.seen[name] = _read(self.look.columns[name][self.rows], self.change)
-            self.outputs[key] = self.networks[use.network](*(self.seen[name] for name in use.inputs))
-            check_output(self.outputs[key], use.network, use.inputs, len(self.rows), use.width)
+                if (name, dtype) not in self.seen:
+                    self.seen[name, dtype] = _read(self.look.columns[name][self.rows], self.change).to(dtype)
+            read = [self.seen[name, dtype] for name in use.inputs]
+            output = run_network(self.networks[use.network], use.network, use.inputs, read)
+            check_output(output, use.network, use.inputs, len(self.rows), use.width)
+            self.outputs[key] = output.float()
         return self.outputs[key]
 
 
@@ -215,7 +218,10 @@ class _Run:
         start = task.starts[number] if state is None else state.networks
         self.networks = {name: copy.deepcopy(net).to(task.device) for name, net in start.items()}
         self.random = torch.Generator().manual_seed(task.seed * 1009 + number)
-        torch.manual_seed(task.seed * 1009 + number)
+        if state is None:
+            torch.manual_seed(task.seed * 1009 + number)
+        else:
+            torch.set_rng_state(state.torch_random)
         self.variant = _variant(task, number)
         self.labels = torch.from_numpy(task.labels.copy()).to(task.device)
         self.weights = torch.from_numpy(task.weights.astype(np.float32)).to(task.device)
@@ -238,6 +244,8 @@ class _Run:
             else None
         )
         self.branch_weights = _branch_weights(task)
+        balance = self.branch_weights[(self.labels == task.positive).long()] if self.variant.loss == "branches" else 1.0
+        self.scale = float((self.weights * balance)[self.rows].mean()) if len(seen) else 1.0
         self.steps, self.score = 0, -np.inf
         self.failed: str | None = None
         if state is not None:
@@ -260,6 +268,7 @@ class _Run:
             self.optimizer.state_dict(),
             None if self.schedule is None else self.schedule.state_dict(),
             self.random.get_state(),
+            torch.get_rng_state(),
             self.steps,
             self.score,
             self.failed,
@@ -282,7 +291,9 @@ class _Run:
 
     def _shuffled(self) -> tuple[torch.Tensor, ...]:
         order = torch.randperm(len(self.rows), generator=self.random)
-        return torch.split(self.rows[order], self.recipe.batch_size)
+        batches: tuple[torch.Tensor, ...] = torch.split(self.rows[order], self.recipe.batch_size)
+        # A batch of one example has no variance, which batch normalisation cannot take.
+        return batches[:-1] if len(batches) > 1 and len(batches[-1]) == 1 else batches
 
     def _step(self, rows: torch.Tensor) -> None:
         self.optimizer.zero_grad()
@@ -303,7 +314,8 @@ class _Run:
         else:
             leaves = torch.softmax(self.leaves, 1)  # (side, class)
             chosen = (sides * leaves[:, labels]).sum(0)
-        return -(weights * chosen.clamp_min(FLOOR).log()).sum() / weights.sum().clamp_min(FLOOR)
+        # Divided by a constant, not by the weight of the batch: that would undo the balance of the classes.
+        return -(weights * chosen.clamp_min(FLOOR).log()).sum() / (len(rows) * self.scale)
 
     def _change(self, images: torch.Tensor) -> torch.Tensor:
         """What training sees: no colour at first where the restart says so, and shifted images later on."""
@@ -347,16 +359,19 @@ class _Run:
             return -np.inf
         judged = self._judged()
         leaves = torch.softmax(self.leaves.detach(), 1).double().cpu().numpy()
-        chosen = (self.answers(judged) * leaves[:, self.task.labels[judged]]).sum(0)
+        try:
+            chosen = (self.answers(judged) * leaves[:, self.task.labels[judged]]).sum(0)
+        except NetworkError as error:
+            self.failed = str(error)
+            return -np.inf
         logs = np.log(np.maximum(chosen, FLOOR))
         return float(np.average(logs, weights=self.task.weights[judged]))
 
     def result(self, steps: int) -> Trained:
         """What this run has come to, copied, so that it may go on."""
         leaves = torch.softmax(self.leaves.detach().double(), 1).cpu().numpy()
-        answers = np.empty((0, 0)) if self.failed is not None else self.answers()
         networks = {name: copy.deepcopy(net).cpu() for name, net in self.networks.items()}
-        return Trained(networks, answers, leaves, self.score, steps, self.failed)
+        return Trained(networks, leaves, self.score, steps, self.failed)
 
 
 @dataclass(frozen=True, slots=True)

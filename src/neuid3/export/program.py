@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from neuid3.columns import Category, Distribution, Number, Tensor
+from neuid3.errors import ExportError
 from neuid3.infer import Evidence
 from neuid3.logic.formula import (
     FLIPPED,
@@ -20,7 +21,7 @@ from neuid3.logic.formula import (
     draw_cells,
 )
 from neuid3.logic.program import Program
-from neuid3.logic.spelling import atom_text, plain_name
+from neuid3.logic.spelling import RESERVED, atom_text, plain_name
 from neuid3.nodetest import AtomTest
 from neuid3.tree import Tree, paths
 
@@ -51,7 +52,12 @@ def translate(
             "neural": [_neural(v, evidence, constants) for v in variables if isinstance(v, NeuralVariable)],
         }
     )
-    taken = {name.rsplit("/", 1)[0] for name in program.predicates} | set(program.schema)
+    taken = {name.rsplit("/", 1)[0] for name in program.predicates} | set(program.schema) | RESERVED
+    odd = sorted(RESERVED & {v.column for v in variables if isinstance(v, ColumnVariable)})
+    if odd:
+        raise ExportError(
+            f"Column {odd[0]!r} has a name that ProbLog keeps for itself; rename the column to export the tree."
+        )
     goals = dict(zip(tree.tests, reply["goals"], strict=True))
     classes = tuple(_class_atom(label, taken) for label in tree.classes)
     mentioned = " ".join([*reply["goals"], *reply["clauses"]])

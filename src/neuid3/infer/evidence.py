@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -68,6 +68,8 @@ class Evidence:
 
     def weights(self, variable: Variable) -> torch.Tensor:
         """The probability of every value of a variable, as `(value, example)`."""
+        if isinstance(variable, CellVariable):
+            return self._weigh(variable)  # every path cuts its columns anew; keeping all cells would fill the memory
         if variable not in self._weights:
             self._weights[variable] = self._weigh(variable)
         return self._weights[variable]
@@ -160,12 +162,25 @@ class Evidence:
             blocks = [slice(start, start + BLOCK) for start in range(0, n, BLOCK)]
             return torch.cat([self._call(network, inputs, [c.take(b) for c in columns], width) for b in blocks])
         function = self.networks[network]
-        read = [readable(column, _dtype_of(function), self.device) for column in columns]
-        output = function(*read)
+        read = [readable(column, dtype_of(function), self.device) for column in columns]
+        output = run_network(function, network, inputs, read)
         check_output(output, network, inputs, len(columns[0]), width)
         exact = output.to(self.dtype)
         # Single precision sums to 1 ± 1e-7; in double precision that would be seen in every leaf.
         return exact.clamp(0.0, 1.0) if width == 1 else exact / exact.sum(1, keepdim=True)
+
+
+def run_network(function: Network, network: str, inputs: tuple[str, ...], read: Sequence[torch.Tensor]) -> torch.Tensor:
+    """What a network returns; where it fails, the error says which network and on what."""
+    try:
+        return function(*read)
+    except NetworkError:
+        raise
+    except Exception as error:
+        shapes = ", ".join(str(tuple(tensor.shape)) for tensor in read)
+        raise NetworkError(
+            f"Network {network_use(network, inputs)} failed on inputs of shape {shapes}: {error}; does it fit its columns?"
+        ) from error
 
 
 def as_tensor(array: Any) -> torch.Tensor:
@@ -181,7 +196,8 @@ def readable(column: Column, dtype: torch.dtype, device: torch.device) -> torch.
     return scaled.unsqueeze(1) if scaled.ndim == 1 else scaled
 
 
-def _dtype_of(function: Network) -> torch.dtype:
+def dtype_of(function: Network) -> torch.dtype:
+    """The precision that a network computes in."""
     if isinstance(function, torch.nn.Module):
         for parameter in function.parameters():
             if parameter.is_floating_point():
@@ -209,7 +225,7 @@ def check_output(output: Any, network: str, inputs: tuple[str, ...], n: int, wid
     if not bool(torch.isfinite(told).all()):
         problem = "NaN or infinity; look at its inputs, its weights and its learning rate"
     elif float(lowest) < 0.0 or float(highest) > 1.0 + TOLERANCE:
-        problem = f"{told.flatten()[told.abs().argmax()]:.4g}, no probability; end it with a {end}"
+        problem = f"{float(lowest if float(lowest) < 0.0 else highest):.4g}, no probability; end it with a {end}"
     else:
         problem = f"rows that do not sum to 1; end it with a {end}"
     raise NetworkError(f"Network {use} returned {problem}.")

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import re
 
+_ESCAPES = {"\\": "\\0", "'": "\\'", "\n": "\\n", "\t": "\\t"}
+_MEANINGS = {"0": "\\", "\\": "\\", "'": "'", "n": "\n", "t": "\t"}
+
+# Names that mean something to ProbLog wherever they stand.
+RESERVED = frozenset({"true", "fail", "false", "is", "mod", "rem", "xor", "rdiv", "not", "query", "evidence"})
+
 BARE = re.compile(r"[a-z][A-Za-z0-9_]*")
 
 
@@ -15,8 +21,19 @@ def atom_text(name: str) -> str:
     """
     if BARE.fullmatch(name):
         return name
-    escaped = name.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\t", "\\t")
-    return f"'{escaped}'"
+    # ProbLog never resolves escapes and takes a backslash before the last quote for one: a backslash is spelled \\0.
+    return "'" + "".join(_ESCAPES.get(letter, letter) for letter in name) + "'"
+
+
+def atom_name(text: str) -> str:
+    """The name that an atom spells: the opposite of `atom_text`, which also knows Prolog's own `\\\\`.
+
+    >>> atom_name("'it\\\\'s'"), atom_name("alarm"), atom_name(atom_text("C:\\\\new"))
+    ("it's", 'alarm', 'C:\\\\new')
+    """
+    if len(text) < 2 or text[0] != "'" or text[-1] != "'":
+        return text
+    return re.sub(r"\\(.)", lambda found: _MEANINGS.get(found.group(1), found.group(0)), text[1:-1], flags=re.DOTALL)
 
 
 def plain_name(name: str) -> str:

@@ -12,7 +12,7 @@ from problog.logic import AnnotatedDisjunction, Clause, Constant, InstantiationE
 from problog.program import PrologString
 
 from neuid3.errors import NodeTestError, RuleError, SyntaxErrorInProgram, did_you_mean
-from neuid3.logic.prolog.terms import COMPARISONS, PrologTerm, calls, name_of, normalised, signature
+from neuid3.logic.prolog.terms import COMPARISONS, PrologTerm, calls, name_of, normalised, signature, value_term
 from neuid3.logic.spelling import atom_text
 
 Columns = Mapping[str, Mapping[str, Any]]
@@ -284,6 +284,11 @@ def _check_probabilities(given: tuple[PrologTerm, ...], line: int) -> None:
 
 def _check_collisions(statements: Iterable[Statement], columns: Columns) -> None:
     facts = {fact_signature(name, column): name for name, column in columns.items() if fact_signature(name, column)}
+    for described, name in facts.items():
+        if described in OPEN_BUILTINS | CONTROL:
+            raise RuleError(
+                f"Column {name!r} has the name of a built-in predicate; rename the column to use rules beside it."
+            )
     for statement in statements:
         for head in statement.heads:
             if signature(head) in facts:
@@ -322,11 +327,20 @@ def goal_problem(goal: PrologTerm, reading: Reading, vocabulary: Vocabulary) -> 
     if called in facts and goal.arity == 1:
         argument = goal.args[0]
         values = [str(value) for value in facts[called]["values"]]
-        if isinstance(argument, Term) and not argument.variables() and _plain(argument) not in values:
+        known_values = [value_term(value) for value in facts[called]["values"]]
+        if isinstance(argument, Term) and not argument.variables() and argument not in known_values:
+            if _plain(argument) in values:
+                quoted = f"'{argument}'" if isinstance(argument, Constant) else name_of(argument)
+                return f"asks for {goal}, but that value is spelled {name_of(goal)}({quoted})."
             return (
                 f"asks for {goal}, but column '{name_of(goal)}' has no value {argument}."
                 f"{did_you_mean(_plain(argument), values)}"
             )
+    if called in ("=/2", "==/2", "is/2", "\\=/2", "\\==/2"):
+        for side in goal.args:
+            atom = isinstance(side, Term) and not isinstance(side, Var) and side.arity == 0
+            if atom and columns.get(name_of(side), {}).get("kind") == "number":
+                return f"says '{goal}', which compares the name '{name_of(side)}'; compare its number with =:= or =\\=."
     if called in vocabulary.known or called in facts:
         if name_of(goal) in COMPARISONS:
             return _comparison_problem(goal, columns)
@@ -392,6 +406,11 @@ def read_test(text: str, reading: Reading, vocabulary: Vocabulary) -> PrologTerm
         or name_of(goal) in (",", ";", "->", "\\+", "not")
     ):
         raise NodeTestError(f"Test {text!r} is not an atom; write a rule for it and use the rule's head.")
+    named = [str(variable) for variable in goal.variables() if str(variable) in reading.columns]
+    if named:
+        raise NodeTestError(
+            f"Test {text!r} reads {named[0]} as a variable; put the column's name in quotes: '{named[0]}'."
+        )
     if goal.variables():
         raise NodeTestError(
             f"Test {text!r} is not ground: replace {', '.join(sorted(map(str, goal.variables())))} by columns or constants."

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 from problog.logic import And, Constant, Not, Or, Term, Var, list2term
 
 from neuid3.logic.formula import FLIPPED
-from neuid3.logic.spelling import BARE, atom_text
+from neuid3.logic.spelling import BARE, atom_name, atom_text
 
 # ProbLog is untyped; this alias says where its terms go.
 PrologTerm: TypeAlias = Any
 
 COMPARISONS = tuple(FLIPPED)
+
+# Operators such as '<' and '=:=' come quoted from the parser and stay so.
+_SYMBOLS = re.compile(r"[^\w\s']+")
 
 
 def value_term(value: str | int) -> PrologTerm:
@@ -23,11 +27,7 @@ def value_term(value: str | int) -> PrologTerm:
 
 def name_of(term: PrologTerm) -> str:
     """A functor without its quotes: the name that `atom_text` would spell like this term."""
-    functor = str(term.functor)
-    if len(functor) > 1 and functor[0] == functor[-1] == "'":
-        inner = functor[1:-1]
-        return inner.replace("\\'", "'").replace("\\n", "\n").replace("\\t", "\t").replace("\\\\", "\\")
-    return functor
+    return atom_name(str(term.functor))
 
 
 def signature(term: PrologTerm) -> str:
@@ -60,9 +60,10 @@ def normalised(term: PrologTerm, anonymous: Iterator[int]) -> PrologTerm:
             return Var(f"Any{next(anonymous)}") if part.name == "_" else part
         if isinstance(part, (Constant, And, Or, Not)):
             return None
-        bare = name_of(part)
-        if str(part.functor).startswith("'") and BARE.fullmatch(bare) and bare not in ("is", "mod", "rem", "xor"):
-            rebuilt = Term(bare, *(normalised(a, anonymous) for a in part.args), location=part.location)
+        quoted, spelled = str(part.functor), atom_text(name_of(part))
+        operator = BARE.fullmatch(spelled) and spelled in ("is", "mod", "rem", "xor")
+        if quoted.startswith("'") and quoted != spelled and not operator and not _SYMBOLS.fullmatch(name_of(part)):
+            rebuilt = Term(spelled, *(normalised(a, anonymous) for a in part.args), location=part.location)
             return rebuilt if part.probability is None else rebuilt.with_probability(part.probability)
         return None
 

@@ -186,8 +186,8 @@ class _Translator:
                 constant = Constant(float(other.compute_value()))
                 column = self.constants.get(name_of(side), Term(atom_text(name_of(side))))
                 return Term(COMPARE, column, Term(f"'{direction}'"), constant)
-        open_ended = any(isinstance(s, Var) or (_is_atom(s) and name_of(s) in self.numbers) for s in (left, right))
-        if self.passes_numbers and open_ended:
+        named = any(_is_atom(side) and name_of(side) in self.numbers for side in (left, right))
+        if named or (self.passes_numbers and any(isinstance(side, Var) for side in (left, right))):
             self.held.add(operator)
             return Term(HOLDS, self._data(left), Term(f"'{operator}'"), self._data(right))
         return None
