@@ -79,9 +79,9 @@ def run(jobs: int = 2) -> None:
     """Learn the concept from labelled windows, print the tree and its scores on unseen cards, and check it in ProbLog."""
     console = Console(highlight=False)
     generator = np.random.default_rng(0)
-    (X, y), (X_test, y_test) = windows(1000, generator), windows(1000, generator)
+    (X, y), (X_test, y_test) = windows(1500, generator), windows(1000, generator)
     labels = np.array(["violates", "holds"])
-    console.print("[bold]1,000 windows of two cards[/bold]: images of ranks and suits, a joker, the player's name.\n")
+    console.print("[bold]1,500 windows of two cards[/bold]: images of ranks and suits, a joker, the player's name.\n")
     console.print("[bold]The rules[/bold]\n" + BACKGROUND)
     started = time.monotonic()
     clf = NeuID3Classifier(
