@@ -20,7 +20,7 @@ from neuid3.data import Examples
 from neuid3.errors import NetworkError
 from neuid3.induce import Place, Split
 from neuid3.infer import Evidence, Reach
-from neuid3.logic.formula import ColumnVariable, Formula, NeuralVariable, Source, Variable, sources
+from neuid3.logic.formula import ColumnVariable, Formula, Literal, NeuralVariable, Source, Variable, sources
 from neuid3.logic.program import Program
 from neuid3.networks import default_network
 from neuid3.nodetest import AtomTest, CutTest, NodeTest
@@ -28,7 +28,7 @@ from neuid3.priors import Priors, network_use
 from neuid3.progress import Silent
 from neuid3.score import information_gain
 from neuid3.tournament import tournament
-from neuid3.train import Recipe, Task, Trained, Use, gain_of, train_jointly
+from neuid3.train import Manner, Recipe, Task, Trained, Use, gain_of, train_jointly
 from neuid3.tree import Branch, Leaf, Node, Path, paths
 
 Floats = npt.NDArray[Any]
@@ -349,11 +349,15 @@ class NodeLearner:
         variables = list(dict.fromkeys(v for circuit in factored.circuits for v in circuit.variables))
         if not any(isinstance(v, NeuralVariable) and v.network in renamed.values() for v in variables):
             return None
+        manners = self._manners(test, sorted(inputs))
+        if ready and len(untrained) == 1:
+            manners = manners[:1]  # a network that reads such images is there to start from
         starts = [
             {renamed[n]: self._fresh(n, next(u[1] for u in uses if u[0] == n), uses) for n in untrained}
-            for _ in range(max(1, self.recipe.restarts // 2) if ready and len(untrained) == 1 else self.recipe.restarts)
+            for _ in manners
         ]
         if ready and len(untrained) == 1:
+            manners = [Manner(), *manners]
             best = max(ready, key=lambda option: option.gain).test
             assert isinstance(best, AtomTest)
             warm = self.instances[dict(best.instances)[untrained[0]]].module
@@ -378,8 +382,20 @@ class NodeLearner:
             self.recipe,
             self.seed * 104_729 + self.count,
             self.device,
+            manners=tuple(manners),
         )
         return named, task
+
+    def _manners(self, test: AtomTest, inputs: Sequence[str]) -> list[Manner]:
+        """How the restarts of a test differ: only in ways that can make a difference to it."""
+        formula = self._formula(test)
+        # A network that says yes or no can say the opposite by itself; a rule cannot.
+        alone = isinstance(formula, Literal) and isinstance(formula.variable, NeuralVariable)
+        shapes = [shape for shape in shapes_of(inputs, self.program.schema) if len(shape) == 3]
+        sights = (False, True) if any(shape[0] == 3 for shape in shapes) else (False,)
+        ways = [Manner(flipped, grey) for grey in sights for flipped in ((False,) if alone else (False, True))]
+        wanted = min(self.recipe.restarts, max(2, len(ways)))
+        return [ways[i % len(ways)] for i in range(wanted)]
 
     def _number(self) -> int:
         self.count += 1

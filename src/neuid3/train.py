@@ -62,6 +62,14 @@ class Use:
     is_fact: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """In what a restart differs: whether the test is to be true for the other class, and whether colour comes late."""
+
+    flipped: bool = False
+    grey: bool = False
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Task:
     """Paths to be trained: everything a worker needs, and nothing it shares.
@@ -85,6 +93,7 @@ class Task:
     seed: int
     device: str = "cpu"
     leaves: Floats | None = None
+    manners: tuple[Manner, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -222,20 +231,24 @@ class _Run:
             torch.manual_seed(task.seed * 1009 + number)
         else:
             torch.set_rng_state(state.torch_random)
-        self.variant = _variant(task, number)
+        self.manner = task.manners[number] if task.manners else Manner()
+        self.rate = self.recipe.learning_rate * (1.6 if self.manner.grey else 1.0)
+        self.positive = 1 - task.positive if self.manner.flipped and task.classes == 2 else task.positive
         self.labels = torch.from_numpy(task.labels.copy()).to(task.device)
         self.weights = torch.from_numpy(task.weights.astype(np.float32)).to(task.device)
         seen = np.flatnonzero(~task.unseen & (task.weights > 0))
         self.rows = torch.from_numpy(seen)
-        self.leaves = nn.Parameter(_first_leaves(task, number, self.random).to(task.device))  # (side, class) logits
+        self.leaves = nn.Parameter(
+            _first_leaves(task, self.positive, self.random).to(task.device)
+        )  # (side, class) logits
         self.total = self.recipe.epochs * max(1, -(-len(seen) // self.recipe.batch_size))
         parameters = [p for net in self.networks.values() for p in net.parameters() if p.requires_grad]
         groups: list[dict[str, Any]] = [
             {"params": parameters},
-            {"params": [self.leaves], "weight_decay": 0.0, "lr": 10 * self.variant.learning_rate},
+            {"params": [self.leaves], "weight_decay": 0.0, "lr": 10 * self.rate},
         ]
         kind = torch.optim.AdamW if self.recipe.weight_decay else torch.optim.Adam
-        self.optimizer = kind(groups, lr=self.variant.learning_rate, weight_decay=self.recipe.weight_decay)
+        self.optimizer = kind(groups, lr=self.rate, weight_decay=self.recipe.weight_decay)
         self.schedule = (
             torch.optim.lr_scheduler.OneCycleLR(
                 self.optimizer, [g["lr"] for g in self.optimizer.param_groups], total_steps=self.total + 1
@@ -244,7 +257,7 @@ class _Run:
             else None
         )
         self.branch_weights = _branch_weights(task)
-        balance = self.branch_weights[(self.labels == task.positive).long()] if self.variant.loss == "branches" else 1.0
+        balance = self.branch_weights[(self.labels == task.positive).long()] if self.recipe.loss == "branches" else 1.0
         self.scale = float((self.weights * balance)[self.rows].mean()) if len(seen) else 1.0
         self.steps, self.score = 0, -np.inf
         self.failed: str | None = None
@@ -307,8 +320,8 @@ class _Run:
 
     def _loss(self, sides: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
         labels, weights = self.labels[rows], self.weights[rows]
-        if self.variant.loss == "branches":
-            side = (labels != self.variant.positive).long()  # the positive class belongs to τ
+        if self.recipe.loss == "branches":
+            side = (labels != self.positive).long()  # the positive class belongs to τ
             chosen = sides.gather(0, side.unsqueeze(0))[0]
             weights = weights * self.branch_weights[(labels == self.task.positive).long()]
         else:
@@ -320,7 +333,7 @@ class _Run:
     def _change(self, images: torch.Tensor) -> torch.Tensor:
         """What training sees: no colour at first where the restart says so, and shifted images later on."""
         done = self.steps / self.total
-        if self.variant.grey and images.ndim == 4 and images.shape[1] == 3:
+        if self.manner.grey and images.ndim == 4 and images.shape[1] == 3:
             # The brightest channel: an average would leave red darker than white, and so still a cue.
             grey = torch.rand(len(images), 1, 1, 1, generator=self.random) < 1.0 - (done - COLOUR_FROM) / 0.2
             images = torch.where(grey, images.amax(1, keepdim=True).expand_as(images), images)
@@ -374,26 +387,7 @@ class _Run:
         return Trained(networks, leaves, self.score, steps, self.failed)
 
 
-@dataclass(frozen=True, slots=True)
-class _Variant:
-    loss: str
-    learning_rate: float
-    positive: int
-    grey: bool
-
-
-def _variant(task: Task, number: int) -> _Variant:
-    """In what a restart differs: the class its test is true for, its learning rate, its sight."""
-    recipe = task.recipe
-    if recipe.restarts == 1 or task.leaves is not None:
-        return _Variant(recipe.loss, recipe.learning_rate, task.positive, False)
-    other = 1 - task.positive if task.classes == 2 else task.positive
-    grey = number % 4 >= 2
-    rate = recipe.learning_rate * (1.6 if grey else 1.0)
-    return _Variant(recipe.loss, rate, task.positive if number % 2 == 0 else other, grey)
-
-
-def _first_leaves(task: Task, number: int, random: torch.Generator) -> torch.Tensor:
+def _first_leaves(task: Task, positive: int, random: torch.Generator) -> torch.Tensor:
     """Leaf distributions to start from: the shares of the classes, tilted apart."""
     if task.leaves is not None:
         return torch.from_numpy(np.log(np.clip(task.leaves, 1e-4, None))).float()
@@ -401,7 +395,7 @@ def _first_leaves(task: Task, number: int, random: torch.Generator) -> torch.Ten
     prior = torch.from_numpy(np.log(masses / masses.sum())).float()
     if task.classes == 2:
         tilt = torch.tensor([-1.0, -1.0])
-        tilt[task.positive if number % 2 == 0 else 1 - task.positive] = 1.0
+        tilt[positive] = 1.0
     else:
         tilt = 2.0 * (torch.rand(task.classes, generator=random) < 0.5).float() - 1.0
     return torch.stack((prior + tilt, prior - tilt))
