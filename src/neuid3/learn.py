@@ -26,7 +26,7 @@ from neuid3.networks import default_network
 from neuid3.nodetest import AtomTest, CutTest, NodeTest
 from neuid3.priors import Priors, network_use
 from neuid3.progress import Silent
-from neuid3.score import information_gain
+from neuid3.score import entropy, information_gain
 from neuid3.tournament import tournament
 from neuid3.train import Manner, Recipe, Task, Trained, Use, gain_of, train_jointly
 from neuid3.tree import Branch, Leaf, Node, Path, paths
@@ -257,7 +257,7 @@ class NodeLearner:
         for options in ready.values():
             yield from options
         tasks: list[tuple[NodeTest, AtomTest, Task]] = []
-        for test in tests:
+        for test in tests if self._promising(place) else ():
             untrained = [n for n in dict.fromkeys(u[0] for u in self._uses(test)) if n not in self.instances]
             if untrained and isinstance(test, AtomTest):
                 made = self._task(place, test, untrained, ready[test])
@@ -274,6 +274,13 @@ class NodeLearner:
             option = self._trained(place, test, named, task, trained) if trained is not None else None
             if option is not None:
                 yield option
+
+    def _promising(self, place: Place) -> bool:
+        """Could even a perfect test save the bits that a split must save, about the examples that would judge it?"""
+        if not self.sample.unseen.any():
+            return True
+        open_masses = self.masses(np.where(self.sample.unseen, place.reach, 0.0))
+        return float(open_masses.sum() * entropy(open_masses)) >= self.price
 
     def _ready(self, place: Place, test: NodeTest) -> Iterator[Option]:
         """Ways to ask a test without training: as it came, or looking through a network that was trained before."""
