@@ -146,6 +146,15 @@ class Examples:
             warnings.warn(f"Values never seen before are read as '{OTHER}' ({told}).", UserWarning, stacklevel=2)
         return Examples._of(columns, self._length)
 
+    def complete(self, names: Iterable[str]) -> Array:
+        """A mask of the rows in which none of these columns is missing."""
+        whole = np.ones(self._length, dtype=bool)
+        for name in names:
+            missing = self.column(name).missing
+            if missing is not None:
+                whole &= ~missing
+        return whole
+
     def joined(self, more: Examples) -> Examples:
         """These examples and, below them, others of the same schema."""
         columns = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +19,6 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 from torch import nn
 
 from neuid3.candidates import Candidates, make_candidates, neural_facts
-from neuid3.columns import Boolean, Number
 from neuid3.data import Examples
 from neuid3.errors import DataError, NetworkError, NodeTestError, did_you_mean
 from neuid3.export import export_text
@@ -31,6 +31,7 @@ from neuid3.model import NeurosymbolicTree
 from neuid3.nodetest import AtomTest, NodeTest
 from neuid3.priors import Priors, column_priors
 from neuid3.progress import Bar, Silent
+from neuid3.tables import from_array, has_holes, has_names, is_constant, stratified
 from neuid3.train import PAPER, Recipe
 from neuid3.tree import Branch, Node, Tree
 
@@ -270,16 +271,16 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Examples, npt.NDArray[np.int64], Any]:
         """Columns, labels as numbers, and weights, whatever the caller has."""
-        if y is not None and _has_holes(np.asarray(y)):
+        if y is not None and has_holes(np.asarray(y)):
             raise DataError("Input y contains NaN: every example needs a class; drop the rows without one.")
-        if _has_names(X):
+        if has_names(X):
             examples = X if isinstance(X, Examples) else Examples(X)
             y = column_or_1d(y, warn=True)
             self.n_features_in_ = examples.shape[1]
             self.feature_names_in_ = np.array(examples.names, dtype=object)
         else:
             X, y = validate_data(self, X, y, dtype=None, ensure_all_finite="allow-nan")
-            examples = _from_array(X)
+            examples = from_array(X)
         if len(y) != len(examples):
             raise DataError(
                 f"Found input variables with inconsistent numbers of samples: X has {len(examples)} and y has {len(y)}."
@@ -319,7 +320,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 held = dict(test.test.instances)
                 for network, name in names.items():
                     module = test.networks[held.get(network, network)]
-                    module = module if test.frozen else _copied(module)
+                    module = module if test.frozen else copy.deepcopy(module)
                     reused[name] = Instance(module, network, frozenset(), test.frozen)
                 named.append(AtomTest(test.test.atom, tuple(sorted(names.items()))))
             elif isinstance(test, (str, NodeTest)):
@@ -351,7 +352,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _useful(self, candidates: Candidates, examples: Examples) -> Candidates:
         """Candidates without those that say the same of every example; a warning where such a one was named."""
-        constant = {name for name, column in examples.items() if _is_constant(column)}
+        constant = {name for name, column in examples.items() if is_constant(column)}
         named = set() if isinstance(self.tests, str) else {test for test in self.tests if isinstance(test, str)}
         for name in sorted(constant & named):
             warnings.warn(f"Column {name!r} is constant and was skipped.", UserWarning, stacklevel=3)
@@ -371,7 +372,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             weights = np.concatenate((weights, self._class_weights(extra) * float(weights.mean())))
             unseen = np.concatenate((unseen, np.ones(len(extra), dtype=bool)))
         elif split and self.validation_fraction > 0:
-            unseen = _stratified(labels, self.validation_fraction, np.random.default_rng(seed))
+            unseen = stratified(labels, self.validation_fraction, np.random.default_rng(seed))
         return Sample(examples, labels, weights, unseen, len(self.classes_), self._positive())
 
     def _judges(self, validation: Any, examples: Examples) -> tuple[Examples, Any]:
@@ -458,7 +459,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _examples(self, X: Any) -> Examples:
         check_is_fitted(self)
-        if not _has_names(X):
+        if not has_names(X):
             X = validate_data(self, X, reset=False, dtype=None, ensure_all_finite="allow-nan")
         return Examples.read(X, self.schema_)
 
@@ -489,53 +490,9 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return export_text(self.tree_, decimals)
 
 
-def _has_holes(labels: npt.NDArray[Any]) -> bool:
-    if labels.dtype == object and labels.ndim == 1:
-        return any(label is None or (isinstance(label, float) and np.isnan(label)) for label in labels)
-    return labels.dtype.kind == "f" and bool(np.isnan(labels).any())
-
-
-def _has_names(X: Any) -> bool:
-    """Does a table name its columns? A sparse matrix may be a mapping and does not."""
-    return isinstance(X, Examples) or hasattr(X, "iloc") or (isinstance(X, Mapping) and not hasattr(X, "toarray"))
-
-
-def _from_array(table: npt.NDArray[Any]) -> Examples:
-    """The columns of an array: facts where all of it is 0 and 1, numbers otherwise.
-
-    Columns of an array have no names to tell a pixel that happens to be 0 or 1 in training from a fact.
-    """
-    examples = Examples(table)
-    kinds = {type(kind) for kind in examples.schema.values()}
-    if Number in kinds and kinds <= {Boolean, Number}:
-        return Examples(table, kinds=dict.fromkeys(examples.names, "number"))
-    return examples
-
-
-def _is_constant(column: Any) -> bool:
-    if column.missing is not None or column.values.ndim > 1:
-        return False
-    return bool((column.values == column.values[0]).all())
-
-
-def _copied(module: nn.Module) -> nn.Module:
-    import copy
-
-    return copy.deepcopy(module)
-
-
 def _declared(test: AtomTest, program: Program) -> list[str]:
     plain = AtomTest(test.atom).formula(program)
     return sorted({source.network for source in sources(plain) if isinstance(source, NeuralVariable)})
-
-
-def _stratified(labels: Any, fraction: float, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
-    """A share of every class, at random; a class of one example is never taken away from training."""
-    unseen = np.zeros(len(labels), dtype=bool)
-    for label in np.unique(labels):
-        rows = rng.permutation(np.flatnonzero(labels == label))
-        unseen[rows[: min(round(fraction * len(rows)), len(rows) - 1)]] = True
-    return unseen
 
 
 def _branches_with_paths(root: Node) -> list[tuple[Any, Branch]]:

@@ -15,7 +15,8 @@ from torch import nn
 
 from neuid3.candidates import Candidates, shapes_of
 from neuid3.circuit.factor import factorise
-from neuid3.columns import Distribution, Number, Probability
+from neuid3.columns import Distribution, Probability
+from neuid3.cuts import SortedColumn
 from neuid3.data import Examples
 from neuid3.errors import NetworkError
 from neuid3.induce import Place, Split
@@ -111,7 +112,7 @@ class NodeLearner:
         self.plain = tuple(test for test in candidates.tests if test not in neural)
         self.evidence = Evidence(sample.examples, self._modules(), program.declarations, priors, torch.float64, device)
         self.answers = self._plain_answers()
-        self.numbers = {name: _Sorted(sample, name) for name in candidates.numbers}
+        self.numbers = {name: SortedColumn(sample.examples.column(name), name) for name in candidates.numbers}
 
     def _modules(self) -> dict[str, nn.Module]:
         return {name: instance.module.eval() for name, instance in self.instances.items()}
@@ -226,7 +227,7 @@ class NodeLearner:
         for test in tests:
             for network, inputs, width in self._uses(test):
                 key = network_use(network, inputs)
-                whole = _complete(self.sample.examples, inputs)
+                whole = self.sample.examples.complete(inputs)
                 if key not in self.priors.networks and network in self.instances and (always or not whole.all()):
                     average = self._average(self.instances[network], inputs, width, whole)
                     self.priors = Priors(self.priors.columns, {**self.priors.networks, key: average})
@@ -347,7 +348,7 @@ class NodeLearner:
         renamed = {network: f"{network}#{self._number()}" for network in untrained}
         named = AtomTest(test.atom, tuple(sorted(renamed.items())))
         inputs = {name for network, columns, _ in uses if network in renamed for name in columns}
-        rows = np.flatnonzero((place.reach > 0) & _complete(self.sample.examples, tuple(inputs)))
+        rows = np.flatnonzero((place.reach > 0) & self.sample.examples.complete(tuple(inputs)))
         unseen = self.sample.unseen[rows]
         witnesses = bool(unseen.any()) or not self.sample.unseen.any()
         if len(np.unique(self.sample.labels[rows[~unseen]])) < 2 or not witnesses:
@@ -449,7 +450,7 @@ class NodeLearner:
         if not moving or self.recipe.joint_epochs == 0:
             return root
         inputs = sorted({name for v in moving for name in v.inputs})
-        rows = np.flatnonzero(_complete(self.sample.examples, tuple(inputs)))
+        rows = np.flatnonzero(self.sample.examples.complete(tuple(inputs)))
         if not len(rows):
             return root
         with torch.no_grad():
@@ -490,55 +491,6 @@ class NodeLearner:
         return _with_leaves(root, iter([tuple((row / row.sum()).tolist()) for row in trained.leaves]))
 
 
-class _Sorted:
-    """A number column in order, ready to be cut anywhere."""
-
-    def __init__(self, sample: Sample, name: str) -> None:
-        self.name = name
-        column = sample.examples.column(name)
-        assert isinstance(column.kind, Number)
-        known = np.ones(len(column), dtype=bool) if column.missing is None else ~column.missing
-        rows = np.flatnonzero(known)
-        self.order = rows[np.argsort(column.values[rows], kind="stable")]
-        self.values = column.values[self.order]
-        self.missing = np.flatnonzero(~known)
-
-    def best_cut(self, spread: Floats, path: Path, least: float) -> tuple[float, float] | None:
-        """The threshold with the highest gain; missing entries go both ways, as the known ones would here."""
-        mass = spread.sum(1)
-        here = mass[self.order] > 0
-        order, values = self.order[here], self.values[here]
-        ends = np.flatnonzero(np.diff(values) > 0)  # a cut may lie behind these
-        if not len(ends):
-            return None
-        low, high = values[ends], values[ends + 1]
-        middle = low / 2 + high / 2
-        thresholds = np.where((low <= middle) & (middle < high), middle, low)
-        below = np.cumsum(spread[order], axis=0)[ends]  # (cut, class)
-        total = spread.sum(0)
-        yes = below + self._share(thresholds, path)[:, None] * spread[self.missing].sum(0)
-        large = np.minimum(yes.sum(1), total.sum() - yes.sum(1)) >= least
-        gains = np.where(large, information_gain(yes, total - yes), 0.0)
-        best = int(np.argmax(gains))
-        return (float(thresholds[best]), float(gains[best])) if gains[best] > 0 else None
-
-    def _share(self, thresholds: Floats, path: Path) -> Floats:
-        """How much of the known values that the path leaves possible lies below each threshold."""
-        known = len(self.values)
-
-        def below(threshold: float) -> float:
-            return float(np.searchsorted(self.values, threshold, side="right")) / known
-
-        low, high = 0.0, 1.0
-        for test, answer in path:
-            if isinstance(test, CutTest) and test.column == self.name:
-                low, high = (
-                    (low, min(high, below(test.threshold))) if answer else (max(low, below(test.threshold)), high)
-                )
-        share = (np.searchsorted(self.values, thresholds, side="right") / known - low) / max(high - low, 1e-300)
-        return np.clip(share, 0.0, 1.0)
-
-
 def _with_leaves(node: Node, leaves: Iterator[tuple[float, ...]]) -> Node:
     if isinstance(node, Leaf):
         return Leaf(next(leaves))
@@ -559,15 +511,6 @@ def _connected(needs: Sequence[frozenset[Source]]) -> set[int]:
                 reached |= need
                 grew = True
     return near
-
-
-def _complete(examples: Examples, names: tuple[str, ...]) -> npt.NDArray[np.bool_]:
-    whole = np.ones(len(examples), dtype=bool)
-    for name in names:
-        missing = examples.column(name).missing
-        if missing is not None:
-            whole &= ~missing
-    return whole
 
 
 def _alike(one: nn.Module, other: nn.Module) -> bool:

@@ -217,7 +217,7 @@ class NeurosymbolicTree:
         examples = Examples.read(X, self.schema)
         averages: dict[str, Any] = {}
         for network, inputs, width in sorted(self.uses):
-            present = examples[_complete(examples, inputs)]
+            present = examples[examples.complete(inputs)]
             if len(present):
                 outputs = self._in_batches(
                     present, batch_size, lambda batch, u=(network, inputs, width): self.evidence(batch).output(*u)
@@ -257,13 +257,3 @@ def _columns_read(found: frozenset[Source]) -> set[str]:
             case _:
                 pass
     return read
-
-
-def _complete(examples: Examples, names: tuple[str, ...]) -> npt.NDArray[np.bool_]:
-    """The rows in which none of these columns is missing."""
-    whole = np.ones(len(examples), dtype=bool)
-    for name in names:
-        missing = examples.column(name).missing
-        if missing is not None:
-            whole &= ~missing
-    return whole

@@ -1,0 +1,62 @@
+"""Where is a number best cut? All thresholds of a column scored at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from neuid3.columns import Column
+from neuid3.nodetest import CutTest
+from neuid3.score import information_gain
+from neuid3.tree import Path
+
+Floats = npt.NDArray[Any]
+
+
+class SortedColumn:
+    """A number column in order, ready to be cut anywhere."""
+
+    def __init__(self, column: Column, name: str) -> None:
+        self.name = name
+        known = np.ones(len(column), dtype=bool) if column.missing is None else ~column.missing
+        rows = np.flatnonzero(known)
+        self.order = rows[np.argsort(column.values[rows], kind="stable")]
+        self.values = column.values[self.order]
+        self.missing = np.flatnonzero(~known)
+
+    def best_cut(self, spread: Floats, path: Path, least: float) -> tuple[float, float] | None:
+        """The threshold with the highest gain; missing entries go both ways, as the known ones would here."""
+        mass = spread.sum(1)
+        here = mass[self.order] > 0
+        order, values = self.order[here], self.values[here]
+        ends = np.flatnonzero(np.diff(values) > 0)  # a cut may lie behind these
+        if not len(ends):
+            return None
+        low, high = values[ends], values[ends + 1]
+        middle = low / 2 + high / 2
+        thresholds = np.where((low <= middle) & (middle < high), middle, low)
+        below = np.cumsum(spread[order], axis=0)[ends]  # (cut, class)
+        total = spread.sum(0)
+        yes = below + self._share(thresholds, path)[:, None] * spread[self.missing].sum(0)
+        large = np.minimum(yes.sum(1), total.sum() - yes.sum(1)) >= least
+        gains = np.where(large, information_gain(yes, total - yes), 0.0)
+        best = int(np.argmax(gains))
+        return (float(thresholds[best]), float(gains[best])) if gains[best] > 0 else None
+
+    def _share(self, thresholds: Floats, path: Path) -> Floats:
+        """How much of the known values that the path leaves possible lies below each threshold."""
+        known = len(self.values)
+
+        def below(threshold: float) -> float:
+            return float(np.searchsorted(self.values, threshold, side="right")) / known
+
+        low, high = 0.0, 1.0
+        for test, answer in path:
+            if isinstance(test, CutTest) and test.column == self.name:
+                low, high = (
+                    (low, min(high, below(test.threshold))) if answer else (max(low, below(test.threshold)), high)
+                )
+        share = (np.searchsorted(self.values, thresholds, side="right") / known - low) / max(high - low, 1e-300)
+        return np.clip(share, 0.0, 1.0)

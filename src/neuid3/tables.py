@@ -1,0 +1,50 @@
+"""What did the caller hand to the classifier? Tables with and without names, labels with holes, a share kept apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from neuid3.columns import Boolean, Number
+from neuid3.data import Examples
+
+
+def has_holes(labels: npt.NDArray[Any]) -> bool:
+    if labels.dtype == object and labels.ndim == 1:
+        return any(label is None or (isinstance(label, float) and np.isnan(label)) for label in labels)
+    return labels.dtype.kind == "f" and bool(np.isnan(labels).any())
+
+
+def has_names(X: Any) -> bool:
+    """Does a table name its columns? A sparse matrix may be a mapping and does not."""
+    return isinstance(X, Examples) or hasattr(X, "iloc") or (isinstance(X, Mapping) and not hasattr(X, "toarray"))
+
+
+def from_array(table: npt.NDArray[Any]) -> Examples:
+    """The columns of an array: facts where all of it is 0 and 1, numbers otherwise.
+
+    Columns of an array have no names to tell a pixel that happens to be 0 or 1 in training from a fact.
+    """
+    examples = Examples(table)
+    kinds = {type(kind) for kind in examples.schema.values()}
+    if Number in kinds and kinds <= {Boolean, Number}:
+        return Examples(table, kinds=dict.fromkeys(examples.names, "number"))
+    return examples
+
+
+def is_constant(column: Any) -> bool:
+    if column.missing is not None or column.values.ndim > 1:
+        return False
+    return bool((column.values == column.values[0]).all())
+
+
+def stratified(labels: Any, fraction: float, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
+    """A share of every class, at random; a class of one example is never taken away from training."""
+    unseen = np.zeros(len(labels), dtype=bool)
+    for label in np.unique(labels):
+        rows = rng.permutation(np.flatnonzero(labels == label))
+        unseen[rows[: min(round(fraction * len(rows)), len(rows) - 1)]] = True
+    return unseen
