@@ -1,6 +1,7 @@
 """What is each part of the default recipe worth? One run a variant, problem and seed; one JSON line each.
 
 NEUID3_DATA=… python -m benchmarks.worth results/worth.jsonl [problem …]; finished runs are not repeated.
+python -m benchmarks.worth --table results/worth.jsonl docs/learning.md draws the table from the file.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from sklearn.metrics import f1_score
 
 from benchmarks.cards import BACKGROUND, CONCEPTS, idx, pick, windows
 from neuid3 import Examples, NeuID3Classifier
+
+PICTURES = "table as pictures"
 
 VARIANTS: dict[str, dict[str, object]] = {
     "default": {},
@@ -82,7 +85,7 @@ def main(path: str, *problems: str, seeds: int = 2) -> None:
     known = {(row["problem"], row["variant"], row["seed"]) for row in done}
     for seed in range(seeds):
         for variant in VARIANTS:
-            for problem in problems or (*CONCEPTS, "table as pictures"):
+            for problem in problems or (*CONCEPTS, PICTURES):
                 if (problem, variant, seed) not in known:
                     row = run(problem, variant, seed)
                     with file.open("a") as out:
@@ -90,5 +93,26 @@ def main(path: str, *problems: str, seeds: int = 2) -> None:
                     print(json.dumps(row), flush=True)
 
 
+def table(path: str, page: str) -> None:
+    """Draw the table from the result file, between its two marks in a page; a cell says how many seeds it rests on."""
+    rows = [json.loads(line) for line in Path(path).read_text().splitlines()]
+    problems = [*CONCEPTS, PICTURES]
+    lines = [f"| | {' | '.join(problems)} |", "|---|" + "---|" * len(problems)]
+    for variant in VARIANTS:
+        cells = [_cell([r for r in rows if r["variant"] == variant and r["problem"] == p]) for p in problems]
+        lines.append(f"| {variant} | {' | '.join(cells)} |")
+    before, rest = Path(page).read_text().split("<!-- worth -->")
+    after = rest.split("<!-- /worth -->")[1]
+    Path(page).write_text(f"{before}<!-- worth -->\n" + "\n".join(lines) + f"\n<!-- /worth -->{after}")
+
+
+def _cell(rows: list[dict[str, object]]) -> str:
+    if not rows:
+        return "not run yet"
+    scores = [list(row["f1"].values()) if "holds" in row["f1"] else [row["accuracy"]] for row in rows]
+    means = " / ".join(f"{value:.3f}" for value in np.mean(scores, axis=0))
+    return f"{means}, {np.mean([row['seconds'] for row in rows]):.0f} s ({len(rows)} of 2 seeds)"
+
+
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    table(*sys.argv[2:]) if sys.argv[1] == "--table" else main(*sys.argv[1:])
