@@ -17,9 +17,9 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from neuid3 import Examples, NeuID3Classifier, NeuID3Error
+from neuid3 import AtomTest, Examples, NeuID3Classifier, NeuID3Error
 from neuid3.demo import BACKGROUND, windows
-from neuid3.estimator import EXPECTED_FAILED_CHECKS
+from neuid3.estimator import EXPECTED_FAILED_CHECKS, TrainedTest
 from neuid3.networks import Dense
 
 QUICK = {"epochs": 6, "restarts": 2, "joint_epochs": 2, "random_state": 0}
@@ -373,3 +373,14 @@ def test_the_callers_module_is_left_alone() -> None:
         **QUICK,
     ).fit(X, y)
     assert mine.training
+
+
+def test_reused_tests_that_shared_a_network_share_it_again() -> None:
+    X, y = digits_pair(200)
+    shared = Dense(8, [64])
+    tests = [
+        TrainedTest(AtomTest(atom), {"rank_net": shared})
+        for atom in ("gt_rank(first, second)", "gt_rank(second, first)")
+    ]
+    clf = NeuID3Classifier(background=BACKGROUND, tests=tests, max_depth=2, pruning=0.0, min_gain=0.0, random_state=0)
+    assert set(clone(clf).fit(X, y).networks_) == {"rank_net@0"}

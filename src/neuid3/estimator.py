@@ -23,7 +23,7 @@ from neuid3.data import Examples
 from neuid3.errors import DataError, NetworkError, NodeTestError, did_you_mean
 from neuid3.export import export_text
 from neuid3.induce import Place, Settings, induce
-from neuid3.learn import Instance, NodeLearner, Sample
+from neuid3.learn import Instance, NodeLearner, Sample, same_weights
 from neuid3.logic.formula import NeuralVariable, sources
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import Limits
@@ -43,7 +43,8 @@ EXPECTED_FAILED_CHECKS: dict[str, str] = {}
 class TrainedTest:
     """A test taken out of a tree with its networks, to be asked in the next one.
 
-    Frozen networks stay as they are, bit by bit; `thawed()` lets the next tree train them further.
+    Frozen networks stay as they are, bit by bit; with `thawed()` they are trained further when the next tree is
+    trained as one (`joint_epochs`).
     """
 
     test: AtomTest
@@ -316,12 +317,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         named: list[Any] = []
         for number, test in enumerate(listed):
             if isinstance(test, TrainedTest):
-                names = {n: f"{n}@{number}" for n in _declared(test.test, program)}
-                held = dict(test.test.instances)
-                for network, name in names.items():
-                    module = test.networks[held.get(network, network)]
-                    module = module if test.frozen else copy.deepcopy(module)
-                    reused[name] = Instance(module, network, frozenset(), test.frozen)
+                names = _reuse(test, _declared(test.test, program), number, reused)
                 named.append(AtomTest(test.test.atom, tuple(sorted(names.items()))))
             elif isinstance(test, (str, NodeTest)):
                 named.append(test)
@@ -488,6 +484,19 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The tree as text; its first line shows the root's test."""
         check_is_fitted(self)
         return export_text(self.tree_, decimals)
+
+
+def _reuse(test: TrainedTest, declared: Sequence[str], number: int, reused: dict[str, Instance]) -> dict[str, str]:
+    """The instances that a reused test looks through; tests that shared a network in their tree share it again."""
+    held, names = dict(test.test.instances), {}
+    for network in declared:
+        module = test.networks[held.get(network, network)]
+        known = (n for n, i in reused.items() if i.frozen == test.frozen and same_weights(i.module, module))
+        names[network] = next(known, f"{network}@{number}")
+        if names[network] not in reused:
+            own = module if test.frozen else copy.deepcopy(module)
+            reused[names[network]] = Instance(own, network, frozenset(), test.frozen)
+    return names
 
 
 def _declared(test: AtomTest, program: Program) -> list[str]:

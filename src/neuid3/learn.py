@@ -513,6 +513,14 @@ def _connected(needs: Sequence[frozenset[Source]]) -> set[int]:
     return near
 
 
+def same_weights(one: nn.Module, other: nn.Module) -> bool:
+    """Are two modules the same network, bit by bit?"""
+    if not _alike(one, other):
+        return False
+    theirs = other.state_dict()
+    return all(torch.equal(tensor, theirs[name]) for name, tensor in one.state_dict().items())
+
+
 def _alike(one: nn.Module, other: nn.Module) -> bool:
     """Do two modules have the same layers, so that one can stand in for the other?"""
     ours = [(name, tuple(tensor.shape)) for name, tensor in one.state_dict().items()]
