@@ -32,8 +32,8 @@ CONCEPTS: dict[str, tuple[Concept, list[str]]] = {
         lambda s0, r0, s1, r1: (s0 < s1) | (r0 < r1),
         ["gt_rank(rank_1, rank_2)", "gt_suit(suit_1, suit_2)"],
     ),
-    "increase_suits": (lambda s0, r0, s1, r1: s1 == s0 % 4 + 1, ["modulo_suit(suit_1, suit_2)"]),  # noqa: ARG005
-    "alternating_parity": (lambda s0, r0, s1, r1: r0 % 2 != r1 % 2, ["alternate_attr_rank(rank_1, rank_2)"]),  # noqa: ARG005
+    "increase_suits": (lambda s0, r0, s1, r1: s1 == s0 % 4 + 1, ["modulo_suit(suit_1, suit_2)"]),  # noqa: ARG005 - a concept sees both cards
+    "alternating_parity": (lambda s0, r0, s1, r1: r0 % 2 != r1 % 2, ["alternate_attr_rank(rank_1, rank_2)"]),  # noqa: ARG005 - likewise
 }
 
 

@@ -198,11 +198,11 @@ class NodeLearner:
             formulas, [[*answers, (last, True)], [*answers, (last, False)]], self.program.limits.circuit_nodes
         )
 
-    def conditional(self, path: Path, test: NodeTest, evidence: Evidence | None = None) -> Floats:
+    def conditional(self, path: Path, test: NodeTest) -> Floats:
         """P(τ | κ, e) for every example, exactly; one half where κ is impossible."""
         self.know([test, *(asked for asked, _ in path)])
         with torch.no_grad():
-            sides = Reach(self._sides(path, test), torch.float64, self.device)(evidence or self.evidence).cpu().numpy()
+            sides = Reach(self._sides(path, test), torch.float64, self.device)(self.evidence).cpu().numpy()
         total = sides.sum(axis=1)
         answers: Floats = np.divide(sides[:, 0], total, out=np.full(len(total), 0.5), where=total > 0)
         return answers

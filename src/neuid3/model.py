@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -231,7 +230,7 @@ class NeurosymbolicTree:
         check_priors(priors, self.schema)
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__)
-        made.priors = replace(priors)
+        made.priors = priors
         return made
 
 

@@ -70,13 +70,6 @@ def normalised(term: PrologTerm, anonymous: Iterator[int]) -> PrologTerm:
     return rewrite(term, change)
 
 
-def conjuncts(body: PrologTerm) -> list[PrologTerm]:
-    """The goals of a body that is a conjunction."""
-    if isinstance(body, And):
-        return conjuncts(body.op1) + conjuncts(body.op2)
-    return [body]
-
-
 # Which arguments of a predicate are goals, and how many arguments it adds before it calls them.
 META = {
     "findall/3": ((1, 0),),
