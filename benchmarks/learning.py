@@ -13,9 +13,11 @@ from benchmarks.networks import RANKS, LeNet, images, lenet
 from benchmarks.timing import Row, faster, interleaved, no_slower, seconds_of
 from neuid3 import Examples, NeuID3Classifier
 from neuid3.circuit.factor import factorise
+from neuid3.company import Company
 from neuid3.logic.formula import NeuralVariable, sources
 from neuid3.logic.program import Program
-from neuid3.train import PAPER, Task, Use, _Run, one_thread
+from neuid3.task import PAPER, Task, Trial, Use
+from neuid3.train import one_thread
 
 PAIRS = 1000
 PROGRAM = (
@@ -48,7 +50,7 @@ def one_test() -> Iterator[Row]:
 
     def ours() -> None:
         with torch.random.fork_rng(devices=[]):
-            _Run(task, 0).advance(1 / PAPER.epochs)
+            Company([Trial(task, 0)]).advance(1 / PAPER.epochs)
 
     with one_thread():
         seconds = interleaved({"ours": ours, "bare": bare.epoch}, rounds=5, warmup=1)

@@ -10,10 +10,13 @@ import torch
 from torch import nn
 
 from neuid3.circuit.factor import factorise
+from neuid3.company import Company
 from neuid3.logic.formula import Literal, NeuralVariable
 from neuid3.networks import Dense, LeNet, default_network
+from neuid3.score import gain_of
+from neuid3.task import PAPER, Recipe, State, Task, Trial, Use
 from neuid3.tournament import tournament
-from neuid3.train import PAPER, Recipe, State, Task, Use, _Run, advance, gain_of, shifted, train_jointly
+from neuid3.train import advance, train_jointly
 
 VARIABLE = NeuralVariable(0, "net", ("x",), ("x",), 2)
 
@@ -43,13 +46,20 @@ def task(recipe: Recipe, starts: int = 1, n: int = 120, seed: int = 0) -> Task:
     )
 
 
+def look(given: Task, rows: torch.Tensor) -> tuple[float, np.ndarray, np.ndarray]:
+    """The loss of the first restart on these rows, P(τ | e) there, and its leaves."""
+    company = Company([Trial(given, 0)])
+    cast = company.casts[0]
+    with torch.no_grad():
+        sides = cast.sides(company._outputs(rows[None]), rows[None])
+        loss = cast.losses(sides, rows[None])
+        return float(loss), sides[0, 0].double().numpy(), torch.softmax(cast.leaves, 2)[0].numpy()
+
+
 def test_the_papers_loss_is_reach_weighted_and_class_balanced() -> None:
     given = task(PAPER)
-    run = _Run(given, 0)
     rows = torch.arange(len(given.labels))[~torch.from_numpy(given.unseen)]
-    sides = run.look.answer(run.networks, rows)
-    loss = float(run._loss(sides, rows).detach())
-    p = sides[0].detach().double().numpy()
+    loss, p, _ = look(given, rows)
     y, w = given.labels[rows], given.weights[rows]
     share = {1: w[y == 1].sum() / w.sum(), 0: w[y == 0].sum() / w.sum()}
     terms = [w[i] / (2 * share[y[i]]) * -np.log(p[i] if y[i] == 1 else 1 - p[i]) for i in range(len(y))]
@@ -58,21 +68,17 @@ def test_the_papers_loss_is_reach_weighted_and_class_balanced() -> None:
 
 def test_the_loss_of_a_one_test_tree_is_its_likelihood() -> None:
     given = task(Recipe(restarts=2), starts=2)
-    run = _Run(given, 0)
-    rows = torch.arange(20)
-    sides = run.look.answer(run.networks, rows)
-    leaves = torch.softmax(run.leaves, 1).detach().numpy()
-    p = sides[0].detach().numpy()
+    loss, p, leaves = look(given, torch.arange(20))
     y, w = given.labels[:20], given.weights[:20]
     mean = given.weights[~given.unseen].mean()
     plain = -(w * np.log(p * leaves[0, y] + (1 - p) * leaves[1, y])).sum() / (20 * mean)
-    assert float(run._loss(sides, rows).detach()) == pytest.approx(plain, rel=1e-5)
+    assert loss == pytest.approx(plain, rel=1e-5)
 
 
 def test_unseen_examples_are_never_trained_on() -> None:
     given = task(replace(Recipe(), restarts=1, epochs=3, batch_size=8))
     changed = replace(given, labels=np.where(given.unseen, 1 - given.labels, given.labels))
-    one, two = advance(given, 0, None, 1.0), advance(changed, 0, None, 1.0)
+    one, two = (advance([Trial(t, 0)], 1.0)[0] for t in (given, changed))
     for a, b in zip(one.networks["net"].parameters(), two.networks["net"].parameters(), strict=True):
         assert torch.equal(a, b)
 
@@ -81,8 +87,8 @@ def test_training_in_pieces_is_training_in_one_go() -> None:
     given = task(replace(Recipe(), restarts=2, epochs=6, batch_size=16), starts=2)
     state: State | None = None
     for share in (0.3, 0.7, 1.0):
-        state = advance(given, 0, state, share)
-    whole = advance(given, 0, None, 1.0)
+        (state,) = advance([Trial(given, 0, state)], share)
+    (whole,) = advance([Trial(given, 0)], 1.0)
     assert state is not None
     assert state.steps == whole.steps
 
@@ -94,13 +100,14 @@ def test_the_better_trials_go_on_and_the_best_wins() -> None:
     assert won is not None
     assert won.score > 0.3
     assert steps < 4 * 12 * 7
-    assert heard[-1][1] == len(heard)
+    assert [done for _, done, _ in heard] == sorted(done for _, done, _ in heard)
+    assert heard[-1][1:] == (4 + 2 + 2, 8)
 
 
 def test_joint_training_keeps_the_epoch_that_does_best_on_unseen_examples() -> None:
     start = task(replace(Recipe(), restarts=1, epochs=8, batch_size=16))
     given = replace(start, leaves=np.array([[0.3, 0.7], [0.7, 0.3]]))
-    before = _Run(given, 0).likelihood()
+    before = Company([Trial(given, 0)]).likelihood()
     trained = train_jointly(given)
     assert trained.score >= before
     assert trained.leaves.sum(1) == pytest.approx([1.0, 1.0])
@@ -126,16 +133,6 @@ def test_the_gain_of_answers_is_the_information_gain() -> None:
     labels = np.array([0, 0, 1, 1])
     assert gain_of(np.array([0.0, 0.0, 1.0, 1.0]), np.ones(4), labels, 2) == pytest.approx(1.0)
     assert gain_of(np.full(4, 0.5), np.ones(4), labels, 2) == pytest.approx(0.0)
-
-
-@pytest.mark.parametrize("shape", [(5, 3, 16, 16), (5, 16, 16)])
-def test_shifted_images_keep_what_stays_inside(shape: tuple[int, ...]) -> None:
-    image = torch.zeros(shape)
-    image[..., 8, 8] = 1.0
-    moved = shifted(image, 2, torch.Generator().manual_seed(0))
-    assert moved.shape == image.shape
-    assert torch.equal(moved.flatten(1).sum(1), image.flatten(1).sum(1))
-    assert not torch.equal(moved, image)
 
 
 def test_default_networks_fit_their_inputs() -> None:

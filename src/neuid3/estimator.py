@@ -32,7 +32,7 @@ from neuid3.nodetest import AtomTest, NodeTest
 from neuid3.priors import Priors, column_priors
 from neuid3.progress import Bar, Silent
 from neuid3.tables import from_array, has_holes, has_names, is_constant, stratified
-from neuid3.train import PAPER, Recipe
+from neuid3.task import PAPER, Recipe
 from neuid3.tree import Branch, Node, Tree
 
 # Checks of scikit-learn's `check_estimator` that do not apply, each with its reason.

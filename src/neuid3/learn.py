@@ -27,9 +27,10 @@ from neuid3.networks import default_network
 from neuid3.nodetest import AtomTest, CutTest, NodeTest
 from neuid3.priors import Priors, network_use
 from neuid3.progress import Silent
-from neuid3.score import entropy, information_gain
+from neuid3.score import entropy, gain_of, information_gain
+from neuid3.task import Manner, Recipe, Task, Trained, Use
 from neuid3.tournament import tournament
-from neuid3.train import Manner, Recipe, Task, Trained, Use, gain_of, train_jointly
+from neuid3.train import train_jointly
 from neuid3.tree import Branch, Leaf, Node, Path, paths
 
 Floats = npt.NDArray[Any]

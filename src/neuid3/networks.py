@@ -53,7 +53,7 @@ class LeNet(nn.Module):
 
     def forward(self, *images: torch.Tensor) -> torch.Tensor:
         described = [self.describe(self.look(_with_channels(image, self.channels))) for image in images]
-        return _probabilities(self.choose(torch.cat(described, 1)))
+        return _probabilities(self.choose(torch.cat(described, -1)))
 
 
 class Dense(nn.Module):
@@ -61,12 +61,13 @@ class Dense(nn.Module):
 
     def __init__(self, width: int, sizes: Sequence[int], hidden: int = 32) -> None:
         super().__init__()
+        self.flatten = nn.Flatten()
         self.layers = nn.Sequential(
             nn.Linear(sum(sizes), hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, width)
         )
 
     def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
-        return _probabilities(self.layers(torch.cat([x.flatten(1) for x in inputs], 1)))
+        return _probabilities(self.layers(torch.cat([self.flatten(x) for x in inputs], -1)))
 
 
 def default_network(shapes: Sequence[tuple[int, ...]], width: int) -> nn.Module:
@@ -90,4 +91,4 @@ def _with_channels(image: torch.Tensor, channels: int) -> torch.Tensor:
 
 
 def _probabilities(logits: torch.Tensor) -> torch.Tensor:
-    return torch.softmax(logits, 1) if logits.shape[1] > 1 else torch.sigmoid(logits)
+    return torch.softmax(logits, -1) if logits.shape[-1] > 1 else torch.sigmoid(logits)

@@ -46,3 +46,10 @@ def leaf_estimate(masses: Masses) -> tuple[float, ...]:
     if total <= 0:
         return tuple([1.0 / len(masses)] * len(masses))
     return tuple((masses / total).tolist())
+
+
+def gain_of(answers: Masses, weights: Masses, labels: npt.NDArray[np.int64], classes: int) -> float:
+    """The information gain of a test that is true with these probabilities."""
+    yes = np.bincount(labels, weights * answers, classes)
+    no = np.bincount(labels, weights * (1.0 - answers), classes)
+    return float(information_gain(yes, no))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from math import ceil
+from typing import Any
 
 from joblib import Parallel, delayed
 
-from neuid3.train import State, Task, Trained, advance, finish
+from neuid3.stack import architecture
+from neuid3.task import Task, Trained, Trial
+from neuid3.train import advance, trained
 
 # Up to which share of the epochs a round goes, and which share of the trials survives it.
 # The first judgement comes late, since a restart that starts without colour has little to show before.
@@ -17,18 +20,8 @@ ROUNDS = ((1 / 2, 1 / 3), (3 / 4, 1 / 8), (1.0, 0.0))
 # Nobody is alone: this many trials survive a round at least.
 FEWEST = 2
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Trial:
-    """One restart of one task, and how far it has come."""
-
-    task: int
-    number: int
-    state: State | None = None
-
-    @property
-    def score(self) -> float:
-        return self.state.score if self.state is not None else float("-inf")
+# How many restarts are trained as one at most. More would gain little and leave other workers idle.
+COMPANY = 8
 
 
 def tournament(
@@ -42,24 +35,47 @@ def tournament(
     """
     if not tasks:
         return [], 0
-    alive = [Trial(i, number) for i, task in enumerate(tasks) for number in range(len(task.starts))]
+    places = {id(task): i for i, task in enumerate(tasks)}
+    alive = [Trial(task, number) for task in tasks for number in range(len(task.starts))]
     whole = all(task.recipe.restarts == 1 for task in tasks)
     rounds = [(1.0, 0.0)] if whole else ROUNDS
     steps = done = 0
     total = sum(_survive(share, tasks) for _, share in ((0, 1.0), *rounds[:-1]))
     with Parallel(n_jobs=jobs, return_as="generator") as parallel:
         for share, surviving in rounds:
-            calls = (delayed(advance)(tasks[t.task], t.number, t.state, share) for t in alive)
+            groups = list(companies(alive))
             moved = []
-            for trial, state in zip(alive, parallel(calls), strict=True):
-                before = trial.state.steps if trial.state is not None else 0
-                steps += state.steps - before if state.failed is None else 0
-                moved.append(replace(trial, state=state))
-                done += 1
+            for group, states in zip(groups, parallel(delayed(advance)(g, share) for g in groups), strict=True):
+                for trial, state in zip(group, states, strict=True):
+                    before = trial.state.steps if trial.state is not None else 0
+                    steps += state.steps - before if state.failed is None else 0
+                    moved.append(replace(trial, state=state))
+                    done += 1
                 if told is not None:
-                    told(trial.task, done, max(total, done))
+                    told(places[id(group[-1].task)], done, max(total, done))
             alive = moved if share == 1.0 else _survivors(moved, _survive(surviving, tasks))
-    return [_winner(tasks[i], [t for t in alive if t.task == i]) for i in range(len(tasks))], steps
+    return [_winner([trial for trial in alive if trial.task is task]) for task in tasks], steps
+
+
+def companies(trials: Sequence[Trial]) -> Iterator[list[Trial]]:
+    """Trials that are trained as one: alike in their networks and in how many examples they see.
+
+    How they are grouped depends on nothing but the trials, and so do the bits.
+    """
+    alike: dict[Any, list[Trial]] = {}
+    for trial in trials:
+        alike.setdefault(_kind(trial), []).append(trial)
+    for group in alike.values():
+        count = max(ceil(len(group) / COMPANY), min(2, len(group)))
+        ends = [round(len(group) * (i + 1) / count) for i in range(count)]
+        yield from (group[start:end] for start, end in zip([0, *ends], ends, strict=False))
+
+
+def _kind(trial: Trial) -> tuple[Any, ...]:
+    task = trial.task
+    nets = tuple(architecture(net) for _, net in sorted(trial.networks.items()))
+    seen = task.weights > 0
+    return (nets, int((seen & ~task.unseen).sum()), int((seen & task.unseen).sum()), len(task.labels), task.recipe)
 
 
 def _survive(share: float, tasks: Sequence[Task]) -> int:
@@ -73,14 +89,14 @@ def _survivors(trials: Sequence[Trial], count: int) -> list[Trial]:
     first: list[Trial] = []
     spare: list[Trial] = []
     for trial in ranked:
-        crowd[trial.task] = crowd.get(trial.task, 0) + 1
-        (first if crowd[trial.task] <= 2 else spare).append(trial)
+        crowd[id(trial.task)] = crowd.get(id(trial.task), 0) + 1
+        (first if crowd[id(trial.task)] <= 2 else spare).append(trial)
     chosen = {id(trial) for trial in (first + spare)[:count]}
     return [trial for trial in trials if id(trial) in chosen]
 
 
-def _winner(task: Task, trials: Sequence[Trial]) -> Trained | None:
+def _winner(trials: Sequence[Trial]) -> Trained | None:
     best = max(trials, key=lambda trial: trial.score, default=None)
     if best is None or best.state is None:
         return None
-    return finish(task, best.number, best.state, best.state.steps)
+    return trained(best.state, best.state.steps)

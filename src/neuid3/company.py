@@ -1,0 +1,387 @@
+"""How are many restarts trained side by side?"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from neuid3.errors import NetworkError
+from neuid3.infer import FLOOR, Reach
+from neuid3.infer.evidence import as_tensor, check_output, dtype_of, run_network
+from neuid3.logic.formula import Variable
+from neuid3.score import gain_of
+from neuid3.stack import Adam, Album, Change, Stack, architecture, one_cycle, stack
+from neuid3.task import Manner, State, Task, Trial, Use
+
+Floats = npt.NDArray[Any]
+Outputs: TypeAlias = dict[tuple[int, str, tuple[str, ...]], torch.Tensor]  # of (restart, network, inputs)
+
+# Networks take the easiest cue first and stay in the saddle it leads to. A restart that is to learn shapes sees no
+# colour for this share of its steps (then more and more), and nothing is moved about before the saddle is left.
+COLOUR_FROM, SHIFT_FROM = 0.4, 0.25
+
+# How many examples all networks of a company look at in one go when nobody learns from it.
+_BLOCK = 256
+
+
+class _Actor:
+    """One restart: in what it differs, and the order in which it sees the examples."""
+
+    def __init__(self, trial: Trial) -> None:
+        task, number = trial.task, trial.number
+        self.trial, self.task = trial, task
+        self.manner = task.manners[number] if task.manners else Manner()
+        self.rate = task.recipe.learning_rate * (1.6 if self.manner.grey else 1.0)
+        self.positive = 1 - task.positive if self.manner.flipped and task.classes == 2 else task.positive
+        self.random = torch.Generator().manual_seed(task.seed * 1009 + number)
+        self.seen = torch.from_numpy(np.flatnonzero(~task.unseen & (task.weights > 0)))
+        unseen = task.unseen & (task.weights > 0)
+        self.judged = torch.from_numpy(np.flatnonzero(unseen if bool(unseen.any()) else task.weights > 0))
+        self.leaves = _first_leaves(task, self.positive, self.random)
+        self.networks = {n: copy.deepcopy(net).to(task.device) for n, net in trial.networks.items()}
+        self.failed: str | None = None
+        if trial.state is not None:
+            self.random.set_state(trial.state.random)
+            self.leaves, self.failed = trial.state.leaves, trial.state.failed
+
+    def uses(self, network: str) -> list[Use]:
+        """On what a network looks, each once."""
+        found = {use.inputs: use for use in self.task.uses.values() if use.network == network}
+        return list(found.values())
+
+    def shuffled(self) -> torch.Tensor:
+        return self.seen[torch.randperm(len(self.seen), generator=self.random)]
+
+    def changes(self, album: Album, batch: int, done: float) -> dict[str, Change]:
+        """How this restart sees each column of images now: no colour at first where it says so, and moved later on."""
+        found = {}
+        recipe = self.task.recipe
+        late = self.task.leaves is not None or done > SHIFT_FROM
+        for name in sorted(self.task.columns):
+            grey = torch.zeros(batch, dtype=torch.bool)
+            if self.manner.grey and album.has_colour(name):
+                grey = torch.rand(batch, generator=self.random) < 1.0 - (done - COLOUR_FROM) / 0.2
+            most = album.room(name, recipe.shift) if late else 0
+            down, right = torch.randint(-most, most + 1, (2, batch), generator=self.random)
+            found[name] = Change(down, right, grey)
+        return found
+
+
+class _Cast:
+    """The restarts of one task: they share its circuits, its labels and its weights."""
+
+    def __init__(self, task: Task, members: Sequence[int], actors: Sequence[_Actor]) -> None:
+        self.task, self.members = task, members
+        self.album = Album(task.columns, task.device)
+        nets = [net for i in members for net in actors[i].networks.values()]
+        self.dtype = torch.float64 if any(dtype_of(net) == torch.float64 for net in nets) else torch.float32
+        self.reach = Reach(task.factored, self.dtype, task.device)
+        self.fixed = {v: as_tensor(w).to(task.device, self.dtype) for v, w in task.fixed.items()}
+        self.labels = torch.from_numpy(task.labels.copy()).to(task.device)
+        self.weights = as_tensor(task.weights).to(task.device, self.dtype)
+        self.leaves = torch.stack([actors[i].leaves for i in members]).to(task.device, self.dtype).requires_grad_()
+        self.leaves.grad = torch.zeros_like(self.leaves)
+        self.adam = Adam([self.leaves])
+        for row, i in enumerate(members):
+            before = actors[i].trial.state
+            if before is not None:
+                self.adam.resume(row, before.leaf_moments)
+        self.positive = torch.tensor([actors[i].positive for i in members], device=task.device).unsqueeze(1)
+        self.branch_weights = _branch_weights(task).to(task.device, self.dtype)
+        balance = self._balance(self.labels) if task.recipe.loss == "branches" else torch.ones(1)
+        seen = actors[members[0]].seen
+        self.scale = float((self.weights * balance)[seen].mean()) if len(seen) else 1.0
+
+    def _balance(self, labels: torch.Tensor) -> torch.Tensor:
+        return self.branch_weights[(labels == self.task.positive).long()]
+
+    def sides(self, outputs: Outputs, rows: torch.Tensor) -> torch.Tensor:
+        """P(path | κ, e) as `(path, restart, row)`, all restarts through the circuits at once."""
+        paths = self.reach(_Glance(self, outputs, rows)).T
+        paths = paths / paths.sum(0).clamp_min(1e-30)
+        return paths.view(len(paths), *rows.shape)
+
+    def losses(self, sides: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+        """The loss of each restart on its rows, `(restart, row)`."""
+        labels, weights = self.labels[rows], self.weights[rows]
+        if self.task.recipe.loss == "branches":
+            chosen = torch.where(labels == self.positive, sides[0], sides[1])  # the positive class belongs to τ
+            weights = weights * self._balance(labels)
+        else:
+            leaves = torch.softmax(self.leaves, 2)  # (restart, side, class)
+            each = torch.arange(len(rows), device=rows.device).unsqueeze(1)
+            chosen = (sides * leaves[each, :, labels].permute(2, 0, 1)).sum(0)
+        # Divided by a constant, not by the weight of the batch: that would undo the balance of the classes.
+        return -(weights * chosen.clamp_min(FLOOR).log()).sum(1) / (rows.shape[1] * self.scale)
+
+
+class _Glance:
+    """The weights of variables for the rows of all restarts of a task, one restart after the other."""
+
+    def __init__(self, cast: _Cast, outputs: Outputs, rows: torch.Tensor) -> None:
+        self.cast, self.outputs, self.rows = cast, outputs, rows
+
+    def __len__(self) -> int:
+        return self.rows.numel()
+
+    def weights(self, variable: Variable) -> torch.Tensor:
+        use = self.cast.task.uses.get(variable)
+        if use is None:
+            return self.cast.fixed[variable][:, self.rows.flatten()]
+        out = torch.cat([self.outputs[i, use.network, use.inputs] for i in self.cast.members]).to(self.cast.dtype)
+        return torch.stack((1.0 - out[:, 0], out[:, 0])) if use.is_fact else out.T
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Ensemble:
+    """Networks of one architecture with as many uses each: whose they are, and the stack that runs them."""
+
+    members: list[tuple[int, str]]
+    uses: list[list[Use]]
+    stack: Stack
+    adam: Adam
+
+
+class Company:
+    """Restarts trained side by side. Their networks are run in stacks; each has its own order, leaves and rate.
+
+    All tasks must have as many examples to train on and as many to judge, and the same recipe.
+    """
+
+    def __init__(self, trials: Sequence[Trial]) -> None:
+        self.actors = [_Actor(trial) for trial in trials]
+        self.recipe = trials[0].task.recipe
+        albums = {id(trial.task): Album(trial.task.columns, trial.task.device) for trial in trials}
+        self.albums = [albums[id(trial.task)] for trial in trials]
+        for actor, album in zip(self.actors, self.albums, strict=True):
+            _audition(actor, album)
+        playing = [i for i, actor in enumerate(self.actors) if actor.failed is None]
+        tasks = {id(self.actors[i].task): self.actors[i].task for i in playing}
+        self.casts = [
+            _Cast(task, [i for i in playing if self.actors[i].task is task], self.actors) for task in tasks.values()
+        ]
+        self.batches = max(1, -(-len(self.actors[0].seen) // self.recipe.batch_size))
+        self.total = self.recipe.epochs * self.batches
+        self.steps = max((trial.state.steps for trial in trials if trial.state is not None), default=0)
+        torch.manual_seed(trials[0].task.seed * 1009 + trials[0].number + self.steps)
+        self.ensembles = self._ensembles(playing)
+
+    def _ensembles(self, playing: Sequence[int]) -> list[_Ensemble]:
+        alike: dict[Any, list[tuple[int, str]]] = {}
+        for i in playing:
+            actor = self.actors[i]
+            for name, net in actor.networks.items():
+                uses = actor.uses(name)
+                shapes = tuple(tuple(actor.task.columns[c].shape[1:]) for c in uses[0].inputs)
+                alike.setdefault((architecture(net), len(uses), shapes), []).append((i, name))
+        return [self._ensemble(members) for members in alike.values()]
+
+    def _ensemble(self, members: list[tuple[int, str]]) -> _Ensemble:
+        nets = [self.actors[i].networks[name] for i, name in members]
+        uses = [self.actors[i].uses(name) for i, name in members]
+        rows = torch.stack([self.actors[i].judged[:2] for i, _ in members])
+        made = stack(nets, self._inputs(members, uses, rows, dtype_of(nets[0]), None))
+        adam = Adam(list(made.weights.values()), self.recipe.weight_decay)
+        for row, (i, name) in enumerate(members):
+            before = self.actors[i].trial.state
+            if before is not None:
+                adam.resume(row, before.moments[name])
+        return _Ensemble(members, uses, made, adam)
+
+    # Looking -------------------------------------------------------------------------------------
+
+    def _inputs(
+        self,
+        members: Sequence[tuple[int, str]],
+        uses: Sequence[Sequence[Use]],
+        rows: torch.Tensor,
+        dtype: torch.dtype,
+        changes: Sequence[Mapping[str, Change]] | None,
+    ) -> list[torch.Tensor]:
+        """What the networks of an ensemble read, `(network, use and row, …)`, one tensor for each argument."""
+        read = []
+        for place in range(len(uses[0][0].inputs)):
+            names = [[use.inputs[place] for use in seen] for seen in uses]
+            shape = self.albums[members[0][0]].shape(names[0][0])
+            found = torch.empty(len(members), len(uses[0]), rows.shape[1], *shape, dtype=dtype, device=rows.device)
+            for (i, _), mine, wanted, to in zip(members, rows, names, found, strict=True):
+                for name, part in zip(wanted, to, strict=True):
+                    self.albums[i].look(name, mine, part, changes[i][name] if changes is not None else None)
+            read.append(found.flatten(1, 2))
+        return read
+
+    def _outputs(self, rows: torch.Tensor, changes: Sequence[Mapping[str, Change]] | None = None) -> Outputs:
+        """What every network returns on every of its uses, `(row, value)`."""
+        outputs: Outputs = {}
+        for ensemble in self.ensembles:
+            mine = rows[[i for i, _ in ensemble.members]]
+            read = self._inputs(ensemble.members, ensemble.uses, mine, dtype_of(ensemble.stack.modules[0]), changes)
+            found = ensemble.stack(*read).view(len(mine), len(ensemble.uses[0]), rows.shape[1], -1)
+            for (i, name), uses, values in zip(ensemble.members, ensemble.uses, found.unbind(), strict=True):
+                outputs |= {(i, name, use.inputs): value for use, value in zip(uses, values.unbind(), strict=True)}
+        return outputs
+
+    # Training ------------------------------------------------------------------------------------
+
+    def advance(self, share: float) -> None:
+        """Train up to this share of all epochs."""
+        goal = int(np.ceil(self.total * share))
+        for ensemble in self.ensembles:
+            ensemble.stack.train()
+        while self.steps < goal and len(self.actors[0].seen) and self._someone_plays():
+            order = torch.stack([actor.shuffled() for actor in self.actors])
+            for rows in torch.split(order, self.recipe.batch_size, dim=1):
+                # A batch of one example has no variance, which batch normalisation cannot take.
+                if rows.shape[1] > 1 or order.shape[1] == 1:
+                    self._step(rows)
+                if self.steps >= goal:
+                    break
+
+    def _someone_plays(self) -> bool:
+        return any(actor.failed is None for actor in self.actors)
+
+    def _step(self, rows: torch.Tensor) -> None:
+        share, beta1 = one_cycle(self.steps, self.total) if self.recipe.one_cycle else (1.0, 0.9)
+        done = self.steps / self.total
+        changes = [
+            actor.changes(album, rows.shape[1], done) for actor, album in zip(self.actors, self.albums, strict=True)
+        ]
+        for learner in self._learners():
+            learner.forget()
+        outputs = self._outputs(rows, changes)
+        losses = []
+        for cast in self.casts:
+            mine = rows[cast.members]
+            found = cast.losses(cast.sides(outputs, mine), mine)
+            self._note(cast, found, outputs)
+            losses.append(found)
+        torch.cat(losses).sum().backward()  # type: ignore[no-untyped-call]
+        self.steps += 1
+        for ensemble in self.ensembles:
+            ensemble.adam.step(self.steps, [share * self.actors[i].rate for i, _ in ensemble.members], beta1)
+        for cast in self.casts:
+            cast.adam.step(self.steps, [10 * share * self.actors[i].rate for i in cast.members], beta1)
+
+    def _learners(self) -> Iterator[Adam]:
+        yield from (ensemble.adam for ensemble in self.ensembles)
+        yield from (cast.adam for cast in self.casts)
+
+    def _note(self, cast: _Cast, losses: torch.Tensor, outputs: Outputs) -> None:
+        """A loss that is no number: that restart has failed. The others have rows of their own and go on."""
+        healthy = torch.isfinite(losses.detach()).tolist()
+        for i, well in zip(cast.members, healthy, strict=True):
+            if not well and self.actors[i].failed is None:
+                self.actors[i].failed = _diagnosis(cast.task, i, outputs)
+
+    # Judging -------------------------------------------------------------------------------------
+
+    def _answers(self) -> dict[int, Floats]:
+        """P(path | κ, e) of every restart for the examples that judge it, `(path, example)`, in `eval()` mode."""
+        for ensemble in self.ensembles:
+            ensemble.stack.train(False)
+        parts: dict[int, list[Floats]] = {i: [] for cast in self.casts for i in cast.members}
+        judged = torch.stack([actor.judged for actor in self.actors])
+        with torch.no_grad():
+            for rows in torch.split(judged, _BLOCK, dim=1):
+                outputs = self._outputs(rows)
+                for cast in self.casts:
+                    sides = cast.sides(outputs, rows[cast.members]).double().cpu().numpy()
+                    self._note(cast, torch.from_numpy(sides.sum((0, 2))), outputs)
+                    for place, i in enumerate(cast.members):
+                        parts[i].append(sides[:, place])
+        return {i: np.concatenate(found, axis=1) for i, found in parts.items()}
+
+    def gains(self) -> list[float]:
+        """The information gain of each restart's test on unseen examples."""
+        answers = self._answers()
+        return [self._gain(i, answers) for i in range(len(self.actors))]
+
+    def _gain(self, i: int, answers: Mapping[int, Floats]) -> float:
+        actor = self.actors[i]
+        if actor.failed is not None:
+            return -np.inf
+        judged, task = actor.judged.numpy(), actor.task
+        return gain_of(answers[i][0], task.weights[judged], task.labels[judged], task.classes)
+
+    def likelihood(self) -> float:
+        """The mean log-likelihood of unseen examples under the first restart's leaves."""
+        answers, actor = self._answers(), self.actors[0]
+        if actor.failed is not None:
+            return -np.inf
+        judged, task = actor.judged.numpy(), actor.task
+        leaves = torch.softmax(self.casts[0].leaves.detach()[0], 1).double().cpu().numpy()
+        chosen = (answers[0] * leaves[:, task.labels[judged]]).sum(0)
+        return float(np.average(np.log(np.maximum(chosen, FLOOR)), weights=task.weights[judged]))
+
+    def state(self, i: int, score: float) -> State:
+        """How far a restart has come, in copies, so that it may go on."""
+        actor = self.actors[i]
+        networks, moments = dict(actor.networks), {}
+        leaves, leaf_moments = actor.leaves, [(torch.zeros_like(actor.leaves), torch.zeros_like(actor.leaves))]
+        for ensemble in self.ensembles:
+            for row, (member, name) in enumerate(ensemble.members):
+                if member == i:
+                    networks[name] = ensemble.stack.module(row)
+                    moments[name] = ensemble.adam.moments(row)
+        for cast in self.casts:
+            if i in cast.members:
+                row = cast.members.index(i)
+                leaves = cast.leaves.detach()[row].cpu().clone()
+                leaf_moments = cast.adam.moments(row)
+        return State(networks, moments, leaves, leaf_moments, actor.random.get_state(), self.steps, score, actor.failed)
+
+
+def _audition(actor: _Actor, album: Album) -> None:
+    """Does every network of a restart give probabilities at all? A look at two examples tells."""
+    rows = actor.judged[:2]
+    try:
+        for name, net in actor.networks.items() if actor.failed is None else ():
+            net.eval()
+            for use in actor.uses(name):
+                read = [torch.empty(len(rows), *album.shape(c), dtype=dtype_of(net)) for c in use.inputs]
+                for column, to in zip(use.inputs, read, strict=True):
+                    album.look(column, rows, to)
+                with torch.no_grad():
+                    output = run_network(net, name, use.inputs, [part.to(album.device) for part in read])
+                check_output(output, name, use.inputs, len(rows), use.width)
+    except NetworkError as error:
+        actor.failed = str(error)
+
+
+def _diagnosis(task: Task, i: int, outputs: Outputs) -> str:
+    """Which network of a restart returned what is no probability?"""
+    try:
+        for (member, network, inputs), output in outputs.items():
+            if member == i:
+                check_output(output, network, inputs, len(output), output.shape[1])
+    except NetworkError as error:
+        return str(error)
+    return f"its loss was no finite number; try a learning rate below {task.recipe.learning_rate:g}."
+
+
+def _first_leaves(task: Task, positive: int, random: torch.Generator) -> torch.Tensor:
+    """Leaf distributions to start from: the shares of the classes, tilted apart."""
+    if task.leaves is not None:
+        return torch.from_numpy(np.log(np.clip(task.leaves, 1e-4, None)))
+    masses = np.bincount(task.labels, task.weights * ~task.unseen, task.classes) + 1e-3
+    prior = torch.from_numpy(np.log(masses / masses.sum()))
+    if task.classes == 2:
+        tilt = torch.tensor([-1.0, -1.0])
+        tilt[positive] = 1.0
+    else:
+        tilt = 2.0 * (torch.rand(task.classes, generator=random) < 0.5).float() - 1.0
+    return torch.stack((prior + tilt, prior - tilt))
+
+
+def _branch_weights(task: Task) -> torch.Tensor:
+    """w_c = P(κ|e) / (2 · P(c|κ)): here the second factor, for the negative and the positive class."""
+    seen = task.weights * ~task.unseen
+    positive = float(seen[task.labels == task.positive].sum()) / max(float(seen.sum()), 1e-12)
+    shares = np.clip(np.array([1.0 - positive, positive]), 1e-6, None)
+    return torch.from_numpy(0.5 / shares)

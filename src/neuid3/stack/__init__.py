@@ -1,0 +1,7 @@
+"""Many networks of one architecture, run and trained as one."""
+
+from neuid3.stack.adam import Adam, Moments, one_cycle
+from neuid3.stack.fetch import Album, Change
+from neuid3.stack.stacks import Stack, architecture, stack
+
+__all__ = ["Adam", "Album", "Change", "Moments", "Stack", "architecture", "one_cycle", "stack"]

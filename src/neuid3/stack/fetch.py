@@ -1,0 +1,100 @@
+"""What do networks see of their columns? Rows, moved about and without colour where training wants it so."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from neuid3.stack.kernel import address, has_kernel, kernel
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Change:
+    """How images are changed, one entry each: moved by whole pixels, and grey (their brightest channel) or not."""
+
+    down: torch.Tensor
+    right: torch.Tensor
+    grey: torch.Tensor
+
+    @staticmethod
+    def none(count: int) -> Change:
+        """As they are."""
+        still = torch.zeros(count, dtype=torch.int64)
+        return Change(still, still, torch.zeros(count, dtype=torch.bool))
+
+
+class Album:
+    """The columns that networks read, ready to be looked up; bytes are read as fractions of 255."""
+
+    def __init__(self, columns: Mapping[str, npt.NDArray[Any]], device: str = "cpu") -> None:
+        self.device = torch.device(device)
+        self.columns = {name: _tensor(values).to(self.device) for name, values in columns.items()}
+
+    def is_image(self, name: str) -> bool:
+        """Is this a column of images, so that it may be moved about?"""
+        return self.columns[name].ndim in (3, 4)
+
+    def has_colour(self, name: str) -> bool:
+        return self.columns[name].ndim == 4 and self.columns[name].shape[1] == 3
+
+    def room(self, name: str, most: int) -> int:
+        """By how many pixels an image of this column may be moved: at most an eighth of its size."""
+        return min(most, *(side // 8 for side in self.columns[name].shape[-2:])) if self.is_image(name) else 0
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The shape of one entry, as networks read it: a number is a vector of length 1."""
+        return tuple(self.columns[name].shape[1:]) or (1,)
+
+    def look(self, name: str, rows: torch.Tensor, to: torch.Tensor, change: Change | None = None) -> None:
+        """Write these rows of a column to a tensor, images changed where `change` says so."""
+        column = self.columns[name]
+        if not self.is_image(name):
+            change = None
+        elif has_kernel(to) and column.dtype in _FETCH and to.is_contiguous():
+            _fetch(column, rows, to, change or Change.none(len(rows)))
+            return
+        seen = _read(column[rows], to.dtype)
+        to.copy_(seen if change is None else changed(seen, change))
+
+
+_FETCH = {torch.uint8: "fetch_bytes", torch.float32: "fetch_floats"}
+
+
+def _fetch(column: torch.Tensor, rows: torch.Tensor, to: torch.Tensor, change: Change) -> None:
+    shape = column.shape[1:]
+    channels = shape[0] if len(shape) == 3 else 1
+    told = [tensor.contiguous() for tensor in (rows, change.down, change.right, change.grey)]
+    sizes = (ctypes.c_long(len(rows)), *map(ctypes.c_int, (channels, *shape[-2:])))
+    getattr(kernel(to.dtype), _FETCH[column.dtype])(address(column), *map(address, told), address(to), *sizes)
+
+
+def changed(images: torch.Tensor, change: Change) -> torch.Tensor:
+    """Images, each changed in its own way; what moves in is empty."""
+    planes = images.unsqueeze(1) if images.ndim == 3 else images  # (image, channel, y, x)
+    n, (height, width) = len(planes), planes.shape[-2:]
+    grey = change.grey.view(-1, 1, 1, 1)
+    planes = torch.where(grey, planes.amax(1, keepdim=True).expand_as(planes), planes)
+    y, x = change.down[:, None] + torch.arange(height), change.right[:, None] + torch.arange(width)
+    inside = ((y >= 0) & (y < height))[:, :, None] & ((x >= 0) & (x < width))[:, None, :]
+    each = torch.arange(n)[:, None, None]
+    moved = planes.permute(0, 2, 3, 1)[
+        each, y.clamp(0, height - 1)[:, :, None], x.clamp(0, width - 1)[:, None, :]
+    ].permute(0, 3, 1, 2)
+    moved = moved * inside.unsqueeze(1)
+    return moved.squeeze(1) if images.ndim == 3 else moved
+
+
+def _tensor(array: npt.NDArray[Any]) -> torch.Tensor:
+    plain = np.ascontiguousarray(array)
+    return torch.from_numpy(plain if plain.flags.writeable else plain.copy())
+
+
+def _read(values: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    scaled = values.to(dtype) / 255 if values.dtype == torch.uint8 else values.to(dtype)
+    return scaled.unsqueeze(1) if scaled.ndim == 1 else scaled

@@ -1,0 +1,220 @@
+/* What torch is slow at: many small networks, each with weights and images of its own.
+
+   Compiled once for each precision, the double one with -DDOUBLE. Every network and every image is computed by itself,
+   so the bits of a network do not depend on what else is in the stack. */
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if DOUBLE
+typedef double real;
+typedef int64_t integer;
+#define LANES 4 /* numbers in a register */
+#define EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6)
+#define ODD(a, b) __builtin_shufflevector(a, b, 1, 3, 5, 7)
+#else
+typedef float real;
+typedef int32_t integer;
+#define LANES 8
+#define EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14)
+#define ODD(a, b) __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15)
+#endif
+
+#define K 5                /* a filter is K by K */
+#define WIDE 8             /* a row of a filter, padded to whole registers */
+#define MARGIN (4 * WIDE)  /* how far whole registers may reach beyond the end of a row */
+#define EVERY(i, count) _Pragma("GCC unroll 8") for (int i = 0; i < (count); i++)
+
+typedef real vec __attribute__((vector_size(32)));
+typedef real loose __attribute__((vector_size(32), aligned(sizeof(real)), may_alias));
+typedef integer mask __attribute__((vector_size(32)));
+typedef uint8_t bytes __attribute__((vector_size(LANES), aligned(1), may_alias));
+
+static inline vec load(const real *p) { return *(const loose *)p; }
+static inline void store(real *p, vec v) { *(loose *)p = v; }
+static inline vec all(real a) { return (vec){0} + a; }
+static inline vec pick(mask m, vec a, vec b) { return (vec)((m & (mask)a) | (~m & (mask)b)); }
+static real *room(long numbers) { return calloc(numbers + MARGIN, sizeof(real)); }
+
+/* Images as a network is to see them: rows of a column, moved by (down, right), grey where wanted. */
+#define FETCH(NAME, SOURCE, SCALE)                                                                                     \
+    void NAME(const SOURCE *column, const int64_t *rows, const int64_t *down, const int64_t *right,                    \
+              const uint8_t *grey, real *to, long count, int channels, int height, int width) {                        \
+        const long plane = (long)height * width, size = channels * plane;                                              \
+        for (long e = 0; e < count; e++, to += size) {                                                                 \
+            const SOURCE *from = column + rows[e] * size;                                                              \
+            const long dy = down[e], dx = right[e], left = dx < 0 ? -dx : 0, end = dx > 0 ? width - dx : width;        \
+            memset(to, 0, size * sizeof(real));                                                                        \
+            for (int c = 0; c < channels; c++)                                                                         \
+                for (long y = dy < 0 ? -dy : 0; y < (dy > 0 ? height - dy : height); y++) {                            \
+                    const SOURCE *line = from + c * plane + (y + dy) * width + dx;                                     \
+                    real *out = to + c * plane + y * width;                                                            \
+                    for (long x = left; x < end; x++) out[x] = (real)line[x] / (real)SCALE;                            \
+                }                                                                                                      \
+            for (long i = 0; grey[e] && i < plane; i++) {                                                              \
+                real most = to[i];                                                                                     \
+                for (int c = 1; c < channels; c++) most = to[c * plane + i] > most ? to[c * plane + i] : most;         \
+                for (int c = 0; c < channels; c++) to[c * plane + i] = most;                                           \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+FETCH(fetch_bytes, uint8_t, 255)
+FETCH(fetch_floats, float, 1)
+
+/* Two rows of the convolution of one image, V registers wide, by O filters at once. */
+#define LINE(V, O, TOP, LOW)                                                                                           \
+    EVERY(k, K) {                                                                                                      \
+        vec row[V];                                                                                                    \
+        EVERY(v, V) row[v] = load(x + k + v * LANES);                                                                  \
+        EVERY(o, O) {                                                                                                  \
+            const real *f = w + o * channels * K * K + k;                                                              \
+            if (TOP) EVERY(v, V) top[o][v] += row[v] * f[0];                                                           \
+            if (LOW) EVERY(v, V) low[o][v] += row[v] * f[-K];                                                          \
+        }                                                                                                              \
+    }                                                                                                                  \
+    x += cols, w += K;
+#define TILE(NAME, V, O)                                                                                               \
+    static void NAME(const real *x, const real *w, const real *b, int channels, long plane, long cols, real *out,      \
+                     long stride) {                                                                                    \
+        vec top[O][V], low[O][V];                                                                                      \
+        EVERY(o, O) EVERY(v, V) top[o][v] = low[o][v] = all(b[o]);                                                     \
+        for (int c = 0; c < channels; c++, x += plane - (K + 1) * cols, w -= K) {                                      \
+            LINE(V, O, 1, 0)                                                                                           \
+            for (int i = 1; i < K; i++) { LINE(V, O, 1, 1) }                                                           \
+            LINE(V, O, 0, 1)                                                                                           \
+        }                                                                                                              \
+        EVERY(o, O) EVERY(v, V) {                                                                                      \
+            store(out + o * 2 * stride + v * LANES, top[o][v]);                                                        \
+            store(out + (o * 2 + 1) * stride + v * LANES, low[o][v]);                                                  \
+        }                                                                                                              \
+    }
+TILE(tile_3x2, 3, 2)
+TILE(tile_3x1, 3, 1)
+TILE(tile_1x4, 1, 4)
+TILE(tile_1x1, 1, 1)
+
+/* The largest of each two by two numbers, not below 0; and which of the four it was, or 4 where it was none. */
+static void pool(const real *top, const real *low, int wide, real *best, uint8_t *which) {
+    for (int j = 0; j < wide; j += LANES) {
+        const vec t = load(top + 2 * j), u = load(top + 2 * j + LANES);
+        const vec l = load(low + 2 * j), m = load(low + 2 * j + LANES);
+        const vec a = EVEN(t, u), b = ODD(t, u), c = EVEN(l, m), d = ODD(l, m), none = {0};
+        const vec up = pick(b > a, b, a), down = pick(d > c, d, c), most = pick(down > up, down, up);
+        const mask lower = down > up, where = (lower & (2 - (d > c))) | (~lower & -(b > a)), shut = most <= none;
+        store(best + j, pick(shut, none, most)); /* NaN stays NaN */
+        *(bytes *)(which + j) = __builtin_convertvector((shut & 4) | (~shut & where), bytes);
+    }
+}
+
+/* An image with its rows padded, so that whole registers can be read anywhere. */
+static void spread(const real *x, real *to, int channels, int rows, int cols, long padded) {
+    for (long r = 0; r < (long)channels * rows; r++) memcpy(to + r * padded, x + r * cols, cols * sizeof(real));
+}
+
+/* relu(maxpool2(conv(x, w) + b)) for `nets` networks that look at `n` images each. */
+int conv_forward(const real *x, const real *w, const real *b, real *y, uint8_t *from, long nets, long n, int channels,
+                 int filters, int rows, int cols) {
+    const int high = (rows - K + 1) / 2, wide = (cols - K + 1) / 2;
+    const long padded = cols + MARGIN, plane = rows * padded, stride = 2 * wide + MARGIN;
+    real *image = room(channels * plane), *out = room(filters * 2 * stride), *best = room(wide);
+    uint8_t *which = calloc(wide + MARGIN, 1);
+    const int failed = !image || !out || !best || !which;
+    for (long net = 0; net < nets && !failed; net++)
+        for (long e = net * n; e < (net + 1) * n; e++) {
+            spread(x + e * channels * rows * cols, image, channels, rows, cols, padded);
+            for (int i = 0; i < high; i++) {
+                for (int j = 0, three; j < 2 * wide; j += three ? 3 * LANES : LANES) {
+                    const real *at = image + 2 * i * padded + j;
+                    three = 2 * wide - j > LANES;
+                    for (int o = 0, left; o < filters; o += left) {
+                        const real *f = w + (net * filters + o) * channels * K * K, *bias = b + net * filters + o;
+                        real *to = out + o * 2 * stride + j;
+                        left = filters - o;
+                        if (three && left >= 2) left = 2, tile_3x2(at, f, bias, channels, plane, padded, to, stride);
+                        else if (three) left = 1, tile_3x1(at, f, bias, channels, plane, padded, to, stride);
+                        else if (left >= 4) left = 4, tile_1x4(at, f, bias, channels, plane, padded, to, stride);
+                        else left = 1, tile_1x1(at, f, bias, channels, plane, padded, to, stride);
+                    }
+                }
+                for (int o = 0; o < filters; o++) {
+                    const long at = ((e * filters + o) * high + i) * wide;
+                    pool(out + o * 2 * stride, out + (o * 2 + 1) * stride, wide, best, which);
+                    memcpy(y + at, best, wide * sizeof(real));
+                    memcpy(from + at, which, wide);
+                }
+            }
+        }
+    return free(image), free(out), free(best), free(which), failed;
+}
+
+/* Only the largest of four numbers passed the pool, so only it has a gradient. gx may be null. */
+int conv_backward(const real *x, const real *w, const real *gy, const uint8_t *from, real *gw, real *gb, real *gx,
+                  long nets, long n, int channels, int filters, int rows, int cols) {
+    const int high = (rows - K + 1) / 2, wide = (cols - K + 1) / 2;
+    const long padded = cols + MARGIN, plane = rows * padded, lines = (long)channels * K;
+    real *image = room(channels * plane), *back = room(channels * plane), *slope = room((long)high * wide + 1);
+    real *sums = room(filters * lines * WIDE), *filter = room(filters * lines * WIDE);
+    long *start = calloc((long)high * wide + 1, sizeof(long));
+    const int failed = !image || !back || !slope || !sums || !filter || !start;
+    for (long net = 0; net < nets && !failed; net++) {
+        memset(sums, 0, filters * lines * WIDE * sizeof(real));
+        memset(gb + net * filters, 0, filters * sizeof(real));
+        for (long line = 0; line < filters * lines; line++)
+            memcpy(filter + line * WIDE, w + (net * filters * lines + line) * K, K * sizeof(real));
+        for (long e = net * n; e < (net + 1) * n; e++) {
+            spread(x + e * channels * rows * cols, image, channels, rows, cols, padded);
+            memset(back, 0, channels * plane * sizeof(real));
+            for (int o = 0; o < filters; o++) {
+                real *sum = sums + o * lines * WIDE;
+                int count = 0;
+                for (int i = 0; i < high; i++)
+                    for (int j = 0; j < wide; j++) {
+                        const long at = ((e * filters + o) * high + i) * wide + j;
+                        slope[count] = gy[at];
+                        start[count] = (2 * i + (from[at] >> 1)) * padded + 2 * j + (from[at] & 1);
+                        count += from[at] != 4; /* a branch here would be guessed wrong half the time */
+                    }
+                for (int p = 0; p < count; p++) gb[net * filters + o] += slope[p];
+                for (int c = 0; c < channels; c++) {
+                    vec held[K][WIDE / LANES];
+                    EVERY(k, K) EVERY(v, WIDE / LANES) held[k][v] = load(sum + (c * K + k) * WIDE + v * LANES);
+                    for (int p = 0; p < count; p++) {
+                        const real *pixel = image + start[p] + c * plane;
+                        EVERY(k, K) EVERY(v, WIDE / LANES) held[k][v] += slope[p] * load(pixel + k * padded + v * LANES);
+                    }
+                    EVERY(k, K) EVERY(v, WIDE / LANES) store(sum + (c * K + k) * WIDE + v * LANES, held[k][v]);
+                }
+                for (int p = 0; gx && p < count; p++) /* neighbours overlap: all channels of one before the next */
+                    for (int c = 0; c < channels; c++) {
+                        const real *f = filter + (o * lines + c * K) * WIDE;
+                        real *pixel = back + start[p] + c * plane;
+                        EVERY(k, K) EVERY(v, WIDE / LANES) {
+                            real *to = pixel + k * padded + v * LANES;
+                            store(to, load(to) + slope[p] * load(f + k * WIDE + v * LANES));
+                        }
+                    }
+            }
+            for (long r = 0; gx && r < (long)channels * rows; r++)
+                memcpy(gx + (e * channels * rows + r) * cols, back + r * padded, cols * sizeof(real));
+        }
+        for (long line = 0; line < filters * lines; line++)
+            memcpy(gw + (net * filters * lines + line) * K, sums + line * WIDE, K * sizeof(real));
+    }
+    return free(image), free(back), free(slope), free(sums), free(filter), free(start), failed;
+}
+
+/* One step of Adam with decoupled weight decay, for `nets` networks with `count` numbers each. */
+void adam(real *p, const real *g, real *m, real *v, const double *rates, long nets, long count, double decay,
+          double beta1, double beta2, double eps, double bias1, double bias2) {
+    const real b1 = beta1, b2 = beta2, a1 = 1 - beta1, a2 = 1 - beta2, root = 1 / sqrt(bias2), small = eps;
+    for (long net = 0; net < nets; net++, p += count, g += count, m += count, v += count) {
+        const real keep = 1 - rates[net] * decay, step = rates[net] / bias1;
+        for (long i = 0; i < count; i++) {
+            m[i] = b1 * m[i] + a1 * g[i];
+            v[i] = b2 * v[i] + a2 * g[i] * g[i];
+            p[i] = keep * p[i] - step * m[i] / ((real)sqrt(v[i]) * root + small);
+        }
+    }
+}

@@ -1,0 +1,129 @@
+"""What is to be trained, and how?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import nn
+
+from neuid3.circuit.factor import Factored
+from neuid3.logic.formula import Variable
+from neuid3.stack import Moments
+
+Floats = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How a test is trained. The defaults were measured; `PAPER` is the paper's own.
+
+    `loss`: "branches" wants one class on each side of the test (the paper's weighted cross-entropy), "leaves" is
+    the likelihood of a tree of this one test, whose two leaf distributions are learned along.
+    `restarts` differ in which class the test is to be true for, and in whether colour is seen from the start;
+    the better ones go on (see `tournament`). `shift` moves images by up to that many pixels.
+    """
+
+    loss: Literal["leaves", "branches"] = "leaves"
+    epochs: int = 30
+    batch_size: int = 64
+    learning_rate: float = 3e-3
+    one_cycle: bool = True
+    weight_decay: float = 0.01
+    shift: int = 2
+    restarts: int = 4
+    joint_epochs: int = 15
+    joint_learning_rate: float = 1e-3
+
+
+PAPER = Recipe("branches", 20, 32, 1e-3, False, 0.0, 0, 1, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A network looks at columns, and what it returns is a variable of the circuit."""
+
+    network: str
+    inputs: tuple[str, ...]
+    width: int
+    is_fact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """In what a restart differs: whether the test is to be true for the other class, and whether colour comes late."""
+
+    flipped: bool = False
+    grey: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Task:
+    """Paths to be trained: everything a worker needs, and nothing it shares.
+
+    For a test τ at a node κ the two paths are κ∧τ and κ∧¬τ, as far as κ shares variables with τ; for a whole tree they
+    are its leaves. `fixed` holds the weights of variables that do not change, `(value, example)`; every other
+    variable is in `uses`. `leaves` are the class probabilities to start from, one row a path, where they are known.
+    """
+
+    factored: Factored
+    uses: Mapping[Variable, Use]
+    fixed: Mapping[Variable, Floats]
+    columns: Mapping[str, npt.NDArray[Any]]
+    labels: npt.NDArray[np.int64]
+    weights: Floats
+    unseen: npt.NDArray[np.bool_]
+    classes: int
+    positive: int
+    starts: tuple[Mapping[str, nn.Module], ...]
+    recipe: Recipe
+    seed: int
+    device: str = "cpu"
+    leaves: Floats | None = None
+    manners: tuple[Manner, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trained:
+    """What training gave: networks, leaves, the score on unseen examples, the steps, and why it failed if it did."""
+
+    networks: Mapping[str, nn.Module]
+    leaves: Floats
+    score: float
+    steps: int
+    failed: str | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class State:
+    """How far one restart of a task has come; enough to go on elsewhere."""
+
+    networks: Mapping[str, nn.Module]
+    moments: Mapping[str, Moments]
+    leaves: torch.Tensor
+    leaf_moments: Moments
+    random: torch.Tensor
+    steps: int
+    score: float
+    failed: str | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trial:
+    """One restart of a task, and how far it has come."""
+
+    task: Task
+    number: int
+    state: State | None = None
+
+    @property
+    def score(self) -> float:
+        return self.state.score if self.state is not None else float("-inf")
+
+    @property
+    def networks(self) -> Mapping[str, nn.Module]:
+        return self.task.starts[self.number] if self.state is None else self.state.networks

@@ -1,0 +1,264 @@
+"""Stacks: many networks run as one give what each gives by itself, in values, gradients and training."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+from torch.nn import functional
+
+from neuid3.circuit.factor import factorise
+from neuid3.logic.formula import Literal, NeuralVariable
+from neuid3.networks import Dense, LeNet
+from neuid3.stack import Adam, Album, Change, one_cycle, stack
+from neuid3.stack import kernel as kernel_room
+from neuid3.stack.fetch import changed
+from neuid3.stack.layers import Fused, grouped
+from neuid3.stack.stacks import FunctionStack, LayerStack, ModuleStack
+from neuid3.task import Recipe, Task, Trial, Use
+from neuid3.tournament import companies, tournament
+from neuid3.train import advance
+
+
+@pytest.fixture(params=["kernel", "torch"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """With the compiled kernel, and with torch's own operations."""
+    kernel_room.kernel.cache_clear()
+    if request.param == "torch":
+        monkeypatch.setenv("NEUID3_KERNEL", "off")
+    elif kernel_room.kernel(torch.float32) is None:
+        pytest.skip("this machine has no C compiler")
+    yield request.param
+    kernel_room.kernel.cache_clear()
+
+
+class Own(nn.Module):
+    """A user's module: plain layers in an order of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.two = nn.Linear(6, 5), nn.Linear(5, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.softmax(self.two(torch.tanh(self.one(x.flatten(1)))), 1)
+
+
+class Normed(nn.Module):
+    """A module that carries state from batch to batch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.end = nn.BatchNorm1d(6), nn.Linear(6, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.sigmoid(self.end(self.norm(x)))
+
+
+KINDS = {
+    "lenet": (lambda: LeNet(4), [(1, 28, 28)], LayerStack),
+    "lenet of flat images": (lambda: LeNet(4), [(28, 28)], LayerStack),
+    "lenet of colour": (lambda: LeNet(1, channels=3, size=(20, 24)), [(3, 20, 24)], LayerStack),
+    "lenet of two": (lambda: LeNet(1, inputs=2), [(1, 28, 28), (1, 28, 28)], LayerStack),
+    "small lenet": (lambda: LeNet(3, size=8), [(1, 8, 8)], LayerStack),
+    "dense": (lambda: Dense(2, [6, 1]), [(2, 3), (1,)], LayerStack),
+    "sequence": (lambda: nn.Sequential(nn.Flatten(), nn.Linear(6, 2), nn.Softmax(1)), [(2, 3)], LayerStack),
+    "dropout": (lambda: LeNet(2, dropout=0.3), [(1, 28, 28)], ModuleStack),
+    "own": (Own, [(2, 3)], FunctionStack),
+    "normed": (Normed, [(6,)], ModuleStack),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.usefixtures("way")
+def test_a_stack_gives_what_its_networks_give(kind: str) -> None:
+    make, shapes, expected = KINDS[kind]
+    torch.manual_seed(0)
+    nets = [make().double() for _ in range(3)]
+    alone = copy.deepcopy(nets)
+    inputs = [torch.rand(3, 7, *shape, dtype=torch.float64) for shape in shapes]
+    made = stack(nets, inputs)
+    assert type(made) is expected
+    made.train(False)
+    found = made(*inputs)
+    want = torch.stack([net.eval()(*(x[i] for x in inputs)) for i, net in enumerate(alone)])
+    assert found.shape == want.shape
+    assert torch.allclose(found, want, rtol=0, atol=1e-12)
+    slopes = torch.rand(found.shape, dtype=torch.float64)
+    for leaf in made.weights.values():
+        leaf.grad.zero_()
+    (found * slopes).sum().backward()
+    (want * slopes).sum().backward()
+    for i, net in enumerate(alone):
+        for name, parameter in net.named_parameters():
+            assert torch.allclose(made.weights[name].grad[i], parameter.grad, rtol=1e-10, atol=1e-12)
+    for i, net in enumerate(alone):
+        same = made.module(i).state_dict()
+        assert all(torch.equal(value, same[name]) for name, value in net.state_dict().items())
+
+
+@given(
+    nets=st.integers(1, 3),
+    n=st.integers(1, 4),
+    channels=st.integers(1, 4),
+    filters=st.integers(1, 9),
+    rows=st.integers(6, 31),
+    cols=st.integers(6, 41),
+    seed=st.integers(0, 99),
+)
+def test_the_kernel_is_a_convolution_a_pool_and_a_rectifier(
+    nets: int, n: int, channels: int, filters: int, rows: int, cols: int, seed: int
+) -> None:
+    if kernel_room.kernel(torch.float64) is None:
+        pytest.skip("this machine has no C compiler")
+    random = torch.Generator().manual_seed(seed)
+
+    def draw(*shape: int) -> torch.Tensor:
+        return torch.randn(shape, generator=random, dtype=torch.float64).requires_grad_()
+
+    given_ = draw(nets, n, channels, rows, cols), draw(nets, filters, channels, 5, 5), draw(nets, filters)
+    ours = Fused.apply(*given_)
+    seen = grouped(*given_)
+    plain = functional.relu(functional.max_pool2d(seen.flatten(0, 1), 2)).unflatten(0, (nets, n))
+    assert torch.allclose(ours, plain, rtol=0, atol=1e-12)
+    slopes = torch.randn(plain.shape, generator=random, dtype=torch.float64)
+    for a, b in zip(
+        torch.autograd.grad((ours * slopes).sum(), given_),
+        torch.autograd.grad((plain * slopes).sum(), given_),
+        strict=True,
+    ):
+        assert torch.allclose(a, b, rtol=1e-11, atol=1e-11)
+
+
+def test_a_network_that_is_no_number_stays_so() -> None:
+    nets = [LeNet(2) for _ in range(2)]
+    with torch.no_grad():
+        nets[1].look[0].weight[:] = float("nan")
+    found = stack(nets, [])(torch.rand(2, 3, 1, 28, 28))
+    assert torch.isfinite(found[0]).all()
+    assert torch.isnan(found[1]).all()
+
+
+@pytest.mark.usefixtures("way")
+def test_adam_is_torchs() -> None:
+    torch.manual_seed(1)
+    total, decay, rates = 40, 0.02, [0.03, 0.01]
+    start, slopes = torch.randn(2, 9, dtype=torch.float64), torch.randn(total, 2, 9, dtype=torch.float64)
+    leaf = start.clone().requires_grad_()
+    ours = Adam([leaf], decay)
+    theirs = [nn.Parameter(row.clone()) for row in start]
+    optimizers = [torch.optim.AdamW([p], rate, weight_decay=decay) for p, rate in zip(theirs, rates, strict=True)]
+    cycles = [
+        torch.optim.lr_scheduler.OneCycleLR(o, rate, total_steps=total + 1)
+        for o, rate in zip(optimizers, rates, strict=True)
+    ]
+    for step, slope in enumerate(slopes):
+        share, beta1 = one_cycle(step, total)
+        leaf.grad = slope
+        ours.step(step + 1, [share * rate for rate in rates], beta1)
+        for p, g, optimizer, cycle in zip(theirs, slope, optimizers, cycles, strict=True):
+            p.grad = g
+            optimizer.step()
+            cycle.step()
+    assert torch.allclose(leaf.detach(), torch.stack([p.detach() for p in theirs]), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(3, 17, 20), (17, 20)])
+@pytest.mark.parametrize("kind", [np.uint8, np.float32])
+@pytest.mark.usefixtures("way")
+def test_what_networks_see_of_a_column(shape: tuple[int, ...], kind: type) -> None:
+    rng = np.random.default_rng(0)
+    column = (rng.random((6, *shape)) * (255 if kind is np.uint8 else 1)).astype(kind)
+    rows = torch.tensor([4, 0, 0, 5])
+    change = Change(torch.tensor([-2, 0, 1, 2]), torch.tensor([1, 0, -2, 2]), torch.tensor([True, False, True, False]))
+    to = torch.empty(4, *shape)
+    Album({"x": column}).look("x", rows, to, change)
+    for image, row, down, right, grey in zip(to, rows, change.down, change.right, change.grey, strict=True):
+        whole = column[row].astype(np.float64) / (255 if kind is np.uint8 else 1)
+        planes = whole if whole.ndim == 3 else whole[None]
+        planes = np.broadcast_to(planes.max(0), planes.shape) if grey else planes
+        padded = np.pad(planes, ((0, 0), (2, 2), (2, 2)))
+        y, x = 2 + int(down), 2 + int(right)
+        want = padded[:, y : y + shape[-2], x : x + shape[-1]]
+        assert np.allclose(image.numpy(), want if len(shape) == 3 else want[0], atol=1e-6)
+    assert torch.allclose(changed(torch.from_numpy(column).float(), Change.none(6)), torch.from_numpy(column).float())
+
+
+VARIABLE = NeuralVariable(0, "net", ("x",), ("x",), 2)
+
+
+def tasks(make: Sequence[nn.Module], dtype: torch.dtype, count: int) -> list[Task]:
+    """Tasks of two starts each: which of two images is brighter on the left?"""
+    found = []
+    for seed in range(count):
+        rng = np.random.default_rng(seed)
+        images = rng.random((40, 20, 20)).astype(np.float32)
+        labels = (images[:, :, :10].mean((1, 2)) > images[:, :, 10:].mean((1, 2))).astype(np.int64)
+        factored = factorise([Literal(VARIABLE, frozenset({1}))], [[(0, True)], [(0, False)]])
+        starts = tuple({"net": copy.deepcopy(net).to(dtype)} for net in make)
+        recipe = Recipe(epochs=3, batch_size=16, restarts=2)
+        found.append(
+            Task(
+                factored,
+                {VARIABLE: Use("net", ("x",), 1, True)},
+                {},
+                {"x": images},
+                labels,
+                rng.uniform(0.5, 1.0, 40),
+                np.arange(40) % 5 == 0,
+                2,
+                1,
+                starts,
+                recipe,
+                seed,
+            )
+        )
+    return found
+
+
+@pytest.mark.usefixtures("way")
+def test_training_side_by_side_is_training_one_by_one() -> None:
+    torch.manual_seed(0)
+    given_ = tasks([LeNet(1, size=20) for _ in range(2)], torch.float64, 3)
+    trials = [Trial(task, number) for task in given_ for number in range(2)]
+    together = advance(trials, 1.0)
+    for trial, state in zip(trials, together, strict=True):
+        (alone,) = advance([trial], 1.0)
+        assert state.score == pytest.approx(alone.score, abs=1e-12)
+        for a, b in zip(state.networks["net"].parameters(), alone.networks["net"].parameters(), strict=True):
+            assert torch.allclose(a, b, rtol=0, atol=1e-12)
+
+
+def test_companies_do_not_depend_on_the_order_of_other_kinds() -> None:
+    torch.manual_seed(0)
+    small, large = (
+        tasks([LeNet(1, size=20)], torch.float32, 20),
+        tasks([LeNet(1, size=20, dropout=0.1)], torch.float32, 3),
+    )
+    mixed = [Trial(task, 0) for task in (*small[:7], *large, *small[7:])]
+    groups = list(companies(mixed))
+    assert sorted(len(group) for group in groups) == [1, 2, 6, 7, 7]
+    assert [t for group in groups[:3] for t in group] == [t for t in mixed if t.task in small]
+
+
+def test_a_restart_that_fails_does_not_disturb_the_others() -> None:
+    torch.manual_seed(0)
+    (task,) = tasks([LeNet(1, size=20) for _ in range(2)], torch.float32, 1)
+    broken = copy.deepcopy(task.starts[0])
+    with torch.no_grad():
+        broken["net"].choose.weight[:] = float("nan")
+    mixed = replace(task, starts=(task.starts[0], broken))
+    well, failed = advance([Trial(mixed, 0), Trial(mixed, 1)], 1.0)
+    (alone,) = advance([Trial(task, 0)], 1.0)
+    assert failed.failed is not None
+    assert "NaN" in failed.failed
+    assert well.score == alone.score
+    (won,), _ = tournament([mixed])
+    assert won is not None
+    assert won.failed is None
