@@ -134,7 +134,7 @@ def letters_from(path: Path) -> dict[str, bytes]:
                 parse_idx(gunzip(archive.read(f"gzip/emnist-letters-{part}-{what}-ubyte.gz")))
                 for what in ("images-idx3", "labels-idx1")
             )
-            chosen = labels <= len(LETTERS)
+            chosen = np.isin(labels, range(1, len(LETTERS) + 1))
             kept[images_name] = write_idx(images[chosen].transpose(0, 2, 1))
             kept[labels_name] = write_idx(labels[chosen])
     return kept
