@@ -19,7 +19,7 @@ from neuid3 import Examples, datasets
 from neuid3.columns import Boolean, Tensor
 from neuid3.datasets import pools, uci
 from neuid3.datasets.eleusis import SIZES, deal
-from neuid3.datasets.encode import entropy_cuts, random_groups
+from neuid3.datasets.encode import _best_cut, entropy_cuts, random_groups
 from neuid3.errors import DamagedFileError, DataError, NodeTestError
 from neuid3.logic.formula import NeuralVariable, sources
 from neuid3.logic.program import Program
@@ -198,6 +198,21 @@ def test_there_are_d_bins_wherever_there_are_d_values(numbers: list[int], d: int
     assert len(cuts) + 1 == min(d, len(set(numbers)))
     bins = np.searchsorted(cuts, values)
     assert sorted(set(bins)) == list(range(len(cuts) + 1))  # none is empty
+
+
+@given(st.lists(st.booleans(), min_size=2, max_size=40))
+def test_a_cut_is_accepted_as_fayyad_and_irani_accept_it(classes: list[bool]) -> None:
+    offer = _best_cut(np.arange(float(len(classes))), np.array(classes), 0, len(classes))
+    assert offer is not None
+    n, parts = len(classes), (classes[: offer.place], classes[offer.place :])
+    gain = entropy_of(classes) - sum(len(part) / n * entropy_of(part) for part in parts)
+    after = sum(len(set(part)) * entropy_of(part) for part in parts)
+    delta = np.log2(3 ** len(set(classes)) - 2) - (len(set(classes)) * entropy_of(classes) - after)
+    assert offer.saved == pytest.approx(n * gain, abs=1e-6)
+    assert (
+        offer.accepted == (gain > (np.log2(n - 1) + delta) / n + 1e-9)
+        or abs(gain - (np.log2(n - 1) + delta) / n) < 1e-6
+    )
 
 
 def test_cuts_that_describe_the_classes_come_first() -> None:

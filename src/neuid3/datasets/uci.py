@@ -54,7 +54,7 @@ def spec_of(name: str) -> TableSpec:
 
 
 def uci_table(name: str, base: str = UCI_URL) -> Table:
-    """A table of the UCI repository, without the rows that miss a value.
+    """A table of the UCI repository, without the rows that miss a value; if not here, from `base`.
 
     iris and wine also come with scikit-learn, whose copy is used if no file is found. Its wine is the same; its iris
     has two corrected rows (35 and 38, which UCI's file has always had wrong), so cuts may differ a little.
