@@ -21,7 +21,10 @@ class ToyLearner:
     labels: np.ndarray
     vouched: bool = False
 
-    def masses(self, reach: np.ndarray) -> np.ndarray:
+    def masses(self, place: Place) -> np.ndarray:
+        return self._masses(place.reach)
+
+    def _masses(self, reach: np.ndarray) -> np.ndarray:
         return np.bincount(self.labels, reach, 2)
 
     def best(self, place: Place) -> Split | None:
@@ -29,7 +32,7 @@ class ToyLearner:
         for test in sorted(place.tests, key=str):
             p = self.answers[test]
             scored.append(
-                (float(information_gain(self.masses(place.reach * p), self.masses(place.reach * (1 - p)))), test)
+                (float(information_gain(self._masses(place.reach * p), self._masses(place.reach * (1 - p)))), test)
             )
         if not scored:
             return None

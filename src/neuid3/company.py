@@ -166,8 +166,7 @@ class Company:
         self.casts = [
             _Cast(task, [i for i in playing if self.actors[i].task is task], self.actors) for task in tasks.values()
         ]
-        self.batches = max(1, -(-len(self.actors[0].seen) // self.recipe.batch_size))
-        self.total = self.recipe.epochs * self.batches
+        self.total = self.recipe.steps(len(self.actors[0].seen))
         self.steps = max((trial.state.steps for trial in trials if trial.state is not None), default=0)
         torch.manual_seed(trials[0].task.seed * 1009 + trials[0].number + self.steps)
         self.ensembles = self._ensembles(playing)

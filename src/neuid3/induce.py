@@ -58,8 +58,8 @@ class Split:
 class Learner(Protocol):
     """Trains the candidates at a node and scores them."""
 
-    def masses(self, reach: Floats) -> Floats:
-        """Σ P(κ|e) of each class."""
+    def masses(self, place: Place) -> Floats:
+        """Σ P(κ|e) of each class, as far as the learner believes it."""
         ...
 
     def best(self, place: Place) -> Split | None:
@@ -85,7 +85,7 @@ def induce(
 
 
 def _grow(learner: Learner, place: Place, settings: Settings, told: Callable[[Place, Split | None], None]) -> _Grown:
-    masses = learner.masses(place.reach)
+    masses = learner.masses(place)
     leaf = _Grown(Leaf(leaf_estimate(masses)), float(masses.sum() * entropy(masses)), 0, False)
     if _stops(masses, place, settings):
         return leaf
@@ -94,7 +94,7 @@ def _grow(learner: Learner, place: Place, settings: Settings, told: Callable[[Pl
     if split is None or split.gain < settings.min_gain:
         return leaf
     yes, no = children(place, split, settings.epsilon)
-    if min(learner.masses(yes.reach).sum(), learner.masses(no.reach).sum()) < settings.min_mass / 2:
+    if min(learner.masses(yes).sum(), learner.masses(no).sum()) < settings.min_mass / 2:
         return leaf
     left, right = _grow(learner, yes, settings, told), _grow(learner, no, settings, told)
     grown = _Grown(

@@ -27,7 +27,7 @@ from neuid3.networks import default_network
 from neuid3.nodetest import AtomTest, CutTest, NodeTest
 from neuid3.priors import Priors, network_use
 from neuid3.progress import Silent
-from neuid3.score import entropy, gain_of, information_gain
+from neuid3.score import entropy, gain_of, information_gain, leaf_estimate
 from neuid3.task import Manner, Recipe, Task, Trained, Use
 from neuid3.tournament import tournament
 from neuid3.train import train_jointly
@@ -35,6 +35,13 @@ from neuid3.tree import Branch, Leaf, Node, Path, paths
 
 Floats = npt.NDArray[Any]
 Factory = Callable[[], nn.Module]
+
+# How many unseen examples the training examples of a leaf are worth, where networks have seen them.
+DOUBT = 2.0
+
+# Of the tests that can be asked through a network trained before, so many are trained further at least, and at most
+# this share: those whose answers tell most as they are.
+FEWEST, SHARE = 4, 1 / 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,6 +114,7 @@ class NodeLearner:
         self.told = told or Silent()
         self.count = 0
         self.steps = 0
+        self.shared: tuple[npt.NDArray[np.int64] | None, dict[str, npt.NDArray[Any]]] = (None, {})
         self.formulas: dict[NodeTest, Formula] = {test: test.formula(program) for test in candidates.tests}
         neural = {t: f for t, f in self.formulas.items() if any(isinstance(s, NeuralVariable) for s in sources(f))}
         self.neural = tuple(neural)
@@ -120,9 +128,24 @@ class NodeLearner:
 
     # Masses and symbolic tests -------------------------------------------------------------------
 
-    def masses(self, reach: Floats) -> Floats:
-        """Σ P(κ|e) of each class, weighted."""
+    def masses(self, place: Place) -> Floats:
+        """Σ P(κ|e) of each class, weighted; below networks that have seen these examples, as unseen ones tell it."""
+        whole = self._masses(place.reach)
+        if not self._has_seen(place.path):
+            return whole
+        # A network sends an example it was trained on where it belongs, and its leaf would seem surer than it is.
+        unseen = self._masses(np.where(self.sample.unseen, place.reach, 0.0))
+        shares = (unseen + DOUBT * np.array(leaf_estimate(whole))) / (unseen.sum() + DOUBT)
+        believed: Floats = shares * whole.sum()
+        return believed
+
+    def _masses(self, reach: Floats) -> Floats:
         return np.bincount(self.sample.labels, reach * self.sample.weights, self.sample.classes)
+
+    def _has_seen(self, path: Path) -> bool:
+        """Does a test of this path look through a network at examples that it was trained on?"""
+        uses = [use for test, _ in path for use in self._uses(test)]
+        return any(bool(self.instances[name].read & frozenset(inputs)) for name, inputs, _ in uses)
 
     def _plain_answers(self) -> Floats:
         """P(τ | e) of every test without networks, `(example, test)`."""
@@ -259,7 +282,7 @@ class NodeLearner:
         for options in ready.values():
             yield from options
         tasks: list[tuple[NodeTest, AtomTest, Task]] = []
-        for test in tests if self._promising(place) else ():
+        for test in _worth_training(ready) if self._promising(place) else ():
             untrained = [n for n in dict.fromkeys(u[0] for u in self._uses(test)) if n not in self.instances]
             if untrained and isinstance(test, AtomTest):
                 made = self._task(place, test, untrained, ready[test])
@@ -281,7 +304,7 @@ class NodeLearner:
         """Could even a perfect test save the bits that a split must save, about the examples that would judge it?"""
         if not self.sample.unseen.any():
             return True
-        open_masses = self.masses(np.where(self.sample.unseen, place.reach, 0.0))
+        open_masses = self._masses(np.where(self.sample.unseen, place.reach, 0.0))
         return float(open_masses.sum() * entropy(open_masses)) >= self.price
 
     def _ready(self, place: Place, test: NodeTest) -> Iterator[Option]:
@@ -381,7 +404,7 @@ class NodeLearner:
             factored,
             {v: self._use(v) for v in variables if self._is_new(v, renamed)},
             fixed,
-            {name: self.sample.examples.column(name).values[rows] for name in sorted(inputs)},
+            {name: self._rows(name, rows) for name in sorted(inputs)},
             self.sample.labels[rows],
             (place.reach * self.sample.weights)[rows],
             unseen,
@@ -394,6 +417,14 @@ class NodeLearner:
             manners=tuple(manners),
         )
         return named, task
+
+    def _rows(self, name: str, rows: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        """Rows of a column; the candidates of a node share them."""
+        if self.shared[0] is None or not np.array_equal(self.shared[0], rows):
+            self.shared = (rows, {})
+        if name not in self.shared[1]:
+            self.shared[1][name] = self.sample.examples.column(name).values[rows]
+        return self.shared[1][name]
 
     def _manners(self, test: AtomTest, inputs: Sequence[str]) -> list[Manner]:
         """How the restarts of a test differ: only in ways that can make a difference to it."""
@@ -462,6 +493,7 @@ class NodeLearner:
             learning_rate=self.recipe.joint_learning_rate,
             loss="leaves",
             restarts=1,
+            enough=None,
         )
         names = sorted({v.network for v in moving})
         task = Task(
@@ -490,6 +522,14 @@ class NodeLearner:
         self.priors = Priors(self.priors.columns, kept)
         self.evidence = self.evidence.seen_through(self._modules(), self.priors)
         return _with_leaves(root, iter([tuple((row / row.sum()).tolist()) for row in trained.leaves]))
+
+
+def _worth_training(ready: Mapping[NodeTest, Sequence[Option]]) -> list[NodeTest]:
+    """Tests that nobody can ask yet, and the best of those that can be asked through a network trained before."""
+    gains = {test: max(option.gain for option in options) for test, options in ready.items() if options}
+    most = max(FEWEST, int(SHARE * len(gains)))
+    best = set(sorted(gains, key=lambda test: -gains[test])[:most])
+    return [test for test in ready if test not in gains or test in best]
 
 
 def _with_leaves(node: Node, leaves: Iterator[tuple[float, ...]]) -> Node:

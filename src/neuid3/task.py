@@ -24,6 +24,7 @@ class Recipe:
 
     `loss`: "branches" wants one class on each side of the test (the paper's weighted cross-entropy), "leaves" is
     the likelihood of a tree of this one test, whose two leaf distributions are learned along.
+    `epochs` are fewer where there are many examples: `enough` steps are enough, and three epochs the least.
     `restarts` differ in which class the test is to be true for, and in whether colour is seen from the start;
     the better ones go on (see `tournament`). `shift` moves images by up to that many pixels.
     """
@@ -38,9 +39,16 @@ class Recipe:
     restarts: int = 4
     joint_epochs: int = 15
     joint_learning_rate: float = 1e-3
+    enough: int | None = 600
+
+    def steps(self, examples: int) -> int:
+        """How many steps training takes with so many examples."""
+        batches = max(1, -(-examples // self.batch_size))
+        epochs = self.epochs if self.enough is None else min(self.epochs, max(3, -(-self.enough // batches)))
+        return epochs * batches
 
 
-PAPER = Recipe("branches", 20, 32, 1e-3, False, 0.0, 0, 1, 0)
+PAPER = Recipe("branches", 20, 32, 1e-3, False, 0.0, 0, 1, 0, enough=None)
 
 
 @dataclass(frozen=True, slots=True)

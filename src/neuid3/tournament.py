@@ -13,9 +13,11 @@ from neuid3.stack import architecture
 from neuid3.task import Task, Trained, Trial
 from neuid3.train import advance, trained
 
-# Up to which share of the epochs a round goes, and which share of the trials survives it.
-# The first judgement comes late, since a restart that starts without colour has little to show before.
-ROUNDS = ((1 / 2, 1 / 3), (3 / 4, 1 / 8), (1.0, 0.0))
+# Up to which share of the steps a round goes, and which share of the trials survives it.
+ROUNDS = ((1 / 4, 1 / 3), (1 / 2, 1 / 8), (1.0, 0.0))
+
+# A restart that starts without colour has little to show before it sees colour: the first judgement comes later.
+LATE = ((1 / 2, 1 / 3), (3 / 4, 1 / 8), (1.0, 0.0))
 
 # Nobody is alone: this many trials survive a round at least.
 FEWEST = 2
@@ -38,7 +40,8 @@ def tournament(
     places = {id(task): i for i, task in enumerate(tasks)}
     alive = [Trial(task, number) for task in tasks for number in range(len(task.starts))]
     whole = all(task.recipe.restarts == 1 for task in tasks)
-    rounds = [(1.0, 0.0)] if whole else ROUNDS
+    late = any(manner.grey for task in tasks for manner in task.manners)
+    rounds = ((1.0, 0.0),) if whole else LATE if late else ROUNDS
     steps = done = 0
     total = sum(_survive(share, tasks) for _, share in ((0, 1.0), *rounds[:-1]))
     with Parallel(n_jobs=jobs, return_as="generator") as parallel:
