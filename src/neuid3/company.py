@@ -37,7 +37,6 @@ class _Actor:
         task, number = trial.task, trial.number
         self.trial, self.task = trial, task
         self.manner = task.manners[number] if task.manners else Manner()
-        self.rate = task.recipe.learning_rate * (1.6 if self.manner.grey else 1.0)
         self.positive = 1 - task.positive if self.manner.flipped and task.classes == 2 else task.positive
         self.random = torch.Generator().manual_seed(task.seed * 1009 + number)
         self.seen = torch.from_numpy(np.flatnonzero(~task.unseen & (task.weights > 0)))
@@ -69,8 +68,20 @@ class _Actor:
                 grey = torch.rand(batch, generator=self.random) < 1.0 - (done - COLOUR_FROM) / 0.2
             most = album.room(name, recipe.shift) if late else 0
             down, right = torch.randint(-most, most + 1, (2, batch), generator=self.random)
-            found[name] = Change(down, right, grey)
+            found[name] = Change(down, right, grey, self._warp(batch) if most and recipe.warp else None)
         return found
+
+    def _warp(self, batch: int) -> torch.Tensor:
+        """Slightly turned, stretched and slanted, each image in its own way."""
+        most = self.task.recipe.warp
+        return torch.eye(2) + most * (2.0 * torch.rand(batch, 2, 2, generator=self.random) - 1.0)
+
+    def sight(self, batch: int, done: float) -> dict[str, Change]:
+        """How this restart sees each column when it is judged: as it has learned to."""
+        change = Change.none(batch)
+        if self.manner.grey and done <= COLOUR_FROM:
+            change = Change(change.down, change.right, torch.ones(batch, dtype=torch.bool))
+        return dict.fromkeys(self.task.columns, change)
 
 
 class _Cast:
@@ -263,9 +274,9 @@ class Company:
         torch.cat(losses).sum().backward()  # type: ignore[no-untyped-call]
         self.steps += 1
         for ensemble in self.ensembles:
-            ensemble.adam.step(self.steps, [share * self.actors[i].rate for i, _ in ensemble.members], beta1)
+            ensemble.adam.step(self.steps, [share * self.recipe.learning_rate] * len(ensemble.members), beta1)
         for cast in self.casts:
-            cast.adam.step(self.steps, [10 * share * self.actors[i].rate for i in cast.members], beta1)
+            cast.adam.step(self.steps, [10 * share * self.recipe.learning_rate] * len(cast.members), beta1)
 
     def _learners(self) -> Iterator[Adam]:
         yield from (ensemble.adam for ensemble in self.ensembles)
@@ -288,7 +299,8 @@ class Company:
         judged = torch.stack([actor.judged for actor in self.actors])
         with torch.no_grad():
             for rows in torch.split(judged, _BLOCK, dim=1):
-                outputs = self._outputs(rows)
+                done = self.steps / self.total
+                outputs = self._outputs(rows, [actor.sight(rows.shape[1], done) for actor in self.actors])
                 for cast in self.casts:
                     sides = cast.sides(outputs, rows[cast.members]).double().cpu().numpy()
                     self._note(cast, torch.from_numpy(sides.sum((0, 2))), outputs)

@@ -255,7 +255,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 )
             start = PAPER
         else:
-            start = Recipe() if self.augment else replace(Recipe(), shift=0)
+            start = Recipe() if self.augment else replace(Recipe(), shift=0, warp=0.0)
         names = (
             "epochs",
             "batch_size",

@@ -23,7 +23,7 @@ from neuid3.induce import Place, Split
 from neuid3.infer import Evidence, Reach
 from neuid3.logic.formula import ColumnVariable, Formula, Literal, NeuralVariable, Source, Variable, sources
 from neuid3.logic.program import Program
-from neuid3.networks import default_network
+from neuid3.networks import default_network, sharpened
 from neuid3.nodetest import AtomTest, CutTest, NodeTest
 from neuid3.priors import Priors, network_use
 from neuid3.progress import Silent
@@ -38,6 +38,9 @@ Factory = Callable[[], nn.Module]
 
 # How many unseen examples the training examples of a leaf are worth, where networks have seen them.
 DOUBT = 2.0
+
+# Networks are trained where examples of a second class reach a node with this mass at least.
+LESSONS = 8.0
 
 # Of the tests that can be asked through a network trained before, so many are trained further at least, and at most
 # this share: those whose answers tell most as they are.
@@ -301,11 +304,22 @@ class NodeLearner:
                 yield option
 
     def _promising(self, place: Place) -> bool:
-        """Could even a perfect test save the bits that a split must save, about the examples that would judge it?"""
+        """Is there something to learn from, and could a perfect test save the bits that a split must save?
+
+        The examples that would judge it are those that count, and there must be some of a second class to train on.
+        """
         if not self.sample.unseen.any():
             return True
+        taught = self._masses(np.where(self.sample.unseen, 0.0, place.reach))
+        if taught.sum() - taught.max() < LESSONS:
+            return False
         open_masses = self._masses(np.where(self.sample.unseen, place.reach, 0.0))
-        return float(open_masses.sum() * entropy(open_masses)) >= self.price
+        return float(open_masses.sum() * entropy(open_masses)) >= self._price(place)
+
+    def _price(self, place: Place) -> float:
+        """The bits that a trained test must save: those of a split, and those that say which of the tests it is."""
+        tests = sum(test in place.tests for test in self.neural)
+        return self.price + np.log2(max(tests, 1)) if self.price else 0.0
 
     def _ready(self, place: Place, test: NodeTest) -> Iterator[Option]:
         """Ways to ask a test without training: as it came, or looking through a network that was trained before."""
@@ -365,6 +379,9 @@ class NodeLearner:
             )
         return made
 
+    def _start(self, network: str, use: tuple[str, tuple[str, ...], int], uses: Sequence[Any]) -> nn.Module:
+        return sharpened(self._fresh(network, use[1], uses), use[2], self.recipe.sharpness)
+
     def _task(
         self, place: Place, test: AtomTest, untrained: Sequence[str], ready: Sequence[Option]
     ) -> tuple[AtomTest, Task] | None:
@@ -381,12 +398,11 @@ class NodeLearner:
         variables = list(dict.fromkeys(v for circuit in factored.circuits for v in circuit.variables))
         if not any(isinstance(v, NeuralVariable) and v.network in renamed.values() for v in variables):
             return None
-        manners = self._manners(test, sorted(inputs))
+        manners = self._manners(place, test, sorted(inputs))
         if ready and len(untrained) == 1:
             manners = manners[:1]  # a network that reads such images is there to start from
         starts = [
-            {renamed[n]: self._fresh(n, next(u[1] for u in uses if u[0] == n), uses) for n in untrained}
-            for _ in manners
+            {renamed[n]: self._start(n, next(u for u in uses if u[0] == n), uses) for n in untrained} for _ in manners
         ]
         if ready and len(untrained) == 1:
             manners = [Manner(), *manners]
@@ -415,8 +431,14 @@ class NodeLearner:
             self.seed * 104_729 + self.count,
             self.device,
             manners=tuple(manners),
+            least=self._least(place, unseen, rows),
         )
         return named, task
+
+    def _least(self, place: Place, unseen: npt.NDArray[np.bool_], rows: npt.NDArray[np.int64]) -> float:
+        """The gain that a restart must show when it is first judged: below the root, half of what it needs in the end."""
+        mass = float((place.reach * self.sample.weights)[rows[unseen]].sum())
+        return self._price(place) / mass / 2 if place.path and mass > 0 else -np.inf
 
     def _rows(self, name: str, rows: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         """Rows of a column; the candidates of a node share them."""
@@ -426,16 +448,29 @@ class NodeLearner:
             self.shared[1][name] = self.sample.examples.column(name).values[rows]
         return self.shared[1][name]
 
-    def _manners(self, test: AtomTest, inputs: Sequence[str]) -> list[Manner]:
-        """How the restarts of a test differ: only in ways that can make a difference to it."""
+    def _manners(self, place: Place, test: AtomTest, inputs: Sequence[str]) -> list[Manner]:
+        """How the restarts of a test differ: only in ways that can make a difference to it, likely ones first."""
         formula = self._formula(test)
         # A network that says yes or no can say the opposite by itself; a rule cannot.
         alone = isinstance(formula, Literal) and isinstance(formula.variable, NeuralVariable)
         shapes = [shape for shape in shapes_of(inputs, self.program.schema) if len(shape) == 3]
         sights = (False, True) if any(shape[0] == 3 for shape in shapes) else (False,)
-        ways = [Manner(flipped, grey) for grey in sights for flipped in ((False,) if alone else (False, True))]
-        wanted = min(self.recipe.restarts, max(2, len(ways)))
+        turns = (False,) if alone else (False, True) if self._is_upright(place, test) else (True, False)
+        ways = [Manner(flipped, grey) for flipped in turns for grey in sights]
+        # Below the root there are networks to start from and fewer examples to tell restarts apart.
+        restarts = self.recipe.restarts if not place.path else -(-self.recipe.restarts // 2)
+        wanted = min(restarts, max(2, len(ways)))
         return [ways[i % len(ways)] for i in range(wanted)]
+
+    def _is_upright(self, place: Place, test: AtomTest) -> bool:
+        """Is a rule about as often true, for networks that know nothing, as the positive class is met here?"""
+        if self.recipe.loss == "branches" or self.sample.classes != 2:
+            return True
+        reach = Reach(self._sides((), test), torch.float64, self.device)
+        chance = float(reach(_Clueless())[0, 0])
+        masses = self._masses(np.where(self.sample.unseen, 0.0, place.reach))
+        share = float(masses[self.sample.positive] / max(masses.sum(), 1e-300))
+        return abs(chance - share) <= abs(chance - (1.0 - share))
 
     def _number(self) -> int:
         self.count += 1
@@ -465,7 +500,9 @@ class NodeLearner:
         read |= frozenset(name for instance in self.instances.values() if not instance.frozen for name in instance.read)
         declared = {instance: network for network, instance in named.instances}
         instances = {name: Instance(net, declared[name], read, False) for name, net in trained.networks.items()}
-        return Option(named, trained.score * share, trained.score * mass, asked, bool(task.unseen.any()), instances)
+        # The best of many that were trained looks better than it is.
+        bits = trained.score * mass - (self._price(place) - self.price)
+        return Option(named, trained.score * share, bits, asked, bool(task.unseen.any()), instances)
 
     # The whole tree ------------------------------------------------------------------------------
 
@@ -522,6 +559,16 @@ class NodeLearner:
         self.priors = Priors(self.priors.columns, kept)
         self.evidence = self.evidence.seen_through(self._modules(), self.priors)
         return _with_leaves(root, iter([tuple((row / row.sum()).tolist()) for row in trained.leaves]))
+
+
+class _Clueless:
+    """One example of which nothing is known: every value of every variable is as probable as any other."""
+
+    def __len__(self) -> int:
+        return 1
+
+    def weights(self, variable: Variable) -> torch.Tensor:
+        return torch.full((variable.size, 1), 1.0 / variable.size, dtype=torch.float64)
 
 
 def _worth_training(ready: Mapping[NodeTest, Sequence[Option]]) -> list[NodeTest]:

@@ -80,6 +80,19 @@ def default_network(shapes: Sequence[tuple[int, ...]], width: int) -> nn.Module:
     return Dense(width, [math.prod(shape) for shape in shapes])
 
 
+def sharpened(network: nn.Module, width: int, factor: float) -> nn.Module:
+    """A fresh network whose last weights are multiplied, so that it is more decided about values it knows nothing of.
+
+    A rule over outputs that are all alike has next to no gradient. A network that does not end in a linear layer, or
+    that says yes or no, is left as it is.
+    """
+    layers = [layer for layer in network.modules() if isinstance(layer, nn.Linear)]
+    if width > 1 and layers and layers[-1].out_features == width:
+        with torch.no_grad():
+            layers[-1].weight.mul_(factor)
+    return network
+
+
 def _chooser(seen: int, width: int, hidden: int | None) -> nn.Module:
     if hidden is None:
         return nn.Linear(seen, width)

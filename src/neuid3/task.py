@@ -25,8 +25,11 @@ class Recipe:
     `loss`: "branches" wants one class on each side of the test (the paper's weighted cross-entropy), "leaves" is
     the likelihood of a tree of this one test, whose two leaf distributions are learned along.
     `epochs` are fewer where there are many examples: `enough` steps are enough, and three epochs the least.
+    `sharpness` multiplies the last weights of a fresh network that names values: where it starts out undecided between
+    them, rules have next to no gradient.
     `restarts` differ in which class the test is to be true for, and in whether colour is seen from the start;
-    the better ones go on (see `tournament`). `shift` moves images by up to that many pixels.
+    the better ones go on (see `tournament`). `shift` moves images by up to that many pixels, `warp` turns, stretches
+    and slants them by up to that share.
     """
 
     loss: Literal["leaves", "branches"] = "leaves"
@@ -37,9 +40,11 @@ class Recipe:
     weight_decay: float = 0.01
     shift: int = 2
     restarts: int = 4
-    joint_epochs: int = 15
-    joint_learning_rate: float = 1e-3
+    joint_epochs: int = 30
+    joint_learning_rate: float = 2e-3
     enough: int | None = 600
+    sharpness: float = 8.0
+    warp: float = 0.2
 
     def steps(self, examples: int) -> int:
         """How many steps training takes with so many examples."""
@@ -48,7 +53,7 @@ class Recipe:
         return epochs * batches
 
 
-PAPER = Recipe("branches", 20, 32, 1e-3, False, 0.0, 0, 1, 0, enough=None)
+PAPER = Recipe("branches", 20, 32, 1e-3, False, 0.0, 0, 1, 0, enough=None, sharpness=1.0, warp=0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +81,7 @@ class Task:
     For a test τ at a node κ the two paths are κ∧τ and κ∧¬τ, as far as κ shares variables with τ; for a whole tree they
     are its leaves. `fixed` holds the weights of variables that do not change, `(value, example)`; every other
     variable is in `uses`. `leaves` are the class probabilities to start from, one row a path, where they are known.
+    A restart whose gain is below `least` when it is judged is given up.
     """
 
     factored: Factored
@@ -93,6 +99,7 @@ class Task:
     device: str = "cpu"
     leaves: Floats | None = None
     manners: tuple[Manner, ...] = ()
+    least: float = -np.inf
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,8 +16,8 @@ from neuid3.train import advance, trained
 # Up to which share of the steps a round goes, and which share of the trials survives it.
 ROUNDS = ((1 / 4, 1 / 3), (1 / 2, 1 / 8), (1.0, 0.0))
 
-# A restart that starts without colour has little to show before it sees colour: the first judgement comes later.
-LATE = ((1 / 2, 1 / 3), (3 / 4, 1 / 8), (1.0, 0.0))
+# A restart that starts without colour needs longer until there is something to see.
+LATE = ((3 / 8, 1 / 2), (5 / 8, 1 / 6), (1.0, 0.0))
 
 # Nobody is alone: this many trials survive a round at least.
 FEWEST = 2
@@ -46,6 +46,8 @@ def tournament(
     total = sum(_survive(share, tasks) for _, share in ((0, 1.0), *rounds[:-1]))
     with Parallel(n_jobs=jobs, return_as="generator") as parallel:
         for share, surviving in rounds:
+            if not alive:
+                break
             groups = list(companies(alive))
             moved = []
             for group, states in zip(groups, parallel(delayed(advance)(g, share) for g in groups), strict=True):
@@ -87,7 +89,7 @@ def _survive(share: float, tasks: Sequence[Task]) -> int:
 
 def _survivors(trials: Sequence[Trial], count: int) -> list[Trial]:
     """The best trials, at most two of each task unless there are few tasks, in their old order."""
-    ranked = sorted(trials, key=lambda trial: -trial.score)
+    ranked = sorted((trial for trial in trials if trial.score >= trial.task.least), key=lambda trial: -trial.score)
     crowd: dict[int, int] = {}
     first: list[Trial] = []
     spare: list[Trial] = []

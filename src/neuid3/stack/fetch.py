@@ -10,17 +10,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch.nn import functional
 
 from neuid3.stack.kernel import address, has_kernel, kernel
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Change:
-    """How images are changed, one entry each: moved by whole pixels, and grey (their brightest channel) or not."""
+    """How images are changed, one entry each: moved by whole pixels, grey (their brightest channel) or not, and warped.
+
+    `warp` has a 2 × 2 matrix for each image: where, seen from its centre, a pixel comes from.
+    """
 
     down: torch.Tensor
     right: torch.Tensor
     grey: torch.Tensor
+    warp: torch.Tensor | None = None
 
     @staticmethod
     def none(count: int) -> Change:
@@ -70,24 +75,26 @@ def _fetch(column: torch.Tensor, rows: torch.Tensor, to: torch.Tensor, change: C
     shape = column.shape[1:]
     channels = shape[0] if len(shape) == 3 else 1
     told = [tensor.contiguous() for tensor in (rows, change.down, change.right, change.grey)]
+    warp = None if change.warp is None else change.warp.to(to.dtype).contiguous()
     sizes = (ctypes.c_long(len(rows)), *map(ctypes.c_int, (channels, *shape[-2:])))
-    getattr(kernel(to.dtype), _FETCH[column.dtype])(address(column), *map(address, told), address(to), *sizes)
+    getattr(kernel(to.dtype), _FETCH[column.dtype])(
+        address(column), *map(address, told), address(warp), address(to), *sizes
+    )
 
 
 def changed(images: torch.Tensor, change: Change) -> torch.Tensor:
     """Images, each changed in its own way; what moves in is empty."""
     planes = images.unsqueeze(1) if images.ndim == 3 else images  # (image, channel, y, x)
-    n, (height, width) = len(planes), planes.shape[-2:]
-    grey = change.grey.view(-1, 1, 1, 1)
-    planes = torch.where(grey, planes.amax(1, keepdim=True).expand_as(planes), planes)
-    y, x = change.down[:, None] + torch.arange(height), change.right[:, None] + torch.arange(width)
-    inside = ((y >= 0) & (y < height))[:, :, None] & ((x >= 0) & (x < width))[:, None, :]
-    each = torch.arange(n)[:, None, None]
-    moved = planes.permute(0, 2, 3, 1)[
-        each, y.clamp(0, height - 1)[:, :, None], x.clamp(0, width - 1)[:, None, :]
-    ].permute(0, 3, 1, 2)
-    moved = moved * inside.unsqueeze(1)
-    return moved.squeeze(1) if images.ndim == 3 else moved
+    height, width = planes.shape[-2:]
+    warp = torch.eye(2).expand(len(planes), 2, 2) if change.warp is None else change.warp
+    centre = torch.tensor([height - 1, width - 1]) / 2
+    here = torch.stack(torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij"), -1) - centre
+    moved = torch.stack((change.down, change.right), -1)[:, None, None]
+    there = (torch.einsum("nij,yxj->nyxi", warp, here.to(warp.dtype)) + moved) / centre  # from -1 to 1 inside the image
+    grid = there.flip(-1).to(planes)
+    found = functional.grid_sample(planes, grid, "bilinear", "zeros", align_corners=True)
+    found = torch.where(change.grey.to(planes.device).view(-1, 1, 1, 1), found.amax(1, keepdim=True), found)
+    return found.squeeze(1) if images.ndim == 3 else found
 
 
 def _tensor(array: npt.NDArray[Any]) -> torch.Tensor:

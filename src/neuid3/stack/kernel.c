@@ -38,16 +38,34 @@ static inline vec all(real a) { return (vec){0} + a; }
 static inline vec pick(mask m, vec a, vec b) { return (vec)((m & (mask)a) | (~m & (mask)b)); }
 static real *room(long numbers) { return calloc(numbers + MARGIN, sizeof(real)); }
 
-/* Images as a network is to see them: rows of a column, moved by (down, right), grey where wanted. */
+/* Images as a network is to see them: rows of a column, moved by (down, right), grey where wanted. With `warp`, pixel
+   (y, x) comes from the centre plus warp · (y, x from the centre), between four pixels; outside there is nothing. */
 #define FETCH(NAME, SOURCE, SCALE)                                                                                     \
     void NAME(const SOURCE *column, const int64_t *rows, const int64_t *down, const int64_t *right,                    \
-              const uint8_t *grey, real *to, long count, int channels, int height, int width) {                        \
+              const uint8_t *grey, const real *warp, real *to, long count, int channels, int height, int width) {      \
         const long plane = (long)height * width, size = channels * plane;                                              \
+        const real cy = (real)(height - 1) / 2, cx = (real)(width - 1) / 2;                                            \
         for (long e = 0; e < count; e++, to += size) {                                                                 \
             const SOURCE *from = column + rows[e] * size;                                                              \
             const long dy = down[e], dx = right[e], left = dx < 0 ? -dx : 0, end = dx > 0 ? width - dx : width;        \
             memset(to, 0, size * sizeof(real));                                                                        \
-            for (int c = 0; c < channels; c++)                                                                         \
+            for (long y = 0; warp && y < height; y++)                                                                  \
+                for (long x = 0; x < width; x++) {                                                                     \
+                    const real *m = warp + 4 * e, v = y - cy, h = x - cx;                                              \
+                    const real sy = m[0] * v + m[1] * h + cy + dy, sx = m[2] * v + m[3] * h + cx + dx;                 \
+                    const real fy = floor(sy), fx = floor(sx), ty = sy - fy, tx = sx - fx;                             \
+                    if (!(fy >= -1 && fx >= -1 && fy < height && fx < width)) continue;                                \
+                    const long iy = (long)fy, ix = (long)fx, up = iy >= 0, low = iy + 1 < height;                      \
+                    const long near = ix >= 0, far = ix + 1 < width;                                                   \
+                    for (int c = 0; c < channels; c++) {                                                               \
+                        const SOURCE *at = from + c * plane + iy * width + ix;                                         \
+                        const real a = up && near ? at[0] : 0, b = up && far ? at[1] : 0;                              \
+                        const real d = low && near ? at[width] : 0, g = low && far ? at[width + 1] : 0;                \
+                        const real top = a + tx * (b - a), under = d + tx * (g - d);                                   \
+                        to[c * plane + y * width + x] = (top + ty * (under - top)) / (real)SCALE;                      \
+                    }                                                                                                  \
+                }                                                                                                      \
+            for (int c = 0; !warp && c < channels; c++)                                                                \
                 for (long y = dy < 0 ? -dy : 0; y < (dy > 0 ? height - dy : height); y++) {                            \
                     const SOURCE *line = from + c * plane + (y + dy) * width + dx;                                     \
                     real *out = to + c * plane + y * width;                                                            \
