@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from neuid3 import __version__
+from neuid3.reproduce.cli import reproduce
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -23,3 +24,6 @@ def demo(jobs: int) -> None:
     from neuid3.demo import run
 
     run(jobs)
+
+
+main.add_command(reproduce)
