@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from neuid3 import __version__
+from neuid3.datasets.cli import datasets
 from neuid3.reproduce.cli import reproduce
 
 
@@ -26,4 +27,5 @@ def demo(jobs: int) -> None:
     run(jobs)
 
 
+main.add_command(datasets)
 main.add_command(reproduce)

@@ -22,6 +22,14 @@ class RowError(DataError, IndexError):
     """Rows are asked for that are not there."""
 
 
+class MissingFileError(NeuID3Error, FileNotFoundError):
+    """A data file is neither in the folders nor to be had."""
+
+
+class DamagedFileError(NeuID3Error, ValueError):
+    """A data file is there and is not what it should be."""
+
+
 class SyntaxErrorInProgram(NeuID3Error, ValueError):
     """The background knowledge cannot be parsed."""
 

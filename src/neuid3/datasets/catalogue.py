@@ -1,0 +1,55 @@
+"""Which datasets are here? Every dataset, what it is, and where it was found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from neuid3.datasets.eleusis import CONCEPTS
+from neuid3.datasets.files import find
+from neuid3.datasets.images import EMNIST_URL, LETTER_FILES, MNIST_FILES, MNIST_URL
+from neuid3.datasets.tables import UCI, UCI_URL
+from neuid3.datasets.uci import BUNDLED
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One dataset, in words."""
+
+    name: str
+    what: str
+    where: str
+
+
+def catalogue() -> tuple[Entry, ...]:
+    """Every dataset, in the order of the documentation."""
+    digits, letters = (_names(files) for files in (MNIST_FILES, LETTER_FILES))
+    cards = "made of mnist and letters" if all(map(find, (*digits, *letters))) else "needs mnist and letters"
+    return (
+        Entry("mnist", "70,000 digits", _where(digits, MNIST_URL)),
+        Entry("letters", "EMNIST's letters A to D", _where(letters, EMNIST_URL)),
+        Entry("digits", "1,797 small digits", "with scikit-learn"),
+        Entry("cards", "two sets of 20,000 cards", cards),
+        *(Entry(concept.name, f"Eleusis: {concept.says}", cards) for concept in CONCEPTS.values()),
+        *(
+            Entry(
+                spec.name, f"UCI: {spec.rows} rows, {len(spec.inputs)} columns", _where([spec.file], UCI_URL, spec.name)
+            )
+            for spec in UCI.values()
+        ),
+    )
+
+
+def _names(files: Mapping[str, tuple[str, ...]]) -> list[str]:
+    return [name for names in files.values() for name in names]
+
+
+def _where(names: Iterable[str], url: str, bundled: str = "") -> str:
+    found = [find(name) for name in names]
+    folders = {path.parent for path in found if path is not None}
+    if None not in found:
+        return ", ".join(sorted(map(str, folders)))
+    return (
+        "with scikit-learn" if bundled in BUNDLED else f"not here; first use downloads it from {urlsplit(url).hostname}"
+    )
