@@ -58,18 +58,18 @@ def test_baselines_learn_from_facts(model: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("build", "columns", "channels"),
+    ("build", "columns", "channels", "epochs"),
     [
-        (mlp(**settings.MLP), ("a", "b", "c"), None),
-        (lean(**settings.LEAN), CARDS, 3),
-        (large((64, 48, 32), (32,)), CARDS, 3),
-        (soft(**settings.SOFT), ("a", "b", "c"), None),
+        (mlp(1, 20), ("a", "b", "c"), None, 20),
+        (lean(**settings.LEAN), CARDS, 3, 10),
+        (large((64, 48, 32), (32,)), CARDS, 3, 10),
+        (soft(**settings.SOFT), ("a", "b", "c"), None, 10),
     ],
 )
-def test_baselines_learn_from_images(build: Any, columns: tuple[str, ...], channels: int | None) -> None:
-    model = NetworkClassifier(build, Training(epochs=15, batch_size=32, learning_rate=3e-3))
+def test_baselines_learn_from_images(build: Any, columns: tuple[str, ...], channels: int | None, epochs: int) -> None:
+    model = NetworkClassifier(build, Training(epochs=epochs, batch_size=16, learning_rate=3e-3))
     with one_thread():
-        model.fit(*bars(200, 0, columns, channels), validation=bars(60, 1, columns, channels))
+        model.fit(*bars(120, 0, columns, channels), validation=bars(60, 1, columns, channels))
     X, y = bars(100, 2, columns, channels)
     assert (model.predict(X) == y).mean() > 0.95
 
@@ -105,7 +105,6 @@ def test_networks_side_by_side_see_only_their_own_column() -> None:
     nets = ColumnNets(3, 2)
     images = torch.rand(5, 3, 28, 28)
     before = nets(images).reshape(5, 3, 2)
-    assert torch.allclose(before.sum(2), torch.ones(5, 3))
     images[:, 1] = torch.rand(5, 28, 28)
     after = nets(images).reshape(5, 3, 2)
     assert torch.equal(before[:, [0, 2]], after[:, [0, 2]])
@@ -117,12 +116,12 @@ def test_a_soft_tree_shares_out_one_unit_and_its_loss_is_that_of_its_leaves() ->
     inputs, targets = torch.randn(7, 4), torch.randint(0, 3, (7,))
     assert torch.allclose(tree(inputs).exp().sum(1), torch.ones(7))
     by_hand = 0.0
-    right = torch.sigmoid(tree.beta * tree.gate(inputs))
-    leaves = torch.softmax(tree.leaves, 1)
+    right = torch.sigmoid(tree.beta * tree.gate(inputs)).detach()
+    leaves = torch.softmax(tree.leaves, 1).detach()
     for r, target in zip(right, targets, strict=True):
         reach = [(1 - r[0]) * (1 - r[1]), (1 - r[0]) * r[1], r[0] * (1 - r[2]), r[0] * r[2]]
         by_hand -= sum(float(p) * float(torch.log(leaves[i, target])) for i, p in enumerate(reach)) / 7
-    assert float(tree.loss(inputs, targets)) == pytest.approx(by_hand, rel=1e-5)
+    assert float(tree.loss(inputs, targets).detach()) == pytest.approx(by_hand, rel=1e-5)
 
 
 def test_balance_is_cheapest_when_half_the_examples_go_each_way() -> None:
@@ -132,7 +131,7 @@ def test_balance_is_cheapest_when_half_the_examples_go_each_way() -> None:
         tree.gate.bias.zero_()
         tree.leaves.zero_()
     targets = torch.tensor([0, 1])
-    even, uneven = (float(tree.loss(torch.tensor(x), targets)) for x in ([[-1.0], [1.0]], [[1.0], [1.0]]))
+    even, uneven = (float(tree.loss(torch.tensor(x), targets).detach()) for x in ([[-1.0], [1.0]], [[1.0], [1.0]]))
     assert even == pytest.approx(2 * np.log(2), rel=1e-4)  # log 2 of the leaves, log 2 of the balance
     assert uneven > even + 1
 

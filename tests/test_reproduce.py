@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from click.testing import CliRunner
 from neuid3.cli import main
 from neuid3.errors import DataError
 from neuid3.reproduce import published, settings
+from neuid3.reproduce.figure import draw, published_cells
 from neuid3.reproduce.published import Published
 from neuid3.reproduce.reports import report, reports
 from neuid3.reproduce.runner import run_units
@@ -330,3 +332,22 @@ def test_every_report_is_drawn_from_nothing_as_well(tmp_path: Path) -> None:
     assert [made.finished for made in reports(read(tmp_path)).values()] == [0, 0, 0, 0]
     told = CliRunner().invoke(main, ["reproduce", "table", "--results", str(tmp_path), "--format", "json"])
     assert [made["name"] for made in json.loads(told.output)] == list(EXPERIMENTS)
+
+
+def test_the_picture_has_a_point_for_every_published_cell(tmp_path: Path) -> None:
+    cells = {name: len(published_cells(made)) for name, made in reports(read(tmp_path)).items()}
+    assert cells == {"uci": 15 * 5, "eleusis": 8 * 4, "background": 8 * 8, "reuse": 4}
+    if find_spec("matplotlib") is None:
+        with pytest.raises(DataError, match=r"neuid3\[plots\]"):
+            draw([], tmp_path / "picture.svg")
+    else:
+        write(tmp_path, UNION, record())
+        draw(reports(read(tmp_path)).values(), tmp_path / "picture.svg")
+        assert "<svg" in (tmp_path / "picture.svg").read_text()
+
+
+def test_the_page_of_results_has_a_place_for_every_table(tmp_path: Path) -> None:
+    page = tmp_path / "results.md"
+    page.write_text((Path(__file__).parents[1] / "docs" / "results.md").read_text())
+    done = CliRunner().invoke(main, ["reproduce", "table", "--results", str(tmp_path), "--into", str(page)])
+    assert done.exit_code == 0, done.output

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 import torch
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
 from torch import Tensor, nn
 from torch.nn import functional
@@ -164,7 +164,9 @@ class ColumnNets(nn.Module):
         seen = self.look(images.contiguous(memory_format=torch.channels_last))
         columns = images.shape[1]
         described = self.describe(seen.reshape(len(images), columns, -1).transpose(0, 1))  # (column, n, outputs)
-        return torch.softmax(described, 2).transpose(0, 1).flatten(1)
+        # No softmax here: with one, the layers above often see next to no difference and never leave the start.
+        flat: Tensor = described.transpose(0, 1).flatten(1)
+        return flat
 
 
 class Side(nn.Module):
@@ -204,7 +206,8 @@ class SymbolTree:
     def __init__(self, random_state: int = 0) -> None:
         grid = {"max_depth": [2, 3, 4, 6, 8, 12, None], "ccp_alpha": [0.0, 1e-3, 3e-3, 1e-2, 3e-2]}
         tree = DecisionTreeClassifier(criterion="entropy", random_state=random_state)
-        self.search = GridSearchCV(tree, grid, cv=5)
+        # Tables come sorted, so that folds that are not shuffled would each miss a part of the world.
+        self.search = GridSearchCV(tree, grid, cv=StratifiedKFold(5, shuffle=True, random_state=random_state))
 
     def fit(self, X: Examples, y: Labels, *, validation: Labelled | None = None) -> Self:  # noqa: ARG002 - needs none
         self.search.fit(stacked(X).numpy(), y)

@@ -110,6 +110,20 @@ def table(experiments: tuple[str, ...], results: Path, style: str, into: Path | 
                 click.echo(f"## {name}\n\n{report.markdown()}\n")
 
 
+@reproduce.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--results", type=click.Path(path_type=Path), default=Path("results"), show_default=True)
+def figure(file: Path, results: Path) -> None:
+    """A picture of our means against the published ones. Example: neuid3 reproduce figure results.svg"""
+    from neuid3.reproduce.figure import draw
+    from neuid3.reproduce.reports import reports
+    from neuid3.reproduce.store import read
+
+    with _told_in_one_sentence():
+        draw(reports(read(results)).values(), file)
+    click.echo(f"drawn: {file}")
+
+
 def _run(experiment: str, wanted: dict[str, Any], recipe: str, jobs: int, results: Path) -> None:
     from neuid3.reproduce.learners import run
     from neuid3.reproduce.runner import run_units

@@ -50,6 +50,7 @@ def run(unit: Unit) -> dict[str, Any]:
         warnings.simplefilter("ignore")
         torch.manual_seed(unit.number)
         problem = load(unit)
+        _warm_up()
         started = perf_counter()
         tests = reused_tests(unit)
         prepared = perf_counter()
@@ -81,11 +82,19 @@ def load(unit: Unit) -> Problem:
     return Problem(windows.train, windows.validation, windows.test)
 
 
+def _warm_up() -> None:
+    """Let PyTorch load what it loads at a first step, so that no unit's time depends on which one came first."""
+    parameter = torch.nn.Parameter(torch.zeros(1))
+    optimizer = torch.optim.AdamW([parameter], fused=True)
+    parameter.sum().backward()  # type: ignore[no-untyped-call]
+    optimizer.step()
+
+
 def make(unit: Unit, tests: list[Any]) -> tuple[Learner, dict[str, Any]]:
     """The model of a unit, not yet fitted, and the settings it was made with."""
     match unit.model:
         case "mlp":
-            return _network(baselines.mlp, settings.MLP, settings.MLP_TRAINING, unit)
+            return _network(baselines.mlp, settings.MLP, settings.MLP_TRAINING[str(unit.setting)], unit)
         case "nn44m":
             return _network(baselines.large, settings.LARGE, settings.LARGE_TRAINING, unit)
         case "lean":
