@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -60,7 +59,6 @@ def coloured(images: Images, red: npt.NDArray[np.bool_]) -> Images:
     return images[:, None] * channels[:, :, None, None]
 
 
-@cache
 def cards(part: str) -> Cards:
     """The cards for training, validation or testing, the same for every seed.
 

@@ -117,10 +117,10 @@ def eleusis(concept: str, seed: int) -> Windows:
     Every concept and seed has windows of its own, of cards drawn at random; no card is in two windows of a part. The
     same arguments give the same bytes.
     """
-    made = {}
+    rule, made = concept_of(concept), {}
     for part in SIZES:
         first, second = deal(concept, seed, part)
-        holds = concept_of(concept).holds(first.suit, first.rank, second.suit, second.rank)
+        holds = rule.holds(first.suit, first.rank, second.suit, second.rank)
         images = {
             "suit_1": first.suit_images(),
             "rank_1": first.rank_images(),
@@ -134,6 +134,6 @@ def eleusis(concept: str, seed: int) -> Windows:
 def deal(concept: str, seed: int, part: str) -> tuple[Cards, Cards]:
     """The first and the second card of every window of a part."""
     deck, n = cards(part), SIZES[part]
-    rng = np.random.default_rng([seed, zlib.crc32(f"{concept_of(concept).name} {part}".encode())])
+    rng = np.random.default_rng([seed, zlib.crc32(f"{concept} {part}".encode())])
     drawn = rng.permutation(len(deck))[: 2 * n]
     return deck[drawn[:n]], deck[drawn[n:]]

@@ -95,14 +95,12 @@ def _keep(files: Mapping[str, bytes], wanted: str) -> Path:
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file that is either there and whole, or not there."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.replace(part, path)
-    except BaseException:
-        os.unlink(part)
-        raise
+        part.write_bytes(content)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -44,14 +44,14 @@ LETTERS = "ABCD"
 
 
 def mnist(part: str, base: str = MNIST_URL) -> tuple[Images, Labels]:
-    """MNIST's "train" or "test" digits: images (n, 28, 28) and labels 0 to 9."""
+    """MNIST's "train" or "test" digits: images (n, 28, 28) and labels 0 to 9; if not here, from `base`."""
     return _read(part, {p: [(name, _mnist_official(name, base)) for name in names] for p, names in MNIST_FILES.items()})
 
 
 def emnist_letters(part: str, url: str = EMNIST_URL) -> tuple[Images, Labels]:
     """EMNIST's letters A to D in both cases, upright: "train" or "test" images (n, 28, 28) and labels 1 to 4.
 
-    The official file is transposed and holds all letters; it is turned and cut down when it is first read.
+    The official file is transposed and holds all letters; it is turned and cut down when it is fetched from `url`.
     """
     official = Official(url, _unpack_letters)
     return _read(part, {p: [(name, official) for name in names] for p, names in LETTER_FILES.items()})
@@ -134,7 +134,7 @@ def letters_from(path: Path) -> dict[str, bytes]:
                 parse_idx(gunzip(archive.read(f"gzip/emnist-letters-{part}-{what}-ubyte.gz")))
                 for what in ("images-idx3", "labels-idx1")
             )
-            chosen = labels <= len(LETTERS)
+            chosen = np.isin(labels, range(1, len(LETTERS) + 1))
             kept[images_name] = write_idx(images[chosen].transpose(0, 2, 1))
             kept[labels_name] = write_idx(labels[chosen])
     return kept

@@ -65,7 +65,7 @@ def _cards_sheet(rng: np.random.Generator) -> Sheet:
         same = [np.flatnonzero((deck.suit == suit) & (deck.rank == rank)) for rank in range(1, RANKS + 1)]
         drawn = deck[np.array([rng.choice(kind) for kind in same])]
         pairs = zip(drawn.suit_images(), drawn.rank_images(), strict=True)
-        rows.append(_row([_glued([_rgb(suit_image), _rgb(rank_image)]) for suit_image, rank_image in pairs], 3 * GAP))
+        rows.append(_row([_row([_rgb(suit_image), _rgb(rank_image)], 0) for suit_image, rank_image in pairs], 3 * GAP))
     legend = f"Rows: {', '.join(SUITS)}; columns: ranks 1 to {RANKS}. Each card is a suit image and a rank image."
     return Sheet(_zoomed(_framed(_column(rows, 3 * GAP)), 2), (legend,))
 
@@ -123,10 +123,6 @@ def _column(images: list[Images], gap: int = GAP) -> Images:
     padded = [np.pad(image, ((0, gap), (0, width - image.shape[1]), (0, 0)), constant_values=PAPER) for image in images]
     joined = np.concatenate(padded)
     return joined[: len(joined) - gap]
-
-
-def _glued(images: list[Images]) -> Images:
-    return _row(images, 0)
 
 
 def _framed(image: Images) -> Images:

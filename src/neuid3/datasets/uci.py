@@ -54,7 +54,7 @@ def spec_of(name: str) -> TableSpec:
 
 
 def uci_table(name: str, base: str = UCI_URL) -> Table:
-    """A table of the UCI repository, without the rows that miss a value.
+    """A table of the UCI repository, without the rows that miss a value; if not here, from `base`.
 
     iris and wine also come with scikit-learn, whose copy is used if no file is found. Its wine is the same; its iris
     has two corrected rows (35 and 38, which UCI's file has always had wrong), so cuts may differ a little.
@@ -74,7 +74,7 @@ def _read(path: Path, spec: TableSpec) -> Table:
 
 def parse(content: bytes, spec: TableSpec) -> Rows:
     """The rows of our own CSV: a header, inputs in order, then the class; what is missing is empty."""
-    header, *rows = csv.reader(io.StringIO(_text(content)))
+    header, *rows = list(csv.reader(io.StringIO(_text(content)))) or [[]]
     if tuple(plain(column) for column in header) != (*spec.inputs, "class"):
         raise DamagedFileError(f"its header does not name the {len(spec.inputs)} columns and the class of {spec.name}")
     return _checked(rows, spec)
@@ -131,7 +131,10 @@ def _table(spec: TableSpec, rows: Rows) -> Table:
     *columns, target = zip(*whole, strict=True)
     named = zip(spec.inputs, columns, strict=True)
     read = {name: np.array(column, dtype=float if name in spec.numbers else str) for name, column in named}
-    return Table(spec.name, read, np.array(target, dtype=str))
+    classes = np.array(target, dtype=str)
+    for array in (*read.values(), classes):
+        array.flags.writeable = False  # the table is read once and shared
+    return Table(spec.name, read, classes)
 
 
 def _bundled(name: str) -> Rows:
