@@ -248,6 +248,7 @@ def test_cells_and_means_of_the_pools_are_those_computed_by_hand(tmp_path: Path)
     assert violates["bar"] == pytest.approx(0.938 - 0.005)
     assert not violates["short"]
     assert tables["F1 by pool"]["rank_order, holds"]["union"]["short"]
+    assert tables["F1 by pool"]["mean"]["nf"]["bar"] is None  # nothing to compare yet
     mean = tables["F1 by pool"]["mean"]["union"]
     assert (mean["mean"], mean["published"], mean["bar"]) == (
         pytest.approx((0.94 + 0.91) / 2),
@@ -351,3 +352,13 @@ def test_the_page_of_results_has_a_place_for_every_table(tmp_path: Path) -> None
     page.write_text((Path(__file__).parents[1] / "docs" / "results.md").read_text())
     done = CliRunner().invoke(main, ["reproduce", "table", "--results", str(tmp_path), "--into", str(page)])
     assert done.exit_code == 0, done.output
+
+
+def test_only_our_trees_have_bars(tmp_path: Path) -> None:
+    for model in ("tree", "mlp"):
+        made = record()
+        made["scores"]["accuracy"] = 0.1
+        write(tmp_path, Unit("uci", "wine", "onehot", model, "default" if model == "tree" else None, 0), made)
+    rows = drawn(tmp_path, "uci")["Accuracy"]
+    for name in ("wine", "mean of the ten learnable"):
+        assert (rows[name]["tree, onehot"]["short"], rows[name]["mlp, onehot"]["short"]) == (True, False)

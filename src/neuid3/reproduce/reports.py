@@ -64,11 +64,16 @@ def _times(results: Results, some: Unit, beside: float | None = None, bar: float
 
 
 def _mean(cells: Sequence[Cell], bar: float | None = None) -> Cell:
-    """The mean over cells that have units, beside the published mean over the same cells, which it must pass."""
-    there = [cell for cell in cells if cell.mean is not None]
+    """The mean over cells that have units, beside the published mean over the same cells.
+
+    Where the cells have bars, their mean has to reach the published one, or a bar of its own.
+    """
+    there = [cell for cell in cells if cell.values]
     beside = [cell.published.mean for cell in there if isinstance(cell.published, Published)]
     known = fmean(beside) if beside and len(beside) == len(there) else None
-    return Cell(tuple(cell.mean for cell in there if cell.mean is not None), len(cells), known, bar or known)
+    if bar is None and all(cell.bar is not None for cell in cells):
+        bar = known
+    return Cell(tuple(fmean(cell.values) for cell in there), len(cells), known, bar, spread=False)
 
 
 # UCI -------------------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ class Cell:
     bar: float | None = None
     at_most: bool = False
     decimals: int = 3
+    spread: bool = True
 
     @property
     def mean(self) -> float | None:
@@ -50,7 +51,7 @@ class Cell:
         parts = ["–"]
         if self.mean is not None:
             parts = [f"{self.mean:.{self.decimals}f}"]
-            if len(self.values) > 1:
+            if self.spread and len(self.values) > 1:
                 parts.append(f"± {self.std:.{self.decimals}f}")
             if self.short:
                 parts.append(SHORT)
