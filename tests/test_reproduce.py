@@ -116,6 +116,18 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
     assert sorted(made) == ["first"] * len(kept) + ["second"] * (5 - len(kept))
 
 
+def test_a_worker_whose_run_was_killed_starts_nothing_more(tmp_path: Path) -> None:
+    orphan = (
+        "import sys; from pathlib import Path; from neuid3.reproduce.runner import _attempt; "
+        "from neuid3.reproduce.units import Unit; unit = Unit('uci', 'zoo', 'onehot', 'tree', 'default', 0); "
+        "_attempt(unit, Path(sys.argv[1]), lambda unit: {'scores': {}}, int(sys.argv[2]))"
+    )
+    for starter, starts in ((os.getpid(), True), (os.getppid(), False)):
+        folder = tmp_path / str(starter)
+        subprocess.run([sys.executable, "-c", orphan, str(folder), str(starter)], check=False)
+        assert bool(list(folder.rglob("*.json"))) == starts
+
+
 def test_a_failing_unit_is_told_and_the_others_go_on(tmp_path: Path) -> None:
     def work(unit: Unit) -> dict[str, Any]:
         if unit.number == 1:

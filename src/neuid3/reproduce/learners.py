@@ -17,6 +17,7 @@ from sklearn.metrics import f1_score
 from threadpoolctl import threadpool_limits
 
 from neuid3 import Examples, NeuID3Classifier, __version__, datasets
+from neuid3.estimator import TrainedTest
 from neuid3.reproduce import baselines, settings
 from neuid3.reproduce.baselines import NetworkClassifier, Training
 from neuid3.reproduce.units import GIVERS, TREE, Unit
@@ -106,7 +107,10 @@ def make(unit: Unit, tests: list[Any]) -> tuple[Learner, dict[str, Any]]:
     chosen = _tree_settings(unit)
     if unit.experiment == "uci":
         return NeuID3Classifier(**chosen), chosen
-    named = {"tests": [str(test) for test in tests]}
+    named: dict[str, Any] = {"tests": [str(test) for test in tests]}
+    if unit.experiment == "reuse":
+        named["handed_in"] = [str(test) for test in tests if isinstance(test, TrainedTest)]
+        named["frozen"] = settings.REUSED_FROZEN
     return NeuID3Classifier(**chosen, background=datasets.POOL_BACKGROUND, tests=tests), chosen | named
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -44,7 +45,7 @@ def run_units(
     done: list[Outcome] = []
     with parallel_config(backend="loky", inner_max_num_threads=1):
         running = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(
-            delayed(_attempt)(unit, folder, work) for unit in waiting
+            delayed(_attempt)(unit, folder, work, os.getpid()) for unit in waiting
         )
         for outcome in running:
             done.append(outcome)
@@ -52,7 +53,9 @@ def run_units(
     return done
 
 
-def _attempt(unit: Unit, folder: Path, work: Work) -> Outcome:
+def _attempt(unit: Unit, folder: Path, work: Work, starter: int) -> Outcome:
+    if starter not in (os.getpid(), os.getppid()):
+        os._exit(1)  # the run that started this worker was killed; its next run must not find us at the same units
     if is_done(folder, unit):
         return Outcome(unit, 0.0)
     started = perf_counter()
