@@ -6,6 +6,7 @@ import click
 
 from neuid3 import __version__
 from neuid3.datasets.cli import datasets
+from neuid3.reproduce.cli import reproduce
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -27,3 +28,4 @@ def demo(jobs: int) -> None:
 
 
 main.add_command(datasets)
+main.add_command(reproduce)

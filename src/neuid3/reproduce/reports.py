@@ -1,0 +1,299 @@
+"""Which tables does an experiment have, and what must their cells reach? Drawn from result files alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from statistics import fmean
+
+from neuid3 import datasets
+from neuid3.reproduce import published, settings
+from neuid3.reproduce.published import Published
+from neuid3.reproduce.store import Result
+from neuid3.reproduce.tables import Cell, Entry, Report, Table
+from neuid3.reproduce.units import EXPERIMENTS, GIVERS, POOLS, REUSED_IN, TREE, UCI_MODELS, Unit, units
+
+Results = Mapping[Unit, Result]
+Score = Callable[[Result], float]
+CLASSES = ("violates", "holds")
+
+# What has to be reached beyond the published numbers.
+UNION_MEAN = 0.96
+REUSE_NEITHER = 0.93
+IMAGES_MEAN = 0.95
+IMAGES_BEHIND_SYMBOLS = 0.01
+
+
+def report(name: str, results: Results) -> Report:
+    """All tables of an experiment."""
+    draw = {"uci": _uci, "eleusis": _eleusis, "background": _background, "reuse": _reuse}[name]
+    wanted = units(name)
+    tables, notes = draw(results)
+    finished = [unit for unit in wanted if unit in results]
+    notes = [*notes, *_mixed(results[unit] for unit in finished)]
+    return Report(name, len(finished), len(wanted), tuple(table for table in tables if table.rows), tuple(notes))
+
+
+def reports(results: Results, names: Iterable[str] = EXPERIMENTS) -> dict[str, Report]:
+    return {name: report(name, results) for name in names or EXPERIMENTS}
+
+
+def _cell(results: Results, score: Score, some: Unit, beside: Published | float | None = None, **more: float) -> Cell:
+    """A cell over all folds or seeds of a unit."""
+    count = settings.FOLDS if some.experiment == "uci" else settings.SEEDS
+    count = settings.SEEDS_44M if some.model == "nn44m" else count
+    found = [results[unit] for unit in (replace(some, number=number) for number in range(count)) if unit in results]
+    return Cell(tuple(map(score, found)), count, beside, **more)  # type: ignore[arg-type]
+
+
+def _accuracy(result: Result) -> float:
+    return result.accuracy
+
+
+def _seconds(result: Result) -> float:
+    return result.seconds
+
+
+def _f1(label: str) -> Score:
+    return lambda result: result.f1(label)
+
+
+def _times(results: Results, some: Unit, beside: float | None = None, bar: float | None = None) -> Cell:
+    return replace(_cell(results, _seconds, some, beside), bar=bar, at_most=True, decimals=0)
+
+
+def _mean(cells: Sequence[Cell], bar: float | None = None) -> Cell:
+    """The mean over cells that have units, beside the published mean over the same cells.
+
+    Where the cells have bars, their mean has to reach the published one, or a bar of its own.
+    """
+    there = [cell for cell in cells if cell.values]
+    beside = [cell.published.mean for cell in there if isinstance(cell.published, Published)]
+    known = fmean(beside) if beside and len(beside) == len(there) else None
+    if bar is None and all(cell.bar is not None for cell in cells):
+        bar = known
+    return Cell(tuple(fmean(cell.values) for cell in there), len(cells), known, bar, spread=False)
+
+
+# UCI -------------------------------------------------------------------------------------------------
+
+
+def _uci(results: Results) -> tuple[list[Table], list[str]]:
+    models = [(variant, model) for variant, names in UCI_MODELS.items() for model in names]
+    names = [*_learnable(), *(name for name in datasets.UCI if name not in _learnable())]
+    cells = {(name, *where): _uci_cell(results, name, *where) for name in names for where in models}
+    rows: list[tuple[Entry, ...]] = [
+        (name, _uci_default(results, name), *(cells[name, *where] for where in models)) for name in names
+    ]
+    means = {where: _mean([cells[name, *where] for name in _learnable()]) for where in models}
+    means["mnist", TREE] = replace(means["mnist", TREE], bar=IMAGES_MEAN)
+    rows.append(("mean of the ten learnable", "", *means.values()))
+    columns = ("dataset", "default", *(f"{model}, {variant}" for variant, model in models))
+    times: list[tuple[Entry, ...]] = [
+        (
+            name,
+            *(
+                _times(
+                    results,
+                    _uci_unit(name, *where),
+                    published.SECONDS.get((name, where[1])) if where[0] == "mnist" else None,
+                )
+                for where in models
+            ),
+        )
+        for name in names
+    ]
+    tables = [
+        Table("Accuracy", columns, tuple(rows)),
+        Table("Images against symbols, tree", ("over the ten learnable tables", "difference"), _behind(cells)),
+        Table("Seconds of learning a fold, one thread", (columns[0], *columns[2:]), tuple(times)),
+        _recipes(
+            "Accuracy of the tree",
+            [
+                (f"{name}, {variant}", _accuracy, _uci_unit(name, variant, TREE))
+                for name in names
+                for variant in UCI_MODELS
+            ],
+            results,
+        ),
+    ]
+    return tables, []
+
+
+def _learnable() -> list[str]:
+    return [name for name, table in datasets.UCI.items() if table.learnable]
+
+
+def _uci_unit(name: str, variant: str, model: str) -> Unit:
+    return Unit("uci", name, variant, model, "default" if model == TREE else None, 0)
+
+
+def _uci_cell(results: Results, name: str, variant: str, model: str) -> Cell:
+    beside = published.UCI[name].get((model, variant))
+    cell = _cell(results, _accuracy, _uci_unit(name, variant, model), beside)
+    return replace(cell, bar=beside.bar) if model == TREE and beside is not None else cell
+
+
+def _uci_default(results: Results, name: str) -> Cell:
+    some = _uci_unit(name, "onehot", TREE)
+    return _cell(
+        results, lambda result: float(result.record["scores"]["default_accuracy"]), some, published.UCI_DEFAULT[name]
+    )
+
+
+def _behind(cells: Mapping[tuple[str, str, str], Cell]) -> tuple[tuple[Entry, ...], ...]:
+    """How far the tree on images is behind the tree on symbols, over the tables for which both are there."""
+    pairs = [(cells[name, "onehot", TREE], cells[name, "mnist", TREE]) for name in _learnable()]
+    there = [(symbols.mean, images.mean) for symbols, images in pairs if symbols.mean and images.mean]
+    known = fmean(
+        published.UCI[name][TREE, "onehot"].mean - published.UCI[name][TREE, "mnist"].mean for name in _learnable()
+    )
+    behind = (fmean(symbols - images for symbols, images in there),) if there else ()
+    cell = Cell(behind, 1, known, IMAGES_BEHIND_SYMBOLS, at_most=True)
+    return ((f"one-hot less MNIST, {len(there)} of {len(pairs)} tables", cell),)
+
+
+# Eleusis ---------------------------------------------------------------------------------------------
+
+
+def _network(concept: str, model: str) -> Unit:
+    return Unit("eleusis", concept, None, model, None, 0)
+
+
+def _tree(concept: str, pool: str) -> Unit:
+    return Unit("background", concept, pool, TREE, "default", 0)
+
+
+def _eleusis(results: Results) -> tuple[list[Table], list[str]]:
+    rivals = ("nn44m", "lean", "soft")
+    rows: list[tuple[Entry, ...]] = [
+        (
+            f"{concept}, {label}",
+            _cell(results, _f1(label), _tree(concept, "nf"), beside[TREE, label]),
+            *(_cell(results, _f1(label), _network(concept, name), beside.get((name, label))) for name in rivals),
+        )
+        for concept, beside in published.ELEUSIS.items()
+        for label in CLASSES
+    ]
+    times: list[tuple[Entry, ...]] = [
+        (concept, _times(results, _tree(concept, "nf")), *(_times(results, _network(concept, m)) for m in rivals))
+        for concept in published.ELEUSIS
+    ]
+    columns = ("concept", "tree of neural facts", *rivals)
+    return [
+        Table("F1", columns, (*rows, ("mean", *_column_means(rows)))),
+        Table("Seconds of learning, one thread", columns, tuple(times)),
+    ], []
+
+
+def _background(results: Results) -> tuple[list[Table], list[str]]:
+    rows: list[tuple[Entry, ...]] = [
+        (f"{concept}, {label}", *(_pool_cell(results, concept, pool, label) for pool in POOLS))
+        for concept in published.BACKGROUND
+        for label in CLASSES
+    ]
+    means = _column_means(rows)
+    means[POOLS.index("union")] = replace(means[POOLS.index("union")], bar=UNION_MEAN)
+    tables = [
+        Table("F1 by pool", ("concept", *POOLS), (*rows, ("mean", *means))),
+        *_bad_pool(results),
+        Table("Seconds of learning, one thread", ("concept", *POOLS, "nn44m", "lean"), tuple(_pool_times(results))),
+        _recipes(
+            "F1 of the tree",
+            [
+                (f"{concept}, {pool}, {label}", _f1(label), _tree(concept, pool))
+                for concept in published.BACKGROUND
+                for pool in POOLS
+                for label in CLASSES
+            ],
+            results,
+        ),
+    ]
+    return tables, ["The bar of union is the published *opt*; a union pool is to take no longer than the 44M network."]
+
+
+def _pool_cell(results: Results, concept: str, pool: str, label: str) -> Cell:
+    beside = published.BACKGROUND[concept]
+    held_to = beside["opt" if pool == "union" else pool, label]
+    return replace(_cell(results, _f1(label), _tree(concept, pool), beside[pool, label]), bar=held_to.bar)
+
+
+def _pool_times(results: Results) -> list[tuple[Entry, ...]]:
+    rows: list[tuple[Entry, ...]] = []
+    for concept in published.BACKGROUND:
+        large, lean = (_times(results, _network(concept, model)) for model in ("nn44m", "lean"))
+        pools = (_times(results, _tree(concept, pool), bar=large.mean if pool == "union" else None) for pool in POOLS)
+        rows.append((concept, *pools, large, lean))
+    return rows
+
+
+def _bad_pool(results: Results) -> list[Table]:
+    """The tests chosen from T^bad: how many are rules, at which depth, and which of them can express the concept."""
+    trees = [
+        result for unit, result in results.items() if replace(unit, number=0) == _tree(unit.problem, "bad")
+    ]  # every seed of the default recipe
+    asked = [(tree.unit.problem, test["test"], int(test["depth"])) for tree in trees for test in tree.record["tests"]]
+    rules = [(concept, test, depth) for concept, test, depth in asked if test not in datasets.pool(concept, "nf")]
+    able = [rule for rule in rules if datasets.can_express(rule[1], rule[0])]
+    by_depth = [
+        (depth, *(sum(found[2] == depth for found in group) for group in (asked, rules, able)))
+        for depth in sorted({depth for _, _, depth in asked})
+    ]
+    total = ("all", len(asked), len(rules), len(able))
+    each = [
+        (concept, test, depth, count, "can express it" if (concept, test, depth) in able else "")
+        for (concept, test, depth), count in sorted(Counter(rules).items())
+    ]
+    return [
+        Table(
+            f"Tests chosen from the bad pool, {len(trees)} trees (published: four rules in all, three at depth 2)",
+            ("depth", "tests", "of them rules", "of them able to express the concept"),
+            (*by_depth, total) if asked else (),
+        ),
+        Table("Rules chosen from the bad pool", ("concept", "rule", "depth", "times", ""), tuple(each)),
+    ]
+
+
+def _reuse(results: Results) -> tuple[list[Table], list[str]]:
+    rows = []
+    for trained, beside in published.REUSE.items():
+        some = replace(_tree(REUSED_IN, "opt"), experiment="reuse", setting=trained)
+        some = some if trained in GIVERS else _tree(REUSED_IN, "opt")
+        bar = beside.bar if trained in GIVERS else REUSE_NEITHER
+        holds = replace(_cell(results, _f1("holds"), some, beside), bar=bar)
+        rows.append((trained, holds, _cell(results, _f1("violates"), some), _times(results, some)))
+    columns = ("trained tests handed in", "F1 of holds", "F1 of violates", "seconds, with those of the tests handed in")
+    return [Table(f"{REUSED_IN} with trained tests", columns, tuple(rows))], []
+
+
+# What all of them share ------------------------------------------------------------------------------
+
+
+def _column_means(rows: Sequence[tuple[Entry, ...]]) -> list[Cell]:
+    columns = list(zip(*rows, strict=True))[1:]
+    return [_mean([cell for cell in column if isinstance(cell, Cell)]) for column in columns]
+
+
+def _recipes(what: str, rows: Sequence[tuple[str, Score, Unit]], results: Results) -> Table:
+    """The default recipe beside the paper's, wherever the paper's was run."""
+    drawn = []
+    for name, score, unit in rows:
+        theirs = _cell(results, score, replace(unit, recipe="paper"))
+        if theirs.values:
+            paper = replace(unit, recipe="paper")
+            ours = _cell(results, score, unit)
+            drawn.append((name, ours, theirs, _times(results, unit), _times(results, paper)))
+    columns = ("", "default recipe", "paper's recipe", "seconds, default", "seconds, paper's")
+    return Table(f"{what}, by recipe", columns, tuple(drawn))
+
+
+def _mixed(finished: Iterable[Result]) -> list[str]:
+    """A warning where units of one model were made with different settings."""
+    made: dict[tuple[str, str | None, str], set[str]] = {}
+    for result in finished:
+        unit, used = result.unit, dict(result.record["configuration"])
+        used.pop("random_state", None)
+        made.setdefault((unit.problem, unit.setting, unit.model), set()).add(repr(sorted(used.items())))
+    mixed = ["/".join(filter(None, key)) for key, used in made.items() if len(used) > 1]
+    return [f"Made with different settings, and better run again: {', '.join(mixed)}."] if mixed else []

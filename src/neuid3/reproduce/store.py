@@ -1,0 +1,69 @@
+"""Where are results kept? One JSON file a unit, there whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any
+
+from neuid3.errors import DataError
+from neuid3.reproduce.units import Unit, from_words
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a unit's file says."""
+
+    unit: Unit
+    record: Mapping[str, Any]
+
+    @property
+    def accuracy(self) -> float:
+        return float(self.record["scores"]["accuracy"])
+
+    def f1(self, label: str) -> float:
+        return float(self.record["scores"]["f1"][label])
+
+    @property
+    def seconds(self) -> float:
+        """The time of learning, on one thread, with everything that had to be learned before."""
+        return float(sum(spent for what, spent in self.record["seconds"].items() if what != "predict"))
+
+
+def is_done(folder: Path, unit: Unit) -> bool:
+    return (folder / unit.path).exists()
+
+
+def write(folder: Path, unit: Unit, record: Mapping[str, Any]) -> Path:
+    """Keep a record; whoever reads meanwhile, or stops us at any moment, finds a whole file or none."""
+    path = folder / unit.path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps({**unit.words, **record}, indent=1, ensure_ascii=False) + "\n"
+    with NamedTemporaryFile("w", dir=path.parent, prefix=".", suffix=".tmp", delete=False, encoding="utf-8") as file:
+        try:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+            Path(file.name).chmod(0o644)
+            Path(file.name).replace(path)
+        except BaseException:
+            Path(file.name).unlink(missing_ok=True)
+            raise
+    return path
+
+
+def read(folder: Path) -> dict[Unit, Result]:
+    """Every result below a folder, by its unit."""
+    results = {}
+    for path in sorted(folder.glob("*/**/*.json")):
+        try:
+            record = json.loads(path.read_text(encoding="utf-8"))
+            unit = from_words(record)
+        except (ValueError, KeyError, TypeError) as error:
+            raise DataError(f"{path} is no result of a unit ({error}); delete it and run its unit again.") from None
+        results[unit] = Result(unit, record)
+    return results

@@ -1,0 +1,150 @@
+"""How is a table drawn? Cells of numbers beside published ones, as Markdown, as JSON, or into a page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from neuid3.errors import DataError
+from neuid3.reproduce.published import Published
+
+SHORT = "▼"
+LEGEND = (
+    f"Ours as mean ± standard deviation, (published) in brackets. {SHORT} falls short of its bar. "
+    "A cell says “3 of 7” while units are missing."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """The scores or times of a cell's finished units; of how many units; what was published; what must be reached."""
+
+    values: tuple[float, ...]
+    of: int
+    published: Published | float | None = None
+    bar: float | None = None
+    at_most: bool = False
+    decimals: int = 3
+    spread: bool = True
+
+    @property
+    def mean(self) -> float | None:
+        return float(np.mean(self.values)) if self.values else None
+
+    @property
+    def std(self) -> float | None:
+        return float(np.std(self.values)) if self.values else None
+
+    @property
+    def short(self) -> bool:
+        """Does the mean miss its bar? A cell without units misses nothing yet."""
+        if self.mean is None or self.bar is None:
+            return False
+        return self.mean > self.bar if self.at_most else self.mean < self.bar
+
+    def __str__(self) -> str:
+        parts = ["–"]
+        if self.mean is not None:
+            parts = [f"{self.mean:.{self.decimals}f}"]
+            if self.spread and len(self.values) > 1:
+                parts.append(f"± {self.std:.{self.decimals}f}")
+            if self.short:
+                parts.append(SHORT)
+        if isinstance(self.published, Published):
+            parts.append(f"({self.published.mean:.{self.decimals}f} ± {self.published.std:.{self.decimals}f})")
+        elif self.published is not None:
+            parts.append(f"({self.published:.{self.decimals}f})")
+        if self.values and len(self.values) < self.of:
+            parts.append(f"{len(self.values)} of {self.of}")
+        return " ".join(parts)
+
+    def as_json(self) -> dict[str, Any]:
+        published = self.published
+        return {
+            "mean": self.mean,
+            "std": self.std,
+            "units": len(self.values),
+            "of": self.of,
+            "published": published.mean if isinstance(published, Published) else published,
+            "published_std": published.std if isinstance(published, Published) else None,
+            "bar": self.bar,
+            "short": self.short,
+        }
+
+
+Entry = Cell | str | int
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows under one title; the first entry of a row is its name."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Entry, ...], ...]
+
+    def markdown(self) -> str:
+        lines = [f"**{self.title}**", "", _line(self.columns), _line(["---"] * len(self.columns))]
+        return "\n".join([*lines, *(_line(row) for row in self.rows)])
+
+    def as_json(self) -> dict[str, Any]:
+        rows = [
+            {
+                column: entry.as_json() if isinstance(entry, Cell) else entry
+                for column, entry in zip(self.columns, row, strict=True)
+            }
+            for row in self.rows
+        ]
+        return {"title": self.title, "rows": rows}
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All tables of an experiment, how many of its units they rest on, and the commands that make them."""
+
+    name: str
+    finished: int
+    of: int
+    tables: tuple[Table, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def commands(self) -> tuple[str, str]:
+        return f"neuid3 reproduce {self.name}", f"neuid3 reproduce table {self.name}"
+
+    def markdown(self) -> str:
+        run, draw = self.commands
+        rests = f"{self.finished} of {self.of} units. Run by `{run}`, drawn by `{draw}`."
+        return "\n\n".join([rests, *(table.markdown() for table in self.tables), *self.notes, LEGEND])
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "commands": list(self.commands),
+            "finished": self.finished,
+            "of": self.of,
+            "tables": [table.as_json() for table in self.tables],
+            "notes": list(self.notes),
+        }
+
+
+def insert(page: Path, tables: Mapping[str, str]) -> None:
+    """Replace what stands between `<!-- table:NAME -->` and `<!-- /table:NAME -->` in a page, for every name."""
+    text = page.read_text(encoding="utf-8")
+    for name, table in tables.items():
+        between = re.compile(rf"(<!-- table:{name} -->\n).*?(<!-- /table:{name} -->)", re.DOTALL)
+        text, found = between.subn(lambda marks, table=table: f"{marks[1]}\n{table}\n\n{marks[2]}", text)  # type: ignore[misc]
+        if not found:
+            raise DataError(
+                f"{page} has no marks <!-- table:{name} --> … <!-- /table:{name} -->; add them, one a line."
+            )
+    page.write_text(text, encoding="utf-8")
+
+
+def _line(entries: Any) -> str:
+    return "| " + " | ".join(str(entry) for entry in entries) + " |"
