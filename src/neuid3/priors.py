@@ -11,7 +11,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.columns import Boolean, Category, Column, Distribution, Kind, Number, Probability, Schema, Tensor, Value
+from neuid3.columns import (
+    BLOCK,
+    Boolean,
+    Category,
+    Column,
+    Distribution,
+    Kind,
+    Number,
+    Probability,
+    Schema,
+    Tensor,
+    Value,
+    side_by_side,
+)
 from neuid3.data import Examples
 from neuid3.errors import DataError, MissingPriorError, did_you_mean
 from neuid3.logic.formula import CellVariable
@@ -90,8 +103,19 @@ def network_use(network: str, inputs: tuple[str, ...]) -> str:
 
 def column_priors(examples: Examples) -> dict[str, ColumnPrior]:
     """The prevalence of every column in these examples; a column that is missing throughout has none."""
-    found = {name: _prevalence(column) for name, column in examples.items()}
+    whole = {name: c.values for name, c in examples.items() if c.kind == Boolean() and c.missing is None}
+    held = dict(zip(whole, _means(list(whole.values())), strict=True))
+    found = {name: held[name] if name in held else _prevalence(column) for name, column in examples.items()}
     return {name: prior for name, prior in found.items() if prior is not None}
+
+
+def _means(columns: Sequence[npt.NDArray[np.bool_]]) -> list[float]:
+    """How often each of these facts holds; many columns of a wide table are read together, each by itself is slow."""
+    if not columns:
+        return []
+    table, n = side_by_side(columns), len(columns[0])
+    counts = sum(table[start : start + BLOCK].sum(axis=0) for start in range(0, n, BLOCK))
+    return [float(count) / n for count in np.atleast_1d(counts)]
 
 
 def _prevalence(column: Column) -> ColumnPrior | None:
