@@ -182,7 +182,7 @@ class NodeLearner:
         if len(used) < len(self.plain):
             yes = self.answers.yes_masses(place.rows, labels, masses, classes)
             gains = np.where(self._large(yes, total), information_gain(yes, total - yes), 0.0)
-            for i in self._shared(place.path):
+            for i in set(self._shared(place.path)) - set(used):
                 gains[i] = gain_of(self.conditional(place.path, self.plain[i])[place.rows], masses, labels, classes)
             gains[used] = -1.0
             best = int(np.argmax(gains))
