@@ -12,7 +12,7 @@ from torch import nn
 from neuid3.circuit.factor import factorise
 from neuid3.company import Company
 from neuid3.logic.formula import Literal, NeuralVariable
-from neuid3.networks import Dense, LeNet, default_network
+from neuid3.networks import Dense, LeNet, default_network, sharpened
 from neuid3.score import gain_of
 from neuid3.task import PAPER, Recipe, State, Task, Trial, Use
 from neuid3.tournament import tournament
@@ -104,6 +104,21 @@ def test_the_better_trials_go_on_and_the_best_wins() -> None:
     assert heard[-1][1:] == (4 + 2 + 2, 8)
 
 
+def test_who_shows_too_little_is_given_up() -> None:
+    given = replace(task(replace(Recipe(), epochs=12, batch_size=16), starts=4), least=2.0)
+    (won,), steps = tournament([given])
+    assert won is None
+    assert steps == 4 * 12 * 7 // 4
+
+
+def test_many_examples_need_fewer_epochs() -> None:
+    recipe = Recipe(epochs=30, batch_size=10, enough=100)
+    assert recipe.steps(5) == 30
+    assert recipe.steps(100) == 100
+    assert recipe.steps(10_000) == 3 * 1000
+    assert PAPER.steps(3200) == 20 * 100
+
+
 def test_joint_training_keeps_the_epoch_that_does_best_on_unseen_examples() -> None:
     start = task(replace(Recipe(), restarts=1, epochs=8, batch_size=16))
     given = replace(start, leaves=np.array([[0.3, 0.7], [0.7, 0.3]]))
@@ -133,6 +148,16 @@ def test_the_gain_of_answers_is_the_information_gain() -> None:
     labels = np.array([0, 0, 1, 1])
     assert gain_of(np.array([0.0, 0.0, 1.0, 1.0]), np.ones(4), labels, 2) == pytest.approx(1.0)
     assert gain_of(np.full(4, 0.5), np.ones(4), labels, 2) == pytest.approx(0.0)
+
+
+def test_a_fresh_network_starts_decided_between_values() -> None:
+    torch.manual_seed(0)
+    net, images = LeNet(8), torch.rand(50, 1, 28, 28)
+    before = net(images).std()
+    assert sharpened(net, 8, 8.0)(images).std() > 2 * before
+    fact = LeNet(1)
+    same = fact(images)
+    assert torch.equal(sharpened(fact, 1, 8.0)(images), same)
 
 
 def test_default_networks_fit_their_inputs() -> None:

@@ -228,7 +228,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._useful(candidates, examples),
             self._given(program),
             recipe,
-            priors=Priors(column_priors(sample.examples)),
+            priors=Priors(column_priors(sample.examples, sample.weights)),
             price=self._pruning(),
             least=self.min_mass / 2,
             adaptive=self.recipe == "default" and self.warm_starts,
@@ -369,6 +369,13 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             unseen = np.concatenate((unseen, np.ones(len(extra), dtype=bool)))
         elif split and self.validation_fraction > 0:
             unseen = stratified(labels, self.validation_fraction, np.random.default_rng(seed))
+        elif split:
+            warnings.warn(
+                "validation_fraction=0: networks are judged by the examples they were trained on, which they may know by "
+                "heart; keep some apart, or give fit(…, validation=(X, y)).",
+                UserWarning,
+                stacklevel=4,
+            )
         return Sample(examples, labels, weights, unseen, len(self.classes_), self._positive())
 
     def _judges(self, validation: Any, examples: Examples) -> tuple[Examples, Any]:

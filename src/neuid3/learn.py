@@ -6,6 +6,7 @@ import copy
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice, product
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from neuid3.circuit.factor import factorise
 from neuid3.columns import Distribution, Probability
 from neuid3.cuts import SortedColumn
 from neuid3.data import Examples
-from neuid3.errors import NetworkError
+from neuid3.errors import NetworkError, NodeTestError
 from neuid3.induce import Place, Split
 from neuid3.infer import Evidence, Reach
 from neuid3.logic.formula import ColumnVariable, Formula, Literal, NeuralVariable, Source, Variable, sources
@@ -38,6 +39,9 @@ Factory = Callable[[], nn.Module]
 
 # How many unseen examples the training examples of a leaf are worth, where networks have seen them.
 DOUBT = 2.0
+
+# Through so many trained networks, or choices of them, a test is tried at most.
+MOST_BOUND = 6
 
 # Networks are trained where examples of a second class reach a node with this mass at least.
 LESSONS = 8.0
@@ -121,13 +125,25 @@ class NodeLearner:
         self.formulas: dict[NodeTest, Formula] = {test: test.formula(program) for test in candidates.tests}
         neural = {t: f for t, f in self.formulas.items() if any(isinstance(s, NeuralVariable) for s in sources(f))}
         self.neural = tuple(neural)
+        self._check_trainable()
         self.plain = tuple(test for test in candidates.tests if test not in neural)
         self.evidence = Evidence(sample.examples, self._modules(), program.declarations, priors, torch.float64, device)
         self.answers = self._plain_answers()
-        self.numbers = {name: SortedColumn(sample.examples.column(name), name) for name in candidates.numbers}
+        self.numbers = {
+            name: SortedColumn(sample.examples.column(name), name, sample.weights) for name in candidates.numbers
+        }
 
     def _modules(self) -> dict[str, nn.Module]:
         return {name: instance.module.eval() for name, instance in self.instances.items()}
+
+    def _check_trainable(self) -> None:
+        for test in self.neural:
+            fresh = [name for name, _, _ in self._uses(test) if name not in self.instances]
+            if fresh and not isinstance(test, AtomTest):
+                raise NodeTestError(
+                    f"Test '{test}' looks through network {fresh[0]!r}, which is not trained, and only tests that are atoms "
+                    "can be trained; write it as a rule, or give the network ready."
+                )
 
     # Masses and symbolic tests -------------------------------------------------------------------
 
@@ -328,6 +344,13 @@ class NodeLearner:
         untrained = [name for name in names if name not in self.instances]
         if not untrained:
             yield from self._judge(place, test, test, [self.instances[name] for name in names], uses)
+        elif self.adaptive and len(untrained) > 1 and isinstance(test, AtomTest):
+            path = {used for asked, _ in place.path for used, _, _ in self._uses(asked)}
+            known = [[n for n, i in self.instances.items() if n in path and i.network == name] for name in untrained]
+            for chosen in islice(product(*known), MOST_BOUND):
+                bound = AtomTest(test.atom, tuple(sorted(zip(untrained, chosen, strict=True))))
+                through = [self.instances[n] for n in (*chosen, *(n for n in names if n in self.instances))]
+                yield from self._judge(place, test, bound, through, uses)
         elif self.adaptive and len(untrained) == 1 and isinstance(test, AtomTest):
             columns = [u[1] for u in uses if u[0] == untrained[0]]
             fresh = self._fresh(untrained[0], columns[0], uses)
@@ -341,7 +364,7 @@ class NodeLearner:
         path = {used for test, _ in place.path for used, _, _ in self._uses(test)}
         bound = [(n, i) for n, i in self.instances.items() if n in path and i.network == network]
         alike = [(n, i) for n, i in self.instances.items() if not i.frozen and _alike(i.module, fresh)]
-        return list(dict(bound + alike[::-1]).items())[:6]
+        return list(dict(bound + alike[::-1]).items())[:MOST_BOUND]
 
     def _judge(
         self, place: Place, asked: NodeTest, test: NodeTest, through: Sequence[Instance], uses: Sequence[Any]
