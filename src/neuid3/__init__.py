@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from neuid3.columns import Boolean, Category, Distribution, Number, Probability, Tensor
-from neuid3.data import Examples
-from neuid3.errors import NeuID3Error
-from neuid3.logic.sandbox import Limits
-from neuid3.nodetest import AtomTest, NodeTest
-from neuid3.priors import Priors
-from neuid3.tree import Branch, Leaf, Tree
-
 if TYPE_CHECKING:
+    from neuid3.columns import Boolean, Category, Distribution, Number, Probability, Tensor
+    from neuid3.data import Examples
+    from neuid3.errors import NeuID3Error
     from neuid3.estimator import NeuID3Classifier
+    from neuid3.logic.sandbox import Limits
     from neuid3.model import NeurosymbolicTree
     from neuid3.networks import LeNet
+    from neuid3.nodetest import AtomTest, NodeTest
+    from neuid3.priors import Priors
+    from neuid3.tree import Branch, Leaf, Tree
+
+    __version__: str
 
 __all__ = [
     "AtomTest",
@@ -40,17 +40,20 @@ __all__ = [
     "Tree",
 ]
 
-try:
-    __version__ = version("neuid3")
-except PackageNotFoundError:  # a source tree that was never installed
-    __version__ = "0.0.0"
-
-# What needs PyTorch is imported when it is first asked for.
-_LAZY = {
-    "LeNet": "neuid3.networks",
-    "NeuID3Classifier": "neuid3.estimator",
-    "NeurosymbolicTree": "neuid3.model",
+# Nothing is paid for before it is asked for: a name is imported from its room when it is first looked up.
+_ROOMS = {
+    "neuid3.columns": ("Boolean", "Category", "Distribution", "Number", "Probability", "Tensor"),
+    "neuid3.data": ("Examples",),
+    "neuid3.errors": ("NeuID3Error",),
+    "neuid3.estimator": ("NeuID3Classifier",),
+    "neuid3.logic.sandbox": ("Limits",),
+    "neuid3.model": ("NeurosymbolicTree",),
+    "neuid3.networks": ("LeNet",),
+    "neuid3.nodetest": ("AtomTest", "NodeTest"),
+    "neuid3.priors": ("Priors",),
+    "neuid3.tree": ("Branch", "Leaf", "Tree"),
 }
+_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 
 
 def __dir__() -> list[str]:
@@ -58,6 +61,20 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        return getattr(import_module(_LAZY[name]), name)
-    raise AttributeError(f"module 'neuid3' has no attribute {name!r}")
+    if name == "__version__":
+        found = _version()
+    elif name in _ROOM_OF:
+        found = getattr(import_module(_ROOM_OF[name]), name)
+    else:
+        raise AttributeError(f"module 'neuid3' has no attribute {name!r}")
+    globals()[name] = found
+    return found
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("neuid3")
+    except PackageNotFoundError:  # a source tree that was never installed
+        return "0.0.0"

@@ -2,15 +2,49 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import click
 
-from neuid3 import __version__
-from neuid3.datasets.cli import datasets
-from neuid3.reproduce.cli import reproduce
+# Where the groups of commands are, and what --help says of them before they are imported.
+GROUPS = {
+    "datasets": ("neuid3.datasets.cli", "The data of the experiments: where they are, and how they look."),
+    "reproduce": (
+        "neuid3.reproduce.cli",
+        "Run the paper's experiments, and set our numbers beside the published ones.",
+    ),
+}
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="neuid3")
+class _Main(click.Group):
+    """Commands of which the groups are imported when one of theirs is called."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        if name in GROUPS:
+            command = getattr(import_module(GROUPS[name][0]), name)
+        return name, command, rest
+
+
+def _tell_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from neuid3 import __version__
+
+        click.echo(f"neuid3, version {__version__}")
+        ctx.exit()
+
+
+@click.group(cls=_Main, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_tell_version,
+    help="Show the version and exit.",
+)
 def main() -> None:
     """Neurosymbolic decision trees: tests may be facts, networks, or rules over what networks see."""
 
@@ -27,5 +61,5 @@ def demo(jobs: int) -> None:
     run(jobs)
 
 
-main.add_command(datasets)
-main.add_command(reproduce)
+for _name, (_, _sentence) in GROUPS.items():
+    main.add_command(click.Group(_name, short_help=_sentence))

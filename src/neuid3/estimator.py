@@ -472,25 +472,29 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             X = validate_data(self, X, reset=False, dtype=None, ensure_all_finite="allow-nan")
         return Examples.read(X, self.schema_)
 
-    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
-        """P(class | e), exactly, in the order of `classes_`."""
-        examples = self._examples(X)
-        return self.model_.predict_proba(examples)
+    def predict_proba(self, X: Any, *, threshold: float = 0.0) -> npt.NDArray[np.float64]:
+        """P(class | e) in the order of `classes_`, exactly unless a `threshold` says which branches are too improbable.
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The most probable class of each example."""
+        A network looks at an example only if a branch that asks it is reached with a probability above `threshold`; no
+        probability changes by more than the mass that was dropped (see `NeurosymbolicTree.predict_proba`).
+        """
+        examples = self._examples(X)
+        return self.model_.predict_proba(examples, threshold=threshold)
+
+    def predict(self, X: Any, *, threshold: float = 0.0) -> npt.NDArray[Any]:
+        """The most probable class of each example; `threshold` as in `predict_proba`."""
         check_is_fitted(self)
-        best: npt.NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        best: npt.NDArray[Any] = self.classes_[self.predict_proba(X, threshold=threshold).argmax(axis=1)]
         return best
 
-    def leaf_probabilities(self, X: Any) -> npt.NDArray[np.float64]:
-        """P(leaf | e) for every leaf from left (all yes) to right (all no)."""
+    def leaf_probabilities(self, X: Any, *, threshold: float = 0.0) -> npt.NDArray[np.float64]:
+        """P(leaf | e) for every leaf from left (all yes) to right (all no); `threshold` as in `predict_proba`."""
         examples = self._examples(X)
-        return self.model_.apply(examples)
+        return self.model_.apply(examples, threshold=threshold)
 
-    def apply(self, X: Any) -> npt.NDArray[np.int64]:
-        """The leaf in which each example most probably lands, counted from the left."""
-        leaves: npt.NDArray[np.int64] = self.leaf_probabilities(X).argmax(axis=1)
+    def apply(self, X: Any, *, threshold: float = 0.0) -> npt.NDArray[np.int64]:
+        """The leaf in which each example most probably lands, counted from the left; `threshold` as in `predict_proba`."""
+        leaves: npt.NDArray[np.int64] = self.leaf_probabilities(X, threshold=threshold).argmax(axis=1)
         return leaves
 
     def export_text(self, decimals: int = 2) -> str:

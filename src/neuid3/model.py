@@ -5,19 +5,20 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from neuid3.circuit.factor import factorise
 from neuid3.columns import Boolean, Category, Distribution, Number, Probability, Schema, Tensor
 from neuid3.data import Examples
 from neuid3.errors import DataError, NetworkError, TreeError, did_you_mean
 from neuid3.export.deepproblog import DeepProbLogProgram
 from neuid3.export.program import Translation, translate
-from neuid3.infer import Evidence, Network, Reach
+from neuid3.infer import Descent, Evidence, Network, Reach, conjunctions, looks_of
+from neuid3.infer.evidence import Look
 from neuid3.logic.formula import ColumnVariable, NeuralVariable, Source, Truth, sources
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import Limits, ask
@@ -74,18 +75,12 @@ class NeurosymbolicTree:
             if isinstance(formula, Truth):
                 told = f"Test '{test}' is always {str(formula.value).lower()}: no fact and no network can change it."
                 warnings.warn(told, UserWarning, stacklevel=2)
-        number = {test: i for i, test in enumerate(tree.tests)}
-        answers = [[(number[test], answer) for test, answer in path] for path, _ in paths(tree.root)]
-        self._reach = Reach(factorise(formulas, answers, self.program.limits.circuit_nodes), dtype, device)
+        self._reach = Reach(conjunctions([path for path, _ in paths(tree.root)], self.program), dtype, device)
         self._leaves = torch.tensor(
             [leaf.probabilities for leaf in tree.leaves], dtype=dtype, device=device
         )  # (leaf, class)
         self._sources = frozenset[Source]().union(*(sources(formula) for formula in formulas))
-        self.uses = frozenset(
-            (variable.network, variable.inputs, self.program.declarations[variable.declaration].width)
-            for variable in self._sources
-            if isinstance(variable, NeuralVariable)
-        )
+        self.uses = frozenset[Look]().union(*(looks_of(test, self.program) for test in tree.tests))
         self._check_networks()
 
     def _check_networks(self) -> None:
@@ -123,34 +118,56 @@ class NeurosymbolicTree:
         # A tree that asks nothing about the columns still needs to know how many examples there are.
         return [name for name in self.schema if name in read] or list(self.schema)[:1]
 
-    def leaf_probabilities(self, X: Any) -> torch.Tensor:
-        """P(leaf | e) for each leaf from left to right, `(example, leaf)`, differentiable."""
-        return self._reach(self.evidence(X))
+    def leaf_probabilities(self, X: Any, *, threshold: float = 0.0) -> torch.Tensor:
+        """P(leaf | e) for each leaf from left to right, `(example, leaf)`, differentiable; see `predict_proba`.
 
-    def class_probabilities(self, X: Any) -> torch.Tensor:
-        """P(class | e) for each class of the tree, `(example, class)`, differentiable."""
-        return self.leaf_probabilities(X) @ self._leaves
+        With gradients and a threshold of 0 every network looks at every example: a branch that is not reached has
+        a part in the gradient of the tests above it.
+        """
+        check_threshold(threshold)
+        evidence = self.evidence(X)
+        if threshold > 0.0 or not torch.is_grad_enabled():
+            self._descent(evidence, threshold)
+        return self._reach(evidence)
 
-    def predict_proba(self, X: Any, *, batch_size: int = 4096) -> npt.NDArray[np.float64]:
-        """P(class | e) as an array, computed in batches with the networks in `eval()` mode."""
-        return self._in_batches(X, batch_size, lambda batch: self.class_probabilities(batch))
+    @cached_property
+    def _descent(self) -> Descent:
+        return Descent(self.tree.root, self.program, self.dtype, self.device)
 
-    def predict(self, X: Any, *, batch_size: int = 4096) -> npt.NDArray[Any]:
-        """The most probable class of each example."""
+    def class_probabilities(self, X: Any, *, threshold: float = 0.0) -> torch.Tensor:
+        """P(class | e) for each class of the tree, `(example, class)`, differentiable; see `predict_proba`."""
+        return self.leaf_probabilities(X, threshold=threshold) @ self._leaves
+
+    def predict_proba(self, X: Any, *, threshold: float = 0.0, batch_size: int = 4096) -> npt.NDArray[np.float64]:
+        """P(class | e) as an array, computed in batches with the networks in `eval()` mode.
+
+        A network looks at an example only if a branch that asks it is reached with a probability above `threshold`;
+        0 is exact. What reaches a branch with less is shared out among the leaves below it as if the networks that were
+        not asked knew nothing, so that the probabilities of an example still sum to 1, and none of them changes by more
+        than the mass that was dropped: that of the topmost branches it reaches with `threshold` or less.
+
+        `batch_size` examples are worked on at a time, and networks see them in blocks of 512, so that only the answer
+        grows with the table.
+        """
+        return self._in_batches(X, batch_size, lambda batch: self.class_probabilities(batch, threshold=threshold))
+
+    def predict(self, X: Any, *, threshold: float = 0.0, batch_size: int = 4096) -> npt.NDArray[Any]:
+        """The most probable class of each example; `threshold` as in `predict_proba`."""
         labels: npt.NDArray[Any] = np.asarray(self.classes)
-        best: npt.NDArray[Any] = labels[self.predict_proba(X, batch_size=batch_size).argmax(axis=1)]
+        found = self.predict_proba(X, threshold=threshold, batch_size=batch_size)
+        best: npt.NDArray[Any] = labels[found.argmax(axis=1)]
         return best
 
-    def apply(self, X: Any, *, batch_size: int = 4096) -> npt.NDArray[np.float64]:
-        """P(leaf | e) as an array, computed in batches with the networks in `eval()` mode."""
-        return self._in_batches(X, batch_size, lambda batch: self.leaf_probabilities(batch))
+    def apply(self, X: Any, *, threshold: float = 0.0, batch_size: int = 4096) -> npt.NDArray[np.float64]:
+        """P(leaf | e) as an array, computed in batches with the networks in `eval()` mode; see `predict_proba`."""
+        return self._in_batches(X, batch_size, lambda batch: self.leaf_probabilities(batch, threshold=threshold))
 
     def _in_batches(self, X: Any, batch_size: int, compute: Any) -> npt.NDArray[np.float64]:
         examples = self.read(X)
         starts = range(0, len(examples), batch_size)
         with self.evaluating(), torch.no_grad():
             parts = [compute(examples[start : start + batch_size]).cpu().numpy() for start in starts]
-        return np.concatenate(parts).astype(np.float64)
+        return np.concatenate(parts).astype(np.float64, copy=False)
 
     @contextmanager
     def evaluating(self) -> Iterator[None]:
@@ -171,10 +188,7 @@ class NeurosymbolicTree:
 
     def path_probability(self, X: Any, path: Path) -> npt.NDArray[np.float64]:
         """P(κ | e) for the conjunction of these tests and answers."""
-        tests = list(dict.fromkeys(test for test, _ in path))
-        formulas = [test.formula(self.program) for test in tests]
-        answers = [[(tests.index(test), answer) for test, answer in path]]
-        reach = Reach(factorise(formulas, answers, self.program.limits.circuit_nodes), self.dtype, self.device)
+        reach = Reach(conjunctions([path], self.program), self.dtype, self.device)
         return self._in_batches(X, 4096, lambda batch: reach(self.evidence(batch)))[:, 0]
 
     def to_problog(self, X: Any, row: int = 0) -> str:
@@ -232,6 +246,11 @@ class NeurosymbolicTree:
         made.__dict__.update(self.__dict__)
         made.priors = priors
         return made
+
+
+def check_threshold(threshold: float) -> None:
+    if not 0.0 <= threshold < 1.0:
+        raise DataError(f"threshold={threshold!r} is no mass to be dropped; give a number from 0 (exact) to below 1.")
 
 
 def _as_schema(given: Any) -> Schema:

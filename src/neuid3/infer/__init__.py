@@ -1,8 +1,19 @@
 """Where circuits meet tensors: variables become probabilities, and a tree's leaves are reached."""
 
+from neuid3.infer.descent import Descent, conjunctions, looks_of
 from neuid3.infer.evidence import Evidence, Network
 from neuid3.infer.layers import LayeredCircuit
 from neuid3.infer.loss import FLOOR, negative_log_likelihood
 from neuid3.infer.reach import Reach
 
-__all__ = ["FLOOR", "Evidence", "LayeredCircuit", "Network", "Reach", "negative_log_likelihood"]
+__all__ = [
+    "FLOOR",
+    "Descent",
+    "Evidence",
+    "LayeredCircuit",
+    "Network",
+    "Reach",
+    "conjunctions",
+    "looks_of",
+    "negative_log_likelihood",
+]

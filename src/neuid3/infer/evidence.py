@@ -27,8 +27,11 @@ Network: TypeAlias = Callable[..., torch.Tensor]
 # How far from 1 the outputs of a network may sum; single precision needs some slack.
 TOLERANCE = 1e-3
 
-# How many examples a network looks at in one go when nobody asks for gradients; more would only take more memory.
-BLOCK = 4096
+# How many examples a network looks at in one go when nobody asks for gradients: what its layers hand on fits the cache.
+BLOCK = 512
+
+# A network, the columns it reads, and how many numbers it returns.
+Look: TypeAlias = tuple[str, tuple[str, ...], int]
 
 
 class Evidence:
@@ -49,6 +52,7 @@ class Evidence:
         self.priors = priors or Priors()
         self.dtype, self.device = dtype, torch.device(device)
         self._outputs: dict[tuple[str, tuple[str, ...]], torch.Tensor] = {}
+        self._looked: dict[tuple[str, tuple[str, ...]], Any] = {}  # masks of the examples shown by `look`
         self._weights: dict[Variable, torch.Tensor] = {}
 
     def __len__(self) -> int:
@@ -137,20 +141,46 @@ class Evidence:
             raise NetworkError(_wrong_width(network, inputs, tuple(self._outputs[key].shape), len(self), width))
         return self._outputs[key]
 
+    def look(self, look: Look, wanted: Any) -> None:
+        """Show a network the examples of this mask; of those it was never shown it knows nothing, and says so evenly."""
+        network, inputs, width = look
+        key = (network, inputs)
+        looked = self._looked.get(key, np.zeros(len(self), dtype=bool))
+        rows = np.flatnonzero(wanted & ~looked)
+        if len(rows) == len(self):
+            self._outputs[key] = self._run(network, inputs, width)
+        else:
+            clueless = torch.full((len(self), width), 1.0 / max(width, 2), dtype=self.dtype, device=self.device)
+            output = self._outputs.setdefault(key, clueless)
+            if rows.size:
+                found = self._run(network, inputs, width, rows)
+                self._outputs[key] = output.index_copy(0, torch.as_tensor(rows, device=self.device), found)
+        self._looked[key] = looked | wanted
+        for variable in [v for v in self._weights if isinstance(v, NeuralVariable) and (v.network, v.inputs) == key]:
+            del self._weights[variable]
+
+    def unseen(self, look: Look) -> bool:
+        """Is there an example that this network was not shown?"""
+        looked = self._looked.get((look[0], look[1]))
+        return looked is None or not bool(looked.all())
+
     def tensor(self, name: str, dtype: torch.dtype | None = None) -> torch.Tensor:
         """A column as networks read it."""
         return readable(self.examples.column(name), dtype or torch.get_default_dtype(), self.device)
 
-    def _run(self, network: str, inputs: tuple[str, ...], width: int) -> torch.Tensor:
+    def _run(self, network: str, inputs: tuple[str, ...], width: int, rows: Any = None) -> torch.Tensor:
+        """What a network returns on these rows, all of them by default."""
         columns = [self.examples.column(name) for name in inputs]
-        gone = np.zeros(len(self), dtype=bool)
+        columns = columns if rows is None else [column.take(rows) for column in columns]
+        n = len(columns[0])
+        gone = np.zeros(n, dtype=bool)
         for column in columns:
             gone |= False if column.missing is None else column.missing
         if not gone.any():
             return self._call(network, inputs, columns, width)
         present = np.flatnonzero(~gone)
         average = self._tensor(self.priors.network(network, inputs, width))
-        filled = average.expand(len(self), width).clone()
+        filled = average.expand(n, width).clone()
         if present.size:
             seen = self._call(network, inputs, [column.take(present) for column in columns], width)
             filled = filled.index_copy(0, torch.as_tensor(present, device=self.device), seen)

@@ -1,0 +1,67 @@
+"""Starting costs next to nothing: heavy packages are imported when they are needed, and not before."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+from click.testing import CliRunner
+
+import neuid3
+from neuid3.cli import GROUPS, main
+
+HEAVY = {"torch", "problog", "sklearn", "scipy", "joblib", "pandas", "rich", "matplotlib", "PIL"}
+
+IMPORT = "import neuid3"
+COMMAND = """
+import sys
+from neuid3.cli import main
+sys.argv = ["neuid3", *{arguments!r}]
+try:
+    main()
+except SystemExit as end:
+    assert end.code == 0
+"""
+
+
+def loaded(code: str) -> set[str]:
+    """The packages that a fresh interpreter has imported after running this."""
+    told = code + "\nimport sys\nprint(*sorted({name.split('.')[0] for name in sys.modules}))\n"
+    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    return set(done.stdout.splitlines()[-1].split())
+
+
+def test_importing_the_package_imports_nothing_heavy() -> None:
+    found = loaded(IMPORT)
+    assert "neuid3" in found
+    assert not found & (HEAVY | {"numpy"})
+
+
+def test_a_table_can_be_made_without_torch() -> None:
+    found = loaded("import neuid3; neuid3.Examples({'a': [True, False]}); neuid3.Leaf(0.5)")
+    assert "numpy" in found
+    assert not found & HEAVY
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], *([name, "--help"] for name in GROUPS)], ids=" ".join)
+def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
+    assert not loaded(COMMAND.format(arguments=arguments)) & HEAVY
+
+
+def test_help_says_of_a_group_what_the_group_says_of_itself() -> None:
+    for name, (module, sentence) in GROUPS.items():
+        group = getattr(import_module(module), name)
+        assert group.help.splitlines()[0] == sentence
+    shown = " ".join(CliRunner().invoke(main, ["--help"]).output.split())
+    assert all(name in shown for name in GROUPS)
+
+
+def test_every_public_name_is_found_and_told() -> None:
+    assert sorted(neuid3.__all__) == sorted(name for names in neuid3._ROOMS.values() for name in names)
+    for name in neuid3.__all__:
+        assert getattr(neuid3, name).__name__ == name
+        assert name in dir(neuid3)
+    with pytest.raises(AttributeError, match="nothing_like_it"):
+        neuid3.nothing_like_it  # noqa: B018 - looking it up is the test
