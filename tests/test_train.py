@@ -101,7 +101,7 @@ def test_the_better_trials_go_on_and_the_best_wins() -> None:
     assert won.score > 0.3
     assert steps < 4 * 12 * 7
     assert [done for _, done, _ in heard] == sorted(done for _, done, _ in heard)
-    assert heard[-1][1:] == (4 + 2 + 2, 8)
+    assert heard[-1][1:] == (4 + 3 + 3, 10)
 
 
 def test_who_shows_too_little_is_given_up() -> None:

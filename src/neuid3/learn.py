@@ -43,6 +43,9 @@ DOUBT = 2.0
 # Through so many trained networks, or choices of them, a test is tried at most.
 MOST_BOUND = 6
 
+# At the root, so many restarts compete at least, however few tests there are.
+TRIALS = 8
+
 # Networks are trained where examples of a second class reach a node with this mass at least.
 LESSONS = 8.0
 
@@ -480,9 +483,12 @@ class NodeLearner:
         sights = (False, True) if any(shape[0] == 3 for shape in shapes) else (False,)
         turns = (False,) if alone else (False, True) if self._is_upright(place, test) else (True, False)
         ways = [Manner(flipped, grey) for flipped in turns for grey in sights]
-        # Below the root there are networks to start from and fewer examples to tell restarts apart.
-        restarts = self.recipe.restarts if not place.path else -(-self.recipe.restarts // 2)
-        wanted = min(restarts, max(2, len(ways)))
+        if self.recipe.restarts == 1:
+            return ways[:1]
+        if place.path:  # there are networks to start from, and fewer examples to tell restarts apart
+            return ways[: -(-self.recipe.restarts // 2)]
+        few = -(-TRIALS // max(len(self.neural), 1))  # a single test must not hang on a few draws
+        wanted = max(min(self.recipe.restarts, max(2, len(ways))), min(few, 2 * self.recipe.restarts))
         return [ways[i % len(ways)] for i in range(wanted)]
 
     def _is_upright(self, place: Place, test: AtomTest) -> bool:
