@@ -15,7 +15,7 @@ from neuid3.logic.formula import Literal, NeuralVariable
 from neuid3.networks import Dense, LeNet, default_network, sharpened
 from neuid3.score import gain_of
 from neuid3.task import PAPER, Recipe, State, Task, Trial, Use
-from neuid3.tournament import tournament
+from neuid3.tournament import _survivors, tournament
 from neuid3.train import advance, train_jointly
 
 VARIABLE = NeuralVariable(0, "net", ("x",), ("x",), 2)
@@ -101,7 +101,20 @@ def test_the_better_trials_go_on_and_the_best_wins() -> None:
     assert won.score > 0.3
     assert steps < 4 * 12 * 7
     assert [done for _, done, _ in heard] == sorted(done for _, done, _ in heard)
-    assert heard[-1][1:] == (4 + 3 + 3, 10)
+    assert heard[-1][1] == heard[-1][2], "all that was announced is done"
+
+
+def test_all_go_on_while_nobody_has_shown_anything() -> None:
+    given = task(replace(Recipe(), epochs=12, batch_size=16), starts=6)
+    trials = [Trial(given, number) for number in range(6)]
+
+    def shown(*scores: float) -> list[int]:
+        states = [replace(advance([t], 0.01)[0], score=score) for t, score in zip(trials, scores, strict=True)]
+        moved = [replace(t, state=state) for t, state in zip(trials, states, strict=True)]
+        return [trial.number for trial in _survivors(moved, 2)]
+
+    assert shown(0.0, 0.01, 0.0, 0.015, 0.0, 0.0) == [0, 1, 2, 3, 4, 5]
+    assert shown(0.0, 0.3, 0.0, 0.4, 0.1, 0.0) == [1, 3]
 
 
 def test_who_shows_too_little_is_given_up() -> None:
