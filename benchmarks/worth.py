@@ -27,7 +27,8 @@ VARIANTS: dict[str, dict[str, object]] = {
     "without restarts": {"restarts": 1},
     "without joint training": {"joint_epochs": 0},
     "without one-cycle rates": {"one_cycle": False},
-    "without shifts": {"augment": False},
+    "without shifts and warps": {"augment": False},
+    "without decided starts": {"sharpness": 1.0},
     "without warm starts": {"warm_starts": False},
 }
 

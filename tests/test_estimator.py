@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -18,9 +19,17 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from neuid3 import AtomTest, Examples, NeuID3Classifier, NeuID3Error
+from neuid3.candidates import Candidates
 from neuid3.demo import BACKGROUND, windows
+from neuid3.errors import NodeTestError
 from neuid3.estimator import EXPECTED_FAILED_CHECKS, TrainedTest
-from neuid3.networks import Dense
+from neuid3.induce import Place
+from neuid3.learn import Instance, NodeLearner, Sample
+from neuid3.logic.formula import Formula
+from neuid3.logic.program import Program
+from neuid3.networks import Dense, LeNet
+from neuid3.priors import Priors
+from neuid3.task import Recipe
 
 QUICK = {"epochs": 6, "restarts": 2, "joint_epochs": 2, "random_state": 0}
 
@@ -71,6 +80,77 @@ def test_a_repeated_row_equals_a_doubled_weight() -> None:
     repeated = NeuID3Classifier(random_state=0).fit(X[rows], y[rows])
     weighted = NeuID3Classifier(random_state=0).fit(X, y, sample_weight=np.bincount(rows))
     np.testing.assert_allclose(repeated.predict_proba(X), weighted.predict_proba(X), atol=1e-9)
+
+
+def test_a_repeated_row_equals_a_doubled_weight_where_entries_are_missing() -> None:
+    rng = np.random.default_rng(3)
+    n = 240
+    table = pd.DataFrame(
+        {
+            "age": rng.normal(50, 15, n).round(),
+            "suit": rng.choice(["hearts", "clubs", "spades"], n),
+            "alarm": rng.choice([0.0, 1.0], n),
+        }
+    )
+    y = np.where((table["age"] > 55) ^ (table["suit"] == "clubs"), "yes", "no")
+    holes = table.mask(rng.random(table.shape) < 0.15)
+    rows = np.repeat(np.arange(n), rng.integers(1, 4, n))
+    repeated = NeuID3Classifier(max_depth=4, random_state=0).fit(holes.iloc[rows], y[rows])
+    weighted = NeuID3Classifier(max_depth=4, random_state=0).fit(holes, y, sample_weight=np.bincount(rows))
+    assert repeated.tree_ == weighted.tree_ or repeated.export_text() == weighted.export_text()
+    np.testing.assert_allclose(repeated.predict_proba(holes), weighted.predict_proba(holes), atol=1e-9)
+
+
+def test_a_leaf_below_a_network_is_no_surer_than_unseen_examples_make_it() -> None:
+    rng = np.random.default_rng(0)
+    noise, labels = rng.random((120, 8, 8)).astype(np.float32), rng.integers(0, 2, 120)
+    clf = NeuID3Classifier(
+        max_depth=1, pruning=0, min_gain=0, epochs=60, joint_epochs=0, augment=False, restarts=2, random_state=0
+    ).fit(Examples({"noise": noise}), labels)
+    learned = clf.leaf_probabilities(Examples({"noise": noise}))
+    assert learned.max(1).mean() > 0.8, "the network knows its examples by heart"
+    assert max(max(leaf.probabilities) for leaf in clf.tree_.leaves) < 0.8
+
+
+def test_judging_by_examples_that_were_trained_on_is_warned_of() -> None:
+    X, y = digits_pair(60)
+    with pytest.warns(UserWarning, match="keep some apart"):
+        NeuID3Classifier(tests=["gt_rank(first, second)"], background=BACKGROUND, validation_fraction=0, **QUICK).fit(
+            X, y
+        )
+
+
+def test_a_test_of_ones_own_cannot_be_trained() -> None:
+    @dataclass(frozen=True)
+    class Own:
+        def formula(self, program: Program) -> Formula:
+            return AtomTest("gt_rank(first, second)").formula(program)
+
+    X, y = digits_pair(60)
+    with pytest.raises(NodeTestError, match="write it as a rule"):
+        NeuID3Classifier(tests=["joker", Own()], background=BACKGROUND, **QUICK).fit(X, y)
+
+
+def test_a_rule_over_two_networks_is_tried_through_those_on_its_path() -> None:
+    X, y = digits_pair(80)
+    program = Program(
+        "nn(one, [I], V, [0, 1]) :: a(I, V). nn(two, [I], V, [0, 1]) :: b(I, V). "
+        "same(I, J) :- a(I, V), b(J, V). differ(I, J) :- a(I, V), b(J, W), V \\= W.",
+        X.schema,
+    )
+    tests = [AtomTest("same(first, second)"), AtomTest("differ(first, second)")]
+    labels = (y == "holds").astype(np.int64)
+    sample = Sample(X, labels, np.ones(80), np.arange(80) % 4 == 0, 2, 1)
+    instances = {f"{name}#1": Instance(LeNet(2, size=8), name, frozenset({"first"}), False) for name in ("one", "two")}
+    learner = NodeLearner(
+        sample, program, Candidates(tuple(tests), ()), {}, Recipe(), priors=Priors(), price=2.0, adaptive=True, seed=0,
+        reused=instances,
+    )  # fmt: skip
+    asked = AtomTest("same(first, second)", (("one", "one#1"), ("two", "two#1")))
+    place = replace(Place.root(80, frozenset(tests)), path=((asked, True),))
+    (option,) = learner._ready(place, tests[1])
+    assert option.test == AtomTest("differ(first, second)", (("one", "one#1"), ("two", "two#1")))
+    assert option.gain == pytest.approx(0.0, abs=1e-9), "what differs is known once it is known what is the same"
 
 
 def test_missing_entries_are_learned_from_and_predicted_for() -> None:

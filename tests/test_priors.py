@@ -78,7 +78,7 @@ def test_learned_priors_pass_their_own_check() -> None:
         "p": 0.5,
         "suit": {"a": 1.0, "other": 0.0},
         "rank": {1: 0.2, 2: 0.8},
-        "age": (3.5,),
+        "age": {3.5: 1.0},
     }
     check_priors(Priors(columns=learned), X.schema)
 

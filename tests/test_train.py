@@ -12,10 +12,10 @@ from torch import nn
 from neuid3.circuit.factor import factorise
 from neuid3.company import Company
 from neuid3.logic.formula import Literal, NeuralVariable
-from neuid3.networks import Dense, LeNet, default_network
+from neuid3.networks import Dense, LeNet, default_network, sharpened
 from neuid3.score import gain_of
 from neuid3.task import PAPER, Recipe, State, Task, Trial, Use
-from neuid3.tournament import tournament
+from neuid3.tournament import _survivors, tournament
 from neuid3.train import advance, train_jointly
 
 VARIABLE = NeuralVariable(0, "net", ("x",), ("x",), 2)
@@ -101,7 +101,35 @@ def test_the_better_trials_go_on_and_the_best_wins() -> None:
     assert won.score > 0.3
     assert steps < 4 * 12 * 7
     assert [done for _, done, _ in heard] == sorted(done for _, done, _ in heard)
-    assert heard[-1][1:] == (4 + 2 + 2, 8)
+    assert heard[-1][1] == heard[-1][2], "all that was announced is done"
+
+
+def test_all_go_on_while_nobody_has_shown_anything() -> None:
+    given = task(replace(Recipe(), epochs=12, batch_size=16), starts=6)
+    trials = [Trial(given, number) for number in range(6)]
+
+    def shown(*scores: float) -> list[int]:
+        states = [replace(advance([t], 0.01)[0], score=score) for t, score in zip(trials, scores, strict=True)]
+        moved = [replace(t, state=state) for t, state in zip(trials, states, strict=True)]
+        return [trial.number for trial in _survivors(moved, 2)]
+
+    assert shown(0.0, 0.01, 0.0, 0.015, 0.0, 0.0) == [0, 1, 2, 3, 4, 5]
+    assert shown(0.0, 0.3, 0.0, 0.4, 0.1, 0.0) == [1, 3]
+
+
+def test_who_shows_too_little_is_given_up() -> None:
+    given = replace(task(replace(Recipe(), epochs=12, batch_size=16), starts=4), least=2.0)
+    (won,), steps = tournament([given])
+    assert won is None
+    assert steps == 4 * 12 * 7 // 4
+
+
+def test_many_examples_need_fewer_epochs() -> None:
+    recipe = Recipe(epochs=30, batch_size=10, enough=100)
+    assert recipe.steps(5) == 30
+    assert recipe.steps(100) == 100
+    assert recipe.steps(10_000) == 3 * 1000
+    assert PAPER.steps(3200) == 20 * 100
 
 
 def test_joint_training_keeps_the_epoch_that_does_best_on_unseen_examples() -> None:
@@ -133,6 +161,16 @@ def test_the_gain_of_answers_is_the_information_gain() -> None:
     labels = np.array([0, 0, 1, 1])
     assert gain_of(np.array([0.0, 0.0, 1.0, 1.0]), np.ones(4), labels, 2) == pytest.approx(1.0)
     assert gain_of(np.full(4, 0.5), np.ones(4), labels, 2) == pytest.approx(0.0)
+
+
+def test_a_fresh_network_starts_decided_between_values() -> None:
+    torch.manual_seed(0)
+    net, images = LeNet(8), torch.rand(50, 1, 28, 28)
+    before = net(images).std()
+    assert sharpened(net, 8, 8.0)(images).std() > 2 * before
+    fact = LeNet(1)
+    same = fact(images)
+    assert torch.equal(sharpened(fact, 1, 8.0)(images), same)
 
 
 def test_default_networks_fit_their_inputs() -> None:

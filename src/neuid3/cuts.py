@@ -21,13 +21,15 @@ FEW = 16
 class SortedColumn:
     """A number column in order, ready to be cut anywhere."""
 
-    def __init__(self, column: Column, name: str) -> None:
+    def __init__(self, column: Column, name: str, weights: Floats | None = None) -> None:
         self.name = name
         self.column = column
         known = np.ones(len(column), dtype=bool) if column.missing is None else ~column.missing
         rows = np.flatnonzero(known)
         self.order = rows[np.argsort(column.values[rows], kind="stable")]
         self.values = column.values[self.order]
+        shares = np.ones(len(self.order)) if weights is None else weights[self.order]
+        self.below = np.concatenate(([0.0], np.cumsum(shares) / max(float(shares.sum()), 1e-300)))
 
     def best_cut(self, rows: Any, spread: Floats, path: Path, least: float) -> tuple[float, float] | None:
         """The threshold with the highest gain; missing entries go both ways, as the known ones would here.
@@ -64,16 +66,14 @@ class SortedColumn:
 
     def _share(self, thresholds: Floats, path: Path) -> Floats:
         """How much of the known values that the path leaves possible lies below each threshold."""
-        known = len(self.values)
 
-        def below(threshold: float) -> float:
-            return float(np.searchsorted(self.values, threshold, side="right")) / known
+        def below(threshold: Any) -> Any:
+            return self.below[np.searchsorted(self.values, threshold, side="right")]
 
         low, high = 0.0, 1.0
         for test, answer in path:
             if isinstance(test, CutTest) and test.column == self.name:
-                low, high = (
-                    (low, min(high, below(test.threshold))) if answer else (max(low, below(test.threshold)), high)
-                )
-        share = (np.searchsorted(self.values, thresholds, side="right") / known - low) / max(high - low, 1e-300)
-        return np.clip(share, 0.0, 1.0)
+                at = float(below(test.threshold))
+                low, high = (low, min(high, at)) if answer else (max(low, at), high)
+        share: Floats = np.clip((below(thresholds) - low) / max(high - low, 1e-300), 0.0, 1.0)
+        return share

@@ -82,6 +82,8 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The share of examples that networks never train on and that judge them, unless `fit` is given `validation`.
     epochs, batch_size, learning_rate, weight_decay, restarts, joint_epochs : numbers, optional
         Where given, they replace those of the recipe.
+    sharpness : float, optional
+        By how much the last weights of a fresh network are multiplied, so that it starts out decided between values.
     loss : {"leaves", "branches"}, optional
         The likelihood of a one-test tree, or the paper's cross-entropy, which wants one class on each side.
     one_cycle : bool, optional
@@ -89,7 +91,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     warm_starts : bool
         Whether networks trained elsewhere in the tree may be asked again, or be started from.
     augment : bool
-        Whether images are shifted while networks are trained.
+        Whether images are shifted, turned, stretched and slanted a little while networks are trained.
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -113,6 +115,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         "weight_decay": [Interval(Real, 0, None, closed="left"), None],
         "restarts": [Interval(Integral, 1, None, closed="left"), None],
         "joint_epochs": [Interval(Integral, 0, None, closed="left"), None],
+        "sharpness": [Interval(Real, 0, None, closed="neither"), None],
         "loss": [StrOptions({"leaves", "branches"}), None],
         "one_cycle": ["boolean", None],
         "warm_starts": ["boolean"],
@@ -147,6 +150,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weight_decay: float | None = None,
         restarts: int | None = None,
         joint_epochs: int | None = None,
+        sharpness: float | None = None,
         loss: str | None = None,
         one_cycle: bool | None = None,
         warm_starts: bool = True,
@@ -177,6 +181,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.weight_decay = weight_decay
         self.restarts = restarts
         self.joint_epochs = joint_epochs
+        self.sharpness = sharpness
         self.loss = loss
         self.one_cycle = one_cycle
         self.warm_starts = warm_starts
@@ -228,7 +233,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._useful(candidates, examples),
             self._given(program),
             recipe,
-            priors=Priors(column_priors(sample.examples)),
+            priors=Priors(column_priors(sample.examples, sample.weights)),
             price=self._pruning(),
             least=self.min_mass / 2,
             adaptive=self.recipe == "default" and self.warm_starts,
@@ -264,6 +269,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "weight_decay",
             "restarts",
             "joint_epochs",
+            "sharpness",
             "loss",
             "one_cycle",
         )
@@ -370,6 +376,13 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             unseen = np.concatenate((unseen, np.ones(len(extra), dtype=bool)))
         elif split and self.validation_fraction > 0:
             unseen = stratified(labels, self.validation_fraction, np.random.default_rng(seed))
+        elif split:
+            warnings.warn(
+                "validation_fraction=0: networks are judged by the examples they were trained on, which they may know by "
+                "heart; keep some apart, or give fit(…, validation=(X, y)).",
+                UserWarning,
+                stacklevel=4,
+            )
         return Sample(examples, labels, weights, unseen, len(self.classes_), self._positive())
 
     def _judges(self, validation: Any, examples: Examples) -> tuple[Examples, Any]:

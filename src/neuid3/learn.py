@@ -6,6 +6,7 @@ import copy
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice, product
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from neuid3.circuit.factor import factorise
 from neuid3.columns import Boolean, Category, Distribution, Probability
 from neuid3.cuts import SortedColumn
 from neuid3.data import Examples
-from neuid3.errors import NetworkError
+from neuid3.errors import NetworkError, NodeTestError
 from neuid3.induce import Place, Split
 from neuid3.infer import Evidence, Reach
 from neuid3.logic.formula import ColumnVariable, Formula, Literal, NeuralVariable, Source, Variable, sources
@@ -39,6 +40,12 @@ Factory = Callable[[], nn.Module]
 
 # How many unseen examples the training examples of a leaf are worth, where networks have seen them.
 DOUBT = 2.0
+
+# Through so many trained networks, or choices of them, a test is tried at most.
+MOST_BOUND = 6
+
+# At the root, so many restarts compete at least, however few tests there are.
+TRIALS = 8
 
 # Networks are trained where examples of a second class reach a node with this mass at least.
 LESSONS = 8.0
@@ -122,16 +129,28 @@ class NodeLearner:
         self.formulas: dict[NodeTest, Formula] = {test: test.formula(program) for test in candidates.tests}
         neural = {t: f for t, f in self.formulas.items() if any(isinstance(s, NeuralVariable) for s in sources(f))}
         self.neural = tuple(neural)
+        self._check_trainable()
         self.plain = tuple(test for test in candidates.tests if test not in neural)
         self.everything = frozenset(candidates.tests)
         self.doubts: dict[NodeTest, frozenset[Source]] = {}
         self.evidence = Evidence(sample.examples, self._modules(), program.declarations, priors, torch.float64, device)
         self.places = {test: i for i, test in enumerate(self.plain)}
         self.answers = Answers([self._answer(test) for test in self.plain])
-        self.numbers = {name: SortedColumn(sample.examples.column(name), name) for name in candidates.numbers}
+        self.numbers = {
+            name: SortedColumn(sample.examples.column(name), name, sample.weights) for name in candidates.numbers
+        }
 
     def _modules(self) -> dict[str, nn.Module]:
         return {name: instance.module.eval() for name, instance in self.instances.items()}
+
+    def _check_trainable(self) -> None:
+        for test in self.neural:
+            fresh = [name for name, _, _ in self._uses(test) if name not in self.instances]
+            if fresh and not isinstance(test, AtomTest):
+                raise NodeTestError(
+                    f"Test '{test}' looks through network {fresh[0]!r}, which is not trained, and only tests that are atoms "
+                    "can be trained; write it as a rule, or give the network ready."
+                )
 
     # Masses and symbolic tests -------------------------------------------------------------------
 
@@ -350,6 +369,13 @@ class NodeLearner:
         untrained = [name for name in names if name not in self.instances]
         if not untrained:
             yield from self._judge(place, test, test, [self.instances[name] for name in names], uses)
+        elif self.adaptive and len(untrained) > 1 and isinstance(test, AtomTest):
+            path = {used for asked, _ in place.path for used, _, _ in self._uses(asked)}
+            known = [[n for n, i in self.instances.items() if n in path and i.network == name] for name in untrained]
+            for chosen in islice(product(*known), MOST_BOUND):
+                bound = AtomTest(test.atom, tuple(sorted(zip(untrained, chosen, strict=True))))
+                through = [self.instances[n] for n in (*chosen, *(n for n in names if n in self.instances))]
+                yield from self._judge(place, test, bound, through, uses)
         elif self.adaptive and len(untrained) == 1 and isinstance(test, AtomTest):
             columns = [u[1] for u in uses if u[0] == untrained[0]]
             fresh = self._fresh(untrained[0], columns[0], uses)
@@ -363,7 +389,7 @@ class NodeLearner:
         path = {used for test, _ in place.path for used, _, _ in self._uses(test)}
         bound = [(n, i) for n, i in self.instances.items() if n in path and i.network == network]
         alike = [(n, i) for n, i in self.instances.items() if not i.frozen and _alike(i.module, fresh)]
-        return list(dict(bound + alike[::-1]).items())[:6]
+        return list(dict(bound + alike[::-1]).items())[:MOST_BOUND]
 
     def _judge(
         self, place: Place, asked: NodeTest, test: NodeTest, through: Sequence[Instance], uses: Sequence[Any]
@@ -479,9 +505,12 @@ class NodeLearner:
         sights = (False, True) if any(shape[0] == 3 for shape in shapes) else (False,)
         turns = (False,) if alone else (False, True) if self._is_upright(place, test) else (True, False)
         ways = [Manner(flipped, grey) for flipped in turns for grey in sights]
-        # Below the root there are networks to start from and fewer examples to tell restarts apart.
-        restarts = self.recipe.restarts if not place.path else -(-self.recipe.restarts // 2)
-        wanted = min(restarts, max(2, len(ways)))
+        if self.recipe.restarts == 1:
+            return ways[:1]
+        if place.path:  # there are networks to start from, and fewer examples to tell restarts apart
+            return ways[: -(-self.recipe.restarts // 2)]
+        few = -(-TRIALS // max(len(self.neural), 1))  # a single test must not hang on a few draws
+        wanted = max(min(self.recipe.restarts, max(2, len(ways))), min(few, 2 * self.recipe.restarts))
         return [ways[i % len(ways)] for i in range(wanted)]
 
     def _is_upright(self, place: Place, test: AtomTest) -> bool:

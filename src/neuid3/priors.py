@@ -38,7 +38,7 @@ class Priors:
     """Distributions for entries that are missing.
 
     `columns`: for a Boolean or probability column the probability that it holds, for a category or
-    distribution column a probability for each value, for a number column a sample of its values.
+    distribution column a probability for each value, for a number column a sample of its values or a share for each.
     `networks`: for a network `rank_net`, or for one use of it, `rank_net(card_1)`, its average output.
 
     >>> Priors(columns={"alarm": 0.1, "suit": {"hearts": 0.25, "clubs": 0.75}}, networks={"n": [0.5, 0.5]}).columns["alarm"]
@@ -59,12 +59,13 @@ class Priors:
 
     def cells(self, variable: CellVariable) -> Floats:
         """How a missing number is distributed over the cells that its column is cut into."""
-        sample = np.sort(np.asarray(self._given(variable.column), dtype=np.float64))
+        values, shares = _sample(self._given(variable.column))
         below = [
-            np.searchsorted(sample, boundary.at, side="right" if boundary.above else "left")
+            shares[: np.searchsorted(values, boundary.at, side="right" if boundary.above else "left")].sum()
             for boundary in variable.boundaries
         ]
-        return np.diff(np.array([0, *below, len(sample)])) / len(sample)
+        found: Floats = np.diff(np.array([0.0, *below, shares.sum()])) / shares.sum()
+        return found
 
     def network(self, network: str, inputs: tuple[str, ...], width: int) -> Floats:
         """The average output of a network where what it reads is missing."""
@@ -101,41 +102,59 @@ def network_use(network: str, inputs: tuple[str, ...]) -> str:
     return f"{network}({', '.join(inputs)})"
 
 
-def column_priors(examples: Examples) -> dict[str, ColumnPrior]:
-    """The prevalence of every column in these examples; a column that is missing throughout has none."""
+def column_priors(examples: Examples, weights: Floats | None = None) -> dict[str, ColumnPrior]:
+    """The prevalence of every column in these examples, weighted; a column that is missing throughout has none."""
     whole = {name: c.values for name, c in examples.items() if c.kind == Boolean() and c.missing is None}
-    held = dict(zip(whole, _means(list(whole.values())), strict=True))
-    found = {name: held[name] if name in held else _prevalence(column) for name, column in examples.items()}
+    held = dict(zip(whole, _means(list(whole.values()), weights), strict=True))
+    found = {name: held[name] if name in held else _prevalence(column, weights) for name, column in examples.items()}
     return {name: prior for name, prior in found.items() if prior is not None}
 
 
-def _means(columns: Sequence[npt.NDArray[np.bool_]]) -> list[float]:
+def _means(columns: Sequence[npt.NDArray[np.bool_]], weights: Floats | None) -> list[float]:
     """How often each of these facts holds; many columns of a wide table are read together, each by itself is slow."""
     if not columns:
         return []
     table, n = side_by_side(columns), len(columns[0])
-    counts = sum(table[start : start + BLOCK].sum(axis=0) for start in range(0, n, BLOCK))
-    return [float(count) / n for count in np.atleast_1d(counts)]
+    counts = np.ones(n) if weights is None else weights
+    held = np.zeros(len(columns))
+    for start in range(0, n, BLOCK):
+        held += counts[start : start + BLOCK] @ table[start : start + BLOCK].astype(np.float64)
+    shares: list[float] = np.minimum(held / counts.sum(), 1.0).tolist()
+    return shares
 
 
-def _prevalence(column: Column) -> ColumnPrior | None:
+def _prevalence(column: Column, weights: Floats | None) -> ColumnPrior | None:
     if isinstance(column.kind, Tensor):  # not to be looked at: it may be larger than memory
         return None
-    present = column.values if column.missing is None else column.values[~column.missing]
+    present, counts = column.values, weights
+    if column.missing is not None:
+        present = present[~column.missing]
+        counts = None if weights is None else weights[~column.missing]
     if len(present) == 0:
         return None
     match column.kind:
         case Boolean() | Probability():
-            return float(present.mean())
+            return float(np.average(present, weights=counts))
         case Category() as kind:
-            counts = np.bincount(present, minlength=len(kind.domain)) / len(present)
-            return {value: float(share) for value, share in zip(kind.domain, counts, strict=True)}
+            shares = np.bincount(present, counts, len(kind.domain)) / (len(present) if counts is None else counts.sum())
+            return {value: float(share) for value, share in zip(kind.domain, shares, strict=True)}
         case Distribution(values):
-            return {value: float(share) for value, share in zip(values, present.mean(axis=0), strict=True)}
+            means = np.average(present, axis=0, weights=counts)
+            return {value: float(share) for value, share in zip(values, means, strict=True)}
         case Number():
-            return tuple(np.sort(present).tolist())
+            known, places = np.unique(present, return_inverse=True)
+            shares = np.bincount(places, counts, len(known))
+            return dict(zip(known.tolist(), (shares / shares.sum()).tolist(), strict=True))
         case Tensor():
             return None
+
+
+def _sample(given: Any) -> tuple[Floats, Floats]:
+    """Values in order, and how often each is met."""
+    values = np.array(list(given), dtype=np.float64)
+    shares = np.array(list(given.values()), dtype=np.float64) if isinstance(given, Mapping) else np.ones(len(values))
+    order = np.argsort(values, kind="stable")
+    return values[order], shares[order]
 
 
 def check_priors(priors: Priors, schema: Schema) -> None:
@@ -151,7 +170,10 @@ def check_priors(priors: Priors, schema: Schema) -> None:
                 fits = isinstance(given, Mapping) and _is_distribution(given, kind.domain)
                 needed = f"a probability for each of {', '.join(map(str, kind.domain))}, which sum to 1"
             case Number():
-                fits, needed = _is_sample(given), "a sample of its values, finite numbers in a list"
+                fits, needed = (
+                    _is_sample(given),
+                    "a sample of its values, finite numbers in a list, or a share for each",
+                )
             case Tensor():
                 fits, needed = False, "given for the networks that read it, in `networks`"
         if not fits:
@@ -165,6 +187,8 @@ def _is_distribution(given: Mapping[Value, float], domain: tuple[Value, ...]) ->
 
 
 def _is_sample(given: Any) -> bool:
+    if isinstance(given, Mapping):
+        return _is_sample(list(given)) and _is_sample(list(given.values())) and min(given.values()) >= 0.0
     try:
         sample = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):

@@ -20,7 +20,10 @@ ROUNDS = ((1 / 4, 1 / 3), (1 / 2, 1 / 8), (1.0, 0.0))
 LATE = ((3 / 8, 1 / 2), (5 / 8, 1 / 6), (1.0, 0.0))
 
 # Nobody is alone: this many trials survive a round at least.
-FEWEST = 2
+FEWEST = 3
+
+# Where the best gain of a round is below this many bits, nobody has shown anything yet, and all go on.
+SHOWN = 0.02
 
 # How many restarts are trained as one at most. More would gain little and leave other workers idle.
 COMPANY = 8
@@ -89,7 +92,10 @@ def _survive(share: float, tasks: Sequence[Task]) -> int:
 
 def _survivors(trials: Sequence[Trial], count: int) -> list[Trial]:
     """The best trials, at most two of each task unless there are few tasks, in their old order."""
-    ranked = sorted((trial for trial in trials if trial.score >= trial.task.least), key=lambda trial: -trial.score)
+    worthy = [trial for trial in trials if trial.score >= trial.task.least]
+    ranked = sorted(worthy, key=lambda trial: -trial.score)
+    if ranked and ranked[0].score < SHOWN:
+        return worthy
     crowd: dict[int, int] = {}
     first: list[Trial] = []
     spare: list[Trial] = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from typing import IO
 from urllib.parse import urlsplit
 from urllib.request import urlopen
 
+from neuid3.cache import cache_folder
 from neuid3.errors import DamagedFileError, MissingFileError
 
 PATIENCE = 30.0  # seconds without an answer until a server counts as unreachable
@@ -39,20 +39,6 @@ def data_folder() -> Path | None:
     """The folder that NEUID3_DATA names."""
     named = os.environ.get("NEUID3_DATA")
     return Path(named) if named else None
-
-
-def cache_folder() -> Path:
-    """Where downloads are kept: NEUID3_CACHE, or the user's cache folder of this platform."""
-    named = os.environ.get("NEUID3_CACHE")
-    if named:
-        return Path(named)
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "neuid3"
 
 
 def find(name: str) -> Path | None:

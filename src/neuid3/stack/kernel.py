@@ -18,6 +18,8 @@ from pathlib import Path
 
 import torch
 
+from neuid3.cache import cache_folder
+
 _SOURCE = Path(__file__).with_name("kernel.c")
 _FLAGS = ("-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-shared", "-fPIC")
 _log = logging.getLogger(__name__)
@@ -41,13 +43,6 @@ def kernel(dtype: torch.dtype) -> ctypes.CDLL | None:
     except (OSError, subprocess.SubprocessError) as error:
         _log.info("no compiled kernel: %s", error)
         return None
-
-
-def cache_folder() -> Path:
-    """Where things are kept that can be made again: NEUID3_CACHE, or the user's cache."""
-    named = os.environ.get("NEUID3_CACHE")
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(named) if named else Path(home) / "neuid3"
 
 
 def _build(compiler: str, flags: tuple[str, ...], library: Path) -> None:
