@@ -29,7 +29,7 @@ test-all: lint
 	NEUID3_EXAMPLES=all $(PY) -m pytest --cov --cov-report=term
 
 bench: setup
-	$(PY) -m benchmarks
+	$(PY) -m neuid3 bench --into docs/speed.md
 
 clean:
 	rm -rf .venv .coverage .coverage.* .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist build

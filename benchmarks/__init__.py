@@ -1,1 +1,1 @@
-"""How fast is the logic? One row for each claim, measured against the tool that it replaces."""
+"""What are the parts of the default recipe worth? How fast everything is, `neuid3 bench` tells."""

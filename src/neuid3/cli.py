@@ -6,8 +6,9 @@ from importlib import import_module
 
 import click
 
-# Where the groups of commands are, and what --help says of them before they are imported.
+# Where commands and groups of them live, and what --help says of them before they are imported.
 GROUPS = {
+    "bench": ("neuid3.bench.cli", "Measure how fast everything is, beside what it is compared with."),
     "datasets": ("neuid3.datasets.cli", "The data of the experiments: where they are, and how they look."),
     "reproduce": (
         "neuid3.reproduce.cli",
@@ -17,7 +18,7 @@ GROUPS = {
 
 
 class _Main(click.Group):
-    """Commands of which the groups are imported when one of theirs is called."""
+    """Commands of which those that live elsewhere are imported when they are called."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 
 import torch
 
-from benchmarks.networks import RANKS, LeNet, images, lenet
-from benchmarks.timing import Row, faster, interleaved, no_slower, rounded
 from neuid3 import Branch, Examples, Leaf, Tree
+from neuid3.bench.networks import RANKS, LeNet, images, lenet
+from neuid3.bench.timing import Row, faster, interleaved, no_slower, rounded
 from neuid3.infer import FLOOR, negative_log_likelihood
 from neuid3.model import NeurosymbolicTree
 
@@ -24,7 +24,7 @@ LEAVES = (0.9, 0.2)
 class Task:
     """The same network, images and labels for every contestant."""
 
-    def __init__(self, pairs: int = PAIRS) -> None:
+    def __init__(self, pairs: int) -> None:
         self.network: LeNet = lenet()
         self.images = images("ab", pairs)
         self.labels = torch.randint(0, 2, (pairs,), generator=torch.Generator().manual_seed(2))
@@ -32,7 +32,7 @@ class Task:
     def ours(self) -> Callable[[], torch.Tensor]:
         """One training step without its optimizer, through a tree of one test; returns the loss."""
         X = Examples(self.images)
-        tree = Tree(Branch("gt_rank(a, b)", *map(Leaf, LEAVES)))
+        tree = Tree(Branch("gt_rank(a, b)", Leaf(LEAVES[0]), Leaf(LEAVES[1])))
         model = NeurosymbolicTree(
             tree, X.schema, background=PROGRAM, networks={"rank_net": self.network}, dtype=torch.float32
         )
@@ -60,26 +60,28 @@ class Task:
         return found.detach()
 
 
-def against_torch() -> Iterator[Row]:
+def against_torch(quick: bool) -> Iterator[Row]:
     """A tree of one rule against the loop that has the rule written into it."""
-    task = Task()
+    pairs = 50 if quick else PAIRS
+    task = Task(pairs)
     contestants = {"ours": task.ours(), "separate": task.by_hand(False), "together": task.by_hand(True)}
     losses = {name: float(run()) for name, run in contestants.items()}
     assert max(losses.values()) - min(losses.values()) < 1e-5, losses
-    found = interleaved(contestants, rounds=25)
+    found = interleaved(contestants, rounds=1 if quick else 25)
     other = min(found["separate"], found["together"])
     more = {"two_calls_seconds": rounded(found["separate"]), "one_call_seconds": rounded(found["together"])}
     note = "other: masked sum by hand, the faster of one network call for both images and of two calls"
-    yield no_slower("gt_rank_vs_torch", found["ours"], other, 1.15, pairs=PAIRS, **more, note=note)
+    yield no_slower("gt_rank_vs_torch", found["ours"], other, 1.15, pairs=pairs, **more, note=note)
 
 
-def against_deepproblog() -> Iterator[Row]:
+def against_deepproblog(quick: bool) -> Iterator[Row]:
     """The same step in DeepProbLog 2.1, a tenth of the pairs, scaled up."""
-    from benchmarks.oracle import deepproblog_probabilities, deepproblog_step
+    from neuid3.bench.deepproblog import deepproblog_probabilities, deepproblog_step
 
-    task = Task()
-    share = {name: column[:DEEPPROBLOG_PAIRS] for name, column in task.images.items()}
-    labels = task.labels[:DEEPPROBLOG_PAIRS]
+    pairs, few = (20, 10) if quick else (PAIRS, DEEPPROBLOG_PAIRS)
+    task = Task(pairs)
+    share = {name: column[:few] for name, column in task.images.items()}
+    labels = task.labels[:few]
     with torch.no_grad():
         left, right = task.network(share["a"]), task.network(share["b"])
     wanted = (left @ torch.triu(torch.ones(RANKS, RANKS), 1) * right).sum(1)
@@ -89,12 +91,14 @@ def against_deepproblog() -> Iterator[Row]:
     }
     off = (deepproblog_probabilities(PROGRAM, "gt_rank", "rank_net", task.network, share) - wanted).abs().max()
     assert off < 1e-5, off
-    found = interleaved({"ours": task.ours(), "cached": steps[True], "uncached": steps[False]}, rounds=3, warmup=1)
-    scale = PAIRS / DEEPPROBLOG_PAIRS
+    found = interleaved(
+        {"ours": task.ours(), "cached": steps[True], "uncached": steps[False]}, rounds=1 if quick else 3, warmup=1
+    )
+    scale = pairs / few
     other = min(found["cached"], found["uncached"]) * scale
     more = {
         "cache_on_seconds": rounded(found["cached"] * scale),
         "cache_off_seconds": rounded(found["uncached"] * scale),
     }
-    note = f"other: measured on {DEEPPROBLOG_PAIRS} pairs and multiplied by {scale:g}; batching on, the better of cache on and off"
-    yield faster("gt_rank_vs_deepproblog", found["ours"], other, 60, pairs=PAIRS, **more, note=note)
+    note = f"other: measured on {few} pairs and multiplied by {scale:g}; batching on, the better of cache on and off"
+    yield faster("gt_rank_vs_deepproblog", found["ours"], other, 60, pairs=pairs, **more, note=note)

@@ -11,14 +11,15 @@ import klay
 import torch
 from pysdd.sdd import SddManager, SddNode
 
-from benchmarks.addition import carry_circuit
-from benchmarks.networks import RANKS
-from benchmarks.timing import Row, interleaved, no_slower, rounded
-from benchmarks.tree import COLUMNS, DECLARATION, RULES, fifteen_leaves
+from neuid3.bench.addition import carry_circuit
+from neuid3.bench.networks import RANKS
+from neuid3.bench.timing import Row, interleaved, no_slower, rounded
+from neuid3.bench.tree import COLUMNS, DECLARATION, RULES, fifteen_leaves
 from neuid3.circuit import FALSE, TRUE, Circuit
 from neuid3.circuit.factor import factorise
 from neuid3.columns import Tensor
 from neuid3.infer import LayeredCircuit
+from neuid3.logic.formula import NeuralVariable
 from neuid3.logic.program import Program
 from neuid3.tree import paths
 
@@ -27,14 +28,14 @@ BATCHES = (32, 1000)
 Evaluator = Callable[[Sequence[torch.Tensor]], torch.Tensor]
 
 
-def against_klay() -> Iterator[Row]:
+def against_klay(quick: bool) -> Iterator[Row]:
     """Ours against KLay's faster form on three circuits, and against a formula by hand where there is one."""
     for name, circuit in _circuits().items():
         evaluators: dict[str, Evaluator] = {"ours": ours(circuit), "klay_direct": klay_direct(circuit)}
         if name == "gt_rank":
             evaluators |= {"klay_sdd": klay_sdd(), "by_hand": by_hand(circuit)}
         for batch in BATCHES:
-            yield _row(name, circuit, evaluators, batch)
+            yield _row(name, circuit, evaluators, batch, quick)
 
 
 def _circuits() -> dict[str, Circuit]:
@@ -48,19 +49,20 @@ def _circuits() -> dict[str, Circuit]:
     return {"gt_rank": rule, "tree_of_15_leaves": max(leaves, key=len), "addition_with_carry": carry_circuit([11110])}
 
 
-def _row(name: str, circuit: Circuit, evaluators: dict[str, Evaluator], batch: int) -> Row:
+def _row(name: str, circuit: Circuit, evaluators: dict[str, Evaluator], batch: int, quick: bool) -> Row:
     source = torch.Generator().manual_seed(3)
     weights = [torch.rand(batch, v.size, generator=source).softmax(1).requires_grad_() for v in circuit.variables]
     answers = {other: evaluate(weights).detach() for other, evaluate in evaluators.items()}
-    for other, found in answers.items():
-        torch.testing.assert_close(found, answers["ours"], atol=1e-5, rtol=1e-4, msg=f"{other} differs on {name}")
+    for other, answer in answers.items():
+        torch.testing.assert_close(answer, answers["ours"], atol=1e-5, rtol=1e-4, msg=f"{other} differs on {name}")
     upstream = torch.rand(answers["ours"].shape, generator=source)
 
     def step(evaluate: Evaluator) -> Callable[[], object]:
         return lambda: torch.autograd.grad(evaluate(weights), weights, upstream)
 
     contestants = {other: step(evaluate) for other, evaluate in evaluators.items()}
-    found = interleaved(contestants, rounds=max(30, 9000 // len(circuit)) if batch < 100 else 60, warmup=5)
+    rounds = 1 if quick else max(30, 9000 // len(circuit)) if batch < 100 else 60
+    found = interleaved(contestants, rounds, warmup=1 if quick else 5)
     others = {f"{other}_seconds": rounded(seconds) for other, seconds in found.items() if other != "ours"}
     klays = min(seconds for other, seconds in found.items() if other.startswith("klay"))
     more = {"batch": batch, "nodes": len(circuit), "roots": len(circuit.roots), **others}
@@ -78,7 +80,8 @@ def ours(circuit: Circuit) -> Evaluator:
 def by_hand(circuit: Circuit) -> Evaluator:
     """P(X < Y) as a masked sum; the variable that the rule names first is the smaller."""
     above = torch.triu(torch.ones(RANKS, RANKS), diagonal=1)
-    first, second = sorted(range(2), key=lambda i: circuit.variables[i].inputs)
+    read = [variable.inputs for variable in circuit.variables if isinstance(variable, NeuralVariable)]
+    first, second = sorted(range(2), key=read.__getitem__)
     return lambda weights: (weights[first] @ above * weights[second]).sum(1).unsqueeze(0)
 
 

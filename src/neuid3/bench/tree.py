@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
+import numpy as np
 import torch
 
-from benchmarks.networks import RANKS, images, lenet
-from benchmarks.timing import Row, faster, interleaved, rounded
 from neuid3 import Branch, Examples, Leaf, Tree
+from neuid3.bench.networks import RANKS, images, lenet
+from neuid3.bench.timing import Row, faster, interleaved, no_slower, rounded
 from neuid3.infer import Evidence
 from neuid3.model import NeurosymbolicTree
+from neuid3.train import one_thread
 from neuid3.tree import paths
 
 EXAMPLES = 10_000
 # ProbLog starts afresh for each example, so its time grows with the examples and a few are enough.
 PROBLOG_EXAMPLES = 6
 COLUMNS = "abcd"
+PREDICTED = 100_000
+# In how large blocks a bare loop may show its images to the network.
+BLOCKS = (512, 1024, 4096)
 
 RULES = """
 gt_rank(A, B) :- rank(A, X), rank(B, Y), X < Y.
@@ -46,12 +52,13 @@ def fifteen_leaves() -> Tree:
         Branch("gt_rank(b, c)", low[4], low[5]),
         Branch("odd(a)", low[6], Leaf(0.45)),
     ]
-    return Tree(Branch("gt_rank(a, b)", Branch("odd(b)", *middle[:2]), Branch("even_sum(a, c)", *middle[2:])))
+    upper = Branch("odd(b)", middle[0], middle[1]), Branch("even_sum(a, c)", middle[2], middle[3])
+    return Tree(Branch("gt_rank(a, b)", upper[0], upper[1]))
 
 
-def tree_model() -> tuple[NeurosymbolicTree, Examples]:
+def tree_model(examples: int = EXAMPLES) -> tuple[NeurosymbolicTree, Examples]:
     """The tree over one shared LeNet, and the examples."""
-    X = Examples(images(COLUMNS, EXAMPLES))
+    X = Examples(images(COLUMNS, examples))
     tree = fifteen_leaves()
     assert len(tree.leaves) == 15
     return NeurosymbolicTree(tree, X.schema, background=DECLARATION + RULES, networks={"rank_net": lenet()}), X
@@ -73,7 +80,7 @@ class Problog:
     """ProbLog on the first examples: its answers, and the seconds it took to compile and to evaluate them."""
 
     def __init__(self, tree: Tree, evidence: Evidence) -> None:
-        from benchmarks.oracle import problog_answers, problog_circuit
+        from neuid3.bench.problog import problog_answers, problog_circuit
 
         self.leaves: list[list[float]] = []
         self.compiling, self.evaluating = 0.0, 0.0
@@ -89,36 +96,63 @@ class Problog:
             self.leaves.append([found[f"leaf({i})"] for i in range(len(tree.leaves))])
 
 
-def against_problog() -> Iterator[Row]:
+def against_problog(quick: bool) -> Iterator[Row]:
     """All leaves of all examples at once, against ProbLog example by example."""
-    model, X = tree_model()
-    few = X[:PROBLOG_EXAMPLES]
+    examples, some = (20, 1) if quick else (EXAMPLES, PROBLOG_EXAMPLES)
+    model, X = tree_model(examples)
+    few = X[:some]
     with torch.no_grad():
         problog = Problog(model.tree, model.evidence(few))
         off = float((model.leaf_probabilities(few) - torch.tensor(problog.leaves, dtype=model.dtype)).abs().max())
         assert off < 1e-6, f"ProbLog and the circuit differ by {off}"
-        found = interleaved(
-            {"tree": lambda: model.apply(X), "network": lambda: _network_alone(model, X)}, rounds=5, warmup=1
-        )
-    scale = EXAMPLES / PROBLOG_EXAMPLES
+        rounds = 1 if quick else 5
+        found = interleaved({"tree": lambda: model.apply(X), "network": lambda: _looks(model, X)}, rounds, warmup=1)
+    scale = examples / some
     more = {
-        "examples": EXAMPLES,
+        "examples": examples,
         "leaves": len(model.tree.leaves),
         "largest_difference": rounded(off),
         "network_alone_seconds": rounded(found["network"]),
         "other_evaluation_alone_seconds": rounded(problog.evaluating * scale),
     }
     note = (
-        f"other: {PROBLOG_EXAMPLES} examples, each a program with the network's outputs written in, scaled to {EXAMPLES}; "
+        f"other: {some} examples, each a program with the network's outputs written in, scaled to {examples}; "
         "its evaluation alone is what compiling once would leave; ours includes the network, other does not"
     )
     other = (problog.compiling + problog.evaluating) * scale
     yield faster("tree_vs_problog", found["tree"], other, 1000, **more, note=note)
 
 
-def _network_alone(model: NeurosymbolicTree, X: Examples, batch: int = 4096) -> None:
+def _looks(model: NeurosymbolicTree, X: Examples, batch: int = 4096) -> None:
     """The part of the time that no evaluator can save."""
     for start in range(0, len(X), batch):
         evidence = model.evidence(X[start : start + batch])
         for column in COLUMNS:
             evidence.output("rank_net", (column,), RANKS)
+
+
+def against_forward(quick: bool) -> Iterator[Row]:
+    """predict_proba of the tree for many examples, against the bare forward passes of its network."""
+    examples = 100 if quick else PREDICTED
+    rng = np.random.default_rng(0)
+    columns = {column: rng.integers(0, 256, (examples, 28, 28), dtype=np.uint8) for column in COLUMNS}
+    X, tree = Examples(columns), fifteen_leaves()
+    network = lenet().eval()
+    model = NeurosymbolicTree(tree, X.schema, background=DECLARATION + RULES, networks={"rank_net": network})
+
+    def bare(block: int) -> None:
+        with torch.no_grad():
+            for column in columns.values():
+                for part in torch.from_numpy(column).split(block):
+                    network(part.float() / 255)
+
+    contestants: dict[str, Callable[[], object]] = {"ours": lambda: model.predict_proba(X)}
+    contestants |= {f"block_{block}": partial(bare, block) for block in BLOCKS}
+    with one_thread():
+        model.predict_proba(X[:1000])  # compiles what is compiled once
+        found = interleaved(contestants, rounds=1, warmup=0)
+    blocks = {f"{name}_seconds": rounded(seconds) for name, seconds in found.items() if name != "ours"}
+    other = min(seconds for name, seconds in found.items() if name != "ours")
+    more = {"examples": examples, "leaves": len(tree.leaves), **blocks}
+    note = "other: the network on all images, in blocks of the size that is fastest"
+    yield no_slower("predict_vs_forward", found["ours"], other, 1.2, **more, note=note)

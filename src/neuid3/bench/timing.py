@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import gc
+import math
+import os
 import statistics
+import threading
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 Row = dict[str, Any]
+
+# Where Linux tells how many pages a process holds.
+STATUS = Path("/proc/self/statm")
 
 
 def interleaved(contestants: Mapping[str, Callable[[], Any]], rounds: int, warmup: int = 2) -> dict[str, float]:
@@ -45,8 +54,59 @@ def faster(name: str, ours: float, other: float, at_least: float, **more: Any) -
     return _row(name, ours, other, ratio, f"other / ours >= {at_least:g}", ratio >= at_least, more)
 
 
-def _row(name: str, ours: float, other: float, ratio: float, bar: str, met: bool, more: Row) -> Row:
-    told = {"ours_seconds": rounded(ours), "other_seconds": rounded(other), "ratio": rounded(ratio)}
+def within(name: str, ratio: float, at_most: float, what: str, **more: Any) -> Row:
+    """A row that is met when something that is no time is at most so large."""
+    return _row(name, None, None, ratio, f"{what} <= {at_most:g}", ratio <= at_most, more)
+
+
+def skipped(name: str, why: str) -> Row:
+    """A row that cannot be measured here."""
+    return {"name": name, "skipped": why}
+
+
+def slope(seconds: Mapping[int, float]) -> float:
+    """By which power of its size something grows: the slope of a line through log size and log seconds.
+
+    >>> round(slope({1: 0.5, 10: 5.0, 100: 50.0}), 6)
+    1.0
+    """
+    sizes, times = zip(*((math.log(size), math.log(spent)) for size, spent in seconds.items()), strict=True)
+    return float(np.polyfit(sizes, times, 1)[0])
+
+
+def peak_memory_of(run: Callable[[], Any]) -> int:
+    """How many bytes the process holds at most while something runs, above what it held before; Linux only."""
+    gc.collect()
+    before = peak = _resident()
+    done = threading.Event()
+
+    def watch() -> None:
+        nonlocal peak
+        while not done.wait(0.002):
+            peak = max(peak, _resident())
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        run()
+    finally:
+        done.set()
+        watcher.join()
+    return max(peak, _resident()) - before
+
+
+def _resident() -> int:
+    return int(STATUS.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _row(
+    name: str, ours: float | None, other: float | None, ratio: float, bar: str, met: bool, more: Mapping[str, Any]
+) -> Row:
+    told = {
+        "ours_seconds": None if ours is None else rounded(ours),
+        "other_seconds": None if other is None else rounded(other),
+        "ratio": rounded(ratio),
+    }
     return {"name": name, **told, "bar": bar, "met": bool(met), **more}
 
 

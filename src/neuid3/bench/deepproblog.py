@@ -1,4 +1,4 @@
-"""How do ProbLog and DeepProbLog answer the same questions? One example after the other."""
+"""How does DeepProbLog answer the same questions? One example after the other."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from deepproblog.network import Network
 from deepproblog.query import Query
 from deepproblog.semiring.graph_semiring import GraphSemiring
 from deepproblog.train import TrainObject
-from problog import get_evaluatable
 from problog.logic import Constant, Term
-from problog.program import PrologString
 
 
 def deepproblog_step(
@@ -65,13 +63,3 @@ def _queries(predicate: str, columns: Mapping[str, torch.Tensor], targets: Seque
         return {Term(column): Term("tensor", Term(column, Constant(row))) for column in columns}
 
     return [Query(goal, tensors(row), p=target) for row, target in enumerate(targets)]
-
-
-def problog_circuit(program: str) -> Any:
-    """A program grounded and compiled, into the kind of circuit that ProbLog finds best (an SDD)."""
-    return get_evaluatable().create_from(PrologString(program))
-
-
-def problog_answers(circuit: Any) -> dict[str, float]:
-    """What ProbLog answers to the queries of a program."""
-    return {str(query): float(probability) for query, probability in circuit.evaluate().items()}

@@ -1,0 +1,118 @@
+"""Every row can be measured, and what was measured can be told."""
+
+from __future__ import annotations
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from neuid3.bench import report, runner, timing
+from neuid3.cli import main
+from neuid3.errors import DataError
+
+# Rows that take more than a few seconds even when all is small, or bring heavy packages.
+LONG = {"addition_with_carry", "tree_vs_problog", "circuit_vs_klay", "gt_rank_vs_deepproblog", "two_workers_vs_one"}
+
+ROWS = [
+    {"name": "a", "ours_seconds": 1.0, "other_seconds": 4.0, "ratio": 0.25, "bar": "ours / other <= 0.5", "met": True},
+    {"name": "b", "ours_seconds": None, "other_seconds": None, "ratio": 2.0, "bar": "slope <= 1", "met": False},
+    {"name": "a", "ours_seconds": 1.0, "other_seconds": 1.0, "ratio": 1.0, "bar": "ours / other <= 0.5", "met": False},
+    {"name": "c", "skipped": "klay is not installed"},
+]
+
+
+def measured(name: str) -> list[dict[str, object]]:
+    return list(runner.measured([name], quick=True))
+
+
+def check(name: str) -> None:
+    found = measured(name)
+    assert found
+    for row in found:
+        assert "skipped" in row or {"ratio", "bar", "date", "versions", "cores"} <= set(row)
+        assert row.get("met") is None  # small sizes say nothing about bars
+        json.dumps(row)
+
+
+@pytest.mark.parametrize("name", sorted(set(runner.CLAIMS) - LONG))
+def test_a_row_can_be_measured(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NEUID3_DATA", raising=False)
+    check(name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(LONG))
+def test_a_long_row_can_be_measured(name: str) -> None:
+    check(name)
+
+
+def test_what_is_not_installed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(self: runner.Claim, quick: bool) -> object:  # noqa: ARG001 - as it is called
+        raise ModuleNotFoundError("No module named 'klay'", name="klay")
+
+    monkeypatch.setattr(runner.Claim, "measure", absent)
+    (row,) = measured("circuit_vs_klay")
+    assert row["skipped"] == "klay is not installed"
+    monkeypatch.setattr(runner, "OPTIONAL", ())
+    with pytest.raises(ModuleNotFoundError):
+        measured("circuit_vs_klay")
+
+
+def test_slow_rows_run_only_when_they_are_asked_for() -> None:
+    assert "halving" not in runner.chosen([])
+    assert runner.chosen(["halving"]) == ["halving"]
+    with pytest.raises(DataError, match="growth"):
+        runner.chosen(["grwoth"])
+
+
+def test_the_history_is_kept_and_the_newest_rows_are_drawn(tmp_path: Path) -> None:
+    history, page = tmp_path / "bench" / "history.jsonl", tmp_path / "speed.md"
+    report.keep(ROWS[:2], history)
+    report.keep(ROWS[2:], history)
+    assert report.read(history) == ROWS
+    page.write_text("before\n<!-- table:bench -->\nold\n<!-- /table:bench -->\nafter\n")
+    done = CliRunner().invoke(main, ["bench", "--table", "--history", str(history), "--into", str(page)])
+    assert done.exit_code == 0, done.output
+    text = page.read_text()
+    assert "old" not in text
+    assert "| `a` | 1 | 1 | 1 | ours / other ≤ 0.5 | missed |" in text
+    assert "| `b` |  |  | 2 | slope ≤ 1 | missed |" in text
+    assert "`c`" not in text
+    told = CliRunner().invoke(main, ["bench", "--table", "--history", str(tmp_path / "none.jsonl")])
+    assert told.exit_code == 1
+    assert "run `neuid3 bench` first" in told.output
+
+
+def test_a_row_is_told_on_one_line() -> None:
+    assert report.shown(ROWS[0]).split() == ["a", "1", "4", "0.25", "ours", "/", "other", "<=", "0.5", "met"]
+    assert report.shown(ROWS[3]).endswith("not measured: klay is not installed")
+
+
+@pytest.mark.skipif(find_spec("matplotlib") is None, reason="matplotlib is not installed")
+def test_the_history_is_a_picture(tmp_path: Path) -> None:
+    report.draw(ROWS, tmp_path / "history.svg")
+    assert (tmp_path / "history.svg").read_text().startswith("<?xml")
+
+
+@pytest.mark.skipif(find_spec("matplotlib") is not None, reason="matplotlib is installed")
+def test_a_picture_without_matplotlib_says_what_to_install(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="plots"):
+        report.draw(ROWS, tmp_path / "history.svg")
+
+
+def test_memory_is_what_a_call_holds_at_most() -> None:
+    if not timing.STATUS.exists():
+        pytest.skip("only Linux tells")
+    held = timing.peak_memory_of(lambda: bytearray(300_000_000).count(1))
+    assert 250_000_000 < held < 400_000_000
+
+
+def test_rows_compare_in_the_right_direction() -> None:
+    assert timing.no_slower("x", 1.0, 2.0, 0.5)["met"]
+    assert not timing.no_slower("x", 1.1, 2.0, 0.5)["met"]
+    assert timing.faster("x", 1.0, 70.0, 70)["met"]
+    assert not timing.faster("x", 1.0, 69.0, 70)["met"]
+    assert timing.slope({1: 1.0, 4: 16.0}) == pytest.approx(2.0)
