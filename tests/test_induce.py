@@ -37,7 +37,7 @@ class ToyLearner:
         if not scored:
             return None
         gain, test = max(scored, key=lambda pair: pair[0])
-        return Split(test, self.answers[test], gain, self.vouched, test)
+        return Split(test, self.answers[test][place.rows], gain, self.vouched, test)
 
 
 A, B = AtomTest("a"), AtomTest("b")
@@ -46,12 +46,12 @@ FACTS = {A: np.array([0.0, 0.0, 1.0, 1.0] * 4), B: np.array([0.0, 1.0, 0.0, 1.0]
 
 
 def root(learner: ToyLearner) -> Place:
-    return Place((), np.ones(len(learner.labels)), frozenset(learner.answers))
+    return Place.root(len(learner.labels), frozenset(learner.answers))
 
 
 def test_a_conjunction_is_found() -> None:
     learner = ToyLearner(FACTS, AND)
-    tree = induce(learner, root(learner), Settings())
+    tree = induce(learner, root(learner), Settings()).node
     assert isinstance(tree, Branch)
     assert isinstance(tree.yes, Branch)
     assert {tree.test, tree.yes.test} == {A, B}
@@ -62,7 +62,7 @@ def test_a_conjunction_is_found() -> None:
 def test_a_used_test_is_not_asked_again_below() -> None:
     noisy = {A: np.full(16, 0.5) + 0.4 * (AND - 0.5)}
     learner = ToyLearner(noisy, AND)
-    tree = induce(learner, root(learner), Settings(pruning=0.0))
+    tree = induce(learner, root(learner), Settings(pruning=0.0)).node
     assert isinstance(tree, Branch)
     assert isinstance(tree.yes, Leaf)
     assert isinstance(tree.no, Leaf)
@@ -70,25 +70,25 @@ def test_a_used_test_is_not_asked_again_below() -> None:
 
 def test_depth_and_mass_stop_the_growth() -> None:
     learner = ToyLearner(FACTS, AND)
-    assert isinstance(induce(learner, root(learner), Settings(max_depth=0)), Leaf)
-    shallow = induce(learner, root(learner), Settings(max_depth=1, pruning=0.0))
+    assert isinstance(induce(learner, root(learner), Settings(max_depth=0)).node, Leaf)
+    shallow = induce(learner, root(learner), Settings(max_depth=1, pruning=0.0)).node
     assert isinstance(shallow, Branch)
     assert isinstance(shallow.yes, Leaf)
-    assert isinstance(induce(learner, root(learner), Settings(min_mass=100.0)), Leaf)
+    assert isinstance(induce(learner, root(learner), Settings(min_mass=100.0)).node, Leaf)
 
 
 def test_splits_that_save_too_few_bits_are_pruned_unless_unseen_examples_vouch_for_them() -> None:
     labels = np.array([0, 1] * 8)
     slight = {A: np.array([0.0, 1.0] * 2 + [0.0, 0.0, 1.0, 1.0] * 3)}
     learner = ToyLearner(slight, labels)
-    assert isinstance(induce(learner, root(learner), Settings(pruning=5.0)), Leaf)
-    assert isinstance(induce(learner, root(learner), Settings(pruning=0.0)), Branch)
+    assert isinstance(induce(learner, root(learner), Settings(pruning=5.0)).node, Leaf)
+    assert isinstance(induce(learner, root(learner), Settings(pruning=0.0)).node, Branch)
     vouched = ToyLearner(slight, labels, vouched=True)
-    assert isinstance(induce(vouched, root(vouched), Settings(pruning=5.0)), Branch)
+    assert isinstance(induce(vouched, root(vouched), Settings(pruning=5.0)).node, Branch)
 
 
 def test_every_example_goes_both_ways_in_shares_and_small_shares_stay_out() -> None:
-    place = Place((), np.array([1.0, 1.0]), frozenset({A, B}))
+    place = Place.root(2, frozenset({A, B}))
     yes, no = children(place, Split(A, np.array([0.7, 0.9999]), 0.1, False, A), epsilon=1e-3)
     assert yes.reach == pytest.approx([0.7, 0.9999])
     assert no.reach == pytest.approx([0.3, 0.0])

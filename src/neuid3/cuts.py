@@ -14,25 +14,31 @@ from neuid3.tree import Path
 
 Floats = npt.NDArray[Any]
 
+# A part of the examples as small as this is sorted anew; a larger one is picked from the order of all.
+FEW = 16
+
 
 class SortedColumn:
     """A number column in order, ready to be cut anywhere."""
 
     def __init__(self, column: Column, name: str, weights: Floats | None = None) -> None:
         self.name = name
+        self.column = column
         known = np.ones(len(column), dtype=bool) if column.missing is None else ~column.missing
         rows = np.flatnonzero(known)
         self.order = rows[np.argsort(column.values[rows], kind="stable")]
         self.values = column.values[self.order]
-        self.missing = np.flatnonzero(~known)
         shares = np.ones(len(self.order)) if weights is None else weights[self.order]
         self.below = np.concatenate(([0.0], np.cumsum(shares) / max(float(shares.sum()), 1e-300)))
 
-    def best_cut(self, spread: Floats, path: Path, least: float) -> tuple[float, float] | None:
-        """The threshold with the highest gain; missing entries go both ways, as the known ones would here."""
-        mass = spread.sum(1)
-        here = mass[self.order] > 0
-        order, values = self.order[here], self.values[here]
+    def best_cut(self, rows: Any, spread: Floats, path: Path, least: float) -> tuple[float, float] | None:
+        """The threshold with the highest gain; missing entries go both ways, as the known ones would here.
+
+        `spread` is the mass of these rows by class, `(row, class)`.
+        """
+        order = self._in_order(rows)
+        order = order[spread[order].sum(1) > 0]
+        values = self.column.values[rows[order]]
         ends = np.flatnonzero(np.diff(values) > 0)  # a cut may lie behind these
         if not len(ends):
             return None
@@ -41,11 +47,22 @@ class SortedColumn:
         thresholds = np.where((low <= middle) & (middle < high), middle, low)
         below = np.cumsum(spread[order], axis=0)[ends]  # (cut, class)
         total = spread.sum(0)
-        yes = below + self._share(thresholds, path)[:, None] * spread[self.missing].sum(0)
+        gone = np.zeros(1) if self.column.missing is None else spread[self.column.missing[rows]].sum(0)
+        yes = below + self._share(thresholds, path)[:, None] * gone
         large = np.minimum(yes.sum(1), total.sum() - yes.sum(1)) >= least
         gains = np.where(large, information_gain(yes, total - yes), 0.0)
         best = int(np.argmax(gains))
         return (float(thresholds[best]), float(gains[best])) if gains[best] > 0 else None
+
+    def _in_order(self, rows: Any) -> npt.NDArray[np.int64]:
+        """The places among these rows of the known numbers, from low to high."""
+        if len(rows) < len(self.order) // FEW:
+            known = np.arange(len(rows)) if self.column.missing is None else np.flatnonzero(~self.column.missing[rows])
+            return known[np.argsort(self.column.values[rows[known]], kind="stable")]
+        places = np.full(len(self.column), -1)
+        places[rows] = np.arange(len(rows))
+        found = places[self.order]
+        return found[found >= 0]
 
     def _share(self, thresholds: Floats, path: Path) -> Floats:
         """How much of the known values that the path leaves possible lies below each threshold."""

@@ -244,10 +244,11 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             told=Bar() if self.verbose else Silent(),
         )
         settings = Settings(self.max_depth, self.min_mass, self.min_gain, self.epsilon, self._pruning())
-        start = Place((), np.ones(len(sample.labels)), frozenset(learner.neural) | frozenset(learner.plain))
         with learner.told:
-            root = learner.refine(induce(learner, start, settings, learner.told.node))
+            grown = induce(learner, Place.root(len(sample.labels), learner.everything), settings, learner.told.node)
+            root = learner.refine(grown.node)
         self._keep(root, learner, program)
+        self._importances(grown.worth)
 
     def _pruning(self) -> float:
         return self.pruning if self.recipe == "default" else 0.0
@@ -293,7 +294,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"Found input variables with inconsistent numbers of samples: X has {len(examples)} and y has {len(y)}."
             )
         check_classification_targets(y)
-        if any(label is None or label != label for label in np.asarray(y, dtype=object)):
+        if y.dtype == object and any(label is None or label != label for label in y):
             raise DataError("Input y contains NaN: every example needs a class; drop the rows without one.")
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
@@ -308,7 +309,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not kept.all():
             examples, labels, weights = examples[kept], labels[kept], weights[kept]
         self.schema_ = examples.schema
-        return examples, labels.astype(np.int64), weights
+        return examples, labels.astype(np.int64, copy=False), weights
 
     def _candidates(self, examples: Examples) -> tuple[Program, Candidates, dict[str, Instance]]:
         schema = examples.schema
@@ -440,16 +441,14 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             limits=self.limits,
             device=self.device,
         )
-        self._importances(root, learner)
 
-    def _importances(self, root: Node, learner: NodeLearner) -> None:
-        reach = learner.sample.weights
+    def _importances(self, worth: Sequence[tuple[NodeTest, float]]) -> None:
+        """The share of each column in the bits that the tests told when the tree was grown."""
         share = dict.fromkeys(self.schema_, 0.0)
-        for path, branch in _branches_with_paths(root):
-            mass = float((reach * self.model_.path_probability(learner.sample.examples, path)).sum())
-            columns = self.model_.columns_of(branch.test)
+        for test, bits in worth:
+            columns = self.model_.columns_of(test)
             for name in columns:
-                share[name] += mass * (branch.gain or 0.0) / len(columns)
+                share[name] += bits / len(columns)
         total = sum(share.values()) or 1.0
         self.feature_importances_ = np.array([value / total for value in share.values()])
 
@@ -519,15 +518,3 @@ def _reuse(test: TrainedTest, declared: Sequence[str], number: int, reused: dict
 def _declared(test: AtomTest, program: Program) -> list[str]:
     plain = AtomTest(test.atom).formula(program)
     return sorted({source.network for source in sources(plain) if isinstance(source, NeuralVariable)})
-
-
-def _branches_with_paths(root: Node) -> list[tuple[Any, Branch]]:
-    stack: list[tuple[Any, Node]] = [((), root)]
-    found = []
-    while stack:
-        path, node = stack.pop()
-        if isinstance(node, Branch):
-            found.append((path, node))
-            stack.append(((*path, (node.test, False)), node.no))
-            stack.append(((*path, (node.test, True)), node.yes))
-    return found

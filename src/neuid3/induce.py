@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +15,7 @@ from neuid3.score import entropy, leaf_estimate
 from neuid3.tree import Branch, Leaf, Node, Path
 
 Floats = npt.NDArray[Any]
+Rows = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,20 +34,40 @@ class Settings:
     pruning: float = 2.0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Place:
-    """A node to be: the path κ to it, P(κ | e) for every example, and the tests that may still be asked."""
+    """A node to be: the path κ to it, the examples that reach it, and the tests that may still be asked."""
 
     path: Path
-    reach: Floats
+    rows: Rows  # which of the examples reach it, in order
+    shares: Floats  # P(κ | e) of each of them
+    size: int  # how many examples there are in all
     tests: frozenset[NodeTest]
+
+    @classmethod
+    def root(cls, size: int, tests: frozenset[NodeTest]) -> Place:
+        """Where all examples start."""
+        return cls((), np.arange(size, dtype=np.int32), certainty(size), size, tests)
+
+    @cached_property
+    def reach(self) -> Floats:
+        """P(κ | e) for every example, also those that do not reach it."""
+        reach = np.zeros(self.size)
+        reach[self.rows] = self.shares
+        return reach
+
+
+def certainty(n: int) -> Floats:
+    """Ones that take no memory: most examples reach a node for certain or not at all."""
+    return np.broadcast_to(np.float64(1.0), n)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Split:
     """The best test at a place: P(τ | κ, e), its gain in bits, and whether unseen examples vouched for it.
 
-    `asked` is the candidate that is used up along the path; None where it may be asked again, as a number may.
+    `answers` are those of the examples that reach the place, as truth values where all of them are certain. `asked` is
+    the candidate that is used up along the path; None where it may be asked again, as a number may.
     """
 
     test: NodeTest
@@ -68,25 +90,29 @@ class Learner(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Grown:
-    """A subtree, how many bits its leaves leave open, and how many of its splits nobody vouched for."""
+class Grown:
+    """A subtree, how many bits its leaves leave open, and whether unseen examples vouched for one of its splits.
+
+    `worth` lists its tests with the bits that each told about the examples that reached it: gain times mass.
+    """
 
     node: Node
     open_bits: float
-    splits: int
     vouched: bool
+    worth: tuple[tuple[NodeTest, float], ...]
 
 
 def induce(
     learner: Learner, root: Place, settings: Settings, told: Callable[[Place, Split | None], None] | None = None
-) -> Node:
+) -> Grown:
     """Grow a tree from the top: the best test at each node, every example split fractionally, and so on down."""
-    return _grow(learner, root, settings, told or (lambda *_: None)).node
+    return _grow(learner, root, learner.masses(root), settings, told or (lambda *_: None))
 
 
-def _grow(learner: Learner, place: Place, settings: Settings, told: Callable[[Place, Split | None], None]) -> _Grown:
-    masses = learner.masses(place)
-    leaf = _Grown(Leaf(leaf_estimate(masses)), float(masses.sum() * entropy(masses)), 0, False)
+def _grow(
+    learner: Learner, place: Place, masses: Floats, settings: Settings, told: Callable[[Place, Split | None], None]
+) -> Grown:
+    leaf = Grown(Leaf(leaf_estimate(masses)), float(masses.sum() * entropy(masses)), False, ())
     if _stops(masses, place, settings):
         return leaf
     split = learner.best(place)
@@ -94,14 +120,15 @@ def _grow(learner: Learner, place: Place, settings: Settings, told: Callable[[Pl
     if split is None or split.gain < settings.min_gain:
         return leaf
     yes, no = children(place, split, settings.epsilon)
-    if min(learner.masses(yes).sum(), learner.masses(no).sum()) < settings.min_mass / 2:
+    of_yes, of_no = learner.masses(yes), learner.masses(no)
+    if min(of_yes.sum(), of_no.sum()) < settings.min_mass / 2:
         return leaf
-    left, right = _grow(learner, yes, settings, told), _grow(learner, no, settings, told)
-    grown = _Grown(
+    left, right = _grow(learner, yes, of_yes, settings, told), _grow(learner, no, of_no, settings, told)
+    grown = Grown(
         Branch(split.test, left.node, right.node, split.gain),
         left.open_bits + right.open_bits,
-        left.splits + right.splits + 1,
         split.vouched or left.vouched or right.vouched,
+        ((split.test, split.gain * float(masses.sum())), *left.worth, *right.worth),
     )
     return grown if grown.vouched or _pays(leaf, grown, settings.pruning) else leaf
 
@@ -112,17 +139,26 @@ def _stops(masses: Floats, place: Place, settings: Settings) -> bool:
     return deep or bool(pure) or float(masses.sum()) < settings.min_mass
 
 
-def _pays(leaf: _Grown, grown: _Grown, price: float) -> bool:
+def _pays(leaf: Grown, grown: Grown, price: float) -> bool:
     """Do the splits of a subtree save more bits about the training classes than they cost?"""
-    return leaf.open_bits - grown.open_bits > price * grown.splits
+    return leaf.open_bits - grown.open_bits > price * len(grown.worth)
 
 
 def children(place: Place, split: Split, epsilon: float) -> tuple[Place, Place]:
     """κ∧τ and κ∧¬τ: every example goes both ways, in shares; what falls below ε stays out."""
     tests = place.tests - {split.asked} if split.asked is not None else place.tests
     sides = []
-    for answer, share in ((True, split.answers), (False, 1.0 - split.answers)):
-        reach = place.reach * share
-        reach = np.where(reach >= epsilon, reach, 0.0)
-        sides.append(replace(place, path=(*place.path, (split.test, answer)), reach=reach, tests=tests))
+    for answer in (True, False):
+        rows, shares = _side(place, split.answers, answer, epsilon)
+        sides.append(replace(place, path=(*place.path, (split.test, answer)), rows=rows, shares=shares, tests=tests))
     return sides[0], sides[1]
+
+
+def _side(place: Place, answers: Floats, answer: bool, epsilon: float) -> tuple[Rows, Floats]:
+    if answers.dtype == bool:
+        kept = answers if answer else ~answers
+        rows = place.rows[kept]
+        return rows, certainty(len(rows)) if place.shares.strides == (0,) else place.shares[kept]
+    reach = place.shares * (answers if answer else 1.0 - answers)
+    kept = (reach >= epsilon) & (reach > 0.0)
+    return place.rows[kept], reach[kept]

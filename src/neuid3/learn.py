@@ -14,9 +14,10 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
+from neuid3.answers import Answer, Answers, OneOf, Share, Truth, by_class
 from neuid3.candidates import Candidates, shapes_of
 from neuid3.circuit.factor import factorise
-from neuid3.columns import Distribution, Probability
+from neuid3.columns import Boolean, Category, Distribution, Probability
 from neuid3.cuts import SortedColumn
 from neuid3.data import Examples
 from neuid3.errors import NetworkError, NodeTestError
@@ -130,8 +131,11 @@ class NodeLearner:
         self.neural = tuple(neural)
         self._check_trainable()
         self.plain = tuple(test for test in candidates.tests if test not in neural)
+        self.everything = frozenset(candidates.tests)
+        self.doubts: dict[NodeTest, frozenset[Source]] = {}
         self.evidence = Evidence(sample.examples, self._modules(), program.declarations, priors, torch.float64, device)
-        self.answers = self._plain_answers()
+        self.places = {test: i for i, test in enumerate(self.plain)}
+        self.answers = Answers([self._answer(test) for test in self.plain])
         self.numbers = {
             name: SortedColumn(sample.examples.column(name), name, sample.weights) for name in candidates.numbers
         }
@@ -152,7 +156,8 @@ class NodeLearner:
 
     def masses(self, place: Place) -> Floats:
         """Σ P(κ|e) of each class, weighted; below networks that have seen these examples, as unseen ones tell it."""
-        whole = self._masses(place.reach)
+        labels, masses = self._here(place)
+        whole = np.bincount(labels, masses, self.sample.classes)
         if not self._has_seen(place.path):
             return whole
         # A network sends an example it was trained on where it belongs, and its leaf would seem surer than it is.
@@ -169,62 +174,72 @@ class NodeLearner:
         uses = [use for test, _ in path for use in self._uses(test)]
         return any(bool(self.instances[name].read & frozenset(inputs)) for name, inputs, _ in uses)
 
-    def _plain_answers(self) -> Floats:
-        """P(τ | e) of every test without networks, `(example, test)`."""
-        found = [self.conditional((), test).astype(np.float32) for test in self.plain]
-        return np.stack(found, axis=1) if found else np.zeros((len(self.sample.labels), 0), dtype=np.float32)
+    def _here(self, place: Place) -> tuple[npt.NDArray[np.int64], Floats]:
+        """The labels of the examples that reach a place, and their weighted reach."""
+        return self.sample.labels[place.rows], place.shares * self.sample.weights[place.rows]
 
-    def _by_class(self, reach: Floats) -> Floats:
-        """The weighted reach of every example in the column of its class, `(example, class)`."""
-        spread = np.zeros((len(reach), self.sample.classes))
-        spread[np.arange(len(reach)), self.sample.labels] = reach * self.sample.weights
-        return spread
+    def _answer(self, test: NodeTest) -> Answer:
+        """P(τ | e) of a test without networks, for every example: truth values where they are certain."""
+        if self._uncertain(test):
+            return Share(self.conditional((), test).astype(np.float32))
+        formula = self._formula(test)
+        if isinstance(formula, Literal) and isinstance(formula.variable, ColumnVariable) and len(formula.values) == 1:
+            column, (value,) = self.sample.examples.column(formula.variable.column), formula.values
+            match column.kind:
+                case Boolean() if value == 1:
+                    return Truth(column.values)
+                case Category():
+                    return OneOf(formula.variable.column, column.values, formula.variable.size, value)
+        return Truth(self.conditional((), test) > 0.5)
 
     def _symbolic(self, place: Place) -> Iterator[Option]:
-        """The best test without networks, from one matrix product, and the best cut of each number."""
-        rows = np.flatnonzero(place.reach > 0)
-        spread = self._by_class(place.reach)
-        total = spread.sum(0)
-        places = [i for i, test in enumerate(self.plain) if test in place.tests]
-        if places:
-            yes = self.answers[rows][:, places].T.astype(np.float64) @ spread[rows]  # (test, class)
+        """The best test without networks, all of them counted at once, and the best cut of each number."""
+        labels, masses = self._here(place)
+        classes = self.sample.classes
+        total = np.bincount(labels, masses, classes)
+        used = [self.places[test] for test in self.everything - place.tests if test in self.places]
+        if len(used) < len(self.plain):
+            yes = self.answers.yes_masses(place.rows, labels, masses, classes)
             gains = np.where(self._large(yes, total), information_gain(yes, total - yes), 0.0)
-            for i in self._shared(place.path, [self.plain[p] for p in places]):
-                answers = self.conditional(place.path, self.plain[places[i]])
-                gains[i] = information_gain(answers @ spread, (1.0 - answers) @ spread)
+            for i in set(self._shared(place.path)) - set(used):
+                gains[i] = gain_of(self.conditional(place.path, self.plain[i])[place.rows], masses, labels, classes)
+            gains[used] = -1.0
             best = int(np.argmax(gains))
-            test = self.plain[places[best]]
+            test = self.plain[best]
             yield Option(test, float(gains[best]), float(gains[best] * total.sum()), test, False)
-        for name, ordered in self.numbers.items():
-            found = ordered.best_cut(spread, place.path, self.least)
-            if found is not None:
-                threshold, gain = found
-                yield Option(CutTest(name, threshold), gain, gain * float(total.sum()), None, False)
+        if self.numbers:
+            spread = by_class(labels, masses, classes)
+            for name, ordered in self.numbers.items():
+                found = ordered.best_cut(place.rows, spread, place.path, self.least)
+                if found is not None:
+                    threshold, gain = found
+                    yield Option(CutTest(name, threshold), gain, gain * float(total.sum()), None, False)
 
     def _large(self, yes: Floats, total: Floats) -> Any:
         """Do both sides get the mass that a child needs?"""
         mass = yes.sum(-1)
         return np.minimum(mass, total.sum() - mass) >= self.least
 
-    def _shared(self, path: Path, tests: Sequence[NodeTest]) -> list[int]:
+    def _shared(self, path: Path) -> list[int]:
         """Tests that share an uncertain variable with the path: their answers depend on what was answered before."""
-        before = self._uncertain(*(test for test, _ in path))
-        return [i for i, test in enumerate(tests) if before & self._uncertain(test)] if before else []
+        before = frozenset[Source]().union(*(self._uncertain(test) for test, _ in path))
+        return [i for i, test in enumerate(self.plain) if before & self._uncertain(test)] if before else []
 
-    def _uncertain(self, *tests: NodeTest) -> frozenset[Source]:
-        found: set[Source] = set()
-        for test in tests:
-            for source in sources(self._formula(test)):
-                known = (
-                    source if isinstance(source, str) else source.column if isinstance(source, ColumnVariable) else None
-                )
-                if known is None or self._is_uncertain(known):
-                    found.add(source)
-        return frozenset(found)
+    def _uncertain(self, test: NodeTest) -> frozenset[Source]:
+        """The variables of a test that are not known for every example."""
+        if test not in self.doubts:
+            self.doubts[test] = frozenset(
+                source for source in sources(self._formula(test)) if not self._is_certain(source)
+            )
+        return self.doubts[test]
 
-    def _is_uncertain(self, name: str) -> bool:
-        column = self.sample.examples.column(name)
-        return column.missing is not None or isinstance(column.kind, (Probability, Distribution))
+    def _is_certain(self, source: Source) -> bool:
+        match source:
+            case str(name) | ColumnVariable(name):
+                column = self.sample.examples.column(name)
+                return column.missing is None and not isinstance(column.kind, (Probability, Distribution))
+            case _:
+                return False
 
     def _formula(self, test: NodeTest) -> Formula:
         if test not in self.formulas:
@@ -265,8 +280,15 @@ class NodeLearner:
         if chosen.instances:
             self.instances.update(chosen.instances)
             self.evidence = self.evidence.seen_through(self._modules(), self.priors)
-        answers = self.conditional(place.path, chosen.test)
-        return Split(chosen.test, answers, chosen.gain, chosen.vouched, chosen.asked)
+        return Split(chosen.test, self._said(place, chosen.test), chosen.gain, chosen.vouched, chosen.asked)
+
+    def _said(self, place: Place, test: NodeTest) -> Floats:
+        """P(τ | κ, e) for the examples that reach a place, as truth values where they are certain."""
+        if isinstance(test, CutTest) and not self._uncertain(test):
+            below: Floats = self.sample.examples.column(test.column).values[place.rows] <= test.threshold
+            return below
+        said = self.answers.certain(self.places[test], place.rows) if test in self.places else None
+        return self.conditional(place.path, test)[place.rows] if said is None else said
 
     def know(self, tests: Sequence[NodeTest], always: bool = False) -> None:
         """See to the average output of every network whose input is missing somewhere, or `always`."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.columns import Boolean, Number
+from neuid3.columns import BLOCK, Boolean, Number
 from neuid3.data import Examples
 
 
@@ -38,7 +38,8 @@ def from_array(table: npt.NDArray[Any]) -> Examples:
 def is_constant(column: Any) -> bool:
     if column.missing is not None or column.values.ndim > 1:
         return False
-    return bool((column.values == column.values[0]).all())
+    first = column.values[0]
+    return all(bool((part == first).all()) for part in (column.values[:BLOCK], column.values[BLOCK:]))
 
 
 def stratified(labels: Any, fraction: float, rng: np.random.Generator) -> npt.NDArray[np.bool_]:

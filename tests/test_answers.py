@@ -1,0 +1,174 @@
+"""Symbolic tests are counted all at once; a slow tree that counts one example after the other says the same."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neuid3 import Branch, Examples, Leaf, NeuID3Classifier
+from neuid3.answers import Answer, Answers, OneOf, Share, Truth, by_class
+from neuid3.columns import side_by_side
+from neuid3.cuts import FEW, SortedColumn
+from neuid3.induce import Place, certainty
+from neuid3.tree import Node
+
+Row = dict[str, object]
+Question = tuple[str, Callable[[Row], bool]]
+
+
+def slow_bits(weighted: Sequence[tuple[int, float]]) -> float:
+    masses: Counter[int] = Counter()
+    for label, weight in weighted:
+        masses[label] += weight
+    total = sum(masses.values())
+    return -sum(m / total * math.log2(m / total) for m in masses.values() if m > 0) if total > 0 else 0.0
+
+
+def slow_gain(rows: Sequence[tuple[Row, int, float]], asks: Callable[[Row], bool]) -> float:
+    sides: tuple[list[tuple[int, float]], ...] = ([], [])
+    for row, label, weight in rows:
+        sides[asks(row)].append((label, weight))
+    total = sum(weight for _, _, weight in rows)
+    after = sum(sum(w for _, w in side) / total * slow_bits(side) for side in sides)
+    return slow_bits([(label, weight) for _, label, weight in rows]) - after
+
+
+def questions(rows: Sequence[tuple[Row, int, float]]) -> list[Question]:
+    """Every fact, every value of the category, and every cut between two neighbouring numbers."""
+    found: list[Question] = [("a", lambda row: bool(row["a"])), ("b", lambda row: bool(row["b"]))]
+    found += [(f"s({value})", lambda row, value=value: row["s"] == value) for value in "xyz"]
+    numbers = sorted({row["h"] for row, _, _ in rows})
+    for low, high in pairwise(numbers):
+        middle = low / 2 + high / 2
+        found.append((f"h =< {middle!r}", lambda row, middle=middle: row["h"] <= middle))
+    return found
+
+
+def check(node: Node, rows: list[tuple[Row, int, float]], depth: int) -> None:
+    """Every branch asks a question of the highest gain, and every leaf is where no question tells anything."""
+    gains = {name: slow_gain(rows, asks) for name, asks in questions(rows)}
+    if isinstance(node, Leaf):
+        pure = len({label for _, label, _ in rows}) == 1
+        assert depth == 0 or pure or max(gains.values(), default=0.0) < 1e-7
+        return
+    assert node.gain == pytest.approx(max(gains.values()), abs=1e-9)
+    assert gains[str(node.test)] == pytest.approx(node.gain, abs=1e-9)
+    asks = dict(questions(rows))[str(node.test)]
+    check(node.yes, [row for row in rows if asks(row[0])], depth - 1)
+    check(node.no, [row for row in rows if not asks(row[0])], depth - 1)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> tuple[list[Row], list[int], list[float]]:
+    n = draw(st.integers(4, 24))
+    row = st.fixed_dictionaries(
+        {
+            "a": st.booleans(),
+            "b": st.booleans(),
+            "s": st.sampled_from("xyz"),
+            "h": st.sampled_from([0.5, 1.25, 2.0, 7.0]),
+        }
+    )
+    rows = draw(st.lists(row, min_size=n, max_size=n))
+    labels = draw(st.lists(st.integers(0, 2), min_size=n, max_size=n).filter(lambda found: len(set(found)) > 1))
+    return rows, labels, draw(st.lists(st.sampled_from([0.5, 1.0, 3.0]), min_size=n, max_size=n))
+
+
+def columns_of(rows: Sequence[Row]) -> Examples:
+    kinds = {"a": "boolean", "b": "boolean", "s": ("x", "y", "z"), "h": "number"}
+    named = {name: [row[name] for row in rows] for name in kinds}
+    return Examples({**named, "s": np.array(named["s"])}, {name: k for name, k in kinds.items() if name != "s"})
+
+
+@given(tables())
+def test_a_tree_asks_what_a_slow_count_finds_best(table: tuple[list[Row], list[int], list[float]]) -> None:
+    rows, labels, weights = table
+    clf = NeuID3Classifier(max_depth=3, min_mass=0.0, pruning=0.0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("warnings.warn", lambda *_, **__: None)  # a single leaf is fine here
+        clf.fit(columns_of(rows), labels, sample_weight=weights)
+    places = {label: i for i, label in enumerate(sorted(set(labels)))}
+    told = [(row, places[label], weight) for row, label, weight in zip(rows, labels, weights, strict=True)]
+    check(clf.tree_.root, told, 3)
+
+
+@given(st.integers(0, 10_000))
+def test_all_kinds_of_answers_are_counted_as_one_by_one(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, classes = int(rng.integers(1, 60)), int(rng.integers(2, 4))
+    codes = rng.integers(0, 3, n)
+    said: list[Answer] = [
+        OneOf("s", codes, 3, 2),
+        Truth(rng.random(n) < 0.5),
+        Share(rng.random(n).astype(np.float32)),
+        OneOf("s", codes, 3, 0),
+        Truth(rng.random(n) < 0.1),
+    ]
+    rows = np.flatnonzero(rng.random(n) < 0.7).astype(np.int32)
+    labels, masses = rng.integers(0, classes, n)[rows], rng.random(len(rows))
+    answers = Answers(said)
+    yes = answers.yes_masses(rows, labels, masses, classes)
+    for i, answer in enumerate(said):
+        wanted = np.zeros(classes)
+        for row, label, mass in zip(rows, labels, masses, strict=True):
+            told = answer.codes[row] == answer.value if isinstance(answer, OneOf) else answer.column[row]
+            wanted[label] += mass * float(told)
+        np.testing.assert_allclose(yes[i], wanted, atol=1e-12)
+        certain = answers.certain(i, rows)
+        assert (certain is None) == isinstance(answer, Share)
+        if isinstance(answer, OneOf):
+            assert (certain == (codes[rows] == answer.value)).all()
+
+
+@given(st.integers(0, 10_000))
+def test_a_column_is_cut_alike_whether_its_rows_are_picked_or_sorted(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    values = rng.integers(0, 6, 40 * FEW).astype(float)
+    values[rng.random(len(values)) < 0.1] = np.nan
+    ordered = SortedColumn(Examples({"h": values}, {"h": "number"}).column("h"), "h")
+    rows = np.sort(rng.choice(len(values), 30, replace=False)).astype(np.int32)
+    spread = by_class(rng.integers(0, 2, len(rows)), rng.random(len(rows)), 2)
+    sorted_anew = ordered.best_cut(rows, spread, (), 0.0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("neuid3.cuts.FEW", 1)
+        assert ordered.best_cut(rows, spread, (), 0.0) == sorted_anew
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_columns_side_by_side_are_the_table_they_came_from(order: str) -> None:
+    table = np.asarray(np.random.default_rng(0).random((10_000, 5)) < 0.5, order=order)
+    found = side_by_side([table[:, i] for i in range(5)])
+    assert (found == table).all()
+    assert found.flags.c_contiguous
+    assert np.shares_memory(found, table) == (order == "C")
+    some = side_by_side([table[:, i] for i in (0, 3, 1)])
+    assert (some == table[:, [0, 3, 1]]).all()
+
+
+def test_importances_are_the_bits_that_columns_told() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.random((400, 4)) < 0.5
+    y = np.where(X[:, 2], X[:, 0], X[:, 3])
+    clf = NeuID3Classifier(max_depth=2).fit(X, y)
+    root = clf.tree_.root
+    assert isinstance(root, Branch)
+    worth = dict.fromkeys(range(4), 0.0)
+    sides = {None: np.ones(400, dtype=bool), True: X[:, int(str(root.test)[1:])], False: ~X[:, int(str(root.test)[1:])]}
+    for side, node in ((None, root), (True, root.yes), (False, root.no)):
+        if isinstance(node, Branch):
+            worth[int(str(node.test)[1:])] += sides[side].sum() * node.gain
+    np.testing.assert_allclose(clf.feature_importances_, np.array(list(worth.values())) / sum(worth.values()))
+
+
+def test_certain_examples_take_no_memory_for_their_shares() -> None:
+    place = Place.root(1000, frozenset())
+    assert place.shares.strides == (0,)
+    assert (place.reach == 1.0).all()
+    assert certainty(3).tolist() == [1.0, 1.0, 1.0]
