@@ -104,6 +104,8 @@ def network_use(network: str, inputs: tuple[str, ...]) -> str:
 
 def column_priors(examples: Examples, weights: Floats | None = None) -> dict[str, ColumnPrior]:
     """The prevalence of every column in these examples, weighted; a column that is missing throughout has none."""
+    if weights is not None and (len(weights) == 0 or weights.min() == weights.max()):
+        weights = None  # all alike
     whole = {name: c.values for name, c in examples.items() if c.kind == Boolean() and c.missing is None}
     held = dict(zip(whole, _means(list(whole.values()), weights), strict=True))
     found = {name: held[name] if name in held else _prevalence(column, weights) for name, column in examples.items()}
@@ -115,12 +117,13 @@ def _means(columns: Sequence[npt.NDArray[np.bool_]], weights: Floats | None) -> 
     if not columns:
         return []
     table, n = side_by_side(columns), len(columns[0])
-    counts = np.ones(n) if weights is None else weights
-    held = np.zeros(len(columns))
-    for start in range(0, n, BLOCK):
-        held += counts[start : start + BLOCK] @ table[start : start + BLOCK].astype(np.float64)
-    shares: list[float] = np.minimum(held / counts.sum(), 1.0).tolist()
-    return shares
+    blocks = [slice(start, start + BLOCK) for start in range(0, n, BLOCK)]
+    if weights is None:
+        counts = sum(table[block].sum(axis=0) for block in blocks)
+    else:
+        counts = sum(weights[block] @ table[block] for block in blocks)
+    total = n if weights is None else float(weights.sum())
+    return [min(float(count) / total, 1.0) for count in np.atleast_1d(counts)]  # sums of weights may round differently
 
 
 def _prevalence(column: Column, weights: Floats | None) -> ColumnPrior | None:
