@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import gc
 import math
-import os
 import statistics
-import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,7 +15,7 @@ import numpy as np
 Row = dict[str, Any]
 
 # Where Linux tells how many pages a process holds.
-STATUS = Path("/proc/self/statm")
+STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 def interleaved(contestants: Mapping[str, Callable[[], Any]], rounds: int, warmup: int = 2) -> dict[str, float]:
@@ -77,26 +75,15 @@ def slope(seconds: Mapping[int, float]) -> float:
 def peak_memory_of(run: Callable[[], Any]) -> int:
     """How many bytes the process holds at most while something runs, above what it held before; Linux only."""
     gc.collect()
-    before = peak = _resident()
-    done = threading.Event()
-
-    def watch() -> None:
-        nonlocal peak
-        while not done.wait(0.002):
-            peak = max(peak, _resident())
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
-    try:
-        run()
-    finally:
-        done.set()
-        watcher.join()
-    return max(peak, _resident()) - before
+    RESET.write_text("5")  # the peak is counted from now on
+    before = _held("VmRSS")
+    run()
+    return _held("VmHWM") - before
 
 
-def _resident() -> int:
-    return int(STATUS.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+def _held(what: str) -> int:
+    line = next(line for line in STATUS.read_text().splitlines() if line.startswith(what))
+    return int(line.split()[1]) * 1024
 
 
 def _row(
