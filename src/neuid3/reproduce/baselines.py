@@ -247,13 +247,14 @@ def large(encoder: Sequence[int], decoder: Sequence[int]) -> Callable[[Tensor, i
     return build
 
 
-def lenet_eye(channels: int) -> nn.Module:
-    """The convolutions of a LeNet: `(n, c, 28, 28)` to its latent space of 256."""
+def lenet_eye(channels: int, filters: tuple[int, int] = (6, 16)) -> nn.Sequential:
+    """The convolutions of a LeNet, or of a wider one: `(n, c, 28, 28)` to a latent space of 16 numbers a filter."""
+    first, second = filters
     return nn.Sequential(
-        nn.Conv2d(channels, 6, 5),
+        nn.Conv2d(channels, first, 5),
         nn.MaxPool2d(2),
         nn.ReLU(),
-        nn.Conv2d(6, 16, 5),
+        nn.Conv2d(first, second, 5),
         nn.MaxPool2d(2),
         nn.ReLU(),
         nn.Flatten(),
@@ -269,18 +270,7 @@ def lean(width: int, dropout: float) -> Callable[[Tensor, int], nn.Module]:
     def build(inputs: Tensor, classes: int) -> nn.Module:
         columns, channels = inputs.shape[1], inputs.shape[2]
         encoders = [
-            nn.Sequential(
-                nn.Conv2d(channels, 16, 5),
-                nn.MaxPool2d(2),
-                nn.ReLU(),
-                nn.Conv2d(16, 32, 5),
-                nn.MaxPool2d(2),
-                nn.ReLU(),
-                nn.Flatten(),
-                dense([512, 128, width]),
-                nn.ReLU(),
-            )
-            for _ in range(2)
+            nn.Sequential(*lenet_eye(channels, (16, 32)), dense([512, 128, width]), nn.ReLU()) for _ in range(2)
         ]
         return Windows(encoders, [i % 2 for i in range(columns)], dense([columns * width, 128, 64, classes], dropout))
 
