@@ -112,7 +112,8 @@ def induce(
 def _grow(
     learner: Learner, place: Place, masses: Floats, settings: Settings, told: Callable[[Place, Split | None], None]
 ) -> Grown:
-    leaf = Grown(Leaf(leaf_estimate(masses)), float(masses.sum() * entropy(masses)), False, ())
+    reached = tuple(masses.tolist())
+    leaf = Grown(Leaf(leaf_estimate(masses), reached), float(masses.sum() * entropy(masses)), False, ())
     if _stops(masses, place, settings):
         return leaf
     split = learner.best(place)
@@ -125,7 +126,7 @@ def _grow(
         return leaf
     left, right = _grow(learner, yes, of_yes, settings, told), _grow(learner, no, of_no, settings, told)
     grown = Grown(
-        Branch(split.test, left.node, right.node, split.gain),
+        Branch(split.test, left.node, right.node, split.gain, reached),
         left.open_bits + right.open_bits,
         split.vouched or left.vouched or right.vouched,
         ((split.test, split.gain * float(masses.sum())), *left.worth, *right.worth),

@@ -631,9 +631,9 @@ def _worth_training(ready: Mapping[NodeTest, Sequence[Option]]) -> list[NodeTest
 
 def _with_leaves(node: Node, leaves: Iterator[tuple[float, ...]]) -> Node:
     if isinstance(node, Leaf):
-        return Leaf(next(leaves))
+        return Leaf(next(leaves), node.masses)
     yes = _with_leaves(node.yes, leaves)  # leaves are numbered from yes to no
-    return Branch(node.test, yes, _with_leaves(node.no, leaves), node.gain)
+    return Branch(node.test, yes, _with_leaves(node.no, leaves), node.gain, node.masses)
 
 
 def _connected(needs: Sequence[frozenset[Source]]) -> set[int]:

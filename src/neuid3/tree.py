@@ -3,46 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from neuid3.errors import TreeError
 from neuid3.nodetest import AtomTest, NodeTest
 
 Label = Any
+Masses = tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
     """P(class | leaf), in the order of the tree's classes.
 
-    With two classes one number will do: `Leaf(0.95)` gives the second class 0.95.
+    With two classes one number will do: `Leaf(0.95)` gives the second class 0.95. `masses`, where the tree was learned,
+    is how much of each class reached the leaf.
 
     >>> Leaf(0.75)
     Leaf(probabilities=(0.25, 0.75))
     """
 
     probabilities: tuple[float, ...]
+    masses: Masses | None = field(default=None, repr=False, compare=False)
 
-    def __init__(self, probabilities: float | tuple[float, ...] | list[float]) -> None:
+    def __init__(self, probabilities: float | tuple[float, ...] | list[float], masses: Masses | None = None) -> None:
         if isinstance(probabilities, (int, float)):
             probabilities = (1.0 - float(probabilities), float(probabilities))
         given = tuple(float(p) for p in probabilities)
         if not given or not all(0.0 <= p <= 1.0 for p in given) or abs(sum(given) - 1.0) > 1e-6:
             raise TreeError(f"Leaf probabilities {given} are no distribution; they must lie in [0, 1] and sum to 1.")
         object.__setattr__(self, "probabilities", given)
+        object.__setattr__(self, "masses", masses)
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A question and the two subtrees its answers lead to; a string is read as an `AtomTest`."""
+    """A question and the two subtrees its answers lead to; a string is read as an `AtomTest`.
+
+    Where the tree was learned, `gain` is how many bits the answer tells, and `masses` how much of each class got here.
+    """
 
     test: NodeTest
     yes: Node
     no: Node
     gain: float | None = None
+    masses: Masses | None = field(default=None, repr=False, compare=False)
 
-    def __init__(self, test: NodeTest | str, yes: Node, no: Node, gain: float | None = None) -> None:
+    def __init__(
+        self, test: NodeTest | str, yes: Node, no: Node, gain: float | None = None, masses: Masses | None = None
+    ) -> None:
         for side, node in (("yes", yes), ("no", no)):
             if not isinstance(node, (Leaf, Branch)):
                 raise TreeError(
@@ -52,6 +62,7 @@ class Branch:
         object.__setattr__(self, "yes", yes)
         object.__setattr__(self, "no", no)
         object.__setattr__(self, "gain", gain)
+        object.__setattr__(self, "masses", masses)
 
 
 Node = Leaf | Branch
