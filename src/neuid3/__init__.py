@@ -10,11 +10,14 @@ if TYPE_CHECKING:
     from neuid3.data import Examples
     from neuid3.errors import NeuID3Error
     from neuid3.estimator import NeuID3Classifier
+    from neuid3.loading import load
     from neuid3.logic.sandbox import Limits
     from neuid3.model import NeurosymbolicTree
     from neuid3.networks import LeNet
     from neuid3.nodetest import AtomTest, NodeTest
     from neuid3.priors import Priors
+    from neuid3.saved.networks import register
+    from neuid3.trained import TrainedTest
     from neuid3.tree import Branch, Leaf, Tree
 
     __version__: str
@@ -37,7 +40,10 @@ __all__ = [
     "Priors",
     "Probability",
     "Tensor",
+    "TrainedTest",
     "Tree",
+    "load",
+    "register",
 ]
 
 # Nothing is paid for before it is asked for: a name is imported from its room when it is first looked up.
@@ -46,11 +52,14 @@ _ROOMS = {
     "neuid3.data": ("Examples",),
     "neuid3.errors": ("NeuID3Error",),
     "neuid3.estimator": ("NeuID3Classifier",),
+    "neuid3.loading": ("load",),
     "neuid3.logic.sandbox": ("Limits",),
     "neuid3.model": ("NeurosymbolicTree",),
     "neuid3.networks": ("LeNet",),
     "neuid3.nodetest": ("AtomTest", "NodeTest"),
     "neuid3.priors": ("Priors",),
+    "neuid3.saved.networks": ("register",),
+    "neuid3.trained": ("TrainedTest",),
     "neuid3.tree": ("Branch", "Leaf", "Tree"),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}

@@ -30,6 +30,10 @@ class DamagedFileError(NeuID3Error, ValueError):
     """A data file is there and is not what it should be."""
 
 
+class ModelFileError(NeuID3Error, ValueError):
+    """A model cannot be written to a file, or a file is no model."""
+
+
 class SyntaxErrorInProgram(NeuID3Error, ValueError):
     """The background knowledge cannot be parsed."""
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,7 +21,7 @@ from torch import nn
 
 from neuid3.candidates import Candidates, make_candidates, neural_facts
 from neuid3.data import Examples
-from neuid3.errors import DataError, NetworkError, NodeTestError, did_you_mean
+from neuid3.errors import DataError, ModelFileError, NetworkError, NodeTestError, did_you_mean
 from neuid3.export import export_text
 from neuid3.induce import Place, Settings, induce
 from neuid3.learn import Instance, NodeLearner, Sample, same_weights
@@ -31,32 +32,14 @@ from neuid3.model import NeurosymbolicTree
 from neuid3.nodetest import AtomTest, NodeTest
 from neuid3.priors import Priors, column_priors
 from neuid3.progress import Bar, Silent
+from neuid3.saved.words import labels_from_words, labels_to_words
 from neuid3.tables import from_array, has_holes, has_names, is_constant, stratified
 from neuid3.task import PAPER, Recipe
+from neuid3.trained import TrainedTest
 from neuid3.tree import Branch, Node, Tree
 
 # Checks of scikit-learn's `check_estimator` that do not apply, each with its reason.
 EXPECTED_FAILED_CHECKS: dict[str, str] = {}
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TrainedTest:
-    """A test taken out of a tree with its networks, to be asked in the next one.
-
-    Frozen networks stay as they are, bit by bit; with `thawed()` they are trained further when the next tree is
-    trained as one (`joint_epochs`).
-    """
-
-    test: AtomTest
-    networks: Mapping[str, nn.Module]
-    frozen: bool = True
-
-    def thawed(self) -> TrainedTest:
-        """The same test with networks that may be trained further."""
-        return replace(self, frozen=False)
-
-    def __str__(self) -> str:
-        return str(self.test)
 
 
 class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -430,7 +413,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if isinstance(source, NeuralVariable)
         }
         learner.know(self.tree_.tests, always=True)
-        self.networks_ = {name: learner.instances[name].module.eval() for name in sorted(used)}
+        self.networks_: dict[str, Any] = {name: learner.instances[name].module.eval() for name in sorted(used)}
         self.gradient_steps_ = learner.steps
         self.model_ = NeurosymbolicTree(
             self.tree_,
@@ -460,8 +443,48 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for test in self.tree_.tests:
             names = {s.network for s in sources(test.formula(self.model_.program)) if isinstance(s, NeuralVariable)}
             if isinstance(test, AtomTest):
-                found.append(TrainedTest(test, {name: self.networks_[name] for name in sorted(names)}))
+                networks = {name: self.networks_[name] for name in sorted(names)}
+                columns = {name: self.schema_[name] for name in self.model_.columns_of(test)}
+                found.append(TrainedTest(test, networks, background=self.model_.program.text, columns=columns))
         return found
+
+    # Files ---------------------------------------------------------------------------------------
+
+    def save(self, path: Path | str) -> Path:
+        """Write the fitted tree to one file, from which `neuid3.load` makes it again without running any code of it.
+
+        Networks of our own classes and registered ones are rebuilt from the file; `load` asks for the factory of others.
+        Parameters that are no plain values, such as factories and trained tests, are not kept.
+        """
+        check_is_fitted(self)
+        return self.model_.save_as(path, {"kind": "classifier", **self._words()})
+
+    def _words(self) -> dict[str, Any]:
+        """What a file says of a classifier beside its tree."""
+        return {
+            "parameters": {name: value for name, value in self.get_params(deep=False).items() if _is_plain(value)},
+            "labels": labels_to_words(self.classes_),
+            "features": int(self.n_features_in_),
+            "names": self.feature_names_in_.tolist() if hasattr(self, "feature_names_in_") else None,
+            "importances": self.feature_importances_.tolist(),
+            "steps": int(self.gradient_steps_),
+        }
+
+    @classmethod
+    def restored(cls, model: NeurosymbolicTree, words: Mapping[str, Any]) -> NeuID3Classifier:
+        """The classifier that a file tells of."""
+        known = cls().get_params(deep=False)
+        made = cls(**{name: value for name, value in words["parameters"].items() if name in known})
+        made.model_, made.tree_, made.networks_, made.schema_ = model, model.tree, model.networks, model.schema
+        made.classes_ = labels_from_words(words["labels"])
+        if tuple(made.classes_.tolist()) != model.classes:
+            raise ModelFileError("The classes of the classifier are not those of its tree; save the model again.")
+        made.n_features_in_ = int(words["features"])
+        if words["names"] is not None:
+            made.feature_names_in_ = np.array(words["names"], dtype=object)
+        made.feature_importances_ = np.array(words["importances"], dtype=float)
+        made.gradient_steps_ = int(words["steps"])
+        return made
 
     # Answers -------------------------------------------------------------------------------------
 
@@ -500,6 +523,13 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The tree as text; its first line shows the root's test."""
         check_is_fitted(self)
         return export_text(self.tree_, decimals)
+
+
+def _is_plain(value: Any) -> bool:
+    """Can JSON hold this as it is?"""
+    if isinstance(value, (list, tuple)):
+        return all(isinstance(item, str) for item in value)
+    return value is None or isinstance(value, (str, bool, int, float))
 
 
 def _reuse(test: TrainedTest, declared: Sequence[str], number: int, reused: dict[str, Instance]) -> dict[str, str]:

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
+from pathlib import Path as FilePath
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,16 @@ from neuid3.logic.sandbox import Limits, ask
 from neuid3.logic.spelling import atom_text, plain_name
 from neuid3.nodetest import AtomTest, NodeTest
 from neuid3.priors import Priors, check_priors, column_priors, network_use
+from neuid3.saved.container import Saved, write
+from neuid3.saved.networks import Makers, network_to_words, networks_from_words, tensors_of
+from neuid3.saved.words import (
+    priors_from_words,
+    priors_to_words,
+    schema_from_words,
+    schema_to_words,
+    tree_from_words,
+    tree_to_words,
+)
 from neuid3.tree import Path, Tree, paths
 
 
@@ -106,13 +117,14 @@ class NeurosymbolicTree:
 
     def read(self, X: Any) -> Examples:
         """The columns of a table that the tree needs, as its schema says they are."""
-        return Examples.read(X, self.schema, self._columns())
+        return Examples.read(X, self.schema, self.columns)
 
     def evidence(self, X: Any) -> Evidence:
         """These examples seen through the tree's networks."""
         return Evidence(self.read(X), self.networks, self.program.declarations, self.priors, self.dtype, self.device)
 
-    def _columns(self) -> list[str]:
+    @property
+    def columns(self) -> list[str]:
         """The columns that the tree reads, in the order of the schema."""
         read = _columns_read(self._sources)
         # A tree that asks nothing about the columns still needs to know how many examples there are.
@@ -238,6 +250,42 @@ class NeurosymbolicTree:
                 averages[network_use(network, inputs)] = tuple(outputs.mean(axis=0).tolist())
         priors = Priors({**self.priors.columns, **column_priors(examples)}, {**self.priors.networks, **averages})
         return self.with_priors(priors)
+
+    def save(self, path: FilePath | str) -> FilePath:
+        """Write the tree with its program, networks and priors to one file; `neuid3.load` makes it again."""
+        return self.save_as(path, {"kind": "tree"})
+
+    def save_as(self, path: FilePath | str, more: Mapping[str, Any]) -> FilePath:
+        """Write the tree to one file; `more` says what else it is."""
+        tests = [test for test in self.tree.tests if isinstance(test, AtomTest)]
+        declared = {instance: name for test in tests for name, instance in test.instances}
+        networks = {name: self.networks[name] for name in sorted({network for network, _, _ in self.uses})}
+        words = {
+            **more,
+            "tree": tree_to_words(self.tree),
+            "schema": schema_to_words(self.schema),
+            "priors": priors_to_words(self.priors, self.columns),
+            "networks": {name: network_to_words(net, declared.get(name, name)) for name, net in networks.items()},
+            "precision": "float32" if self.dtype == torch.float32 else "float64",
+        }
+        return write(FilePath(path), Saved(words, self.program.text, tensors_of(networks)))
+
+    @classmethod
+    def restored(
+        cls, saved: Saved, networks: Makers, limits: Limits | None = None, device: torch.device | str = "cpu"
+    ) -> NeurosymbolicTree:
+        """The tree that a file tells of."""
+        words = saved.words
+        return cls(
+            tree_from_words(words["tree"]),
+            schema_from_words(words["schema"]),
+            background=saved.background,
+            networks=networks_from_words(words["networks"], saved.tensors, networks, device),
+            priors=priors_from_words(words["priors"]),
+            limits=limits,
+            dtype={"float32": torch.float32, "float64": torch.float64}[words["precision"]],
+            device=device,
+        )
 
     def with_priors(self, priors: Priors) -> NeurosymbolicTree:
         """The same tree with other priors."""

@@ -24,6 +24,9 @@ class LeNet(nn.Module):
     ) -> None:
         super().__init__()
         height, breadth = (size, size) if isinstance(size, int) else size
+        self.settings = {
+            "width": width, "inputs": inputs, "channels": channels, "size": [height, breadth], "dropout": dropout
+        }  # fmt: skip
         self.channels = channels
         if min(height, breadth) >= 16:
             self.look = nn.Sequential(
@@ -61,6 +64,7 @@ class Dense(nn.Module):
 
     def __init__(self, width: int, sizes: Sequence[int], hidden: int = 32) -> None:
         super().__init__()
+        self.settings = {"width": width, "sizes": list(sizes), "hidden": hidden}
         self.flatten = nn.Flatten()
         self.layers = nn.Sequential(
             nn.Linear(sum(sizes), hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, width)

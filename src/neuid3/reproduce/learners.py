@@ -17,11 +17,11 @@ from sklearn.metrics import f1_score
 from threadpoolctl import threadpool_limits
 
 from neuid3 import Examples, NeuID3Classifier, __version__, datasets
-from neuid3.estimator import TrainedTest
 from neuid3.reproduce import baselines, settings
 from neuid3.reproduce.baselines import NetworkClassifier, Training
 from neuid3.reproduce.units import GIVERS, TREE, Unit
 from neuid3.train import one_thread
+from neuid3.trained import TrainedTest
 from neuid3.tree import Branch, Node
 
 Labels = npt.NDArray[Any]

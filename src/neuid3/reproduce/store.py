@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any
 
+from neuid3.disk import write_whole
 from neuid3.errors import DataError
 from neuid3.reproduce.units import Unit, from_words
 
@@ -43,17 +42,7 @@ def write(folder: Path, unit: Unit, record: Mapping[str, Any]) -> Path:
     path = folder / unit.path
     path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps({**unit.words, **record}, indent=1, ensure_ascii=False) + "\n"
-    with NamedTemporaryFile("w", dir=path.parent, prefix=".", suffix=".tmp", delete=False, encoding="utf-8") as file:
-        try:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-            Path(file.name).chmod(0o644)
-            Path(file.name).replace(path)
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)
-            raise
-    return path
+    return write_whole(path, text.encode())
 
 
 def read(folder: Path) -> dict[Unit, Result]:

@@ -1,0 +1,124 @@
+"""What does a saved file look like from outside? A zip archive of three parts, none of them compressed."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+
+from neuid3.disk import write_whole
+from neuid3.errors import ModelFileError, NeuID3Error
+
+# Files of this version and of all before it can be read.
+VERSION = 1
+NAME = "neuid3"
+
+_WORDS, _BACKGROUND, _NETWORKS = "model.json", "background.pl", "networks.safetensors"
+_PARTS = (_WORDS, _BACKGROUND, _NETWORKS)
+
+# What reading bytes that somebody made up can raise.
+_WRONG = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    MemoryError,
+    RuntimeError,
+    SafetensorError,
+    TypeError,
+    ValueError,
+    struct.error,
+    zipfile.BadZipFile,
+)
+
+Tensors = Mapping[str, torch.Tensor]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Saved:
+    """What a file says: words for JSON, the background knowledge, and the networks' numbers by name."""
+
+    words: Mapping[str, Any]
+    background: str
+    tensors: Tensors
+
+
+def write(path: Path, saved: Saved) -> Path:
+    """Write a file; a crash or a full disk leaves the old one or none."""
+    words = {"format": NAME, "version": VERSION, **saved.words}
+    text = json.dumps(words, indent=1, ensure_ascii=False, allow_nan=False)
+    parts = {_WORDS: text.encode(), _BACKGROUND: saved.background.encode(), _NETWORKS: save(dict(saved.tensors))}
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_STORED) as archive:
+        for name, content in parts.items():
+            # Without the time of day, the same model gives the same bytes.
+            archive.writestr(zipfile.ZipInfo(name), content)
+    if not path.parent.is_dir():
+        raise ModelFileError(f"The folder {path.parent} is not there; make it, or save somewhere else.")
+    if path.is_dir():
+        raise ModelFileError(f"{path} is a folder; give the name of a file.")
+    return write_whole(path, made.getvalue())
+
+
+def read(path: Path) -> Saved:
+    """Read a file of this version or an earlier one. Nothing is unpacked or run, and nothing outside the file is looked at."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise ModelFileError(f"There is no model {path}; check the path.") from None
+    except IsADirectoryError:
+        raise ModelFileError(f"{path} is a folder; give the model's file.") from None
+    with blaming(path):
+        if not content.startswith(b"PK"):
+            raise ModelFileError(f"{path} is no model of neuid3; give a file that save() or `neuid3 fit` has written.")
+        parts = dict(_parts(content))
+        words = json.loads(parts[_WORDS].decode())
+        _check_version(words, path)
+        return Saved(words, parts[_BACKGROUND].decode(), load(parts[_NETWORKS]))
+
+
+@contextmanager
+def blaming(path: Path) -> Iterator[None]:
+    """Whatever goes wrong inside is the file's fault."""
+    try:
+        yield
+    except NeuID3Error:
+        raise
+    except _WRONG as error:
+        told = " ".join(str(error).split())[:200] or type(error).__name__
+        raise ModelFileError(f"{path} is damaged ({told}); save the model again, or take a copy of it.") from None
+
+
+def _parts(content: bytes) -> Iterator[tuple[str, bytes]]:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        entries = archive.infolist()
+        if sorted(entry.filename for entry in entries) != sorted(_PARTS):
+            raise ValueError(f"its parts are not {', '.join(_PARTS)}")
+        for entry in entries:
+            # What is not compressed cannot be larger than the file.
+            if entry.compress_type != zipfile.ZIP_STORED or entry.file_size > len(content):
+                raise ValueError(f"its part {entry.filename} is packed")
+            yield entry.filename, archive.read(entry)
+
+
+def _check_version(words: Any, path: Path) -> None:
+    if not isinstance(words, dict) or words.get("format") != NAME:
+        raise ModelFileError(f"{path} is no model of neuid3; give a file that save() or `neuid3 fit` has written.")
+    version = words.get("version")
+    if not isinstance(version, int) or version < 1:
+        raise ValueError(f"its version is {version!r}")
+    if version > VERSION:
+        raise ModelFileError(
+            f"{path} was written by a newer neuid3 (format {version}, and this one reads up to {VERSION}); upgrade neuid3."
+        )

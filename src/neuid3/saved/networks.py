@@ -1,0 +1,108 @@
+"""How is a network kept? By the name of its class, what it was made with, and its numbers; never by its code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from neuid3.errors import ModelFileError, NetworkError
+from neuid3.networks import Dense, LeNet
+from neuid3.saved.container import Tensors
+from neuid3.saved.words import Words
+
+Makers = Mapping[str, Callable[..., Any]]
+
+_REGISTRY: dict[str, type[nn.Module]] = {"LeNet": LeNet, "Dense": Dense}
+
+
+def register(network: type[nn.Module]) -> type[nn.Module]:
+    """Let models with networks of this class be loaded without a factory; also as a decorator.
+
+    An instance must tell what it was made with: `self.settings`, keyword arguments that JSON can hold.
+    """
+    if not (isinstance(network, type) and issubclass(network, nn.Module)):
+        raise NetworkError(f"{network!r} is no class of networks; register a subclass of torch.nn.Module.")
+    if _REGISTRY.get(network.__name__, network) is not network:
+        raise NetworkError(f"Another class called {network.__name__!r} is registered; give this one another name.")
+    _REGISTRY[network.__name__] = network
+    return network
+
+
+def network_to_words(network: Any, declared: str) -> Words:
+    """What is said of a network: by which name the program knows it, and how to make it again."""
+    kind = type(network).__name__
+    if not isinstance(network, nn.Module):
+        return {"declared": declared, "class": kind, "function": True}
+    words: Words = {"declared": declared, "class": kind}
+    if _REGISTRY.get(kind) is type(network):
+        words["settings"] = dict(network.settings)  # type: ignore[arg-type]
+    return words
+
+
+def tensors_of(networks: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+    """All numbers of these networks, by network and name."""
+    return {
+        f"{instance}/{name}": values.detach().cpu().contiguous().clone()
+        for instance, network in networks.items()
+        if isinstance(network, nn.Module)
+        for name, values in network.state_dict().items()
+    }
+
+
+def networks_from_words(
+    words: Mapping[str, Words], tensors: Tensors, makers: Makers, device: str | torch.device
+) -> dict[str, Any]:
+    """The networks again: those we know from what they were made with, others by the caller's own factory."""
+    known = {told["declared"] for told in words.values()} | set(words)
+    for name in makers:
+        if name not in known:
+            raise NetworkError(
+                f"networks[{name!r}] is given and the model has no such network; it has {sorted(known)}."
+            )
+    return {instance: _made(instance, told, tensors, makers, device) for instance, told in words.items()}
+
+
+def _made(instance: str, words: Words, tensors: Tensors, makers: Makers, device: str | torch.device) -> Any:
+    declared = words["declared"]
+    maker = makers.get(instance, makers.get(declared))
+    if words.get("function"):
+        if maker is None:
+            raise ModelFileError(f"{_lacking(declared, 'a function')}; give load(…, networks={{{declared!r}: it}}).")
+        return maker
+    own = {name.split("/", 1)[1]: values for name, values in tensors.items() if name.split("/", 1)[0] == instance}
+    if maker is not None:
+        network = maker()
+        if not isinstance(network, nn.Module):
+            raise NetworkError(f"networks[{declared!r}] makes a {type(network).__name__}; it must make a torch module.")
+    elif "settings" in words and words["class"] in _REGISTRY:
+        # On this device a network has shapes and no numbers, so that sizes somebody made up cost nothing.
+        with torch.device("meta"):
+            network = _REGISTRY[words["class"]](**words["settings"])
+    else:
+        told = _lacking(declared, f"a {words['class']}")
+        raise ModelFileError(f"{told}; give load(…, networks={{{declared!r}: a function that makes a fresh one}}).")
+    _check_shapes(network, own, declared)
+    network.load_state_dict(own, assign=True)
+    return network.to(device).eval()
+
+
+def _lacking(declared: str, what: str) -> str:
+    return f"Network {declared!r} of the model is {what}, which cannot be made again from the file alone"
+
+
+def _check_shapes(network: nn.Module, own: Tensors, declared: str) -> None:
+    wanted = {name: tuple(values.shape) for name, values in network.state_dict().items()}
+    found = {name: tuple(values.shape) for name, values in own.items()}
+    if wanted != found:
+        wrong = sorted(name for name in {*wanted, *found} if wanted.get(name) != found.get(name))[0]
+        raise ModelFileError(
+            f"Network {declared!r} does not fit its numbers in the file: {wrong} is {_shape(found.get(wrong))} there "
+            f"and {_shape(wanted.get(wrong))} in the network; give the factory it was trained with."
+        )
+
+
+def _shape(shape: Sequence[int] | None) -> str:
+    return "missing" if shape is None else "×".join(map(str, shape)) or "a number"

@@ -1,0 +1,249 @@
+"""How are columns, tests, trees and priors said in JSON? Each by a pair of functions, one there and one back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from neuid3.columns import Boolean, Category, Distribution, Kind, Number, Probability, Schema, Tensor, kind_name
+from neuid3.errors import ModelFileError
+from neuid3.nodetest import AtomTest, CutTest, FactTest, NodeTest, ValueTest
+from neuid3.priors import Priors
+from neuid3.tree import Branch, Leaf, Node, Tree
+
+Words = dict[str, Any]
+
+# Paths of all leaves together; a tree of a thousand leaves, fifty deep, has fifty thousand steps.
+MOST_STEPS = 5_000_000
+
+# Labels are kept with their type.
+LABELS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64")
+
+
+# Columns --------------------------------------------------------------------------------------------
+
+
+def schema_to_words(schema: Schema) -> list[Words]:
+    return [{"name": name, **_kind_to_words(kind)} for name, kind in schema.items()]
+
+
+def schema_from_words(words: Sequence[Words]) -> dict[str, Kind]:
+    return {_text(told["name"]): _kind_from_words(told) for told in words}
+
+
+def _kind_to_words(kind: Kind) -> Words:
+    match kind:
+        case Category(values) | Distribution(values):
+            return {"kind": kind_name(kind), "values": list(values)}
+        case Tensor(shape):
+            return {"kind": "tensor", "shape": list(shape)}
+        case _:
+            return {"kind": kind_name(kind)}
+
+
+def _kind_from_words(words: Words) -> Kind:
+    match words["kind"]:
+        case "boolean":
+            return Boolean()
+        case "probability":
+            return Probability()
+        case "number":
+            return Number()
+        case "category":
+            return Category(tuple(map(_value, words["values"])))
+        case "distribution":
+            return Distribution(tuple(map(_value, words["values"])))
+        case "tensor":
+            return Tensor(tuple(_count(side) for side in words["shape"]))
+        case other:
+            raise ValueError(f"{other!r} is no kind of column")
+
+
+# Tests ----------------------------------------------------------------------------------------------
+
+
+def question_to_words(test: NodeTest) -> Words:
+    match test:
+        case AtomTest(atom, instances):
+            return {"atom": atom, "instances": dict(instances)} if instances else {"atom": atom}
+        case FactTest(column):
+            return {"fact": column}
+        case ValueTest(column, value):
+            return {"column": column, "value": value}
+        case CutTest(column, threshold):
+            return {"column": column, "at_most": float(threshold)}
+        case _:
+            raise ModelFileError(
+                f"Test '{test}' is a {type(test).__name__}, which cannot be saved; write it as an atom of a rule."
+            )
+
+
+def question_from_words(words: Words) -> NodeTest:
+    match words:
+        case {"atom": atom}:
+            instances = {_text(name): _text(instance) for name, instance in words.get("instances", {}).items()}
+            return AtomTest(_text(atom), tuple(sorted(instances.items())))
+        case {"fact": column}:
+            return FactTest(_text(column))
+        case {"column": column, "value": value}:
+            return ValueTest(_text(column), _value(value))
+        case {"column": column, "at_most": threshold}:
+            return CutTest(_text(column), _number(threshold))
+        case _:
+            raise ValueError("a test is none that we know")
+
+
+# Trees ----------------------------------------------------------------------------------------------
+
+
+def nodes_to_words(root: Node) -> list[Words]:
+    """The nodes of a tree in a row, a parent before its children, which it names by their places."""
+    rows: list[Words] = []
+    waiting: list[tuple[Node, Words | None, str]] = [(root, None, "")]
+    while waiting:
+        node, parent, side = waiting.pop()
+        if parent is not None:
+            parent[side] = len(rows)
+        words: Words = {} if node.masses is None else {"masses": list(node.masses)}
+        rows.append(words)
+        match node:
+            case Leaf(probabilities):
+                words["leaf"] = list(probabilities)
+            case Branch(test, yes, no, gain):
+                words |= {"test": question_to_words(test), "gain": gain}
+                waiting += [(no, words, "no"), (yes, words, "yes")]
+    return rows
+
+
+def nodes_from_words(rows: Sequence[Words]) -> Node:
+    """The tree again, from the last node to the root: children come after their parent, and have one only."""
+    made: list[Node | None] = [None] * len(rows)
+    sizes: list[tuple[int, int]] = [(0, 0)] * len(rows)  # leaves below, and steps to them
+    for place in range(len(rows) - 1, -1, -1):
+        words = rows[place]
+        masses = tuple(map(_number, words["masses"])) if "masses" in words else None
+        if "leaf" in words:
+            made[place] = Leaf(tuple(map(_number, words["leaf"])), masses)
+            sizes[place] = (1, 0)
+            continue
+        sides: list[Node] = []
+        leaves = steps = 0
+        for side in ("yes", "no"):
+            at = _count(words[side])
+            child = made[at] if place < at < len(rows) else None
+            if child is None:
+                raise ValueError(f"node {place} of the tree has no {side} side")
+            made[at] = None
+            sides.append(child)
+            leaves, steps = leaves + sizes[at][0], steps + sizes[at][1] + sizes[at][0]
+        if steps > MOST_STEPS:
+            raise ValueError("the tree is too large")
+        gain = None if words["gain"] is None else _number(words["gain"])
+        made[place] = Branch(question_from_words(words["test"]), sides[0], sides[1], gain, masses)
+        sizes[place] = (leaves, steps)
+    root, *rest = made
+    if root is None or any(node is not None for node in rest):
+        raise ValueError("the tree has nodes that nothing leads to")
+    return root
+
+
+def labels_to_words(labels: Sequence[Any] | npt.NDArray[Any]) -> Words:
+    array = np.asarray(labels)
+    plain = array.tolist()
+    if all(type(label) is str for label in plain):
+        return {"type": "object" if array.dtype == object else "str", "values": plain}
+    if array.dtype.name in LABELS:
+        return {"type": array.dtype.name, "values": plain}
+    raise ModelFileError(
+        f"Classes of type {array.dtype.name} cannot be saved ({plain[0]!r}); label examples by strings, numbers or truth values."
+    )
+
+
+def labels_from_words(words: Words) -> npt.NDArray[Any]:
+    values = words["values"]
+    if words["type"] in ("str", "object"):
+        return np.array(list(map(_text, values)), dtype=object if words["type"] == "object" else None)
+    if words["type"] not in LABELS:
+        raise ValueError(f"{words['type']!r} is no type of label")
+    return np.array([value if isinstance(value, bool) else _number(value) for value in values]).astype(words["type"])
+
+
+def tree_to_words(tree: Tree) -> Words:
+    return {"classes": labels_to_words(tree.classes), "nodes": nodes_to_words(tree.root)}
+
+
+def tree_from_words(words: Words) -> Tree:
+    return Tree(nodes_from_words(words["nodes"]), tuple(labels_from_words(words["classes"]).tolist()))
+
+
+# Priors ---------------------------------------------------------------------------------------------
+
+
+def priors_to_words(priors: Priors, columns: Sequence[str]) -> Words:
+    """The priors of these columns, and of all networks."""
+    return {
+        "columns": {name: _prior_to_words(priors.columns[name]) for name in columns if name in priors.columns},
+        "networks": {name: np.asarray(prior, dtype=float).tolist() for name, prior in priors.networks.items()},
+    }
+
+
+def priors_from_words(words: Words) -> Priors:
+    networks = {
+        _text(name): tuple(map(_number, prior)) if isinstance(prior, list) else _number(prior)
+        for name, prior in words["networks"].items()
+    }
+    return Priors({_text(name): _prior_from_words(prior) for name, prior in words["columns"].items()}, networks)
+
+
+def _prior_to_words(prior: Any) -> Any:
+    if isinstance(prior, Mapping):
+        return {"shares": [[_plain(value), float(share)] for value, share in prior.items()]}
+    return np.asarray(prior, dtype=float).tolist()
+
+
+def _prior_from_words(words: Any) -> Any:
+    match words:
+        case {"shares": shares}:
+            return {
+                value if isinstance(value, str) else cast("Any", _number(value)): _number(share)
+                for value, share in shares
+            }
+        case list():
+            return tuple(map(_number, words))
+        case _:
+            return _number(words)
+
+
+# Small words ----------------------------------------------------------------------------------------
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r:.40} is no text")
+    return value
+
+
+def _value(value: Any) -> str | int:
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        raise TypeError(f"{value!r:.40} is no value of a category")
+    return value
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise TypeError(f"{value!r:.40} is no number")
+    return value
+
+
+def _count(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise TypeError(f"{value!r:.40} is no whole number")
+    return value

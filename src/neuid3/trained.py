@@ -1,0 +1,67 @@
+"""What is a trained test? An atom with the networks it looks through, which can be asked in the next tree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from neuid3.columns import Kind
+from neuid3.errors import ModelFileError
+from neuid3.nodetest import AtomTest
+from neuid3.saved.container import Saved, blaming, write
+from neuid3.saved.networks import Makers, network_to_words, networks_from_words, tensors_of
+from neuid3.saved.words import question_from_words, question_to_words, schema_from_words, schema_to_words
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainedTest:
+    """A test taken out of a tree with its networks, to be asked in the next one.
+
+    Frozen networks stay as they are, bit by bit; with `thawed()` they are trained further when the next tree is
+    trained as one (`joint_epochs`). `background` and `columns` say what it was trained over; `card`, in any words, what it
+    means and how good it is.
+    """
+
+    test: AtomTest
+    networks: Mapping[str, nn.Module]
+    frozen: bool = True
+    background: str = ""
+    columns: Mapping[str, Kind] = field(default_factory=dict)
+    card: Mapping[str, Any] = field(default_factory=dict)
+
+    def thawed(self) -> TrainedTest:
+        """The same test with networks that may be trained further."""
+        return replace(self, frozen=False)
+
+    def __str__(self) -> str:
+        return str(self.test)
+
+    def save(self, path: Path | str) -> Path:
+        """Write the test to one file, from which `neuid3.load` makes it again."""
+        declared = {instance: name for name, instance in self.test.instances}
+        words = {
+            "kind": "test",
+            "test": question_to_words(self.test),
+            "frozen": self.frozen,
+            "columns": schema_to_words(self.columns),
+            "card": dict(self.card),
+            "networks": {name: network_to_words(net, declared.get(name, name)) for name, net in self.networks.items()},
+        }
+        return write(Path(path), Saved(words, self.background, tensors_of(self.networks)))
+
+
+def trained_test(path: Path, saved: Saved, networks: Makers, device: str | torch.device = "cpu") -> TrainedTest:
+    """The test that a file tells of."""
+    words = saved.words
+    with blaming(path):
+        test = question_from_words(words["test"])
+        if not isinstance(test, AtomTest):
+            raise ModelFileError(f"{path} holds the test '{test}', which is no atom; save the test again.")
+        made = networks_from_words(words["networks"], saved.tensors, networks, device)
+        columns = schema_from_words(words["columns"])
+        return TrainedTest(test, made, bool(words["frozen"]), saved.background, columns, dict(words["card"]))
