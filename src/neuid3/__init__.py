@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from neuid3.data import Examples
     from neuid3.errors import NeuID3Error
     from neuid3.estimator import NeuID3Classifier
+    from neuid3.export import export_graphviz, export_svg, export_text, plot_tree
     from neuid3.logic.sandbox import Limits
     from neuid3.model import NeurosymbolicTree
     from neuid3.networks import LeNet
@@ -38,6 +39,10 @@ __all__ = [
     "Probability",
     "Tensor",
     "Tree",
+    "export_graphviz",
+    "export_svg",
+    "export_text",
+    "plot_tree",
 ]
 
 # Nothing is paid for before it is asked for: a name is imported from its room when it is first looked up.
@@ -46,6 +51,7 @@ _ROOMS = {
     "neuid3.data": ("Examples",),
     "neuid3.errors": ("NeuID3Error",),
     "neuid3.estimator": ("NeuID3Classifier",),
+    "neuid3.export": ("export_graphviz", "export_svg", "export_text", "plot_tree"),
     "neuid3.logic.sandbox": ("Limits",),
     "neuid3.model": ("NeurosymbolicTree",),
     "neuid3.networks": ("LeNet",),
