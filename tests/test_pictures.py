@@ -18,6 +18,9 @@ import sklearn
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib import pyplot
+from matplotlib.patches import FancyBboxPatch
+from matplotlib.text import Text
 from PIL import Image as Photo
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
@@ -287,8 +290,9 @@ def bright_model() -> tuple[NeurosymbolicTree, Examples]:
             "left": np.repeat(brightness, 12).reshape(60, 3, 4) * 200,  # a scale of its own
             "right": (rng.random((60, 3, 5, 6)) * 255).astype(np.uint8),
             "signal": rng.random((60, 1, 9)),
-            "alarm": rng.random(60) < 0.5,
-        }
+            "alarm": rng.random(60),
+        },
+        kinds={"alarm": "probability"},
     )
     tree = Tree(
         Branch("alarm", Branch("both(right, left)", Leaf(0.9), Leaf(0.2)), Branch("loud", Leaf(0.5), Leaf(0.1)))
@@ -313,7 +317,7 @@ def test_a_test_shows_the_surest_of_the_examples_that_reach_it() -> None:
     assert [answer for _, answer in path] == [True]
     assert gallery.columns == ("right", "left"), "in the order in which the test names them"
     test = model.tree.root.yes.test
-    here = np.flatnonzero(X.column("alarm").values)
+    here = np.flatnonzero(X.column("alarm").values > 0.5)
     yes = model.path_probability(X, ((test, True),))
     for shown, sure in ((gallery.yes, yes), (gallery.no, 1 - yes)):
         expected = sorted((row for row in here if sure[row] > 0.5), key=lambda row: -sure[row])[:3]
@@ -364,11 +368,7 @@ def test_missing_and_large_images_and_empty_tables_are_no_trouble() -> None:
 
 
 def test_matplotlib_draws_the_same_words_inside_the_same_boxes() -> None:
-    pyplot = pytest.importorskip("matplotlib.pyplot")
     pyplot.switch_backend("Agg")
-    from matplotlib.patches import FancyBboxPatch
-    from matplotlib.text import Text
-
     hostile = Tree(Branch("$\\frac{1$", SMALL.root, Leaf(0.5)), classes=("</svg>", "50 $ & more $"))
     model, X = bright_model()
     _, (left, right) = pyplot.subplots(1, 2, figsize=(14, 6))
@@ -515,7 +515,6 @@ def test_a_tree_alone_has_neither_rules_nor_networks() -> None:
 def test_what_the_page_about_pictures_shows_works(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pyplot = pytest.importorskip("matplotlib.pyplot")
     pyplot.switch_backend("Agg")
     page = (Path(__file__).resolve().parents[1] / "docs" / "pictures.md").read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)

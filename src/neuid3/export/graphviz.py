@@ -21,7 +21,7 @@ def export_graphviz(tree: Any, decimals: int = 2) -> str:
       node [shape=box, style="rounded,filled", fillcolor=white, fontname=monospace];
       edge [fontname=monospace];
       n0 [label="alarm"];
-      n1 [label="pos 0.90\\nneg 0.10", fillcolor="#fcf1d9"];
+      n1 [label="pos 0.90\\nneg 0.10", fillcolor="#fbf1d9"];
       n0 -> n1 [label="yes"];
       n2 [label="neg 0.80\\npos 0.20", fillcolor="#d9eaf3"];
       n0 -> n2 [label="no"];

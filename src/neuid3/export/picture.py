@@ -18,7 +18,10 @@ from neuid3.tree import Branch, Leaf, Node, Path, Tree, paths
 # Sizes of words, in the units of the picture: what a node asks or answers, and what is said beside.
 LARGE, SMALL, TINY = 12.0, 10.0, 8.0
 GREY, LINE, PAPER = "#666666", "#9a9a9a", "#ffffff"
-MARGIN, PADDING, THUMB = 12.0, 9.0, 26.0
+MARGIN, PADDING = 12.0, 9.0
+
+# How large an image is shown, and how far from it the next.
+THUMB, STEP = 26.0, 29.0
 
 # How many letters stand in a line of a test, of the classes below it, and of a class.
 TEST_LETTERS, SHARE_LETTERS, CLASS_LETTERS = 30, 34, 16
@@ -37,7 +40,7 @@ def draw(given: Any, X: Any = None, *, max_depth: int | None = None, images: int
     marks = [*key, *_moved(_marks(root), (width - wide) / 2, top)]
     height = top + max(spot.floor for spot in root.everything())
     paper = Rectangle(0.0, 0.0, width + 2 * MARGIN, height + 2 * MARGIN, PAPER, radius=6.0)
-    title = f"A decision tree with {len(tree.leaves)} leaves"
+    title = f"A decision tree of depth {tree.depth}"
     return Picture(paper.width, paper.height, (paper, *_moved(marks, MARGIN, MARGIN)), title)
 
 
@@ -155,22 +158,22 @@ def _gallery_row(gallery: Gallery) -> _Row:
     """The surest examples of both answers: yes to the left, above its edge, and no to the right."""
     names = [_short(printable(name)) for name in gallery.columns] if len(gallery.columns) > 1 else []
     margin = max((words_width(name, TINY) + 6.0 for name in names), default=0.0)
-    pane = max(3, len(gallery.yes), len(gallery.no)) * (THUMB + 3.0)
-    high = len(gallery.columns) * (THUMB + 3.0)
+    pane = max(3, len(gallery.yes), len(gallery.no)) * STEP
+    high = len(gallery.columns) * STEP
 
     def drawn(width: float) -> list[Mark]:
         between = width - margin - 2 * pane
         marks: list[Mark] = [
-            Words(margin - 6.0, 22.0 + i * (THUMB + 3.0) + THUMB / 2, name, TINY, "end", colour=GREY)
+            Words(margin - 6.0, 22.0 + i * STEP + THUMB / 2, name, TINY, "end", colour=GREY)
             for i, name in enumerate(names)
         ]
         for x, examples, answer in ((margin, gallery.yes, "yes"), (margin + pane + between, gallery.no, "no")):
             marks.append(
                 Words(x + pane / 2, 13.0, f"surest {answer}" if examples else f"none says {answer}", TINY, colour=GREY)
             )
-            start = x + (pane - len(examples) * (THUMB + 3.0)) / 2
+            start = x + (pane - len(examples) * STEP) / 2
             for i, example in enumerate(examples):
-                marks += _moved(_thumbs(example, gallery.columns, answer), start + i * (THUMB + 3.0), 18.0)
+                marks += _moved(_thumbs(example, gallery.columns, answer), start + i * STEP, 18.0)
         return marks
 
     return _Row(margin + 2 * pane + 14.0, 18.0 + high + TINY, drawn)
@@ -181,10 +184,10 @@ def _thumbs(example: Example, columns: Sequence[str], answer: str) -> Iterator[M
     for i, (name, pixels) in enumerate(zip(columns, example.images, strict=True)):
         zoom = THUMB / max(pixels.shape[:2])
         height, width = pixels.shape[0] * zoom, pixels.shape[1] * zoom
-        x, y = 1.5 + (THUMB - width) / 2, i * (THUMB + 3.0) + (THUMB - height) / 2
+        x, y = 1.5 + (THUMB - width) / 2, i * STEP + (THUMB - height) / 2
         hint = f"{printable(name)} of example {example.row}: {answer} with probability {example.sure:.4f}"
         yield Image(x, y, width, height, pixels, hint)
-    yield Words(1.5 + THUMB / 2, len(columns) * (THUMB + 3.0) + TINY - 2.0, f"{example.sure:.2f}", TINY, colour=GREY)
+    yield Words(1.5 + THUMB / 2, len(columns) * STEP + TINY - 2.0, f"{example.sure:.2f}", TINY, colour=GREY)
 
 
 def _marks(root: Spot) -> Iterator[Mark]:
