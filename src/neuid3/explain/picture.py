@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -24,8 +23,8 @@ SHOWN = 0.01
 ROWS = 9
 
 # The picture is a unit square; where its parts stand in it.
-SEEN_RIGHT, FLOW_LEFT, FLOW_RIGHT, CLASSES_LEFT, BAR = 0.24, 0.29, 0.76, 0.9, 0.007
-BOTTOM, TOP = 0.15, 0.86
+SEEN_RIGHT, FLOW_LEFT, FLOW_RIGHT, CLASSES_LEFT, BAR = 0.24, 0.29, 0.74, 0.87, 0.007
+BOTTOM, TOP, LINE = 0.15, 0.86, 0.032
 
 
 @dataclass(slots=True)
@@ -96,7 +95,7 @@ def _boxes(visible: Sequence[LeafShare]) -> tuple[_Box, list[_Box]]:
 
 def _lay_out(root: _Box, leaves: Sequence[_Box]) -> float:
     """Place all boxes; returns how high a probability of 1 is."""
-    gap = 0.4 / max(len(leaves), 2)
+    gap = min(0.09, 0.45 / len(leaves))
     room = TOP - BOTTOM - gap * len(leaves)
     scale = room / sum(leaf.mass for leaf in leaves)
     y = TOP
@@ -125,26 +124,22 @@ def _depth(box: _Box) -> int:
 
 
 def _draw_tree(ax: Axes, box: _Box, scale: float, colours: Sequence[str]) -> None:
+    from matplotlib.patheffects import withStroke
+
     top = box.middle + box.mass * scale / 2
+    told_at = 1.0
     for answer, child in box.children:
         height = child.mass * scale
-        ends = (top - height / 2, child.middle)
-        _flow(ax, (box.x + BAR, child.x), ends, height, _mixed(child.by_class, colours))
-        ax.text(box.x + BAR + 0.006, top - height / 2, answer, fontsize=8, va="center", color="0.15")
+        start = top - height / 2
+        _flow(ax, (box.x + BAR, child.x), (start, child.middle), height, _mixed(child.by_class, colours))
+        told_at = min(start, told_at - LINE)
+        ax.text(box.x + BAR + 0.006, told_at, answer, fontsize=8, va="center", color="0.15")
         top -= height
         _draw_tree(ax, child, scale, colours)
     if box.children:
         ax.add_patch(_rectangle(box.x, box.middle - box.mass * scale / 2, BAR, box.mass * scale, "0.2"))
-        told = textwrap.shorten(box.label, 34, placeholder="…") if len(box.label) > 34 else box.label
-        ax.text(
-            box.x,
-            box.middle + box.mass * scale / 2 + 0.012,
-            f"{told}?",
-            fontsize=9,
-            va="bottom",
-            ha="left",
-            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 1},
-        )
+        written = ax.text(box.x, box.middle + box.mass * scale / 2 + 0.012, f"{_short(box.label, 34)}?", fontsize=9)
+        written.set_path_effects([withStroke(linewidth=2.5, foreground="white", alpha=0.8)])
 
 
 def _draw_classes(ax: Axes, e: Explanation, leaves: Sequence[_Box], scale: float, colours: Sequence[str]) -> None:
@@ -159,7 +154,8 @@ def _draw_classes(ax: Axes, e: Explanation, leaves: Sequence[_Box], scale: float
         ax.add_patch(_rectangle(CLASSES_LEFT, bottom, 2 * BAR, probability * scale, colour))
         weight = "bold" if label == e.prediction else "normal"
         place = (CLASSES_LEFT + 0.022, (y + bottom) / 2)
-        ax.text(*place, f"{label} {probability:.2f}", fontsize=10, va="center", fontweight=weight)
+        told = f"{_short(str(label), 16)}\n{probability:.2f}" if len(str(label)) > 8 else f"{label} {probability:.2f}"
+        ax.text(*place, told, fontsize=10, va="center", fontweight=weight, linespacing=1.1)
         y = bottom - gap
     for leaf in leaves:
         top = leaf.middle + leaf.mass * scale / 2
@@ -204,6 +200,7 @@ def _mixed(by_class: Sequence[float], colours: Sequence[str]) -> tuple[float, ..
 def _draw_readings(ax: Axes, e: Explanation, rows: Sequence[Reading]) -> None:
     """A row for each reading: the images behind it, its name, and its leading values as bars."""
     height = min((TOP - BOTTOM) / max(len(rows), 1), 0.2)
+    most = max((sum(name in e.images for name in reading.columns) for reading in rows), default=0)
     for number, reading in enumerate(rows):
         top = TOP - number * height
         pictures = [e.images[name] for name in reading.columns if name in e.images]
@@ -211,7 +208,7 @@ def _draw_readings(ax: Axes, e: Explanation, rows: Sequence[Reading]) -> None:
             inset = ax.inset_axes((0.045 * place, top - 0.9 * height, 0.04, 0.85 * height), transform=ax.transData)
             inset.imshow(picture, cmap="gray")
             inset.axis("off")
-        x = 0.045 * max(len(pictures), 1) + 0.005
+        x = 0.045 * most + 0.005
         missing = " (missing)" if reading.missing else ""
         ax.text(x, top - 0.05 * height, f"{reading.name}{missing}", fontsize=9, va="top")
         if reading.number is not None:
@@ -232,4 +229,8 @@ def _caption(e: Explanation, hidden: int) -> str:
     lines = [f"If {' and '.join(map(str, change.changes))}, it would be {change.prediction}." for change in found]
     if hidden:
         lines.append(f"{hidden} {'leaf' if hidden == 1 else 'leaves'} with less than {SHOWN} not drawn.")
-    return "\n".join(textwrap.shorten(line, 170, placeholder="…") for line in dict.fromkeys(lines))
+    return "\n".join(_short(line, 170) for line in dict.fromkeys(lines))
+
+
+def _short(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"

@@ -132,6 +132,10 @@ def _told(e: Explanation, found: Counterfactual, things: str, decimals: int) -> 
         case "impossible":
             return f"no {things} would change the class."
         case "none":
-            return f"none with up to {found.searched} changes."
+            return f"none with up to {_counted(found.searched)}."
         case "too many":
-            return f"none with up to {found.searched} changes; there are too many larger sets to try them all."
+            return f"none with up to {_counted(found.searched)}; there are too many larger sets to try them all."
+
+
+def _counted(changes: int) -> str:
+    return "1 change" if changes == 1 else f"{changes} changes"
