@@ -170,24 +170,24 @@ def test_proofs_settle_the_test_exclude_each_other_and_sum_to_it(case: Case) -> 
 
 
 def test_the_best_proofs_of_astronomically_many_are_found() -> None:
-    """An odd number of 60 coins shows heads, with and without knowing that of the first 31: 2⁵⁹ and 2⁵⁸ proofs."""
-    chances = np.random.default_rng(0).uniform(0.55, 0.95, 60).round(3)
+    """An odd number of 40 coins shows heads, with and without knowing that of the first 21: 2³⁹ and 2³⁸ proofs."""
+    chances = np.random.default_rng(0).uniform(0.55, 0.95, 40).round(3)
     odd = "odd(0) :- c(0).\n" + "".join(
-        f"odd({i}) :- odd({i - 1}), \\+ c({i}). odd({i}) :- \\+ odd({i - 1}), c({i}).\n" for i in range(1, 60)
+        f"odd({i}) :- odd({i - 1}), \\+ c({i}). odd({i}) :- \\+ odd({i - 1}), c({i}).\n" for i in range(1, 40)
     )
     background = "".join(f"{chance}::c({i}).\n" for i, chance in enumerate(chances)) + odd
     X = Examples({"a": [True, False]})
-    tree = Tree(Branch("odd(30)", Branch("odd(59)", Leaf(0.9), Leaf(0.1)), Branch("a", Leaf(0.3), Leaf(0.2))))
+    tree = Tree(Branch("odd(20)", Branch("odd(39)", Leaf(0.9), Leaf(0.1)), Branch("a", Leaf(0.3), Leaf(0.2))))
     model = NeurosymbolicTree(tree, X.schema, background=background)
     given, then = model.explain(X, changes=0).leaves[0].steps
-    # All heads are 31 and 60 of them. The 31 are odd as they are; of the others an odd number must show tails.
+    # All heads are 21 and 40 of them. The 21 are odd as they are; of the others an odd number must show tails.
     ratios = sorted(((1 - chance) / chance, i) for i, chance in enumerate(chances))
     few = [c for k in (0, 1, 2, 3, 4) for c in itertools.combinations(ratios[-16:], k)]
     for step, known, valid in (
-        (given, 1.0, [c for c in few if all(i <= 30 for _, i in c) and len(c) % 2 == 0]),
-        (then, given.probability, [c for c in few if sum(i <= 30 for _, i in c) % 2 == 0 and len(c) % 2 == 1]),
+        (given, 1.0, [c for c in few if all(i <= 20 for _, i in c) and len(c) % 2 == 0]),
+        (then, given.probability, [c for c in few if sum(i <= 20 for _, i in c) % 2 == 0 and len(c) % 2 == 1]),
     ):
-        heads = math.prod(chances[: 31 if step is given else 60]) / known
+        heads = math.prod(chances[: 21 if step is given else 40]) / known
         best = sorted((heads * math.prod(ratio for ratio, _ in c) for c in valid), reverse=True)
         assert [proof.probability for proof in step.proofs] == pytest.approx(best[:5], rel=1e-9)
         assert step.carried < step.probability

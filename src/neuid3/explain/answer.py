@@ -69,11 +69,11 @@ def _step(scene: Scene, odds: Odds, place: Place, reach: dict[tuple[Answer, ...]
     if here >= WORTH:
         found = proofs_of(scene, odds, path, answer, most)
     return Step(
-        str(scene.tree.tests[answer[0]]),
+        str(scene.tests[answer[0]]),
         answer[1],
         here / reach[path] if reach[path] > 0.0 else None,
         here,
-        tuple(said(str(scene.tree.tests[test]), wanted) for test, wanted in given),
+        tuple(said(str(scene.tests[test]), wanted) for test, wanted in given),
         found,
     )
 

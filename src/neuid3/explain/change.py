@@ -30,7 +30,6 @@ from neuid3.explain.explanation import Change, Counterfactual, Reading
 from neuid3.explain.odds import Odds
 from neuid3.explain.scene import Floats, Scene, variables_in
 from neuid3.logic.formula import CellVariable, ChoiceVariable, Literal, Variable, bottom_up
-from neuid3.tree import Branch
 
 # How much more probable another class must be, lest rounding decide.
 CLEARLY = 1e-9
@@ -78,8 +77,10 @@ class Question(Protocol):
 
 def smallest_change(scene: Scene, question: Question, predicted: int, most: int) -> Counterfactual:
     """The nearest of the smallest sets of at most `most` changes after which another class is the most probable."""
+    if not _others(scene.leaves, predicted).any():
+        return Counterfactual("impossible", 0)  # no leaf is for another class, so no mixture of leaves is
     sets: list[Moves] = [()]
-    reached = question.reach(_forced(question, sets)) > 0.0
+    _, reached = _outcomes(scene, question, sets)
     for size in range(1, most + 1):
         grown = _grow(question, sets, reached)
         if grown is None:
@@ -87,15 +88,27 @@ def smallest_change(scene: Scene, question: Question, predicted: int, most: int)
         if not grown:
             return Counterfactual("impossible", size - 1)
         sets = grown
-        masses = question.reach(_forced(question, sets))
-        classes = masses[:, scene.leaf_places] @ scene.leaves  # (set, class)
-        rivals = classes.copy()
-        rivals[:, predicted] = -np.inf
-        changed = np.flatnonzero(rivals.max(axis=1) > classes[:, predicted] + CLEARLY)
-        if changed.size:
-            return _nearest(scene, question, [(sets[i], classes[i], int(rivals[i].argmax())) for i in changed])
-        reached = masses > 0.0
+        classes, reached = _outcomes(scene, question, sets)
+        changed = [(sets[i], classes[i]) for i in np.flatnonzero(_others(classes, predicted))]
+        allowed = [(s, p) for s, p in changed if question.possible([question.moves[i] for i in s])]
+        if allowed:
+            return _nearest(scene, question, allowed)
     return Counterfactual("none", most)
+
+
+def _outcomes(scene: Scene, question: Question, sets: Sequence[Moves]) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """P(class) after each set of changes, `(set, class)`, and which places can then be reached, `(set, place)`."""
+    classes, reached = [], []
+    for start in range(0, len(sets), BLOCK):
+        masses = question.reach(_forced(question, sets[start : start + BLOCK]))
+        classes.append(masses[:, scene.leaf_places] @ scene.leaves)
+        reached.append(masses > 0.0)
+    return np.concatenate(classes), np.concatenate(reached)
+
+
+def _others(classes: Floats, predicted: int) -> npt.NDArray[np.bool_]:
+    """In which rows is another class clearly more probable than the predicted one?"""
+    return np.asarray((classes > classes[:, [predicted]] + CLEARLY).any(axis=1))
 
 
 def _grow(question: Question, sets: Sequence[Moves], reached: npt.NDArray[np.bool_]) -> list[Moves] | None:
@@ -106,9 +119,7 @@ def _grow(question: Question, sets: Sequence[Moves], reached: npt.NDArray[np.boo
         still = frozenset(np.flatnonzero(open_places).tolist())
         for i, move in enumerate(question.moves):
             if move.slot not in taken and not still.isdisjoint(move.asked_at):
-                more = tuple(sorted((*moves, i)))
-                if more not in grown and question.possible([question.moves[j] for j in more]):
-                    grown[more] = None
+                grown[tuple(sorted((*moves, i)))] = None
         if len(grown) > TRIES:
             return None
     return list(grown)
@@ -122,21 +133,20 @@ def _forced(question: Question, sets: Sequence[Moves]) -> Forced:
     return forced
 
 
-def _nearest(scene: Scene, question: Question, found: Iterable[tuple[Moves, Floats, int]]) -> Counterfactual:
-    def rank(candidate: tuple[Moves, Floats, int]) -> tuple[tuple[float, ...], float, Moves]:
-        moves, classes, winner = candidate
-        return question.distance([question.moves[i] for i in moves]), -float(classes[winner]), moves
+def _nearest(scene: Scene, question: Question, found: Iterable[tuple[Moves, Floats]]) -> Counterfactual:
+    def rank(candidate: tuple[Moves, Floats]) -> tuple[tuple[float, ...], float, Moves]:
+        moves, classes = candidate
+        return question.distance([question.moves[i] for i in moves]), -float(classes.max()), moves
 
-    moves, classes, winner = min(found, key=rank)
+    moves, classes = min(found, key=rank)
     changes = tuple(question.change(question.moves[i]) for i in moves)
-    return Counterfactual("found", len(moves), changes, scene.tree.classes[winner], tuple(classes.tolist()))
+    winner = scene.tree.classes[int(classes.argmax())]
+    return Counterfactual("found", len(moves), changes, winner, tuple(classes.tolist()))
 
 
 def _asked_at(scene: Scene, concerned: Callable[[int], bool]) -> frozenset[int]:
     """The places of the branches whose test is concerned."""
-    number = {test: i for i, test in enumerate(scene.tree.tests)}
-    found = [i for i, p in enumerate(scene.places) if isinstance(p.node, Branch) and concerned(number[p.node.test])]
-    return frozenset(found)
+    return frozenset(i for i, place in enumerate(scene.places) if place.test is not None and concerned(place.test))
 
 
 class Answers:
@@ -179,7 +189,7 @@ class Answers:
 
     def change(self, move: Move) -> Change:
         test, answer = _answer(move)
-        name, otherwise = str(self.scene.tree.tests[test]), self.odds.probability([(test, not answer)])
+        name, otherwise = str(self.scene.tests[test]), self.odds.probability([(test, not answer)])
         now, then = ("false", "true") if answer else ("true", "false")
         text = f"{name} were {then} (it is {_with(now, otherwise)})"
         return Change(name, now, then, self.odds.probability([(test, answer)]), text)
@@ -224,9 +234,8 @@ class Facts:
         return (0.0, crossed, -math.log(chance)) if chance > 0.0 else (1.0, crossed, 0.0)
 
     def reach(self, forced: Forced) -> Floats:
-        blocks = [forced[start : start + BLOCK] for start in range(0, len(forced), BLOCK)]
-        codes = [{v: block[:, slot] for slot, v in enumerate(self.variables)} for block in blocks]
-        return np.concatenate([self.scene.masses(c, len(b)) for c, b in zip(codes, blocks, strict=True)])
+        codes = {variable: forced[:, slot] for slot, variable in enumerate(self.variables)}
+        return self.scene.masses(codes, len(forced))
 
     def possible(self, moves: Sequence[Move]) -> bool:  # noqa: ARG002 - any value of one variable goes with any of another
         return True

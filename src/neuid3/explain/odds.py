@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -25,31 +26,36 @@ class Odds:
     """Answers about conjunctions of answers; each is compiled once, when it is first asked for."""
 
     scene: Scene
-    _known: dict[frozenset[Answer], tuple[float, bool]] = field(default_factory=dict)
+    _wholes: dict[frozenset[Answer], tuple[float, bool]] = field(default_factory=dict)
+    _parts: dict[frozenset[Answer], tuple[float, bool]] = field(default_factory=dict)
 
-    def together(self, answers: Iterable[Answer]) -> frozenset[frozenset[Answer]]:
+    def together(self, answers: Iterable[Answer]) -> list[frozenset[Answer]]:
         """The answers in parts that share no variable with each other, directly or through others."""
         asked = frozenset(answers)
         parts = groups(sorted({test for test, _ in asked}), self.scene.variables_of)
-        return frozenset(frozenset(answer for answer in asked if answer[0] in part) for part in parts)
+        return [frozenset(answer for answer in asked if answer[0] in part) for part in parts]
 
     def probability(self, answers: Iterable[Answer]) -> float:
         """P(all these answers | e)."""
-        product = 1.0
-        for part in self.together(answers):
-            product *= self._part(part)[0]
-        return product
+        return self._whole(frozenset(answers))[0]
 
     def possible(self, answers: Iterable[Answer]) -> bool:
         """Is there any world, whatever the example, in which the tests give these answers?"""
-        return all(self._part(part)[1] for part in self.together(answers))
+        return self._whole(frozenset(answers))[1]
+
+    def _whole(self, answers: frozenset[Answer]) -> tuple[float, bool]:
+        if answers not in self._wholes:
+            parts = [self._part(part) for part in self.together(answers)]
+            chances, worlds = [chance for chance, _ in parts], [some for _, some in parts]
+            self._wholes[answers] = math.prod(chances), all(worlds)
+        return self._wholes[answers]
 
     def _part(self, part: frozenset[Answer]) -> tuple[float, bool]:
-        if part not in self._known:
+        if part not in self._parts:
             circuit = compile_formulas([conjunction(self.scene, part)], self.scene.limit)
             root = circuit.roots[0]
-            self._known[part] = count(circuit, self.scene.weights)[root], root != FALSE
-        return self._known[part]
+            self._parts[part] = count(circuit, self.scene.weights)[root], root != FALSE
+        return self._parts[part]
 
 
 def conjunction(scene: Scene, answers: Iterable[Answer]) -> Formula:

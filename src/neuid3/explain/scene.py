@@ -31,7 +31,8 @@ from neuid3.logic.formula import (
     draw_cells,
 )
 from neuid3.logic.program import Program
-from neuid3.tree import Branch, Leaf, Node, Tree
+from neuid3.nodetest import NodeTest
+from neuid3.tree import Leaf, Node, Tree
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
@@ -54,10 +55,11 @@ class Explainable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A node and the answers that lead to it, tests by their number."""
+    """A node, the answers that lead to it, and what it asks (None: it is a leaf); tests by their number."""
 
     path: tuple[Answer, ...]
     node: Node
+    test: int | None
 
 
 @dataclass(frozen=True)
@@ -72,10 +74,14 @@ class Scene:
     limit: int
 
     @cached_property
+    def tests(self) -> tuple[NodeTest, ...]:
+        """The tests in the order of their numbers."""
+        return self.tree.tests
+
+    @cached_property
     def places(self) -> tuple[Place, ...]:
         """Every node, parents before children, yes before no."""
-        number = {test: i for i, test in enumerate(self.tree.tests)}
-        return tuple(_places(self.tree.root, number))
+        return tuple(_places(self.tree.root, {test: i for i, test in enumerate(self.tests)}))
 
     @cached_property
     def _reach(self) -> Reach:
@@ -100,7 +106,7 @@ class Scene:
 
     @cached_property
     def leaf_places(self) -> npt.NDArray[np.intp]:
-        return np.array([i for i, place in enumerate(self.places) if isinstance(place.node, Leaf)])
+        return np.array([i for i, place in enumerate(self.places) if place.test is None])
 
     @cached_property
     def leaves(self) -> Floats:
@@ -128,15 +134,17 @@ class _Forced:
         return by_code.index_select(1, torch.from_numpy(np.ascontiguousarray(self.codes[variable])))
 
 
-def _places(root: Node, number: Mapping[Any, int]) -> Iterator[Place]:
-    stack = [Place((), root)]
+def _places(root: Node, number: Mapping[NodeTest, int]) -> Iterator[Place]:
+    stack: list[tuple[tuple[Answer, ...], Node]] = [((), root)]
     while stack:
-        place = stack.pop()
-        yield place
-        if isinstance(place.node, Branch):
-            test = number[place.node.test]
-            stack.append(Place((*place.path, (test, False)), place.node.no))
-            stack.append(Place((*place.path, (test, True)), place.node.yes))
+        path, node = stack.pop()
+        if isinstance(node, Leaf):
+            yield Place(path, node, None)
+        else:
+            test = number[node.test]
+            yield Place(path, node, test)
+            stack.append(((*path, (test, False)), node.no))
+            stack.append(((*path, (test, True)), node.yes))
 
 
 def variables_in(formulas: Iterable[Formula]) -> list[Variable]:
