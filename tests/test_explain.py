@@ -428,6 +428,14 @@ def test_a_rule_with_chances_of_its_own_names_them() -> None:
     assert why.other_facts.status == "impossible"  # the program's own chances are no facts of the example
 
 
+def test_two_clauses_for_one_chance_are_two_chances() -> None:
+    X = Examples({"a": [True, False]})
+    model = NeurosymbolicTree(Tree(Branch("k", Leaf(0.9), Leaf(0.1))), X.schema, background="0.3::k. 0.2::k :- a.")
+    why = model.explain(X)
+    assert {reading.name for reading in why.readings} == {"k [clause 1]", "k [clause 2]", "a"}
+    assert [proof.probability for proof in why.leaves[0].steps[0].proofs] == pytest.approx([0.3, 0.14])
+
+
 def test_a_leaf_alone_is_explained_too() -> None:
     why = facts(Tree(Leaf(0.3)), Examples({"a": [True, False]}))
     assert why.prediction == "neg"

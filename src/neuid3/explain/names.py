@@ -30,8 +30,10 @@ class Named:
 def name_all(variables: Iterable[Variable], program: Program) -> dict[Variable, Named]:
     """A name for each variable; two that would be called the same are told apart by what they differ in."""
     found = {variable: _named(variable, program) for variable in variables}
-    count = Counter(named.name for named in found.values())
-    return {v: _marked(n, _difference(v)) if count[n.name] > 1 else n for v, n in found.items()}
+    for difference in (_instance, _origin):
+        count = Counter(named.name for named in found.values())
+        found = {v: _marked(n, difference(v)) if count[n.name] > 1 else n for v, n in found.items()}
+    return found
 
 
 def _named(variable: Variable, program: Program) -> Named:
@@ -95,7 +97,8 @@ def _cell(column: str, low: Boundary | None, high: Boundary | None) -> str:
     return f"{column} {'≤' if high.above else '<'} {high.at:g}"
 
 
-def _difference(variable: Variable) -> str:
+def _instance(variable: Variable) -> str:
+    """Which network says it, or for which values of the clause's variables it is chosen."""
     match variable:
         case NeuralVariable(network=network):
             return network
@@ -105,6 +108,17 @@ def _difference(variable: Variable) -> str:
             return "column"
 
 
-def _marked(named: Named, difference: str) -> Named:
-    mark = f" [{difference}]"
-    return replace(named, name=named.name + mark, phrases=tuple(phrase + mark for phrase in named.phrases))
+def _origin(variable: Variable) -> str:
+    """Which clause of the program, counted from its top, decides it."""
+    match variable:
+        case NeuralVariable(declaration=number) | ChoiceVariable(clause=number):
+            return f"clause {number + 1}"
+        case ColumnVariable() | CellVariable():
+            return ""
+
+
+def _marked(named: Named, mark: str) -> Named:
+    if not mark:
+        return named
+    marked = f" [{mark}]"
+    return replace(named, name=named.name + marked, phrases=tuple(phrase + marked for phrase in named.phrases))
