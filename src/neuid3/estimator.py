@@ -23,6 +23,7 @@ from neuid3.candidates import Candidates, make_candidates, neural_facts
 from neuid3.checkpoint import Checkpoint, Remembering, about_fit
 from neuid3.data import Examples
 from neuid3.errors import DataError, ModelFileError, NetworkError, NodeTestError, did_you_mean
+from neuid3.explain import Explanation
 from neuid3.export import export_svg, export_text, plot_tree
 from neuid3.export.deepproblog import DeepProbLogProgram
 from neuid3.export.notebook import tree_html
@@ -553,6 +554,10 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The leaf in which each example most probably lands, counted from the left; `threshold` as in `predict_proba`."""
         leaves: npt.NDArray[np.int64] = self.leaf_probabilities(X, threshold=threshold).argmax(axis=1)
         return leaves
+
+    def explain(self, X: Any, row: int = 0, *, proofs: int = 5, changes: int = 3) -> Explanation:
+        """Why an example gets its class; see `NeurosymbolicTree.explain`."""
+        return self.model_.explain(self._examples(X), row, proofs=proofs, changes=changes)
 
     # Elsewhere -----------------------------------------------------------------------------------
 
