@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from neuid3.bank import Bank
     from neuid3.columns import Boolean, Category, Distribution, Number, Probability, Tensor
     from neuid3.data import Examples
     from neuid3.errors import NeuID3Error
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AtomTest",
+    "Bank",
     "Boolean",
     "Branch",
     "Category",
@@ -53,6 +55,7 @@ __all__ = [
 
 # Nothing is paid for before it is asked for: a name is imported from its room when it is first looked up.
 _ROOMS = {
+    "neuid3.bank": ("Bank",),
     "neuid3.columns": ("Boolean", "Category", "Distribution", "Number", "Probability", "Tensor"),
     "neuid3.data": ("Examples",),
     "neuid3.errors": ("NeuID3Error",),

@@ -38,6 +38,10 @@ class CheckpointError(NeuID3Error, ValueError):
     """A checkpoint cannot be gone on with."""
 
 
+class BankError(NeuID3Error, ValueError):
+    """A bank of tests has no such test, or cannot take one."""
+
+
 class SyntaxErrorInProgram(NeuID3Error, ValueError):
     """The background knowledge cannot be parsed."""
 

@@ -19,6 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 from torch import nn
 
+from neuid3.bank import Bank
 from neuid3.candidates import Candidates, make_candidates, neural_facts
 from neuid3.checkpoint import Checkpoint, Remembering, about_fit
 from neuid3.data import Examples
@@ -65,6 +66,9 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     tests : "auto", or a list of tests
         What may be asked: atoms, tests of an earlier tree (`clf.tests_`), and "auto" for what the columns and rules
         offer: facts, values, cuts, a network for each image, and every instance of the rules' heads.
+    bank : Bank, or the path of one, optional
+        Tests trained before, which are tried first: where one of them is worth asking, nothing is trained. Copies of its
+        networks are trained further when the finished tree is trained as one.
     modes : list of str, optional
         Which columns may fill which argument, as in `"gt_rank(+rank_1, +rank_2)"`.
     recipe : {"default", "paper"}
@@ -92,6 +96,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         "background": [str],
         "networks": [dict, Mapping, None],
         "tests": [str, list, tuple],
+        "bank": [Bank, str, Path, None],
         "modes": [list, tuple, None],
         "recipe": [StrOptions({"default", "paper"})],
         "max_depth": [Interval(Integral, 0, None, closed="left"), None],
@@ -127,6 +132,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         background: str = "",
         networks: Mapping[str, Callable[[], nn.Module] | nn.Module] | None = None,
         tests: str | Sequence[Any] = "auto",
+        bank: Bank | Path | str | None = None,
         modes: Sequence[str] | None = None,
         recipe: str = "default",
         max_depth: int | None = None,
@@ -158,6 +164,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.background = background
         self.networks = networks
         self.tests = tests
+        self.bank = bank
         self.modes = modes
         self.recipe = recipe
         self.max_depth = max_depth
@@ -233,7 +240,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             about = self._about(examples, labels, weights, validation)
             checkpoint = Checkpoint(folder, about, seed, seeded=self.random_state is not None)
             seed = checkpoint.seed
-        program, candidates, reused = self._candidates(examples)
+        program, candidates, reused, first = self._candidates(examples)
         neural = self._is_neural(program, candidates)
         recipe = self._recipe()
         sample = self._sample(examples, labels, weights, validation, seed, neural and self.recipe == "default")
@@ -251,6 +258,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             jobs=self.n_jobs,
             device=self.device,
             reused=reused,
+            first=first,
             told=Bar() if self.verbose else Silent(),
         )
         settings = Settings(self.max_depth, self.min_mass, self.min_gain, self.epsilon, self._pruning())
@@ -330,7 +338,8 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.schema_ = examples.schema
         return examples, labels.astype(np.int64, copy=False), weights
 
-    def _candidates(self, examples: Examples) -> tuple[Program, Candidates, dict[str, Instance]]:
+    def _candidates(self, examples: Examples) -> tuple[Program, Candidates, dict[str, Instance], frozenset[NodeTest]]:
+        """The program with what belongs to it, the candidates, the networks that come trained, and tests to try first."""
         schema = examples.schema
         listed = [self.tests] if isinstance(self.tests, str) else list(self.tests)
         background = self.background
@@ -339,9 +348,13 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             extra = neural_facts(schema, read.predicates)
             background = f"{background}\n{extra}" if extra else background
         program = Program(background, schema, self.limits)
+        bank = self.bank if isinstance(self.bank, Bank) or self.bank is None else Bank(self.bank)
+        if bank is not None and (extra := bank.clauses(program)):
+            program = Program(f"{background}\n{extra}", schema, self.limits)
+        kept = [] if bank is None else [test.thawed() for _, test in bank.fitting(program)]
         reused: dict[str, Instance] = {}
         named: list[Any] = []
-        for number, test in enumerate(listed):
+        for number, test in enumerate([*listed, *kept]):
             if isinstance(test, TrainedTest):
                 names = _reuse(test, _declared(test.test, program), number, reused)
                 named.append(AtomTest(test.test.atom, tuple(sorted(names.items()))))
@@ -351,7 +364,8 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise NodeTestError(f"tests[{number}] is a {type(test).__name__}; give an atom as a string, or a test.")
         if not named and self.modes is None:
             raise NodeTestError("`tests` is empty; name some tests, or use tests='auto'.")
-        return program, make_candidates(named, self.modes, program, self.max_candidates), reused
+        first = frozenset(named[len(listed) :])
+        return program, make_candidates(named, self.modes, program, self.max_candidates), reused, first
 
     def _given(self, program: Program) -> dict[str, Any]:
         given = dict(self.networks or {})

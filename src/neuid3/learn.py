@@ -41,6 +41,9 @@ Factory = Callable[[], nn.Module]
 # How many unseen examples the training examples of a leaf are worth, where networks have seen them.
 DOUBT = 2.0
 
+# A test of the bank that tells this share of what is open at a node spares the training of others.
+ENOUGH = 0.1
+
 # Through so many trained networks, or choices of them, a test is tried at most.
 MOST_BOUND = 6
 
@@ -115,11 +118,13 @@ class NodeLearner:
         jobs: int | None = None,
         device: str = "cpu",
         reused: Mapping[str, Instance] | None = None,
+        first: frozenset[NodeTest] = frozenset(),
         told: Silent | None = None,
     ) -> None:
         self.sample, self.program, self.recipe = sample, program, recipe
         self.priors, self.price, self.least, self.adaptive = priors, price, least, adaptive
         self.seed, self.jobs, self.device = seed, jobs, device
+        self.first = first
         self.given = dict(given)
         self.instances: dict[str, Instance] = {
             name: Instance(copy.deepcopy(net).to(device), name, frozenset(), True)
@@ -357,7 +362,8 @@ class NodeLearner:
         for options in ready.values():
             yield from options
         tasks: list[tuple[NodeTest, AtomTest, Task]] = []
-        for test in _worth_training(ready) if self._promising(place) else ():
+        spared = self._is_served(place, ready) or not self._promising(place)
+        for test in () if spared else _worth_training(ready):
             untrained = [n for n in dict.fromkeys(u[0] for u in self._uses(test)) if n not in self.instances]
             if untrained and isinstance(test, AtomTest):
                 made = self._task(place, test, untrained, ready[test])
@@ -374,6 +380,16 @@ class NodeLearner:
             option = self._trained(place, test, named, task, trained) if trained is not None else None
             if option is not None:
                 yield option
+
+    def _is_served(self, place: Place, ready: Mapping[NodeTest, Sequence[Option]]) -> bool:
+        """Is there a test of the bank that is worth asking here as it is?"""
+        masses = self._masses(place.reach)
+        return any(
+            option.bits >= self._price(place) and option.gain >= ENOUGH * float(entropy(masses))
+            for test, options in ready.items()
+            if test in self.first
+            for option in options
+        )
 
     def _promising(self, place: Place) -> bool:
         """Is there something to learn from, and could a perfect test save the bits that a split must save?

@@ -1,0 +1,108 @@
+"""What is a bank of tests worth? A second concept that shares a test with it, with and without it; one JSON line each.
+
+NEUID3_DATA=… python -m benchmarks.bank results/bank.jsonl; finished runs are not repeated. What a fit without the bank needs
+is read from the results of the experiments (`neuid3 reproduce background --pool union`).
+python -m benchmarks.bank --table results/bank.jsonl docs/bank.md draws the table.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+from sklearn.metrics import f1_score
+
+from neuid3 import Bank, NeuID3Classifier
+from neuid3.datasets import POOL_BACKGROUND, eleusis, pool
+from neuid3.reproduce import settings
+
+RESULTS = Path("results/background")
+
+# The concept that fills the bank, and one that shares a test with it.
+PAIRS = (("hidden_order_simple", "rank_order"), ("hidden_modulo_simple", "increase_suits"))
+SEEDS = 5
+
+
+def fitted(concept: str, tests: str, seed: int, bank: Bank | None = None) -> tuple[NeuID3Classifier, float]:
+    """A tree for a concept, learned as in the experiments, and how long it took."""
+    windows = eleusis(concept, seed)
+    clf = NeuID3Classifier(
+        **settings.ELEUSIS_TREE["default"],
+        background=POOL_BACKGROUND,
+        tests=list(pool(concept, tests)),
+        bank=bank,
+        random_state=seed,
+    )
+    started = time.monotonic()
+    clf.fit(*windows.train, validation=windows.validation)
+    return clf, time.monotonic() - started
+
+
+def run(first: str, second: str, seed: int) -> dict[str, object]:
+    """Fill a bank from one concept, and learn another with all twelve rules and the bank."""
+    with tempfile.TemporaryDirectory() as folder:
+        bank = Bank(folder)
+        for number, test in enumerate(fitted(first, "opt", seed)[0].tests_):
+            bank.add(f"test-{number}", test)
+        clf, seconds = fitted(second, "union", seed, bank)
+    examples, truth = eleusis(second, seed).test
+    answers = clf.predict(examples)
+    return {
+        "bank": first,
+        "concept": second,
+        "seed": seed,
+        "f1": {label: round(float(f1_score(truth, answers, pos_label=label)), 4) for label in ("holds", "violates")},
+        "gradient_steps": clf.gradient_steps_,
+        "seconds": round(seconds, 1),
+        "leaves": len(clf.tree_.leaves),
+    }
+
+
+def main(path: str) -> None:
+    warnings.simplefilter("ignore")
+    file = Path(path)
+    done = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+    known = {(row["bank"], row["concept"], row["seed"]) for row in done}
+    for seed in range(SEEDS):
+        for first, second in PAIRS:
+            if (first, second, seed) not in known:
+                row = run(first, second, seed)
+                with file.open("a") as out:
+                    out.write(json.dumps(row) + "\n")
+                print(json.dumps(row), flush=True)
+
+
+def table(path: str, page: str) -> None:
+    """Draw the table between its two marks in a page: F1 and steps with the bank, and without it where that was run."""
+    rows = [json.loads(line) for line in Path(path).read_text().splitlines()]
+    lines = [
+        "| bank filled by | concept | seeds | F1 with the bank | F1 without | steps with | steps without |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for first, second in PAIRS:
+        files = {row["seed"]: RESULTS / second / "union" / "tree" / f"seed-{row['seed']}.json" for row in rows}
+        both = [
+            (row, json.loads(files[row["seed"]].read_text()))
+            for row in rows
+            if (row["bank"], row["concept"]) == (first, second) and files[row["seed"]].exists()
+        ]
+        if not both:
+            continue
+        ours = [np.mean([row["f1"][label] for row, _ in both]) for label in ("holds", "violates")]
+        theirs = [np.mean([other["scores"]["f1"][label] for _, other in both]) for label in ("holds", "violates")]
+        steps = [np.mean([r["gradient_steps"] for r in side]) for side in zip(*both, strict=True)]
+        cells = [" / ".join(f"{value:.3f}" for value in means) for means in (ours, theirs)]
+        told = [f"{steps[0]:,.0f} ({steps[0] / steps[1]:.1%})", f"{steps[1]:,.0f}"]
+        lines.append(f"| {first} | {second} | {len(both)} of {SEEDS} | {' | '.join([*cells, *told])} |")
+    before, rest = Path(page).read_text().split("<!-- bank -->")
+    after = rest.split("<!-- /bank -->")[1]
+    Path(page).write_text(f"{before}<!-- bank -->\n" + "\n".join(lines) + f"\n<!-- /bank -->{after}")
+
+
+if __name__ == "__main__":
+    table(*sys.argv[2:]) if sys.argv[1] == "--table" else main(*sys.argv[1:])
