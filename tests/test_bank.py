@@ -1,0 +1,110 @@
+"""A bank of trained tests: what goes in comes out, and what fits is tried before anything is trained."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from interrupted import RULES, problem
+from neuid3 import Bank, Examples, NeuID3Classifier, TrainedTest
+from neuid3.errors import BankError
+
+HOW: dict[str, Any] = {"epochs": 25, "restarts": 2, "joint_epochs": 0, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def sure() -> TrainedTest:
+    """A test that knows a bright image from a dark one."""
+    X, y = first_problem()
+    clf = NeuID3Classifier(background=RULES, tests=["bright(left)"], max_depth=1, **HOW).fit(X, y)
+    assert (clf.predict(X) == y).mean() > 0.9
+    (test,) = clf.tests_
+    return test
+
+
+def first_problem() -> tuple[Examples, Any]:
+    X, _ = problem()
+    return X, X.column("left").values.mean((1, 2)) > 0.5
+
+
+def test_what_goes_in_comes_out_with_its_card(tmp_path: Path, sure: TrainedTest) -> None:
+    bank = Bank(tmp_path / "bank")
+    assert len(bank) == 0
+    bank.add("bright", sure, meaning="the image is bright", scores={"gain": 0.9})
+    assert bank.names() == ["bright"]
+    card = bank.card("bright")
+    assert (card["test"], card["meaning"]) == ("bright(left)", "the image is bright")
+    assert card["columns"] == ["left: tensor"]
+    again = bank.test("bright")
+    for one, other in zip(sure.networks.values(), again.networks.values(), strict=True):
+        assert all(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
+    bank.remove("bright")
+    assert len(bank) == 0
+
+
+def test_names_are_checked(tmp_path: Path, sure: TrainedTest) -> None:
+    bank = Bank(tmp_path)
+    bank.add("bright", sure)
+    with pytest.raises(BankError, match="has a test 'bright'; remove it first"):
+        bank.add("bright", sure)
+    with pytest.raises(BankError, match=r"no test 'brigth'\. Did you mean 'bright'"):
+        bank.card("brigth")
+    for name in ("../evil", "a/b", "", ".hidden", "x" * 101):
+        with pytest.raises(BankError, match="no name for a test"):
+            bank.add(name, sure)
+    with pytest.raises(BankError, match="is no folder"):
+        Bank(bank.folder / "bright.neuid3")
+
+
+def test_a_test_that_fits_is_asked_and_nothing_is_trained(tmp_path: Path, sure: TrainedTest) -> None:
+    bank = Bank(tmp_path)
+    path = bank.add("bright", sure)
+    before = path.read_bytes()
+    X, y = first_problem()
+    clf = NeuID3Classifier(background=RULES, bank=bank, max_depth=1, **HOW).fit(X, y)
+    assert str(clf.tree_.root.test) == "bright(left)"
+    assert clf.gradient_steps_ == 0
+    assert (clf.predict(X) == y).mean() > 0.9
+    assert path.read_bytes() == before
+    without = NeuID3Classifier(background=RULES, max_depth=1, **HOW).fit(X, y)
+    assert without.gradient_steps_ > 0
+
+
+def test_where_the_bank_tells_little_the_rest_is_trained(tmp_path: Path, sure: TrainedTest) -> None:
+    bank = Bank(tmp_path)
+    bank.add("bright", sure)
+    X, _ = problem()
+    y = X.column("right").values.mean((1, 2)) > 0.5
+    clf = NeuID3Classifier(
+        background=RULES, tests=["bright(right)"], bank=tmp_path, max_depth=1, warm_starts=False, **HOW
+    ).fit(X, y)
+    assert str(clf.tree_.root.test) == "bright(right)"
+    assert clf.gradient_steps_ > 0
+
+
+def test_rules_that_the_program_lacks_come_from_the_bank(tmp_path: Path, sure: TrainedTest) -> None:
+    bank = Bank(tmp_path)
+    bank.add("bright", sure)
+    X, y = first_problem()
+    clf = NeuID3Classifier(tests=["fact"], bank=bank, max_depth=1, **HOW).fit(X, y)
+    assert str(clf.tree_.root.test) == "bright(left)"
+    assert clf.gradient_steps_ == 0
+
+
+def test_tests_over_other_columns_or_other_rules_are_left_in_the_bank(tmp_path: Path, sure: TrainedTest) -> None:
+    bank = Bank(tmp_path)
+    bank.add("bright", sure)
+    X, y = first_problem()
+    smaller = Examples(
+        {"left": np.ascontiguousarray(X.column("left").values[:, :5, :5]), "fact": X.column("fact").values}
+    )
+    clf = NeuID3Classifier(tests=["fact"], bank=bank, max_depth=1, **HOW)
+    with pytest.warns(UserWarning, match="single leaf"):
+        clf.fit(smaller, y)
+    other = "nn(eye, [I], V, [a, b]) :: seen(I, V). bright(I) :- seen(I, a)."
+    trained = NeuID3Classifier(background=other, tests=["bright(left)"], bank=bank, max_depth=1, **HOW).fit(X, y)
+    assert trained.gradient_steps_ > 0
