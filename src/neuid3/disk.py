@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
+from neuid3.errors import did_you_mean
+
 
 def write_whole(path: Path, content: bytes) -> Path:
     """Put a file in its place; whoever reads meanwhile, or stops us at any moment, finds the old one or the new one."""
@@ -29,3 +31,10 @@ def _mode(path: Path) -> int:
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask
+
+
+def neighbours(path: Path) -> str:
+    """A hint that ends a sentence about a file that is not there: perhaps one of another name is."""
+    near = [entry.name for entry in path.parent.iterdir() if entry.is_file()] if path.parent.is_dir() else []
+    hint = did_you_mean(path.name, near)
+    return hint if hint.startswith(" Did") else " Check the path."

@@ -11,7 +11,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from neuid3.errors import DamagedFileError, MissingFileError, MissingPackageError, did_you_mean
+from neuid3.disk import neighbours
+from neuid3.errors import DamagedFileError, MissingFileError, MissingPackageError
 
 DELIMITERS = ",;\t|"
 
@@ -60,20 +61,13 @@ def open_sheet(path: Path | str) -> Sheet:
     try:
         content = path.read_bytes()
     except FileNotFoundError:
-        raise MissingFileError(f"There is no file {path}.{_neighbours(path)}") from None
+        raise MissingFileError(f"There is no file {path}.{neighbours(path)}") from None
     if not content.strip():
         raise DamagedFileError(f"{path} is empty; give a table whose first line names its columns.")
     sheet = _parquet(path) if content.startswith(b"PAR1") else _csv(path, _text(path, content))
     if not len(sheet):
         raise DamagedFileError(f"{path} names columns and has no rows; add some.")
     return sheet
-
-
-def _neighbours(path: Path) -> str:
-    """A hint at files that are there."""
-    near = [entry.name for entry in path.parent.iterdir() if entry.is_file()] if path.parent.is_dir() else []
-    hint = did_you_mean(path.name, near)
-    return hint if hint.startswith(" Did") else " Check the path."
 
 
 # CSV ------------------------------------------------------------------------------------------------

@@ -1,0 +1,42 @@
+"""Why does a model say what it says about a row?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from neuid3.commands.common import FILE, deliver, known_examples, load_classifier, out_option
+from neuid3.errors import RowError
+
+
+@click.command()
+@click.argument("model", type=FILE)
+@click.argument("table", type=FILE)
+@click.option("--row", type=click.IntRange(0), required=True, metavar="N", help="Which row, counted from 0.")
+@click.option(
+    "--format", "style", type=click.Choice(["text", "json", "svg", "problog"]), default="text", show_default=True
+)
+@click.option("--json", "style", flag_value="json", help="The same as --format json.")
+@out_option
+def explain(model: Path, table: Path, row: int, style: str, out: Path | None) -> None:
+    """Explain the prediction for one row of a table.
+
+    Tells where the probability goes in the tree, what the networks saw, and what would change the class. With --format
+    problog, the tree as a program for this row, which ProbLog runs.
+
+    Example: neuid3 explain cards.neuid3 new.csv --row 3
+    """
+    from neuid3.reading import open_sheet
+
+    sheet = open_sheet(table)
+    if row >= len(sheet):
+        raise RowError(f"There is no row {row}; {table} has {len(sheet)} rows, counted from 0.")
+    clf = load_classifier(model)
+    examples = known_examples(clf, sheet.only([row]))
+    if style == "problog":
+        told = clf.model_.to_problog(examples)
+    else:
+        explanation = clf.explain(examples, 0)
+        told = {"text": explanation.text, "json": explanation.json, "svg": explanation.svg}[style]()
+    deliver([told.rstrip("\n") + "\n"], out)
