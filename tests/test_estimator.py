@@ -464,3 +464,18 @@ def test_reused_tests_that_shared_a_network_share_it_again() -> None:
     ]
     clf = NeuID3Classifier(background=BACKGROUND, tests=tests, max_depth=2, pruning=0.0, min_gain=0.0, random_state=0)
     assert set(clone(clf).fit(X, y).networks_) == {"rank_net@0"}
+
+
+def test_noise_grows_no_tree() -> None:
+    sizes = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        n = int(rng.choice([50, 200, 1000]))
+        numbers = {f"n{i}": rng.normal(size=n) for i in range(5)}
+        facts = {f"f{i}": rng.random(n) < 0.5 for i in range(20)}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a single leaf is what we want
+            clf = NeuID3Classifier().fit(Examples(numbers | facts), rng.integers(0, 2, n))
+        sizes.append(len(clf.tree_.leaves))
+    assert sizes.count(1) >= 8
+    assert max(sizes) <= 4

@@ -20,12 +20,14 @@ class ToyLearner:
     answers: dict[AtomTest, np.ndarray]
     labels: np.ndarray
     vouched: bool = False
+    among: int = 1
+    classes: int = 2
 
     def masses(self, place: Place) -> np.ndarray:
         return self._masses(place.reach)
 
     def _masses(self, reach: np.ndarray) -> np.ndarray:
-        return np.bincount(self.labels, reach, 2)
+        return np.bincount(self.labels, reach, self.classes)
 
     def best(self, place: Place) -> Split | None:
         scored = []
@@ -37,7 +39,7 @@ class ToyLearner:
         if not scored:
             return None
         gain, test = max(scored, key=lambda pair: pair[0])
-        return Split(test, self.answers[test][place.rows], gain, self.vouched, test)
+        return Split(test, self.answers[test][place.rows], gain, self.vouched, test, self.among)
 
 
 A, B = AtomTest("a"), AtomTest("b")
@@ -94,3 +96,19 @@ def test_every_example_goes_both_ways_in_shares_and_small_shares_stay_out() -> N
     assert no.reach == pytest.approx([0.3, 0.0])
     assert yes.path == ((A, True),)
     assert no.tests == {B}
+
+
+def test_a_split_chosen_among_many_must_save_more() -> None:
+    labels = np.array([0] * 6 + [1] * 6)
+    found = {A: np.array([1.0] * 5 + [0.0] * 6 + [1.0])}
+    for among, kept in ((2, True), (10_000, False)):
+        learner = ToyLearner(found, labels, among=among)
+        assert isinstance(induce(learner, root(learner), Settings()).node, Branch) is kept
+
+
+def test_a_node_of_two_classes_is_not_charged_for_the_others() -> None:
+    """Ten classes are known, and two of them reach the node."""
+    labels = np.array([0] * 4 + [1] * 4)
+    for classes in (2, 10):
+        learner = ToyLearner({A: (labels == 0).astype(float)}, labels, among=8, classes=classes)
+        assert isinstance(induce(learner, root(learner), Settings()).node, Branch)

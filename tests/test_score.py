@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuid3.score import entropy, information_gain, leaf_estimate
+from neuid3.score import DOUBT, code_length, entropy, information_gain, leaf_estimate
 
 masses = st.lists(st.floats(0, 100), min_size=3, max_size=3).map(np.array)
 
@@ -44,3 +44,12 @@ def test_many_tests_are_scored_at_once(pairs: list[tuple[np.ndarray, np.ndarray]
 def test_leaves_hold_the_shares_of_the_mass_that_reaches_them() -> None:
     assert leaf_estimate(np.array([1.0, 3.0])) == (0.25, 0.75)
     assert leaf_estimate(np.zeros(2)) == (0.5, 0.5)
+
+
+@given(st.lists(st.integers(0, 3), max_size=30))
+def test_the_code_tells_one_example_after_the_other_with_the_shares_so_far(classes: list[int]) -> None:
+    seen, bits = [0, 0, 0, 0], 0.0
+    for label in classes:
+        bits -= math.log2((seen[label] + DOUBT / 4) / (sum(seen) + DOUBT))
+        seen[label] += 1
+    assert code_length(np.array(seen, dtype=float)) == pytest.approx(bits, abs=1e-9)

@@ -31,8 +31,8 @@ class SortedColumn:
         shares = np.ones(len(self.order)) if weights is None else weights[self.order]
         self.below = np.concatenate(([0.0], np.cumsum(shares) / max(float(shares.sum()), 1e-300)))
 
-    def best_cut(self, rows: Any, spread: Floats, path: Path, least: float) -> tuple[float, float] | None:
-        """The threshold with the highest gain; missing entries go both ways, as the known ones would here.
+    def best_cut(self, rows: Any, spread: Floats, path: Path, least: float) -> tuple[float, float, int] | None:
+        """The threshold with the highest gain, that gain, and of how many; missing entries go both ways, as the known ones would here.
 
         `spread` is the mass of these rows by class, `(row, class)`.
         """
@@ -52,7 +52,7 @@ class SortedColumn:
         large = np.minimum(yes.sum(1), total.sum() - yes.sum(1)) >= least
         gains = np.where(large, information_gain(yes, total - yes), 0.0)
         best = int(np.argmax(gains))
-        return (float(thresholds[best]), float(gains[best])) if gains[best] > 0 else None
+        return (float(thresholds[best]), float(gains[best]), len(ends)) if gains[best] > 0 else None
 
     def _in_order(self, rows: Any) -> npt.NDArray[np.int64]:
         """The places among these rows of the known numbers, from low to high."""

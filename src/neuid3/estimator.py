@@ -39,6 +39,9 @@ from neuid3.task import PAPER, Recipe
 from neuid3.trained import TrainedTest
 from neuid3.tree import Branch, Node, Tree
 
+# How many bits about unseen examples a trained test must be worth for each unit of `pruning`.
+PRICE = 4.0
+
 # Checks of scikit-learn's `check_estimator` that do not apply, each with its reason.
 EXPECTED_FAILED_CHECKS: dict[str, str] = {}
 
@@ -61,7 +64,8 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     recipe : {"default", "paper"}
         How tests are trained: as measured to work best, or exactly as in the paper.
     max_depth, min_mass, min_gain, pruning : limits of growth
-        Depth; least Σ P(κ|e) of a node; least gain in bits; bits about the examples' classes that a split must save.
+        Depth; least Σ P(κ|e) of a node; least gain in bits; how dear a split is: it must save `pruning` · log₂ of the
+        number of tests it was chosen among, in bits about the classes of its examples (0: nothing is cut off again).
     validation_fraction : float
         The share of examples that networks never train on and that judge them, unless `fit` is given `validation`.
     epochs, batch_size, learning_rate, weight_decay, restarts, joint_epochs : numbers, optional
@@ -125,7 +129,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         max_depth: int | None = None,
         min_mass: float = 2.0,
         min_gain: float = 1e-7,
-        pruning: float = 2.0,
+        pruning: float = 0.5,
         epsilon: float = 1e-3,
         max_candidates: int = 1000,
         validation_fraction: float = 0.2,
@@ -224,7 +228,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._given(program),
             recipe,
             priors=Priors(column_priors(sample.examples, sample.weights)),
-            price=self._pruning(),
+            price=PRICE * self._pruning(),
             least=self.min_mass / 2,
             adaptive=self.recipe == "default" and self.warm_starts,
             seed=seed,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from neuid3.nodetest import NodeTest
-from neuid3.score import entropy, leaf_estimate
-from neuid3.tree import Branch, Leaf, Node, Path
+from neuid3.score import code_length, leaf_estimate
+from neuid3.tree import Branch, Leaf, Node, Path, paths
 
 Floats = npt.NDArray[Any]
 Rows = npt.NDArray[np.int32]
@@ -23,15 +24,15 @@ class Settings:
     """When does a tree stop growing?
 
     `max_depth`; `min_mass`, the least Σ P(κ|e) that a node needs to be split, half of it for each child; `min_gain`, in bits; `epsilon`: examples
-    with P(κ|e) below it are left out of a child; `pruning`: how many bits about the classes of all examples that
-    reach it a split must save, or be cut off again.
+    with P(κ|e) below it are left out of a child; `pruning`: a split that was chosen among M tests must save `pruning` · log₂ M
+    bits in telling the classes of all examples that reach it, or be cut off again; 0 keeps all splits.
     """
 
     max_depth: int | None = None
     min_mass: float = 2.0
     min_gain: float = 1e-9
     epsilon: float = 1e-3
-    pruning: float = 2.0
+    pruning: float = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +68,8 @@ class Split:
     """The best test at a place: P(τ | κ, e), its gain in bits, and whether unseen examples vouched for it.
 
     `answers` are those of the examples that reach the place, as truth values where all of them are certain. `asked` is
-    the candidate that is used up along the path; None where it may be asked again, as a number may.
+    the candidate that is used up along the path; None where it may be asked again, as a number may. `among` is how many
+    tests it was chosen from.
     """
 
     test: NodeTest
@@ -75,6 +77,7 @@ class Split:
     gain: float
     vouched: bool
     asked: NodeTest | None
+    among: int = 1
 
 
 class Learner(Protocol):
@@ -108,13 +111,13 @@ class InTime:
 
 @dataclass(frozen=True, slots=True)
 class Grown:
-    """A subtree, how many bits its leaves leave open, and whether unseen examples vouched for one of its splits.
+    """A subtree, how many bits its splits must save, and whether unseen examples vouched for one of them.
 
     `worth` lists its tests with the bits that each told about the examples that reached it: gain times mass.
     """
 
     node: Node
-    open_bits: float
+    price: float
     vouched: bool
     worth: tuple[tuple[NodeTest, float], ...]
 
@@ -130,7 +133,7 @@ def _grow(
     learner: Learner, place: Place, masses: Floats, settings: Settings, told: Callable[[Place, Split | None], None]
 ) -> Grown:
     reached = tuple(masses.tolist())
-    leaf = Grown(Leaf(leaf_estimate(masses), reached), float(masses.sum() * entropy(masses)), False, ())
+    leaf = Grown(Leaf(leaf_estimate(masses), reached), 0.0, False, ())
     if _stops(masses, place, settings):
         return leaf
     split = learner.best(place)
@@ -144,22 +147,27 @@ def _grow(
     left, right = _grow(learner, yes, of_yes, settings, told), _grow(learner, no, of_no, settings, told)
     grown = Grown(
         Branch(split.test, left.node, right.node, split.gain, reached),
-        left.open_bits + right.open_bits,
+        settings.pruning * math.log2(max(split.among, 1)) + left.price + right.price,
         split.vouched or left.vouched or right.vouched,
         ((split.test, split.gain * float(masses.sum())), *left.worth, *right.worth),
     )
-    return grown if grown.vouched or _pays(leaf, grown, settings.pruning) else leaf
+    return grown if grown.vouched or settings.pruning == 0 or _pays(masses, grown) else leaf
+
+
+def _pays(masses: Floats, grown: Grown) -> bool:
+    """Are the classes at a node told in fewer bits leaf by leaf, with what its splits cost, than all at once?
+
+    They are told among those that are there: a node of two classes is not charged for the third.
+    """
+    there = masses > 0
+    leaves = sum(code_length(np.array(leaf.masses)[there]) for _, leaf in paths(grown.node))
+    return leaves + grown.price < code_length(masses[there])
 
 
 def _stops(masses: Floats, place: Place, settings: Settings) -> bool:
     deep = settings.max_depth is not None and len(place.path) >= settings.max_depth
     pure = np.count_nonzero(masses > 1e-9 * max(float(masses.sum()), 1e-300)) <= 1
     return deep or bool(pure) or float(masses.sum()) < settings.min_mass
-
-
-def _pays(leaf: Grown, grown: Grown, price: float) -> bool:
-    """Do the splits of a subtree save more bits about the training classes than they cost?"""
-    return leaf.open_bits - grown.open_bits > price * len(grown.worth)
 
 
 def children(place: Place, split: Split, epsilon: float) -> tuple[Place, Place]:

@@ -82,13 +82,17 @@ class Sample:
 
 @dataclass(slots=True)
 class Option:
-    """A candidate at a node with its score; `bits` is how much its answer tells about the examples that judged it."""
+    """A candidate at a node with its score; `bits` is how much its answer tells about the examples that judged it.
+
+    `among` is for how many candidates it stands: it is the best of them.
+    """
 
     test: NodeTest
     gain: float
     bits: float
     asked: NodeTest | None
     vouched: bool
+    among: int = 1
     instances: dict[str, Instance] = field(default_factory=dict)
 
 
@@ -206,14 +210,17 @@ class NodeLearner:
             gains[used] = -1.0
             best = int(np.argmax(gains))
             test = self.plain[best]
-            yield Option(test, float(gains[best]), float(gains[best] * total.sum()), test, False)
+            yield Option(
+                test, float(gains[best]), float(gains[best] * total.sum()), test, False, len(gains) - len(used)
+            )
         if self.numbers:
             spread = by_class(labels, masses, classes)
             for name, ordered in self.numbers.items():
                 found = ordered.best_cut(place.rows, spread, place.path, self.least)
                 if found is not None:
-                    threshold, gain = found
-                    yield Option(CutTest(name, threshold), gain, gain * float(total.sum()), None, False)
+                    threshold, gain, cuts = found
+                    # Noise offers many cuts, and at the usual half price of a choice the best of them would do.
+                    yield Option(CutTest(name, threshold), gain, gain * float(total.sum()), None, False, cuts**2)
 
     def _large(self, yes: Floats, total: Floats) -> Any:
         """Do both sides get the mass that a child needs?"""
@@ -277,10 +284,11 @@ class NodeLearner:
         if not worth:
             return None
         chosen = max(worth, key=lambda option: option.gain)
+        among = sum(option.among for option in options)
         if chosen.instances:
             self.instances.update(chosen.instances)
             self.evidence = self.evidence.seen_through(self._modules(), self.priors)
-        return Split(chosen.test, self._said(place, chosen.test), chosen.gain, chosen.vouched, chosen.asked)
+        return Split(chosen.test, self._said(place, chosen.test), chosen.gain, chosen.vouched, chosen.asked, among)
 
     def _said(self, place: Place, test: NodeTest) -> Floats:
         """P(τ | κ, e) for the examples that reach a place, as truth values where they are certain."""
@@ -553,7 +561,7 @@ class NodeLearner:
         instances = {name: Instance(net, declared[name], read, False) for name, net in trained.networks.items()}
         # The best of many that were trained looks better than it is.
         bits = trained.score * mass - (self._price(place) - self.price)
-        return Option(named, trained.score * share, bits, asked, bool(task.unseen.any()), instances)
+        return Option(named, trained.score * share, bits, asked, bool(task.unseen.any()), instances=instances)
 
     # The whole tree ------------------------------------------------------------------------------
 

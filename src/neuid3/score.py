@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 Masses: TypeAlias = npt.NDArray[Any]
+
+# How many examples the belief is worth that all classes are equally frequent.
+DOUBT = 0.5
 
 
 def entropy(masses: Masses) -> Masses:
@@ -38,6 +42,21 @@ def information_gain(yes: Masses, no: Masses) -> Masses:
     # Rounding must not make a useless test look useful, nor a test lose information.
     gain: Masses = np.maximum(before - np.divide(after, total, out=np.zeros_like(before), where=total > 0), 0.0)
     return gain
+
+
+def code_length(masses: Masses) -> float:
+    """How many bits it takes to tell the classes of all this mass, when nobody knows their shares beforehand.
+
+    Each example is told with the shares that those before it suggest, and half an example of doubt shared among the
+    classes: the code of a Dirichlet prior. The order does not matter, masses may be fractions, and a leaf with many
+    examples of both classes costs about ½ log₂ n bits more than its entropy says: what it takes to tell its share.
+
+    >>> round(code_length(np.array([8.0, 0.0])), 3), round(code_length(np.array([4.0, 4.0])), 3)
+    (1.777, 10.566)
+    """
+    prior = DOUBT / len(masses)
+    told = sum(math.lgamma(prior + float(mass)) - math.lgamma(prior) for mass in masses)
+    return (math.lgamma(DOUBT + float(masses.sum())) - math.lgamma(DOUBT) - told) / math.log(2.0)
 
 
 def leaf_estimate(masses: Masses) -> tuple[float, ...]:
