@@ -10,14 +10,21 @@ from neuid3.errors import did_you_mean
 
 
 def write_whole(path: Path, content: bytes) -> Path:
-    """Put a file in its place; whoever reads meanwhile, or stops us at any moment, finds the old one or the new one."""
-    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp", delete=False) as file:
+    """Put a file in its place; whoever reads meanwhile, or stops us at any moment, finds the old one or the new one.
+
+    A link keeps leading to its file. A device or a pipe cannot be replaced and is written to.
+    """
+    place = path.resolve()
+    if place.exists() and not place.is_file():
+        place.write_bytes(content)
+        return path
+    with NamedTemporaryFile(dir=place.parent, prefix=f".{place.name}.", suffix=".tmp", delete=False) as file:
         try:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-            Path(file.name).chmod(_mode(path))
-            Path(file.name).replace(path)
+            Path(file.name).chmod(_mode(place))
+            Path(file.name).replace(place)
         except BaseException:
             Path(file.name).unlink(missing_ok=True)
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,12 +29,18 @@ def out_option(command: Command) -> Command:
     )
 
 
+def open_both(model: Path, table: Path) -> tuple[NeuID3Classifier, Sheet]:
+    """A model and a table; whatever is wrong with their files is told before anything heavy is imported."""
+    from neuid3.reading import open_sheet
+
+    _check_model(model)
+    sheet = open_sheet(table)
+    return load_classifier(model), sheet
+
+
 def load_classifier(path: Path) -> NeuID3Classifier:
     """The classifier in a file that `neuid3 fit` or `save` has written."""
-    if not path.exists():
-        raise MissingFileError(f"There is no model {path}.{neighbours(path)}")
-    if path.suffix.lower() in (".csv", ".tsv", ".parquet"):
-        raise ModelFileError(f"{path} is a table, not a model; the model comes first, and `neuid3 fit` makes one.")
+    _check_model(path)
     from neuid3.estimator import NeuID3Classifier
     from neuid3.loading import load
 
@@ -41,6 +48,13 @@ def load_classifier(path: Path) -> NeuID3Classifier:
     if not isinstance(found, NeuID3Classifier):
         raise ModelFileError(f"{path} holds a {type(found).__name__}, not a classifier; load it in Python.")
     return found
+
+
+def _check_model(path: Path) -> None:
+    if not path.exists():
+        raise MissingFileError(f"There is no model {path}.{neighbours(path)}")
+    if path.suffix.lower() in (".csv", ".tsv", ".parquet"):
+        raise ModelFileError(f"{path} is a table, not a model; the model comes first, and `neuid3 fit` makes one.")
 
 
 def known_examples(clf: NeuID3Classifier, sheet: Sheet) -> Examples:
@@ -66,6 +80,8 @@ def check_place(path: Path) -> None:
         raise MissingFileError(f"{path} is a folder; name a file in it.")
     if not path.parent.is_dir():
         raise MissingFileError(f"There is no folder {path.parent}; make it first, or write somewhere else.")
+    if not os.access(path.parent, os.W_OK):
+        raise MissingFileError(f"Nothing can be written to the folder {path.parent}; write somewhere else.")
 
 
 def deliver(parts: Iterable[str], out: Path | None) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from neuid3.commands.common import FILE, deliver, known_examples, load_classifier, out_option
+from neuid3.commands.common import FILE, deliver, known_examples, open_both, out_option
 from neuid3.errors import RowError
 
 
@@ -27,12 +27,9 @@ def explain(model: Path, table: Path, row: int, style: str, out: Path | None) ->
 
     Example: neuid3 explain cards.neuid3 new.csv --row 3
     """
-    from neuid3.reading import open_sheet
-
-    sheet = open_sheet(table)
+    clf, sheet = open_both(model, table)
     if row >= len(sheet):
         raise RowError(f"There is no row {row}; {table} has {len(sheet)} rows, counted from 0.")
-    clf = load_classifier(model)
     examples = known_examples(clf, sheet.only([row]))
     if style == "problog":
         told = clf.model_.to_problog(examples)

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     "--held-out",
     type=click.FloatRange(0, 0.9),
     default=0.2,
+    metavar="SHARE",
     show_default=True,
     help="The share of rows that is kept apart to measure the tree.",
 )
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     "--image-size",
     type=click.IntRange(4, 1024),
     default=64,
+    metavar="PIXELS",
     show_default=True,
     help="Images with a longer side are shrunk to it.",
 )
@@ -67,11 +69,17 @@ if TYPE_CHECKING:
     "--seed",
     type=click.IntRange(0, 2**32 - 1),
     default=0,
+    metavar="N",
     show_default=True,
     help="The same seed learns the same tree.",
 )
 @click.option(
-    "--jobs", type=int, default=-1, show_default=True, help="Workers that train networks; -1: one for each core."
+    "--jobs",
+    type=int,
+    default=-1,
+    metavar="N",
+    show_default=True,
+    help="Workers that train networks; -1: one for each core.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for programs.")
 def fit(
@@ -92,7 +100,7 @@ def fit(
 ) -> None:
     """Learn a tree from a table and save it.
 
-    TABLE is a CSV or Parquet file whose first line names the columns. What each column is gets inferred, and told before
+    TABLE is a CSV or Parquet file whose first line names the columns. The kind of each column is inferred, and told before
     learning starts; cells that hold the path of a PNG or JPEG file, from the table's folder, are images. The tree is
     measured on rows that were kept apart.
 

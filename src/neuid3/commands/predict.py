@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuid3.commands.common import FILE, deliver, load_classifier, out_option
+from neuid3.commands.common import FILE, deliver, open_both, out_option
 
 if TYPE_CHECKING:
     from neuid3.estimator import NeuID3Classifier
@@ -32,21 +32,20 @@ def predict(model: Path, table: Path, out: Path | None) -> None:
 
     Example: neuid3 predict cards.neuid3 new.csv --out predictions.csv
     """
-    from neuid3.reading import open_sheet
-
-    sheet = open_sheet(table)
-    deliver(_lines(load_classifier(model), sheet), out)
+    deliver(_lines(*open_both(model, table)), out)
 
 
 def _lines(clf: NeuID3Classifier, sheet: Sheet) -> Iterator[str]:
     from neuid3.reading import read_as
 
-    yield _csv([["prediction", *(f"p_{label}" for label in clf.classes_)]])
+    head: list[list[Any]] = [["prediction", *(f"p_{label}" for label in clf.classes_)]]
     for start in range(0, len(sheet), BATCH):
         batch = sheet.only(range(start, min(start + BATCH, len(sheet))))
         shares = clf.model_.predict_proba(read_as(batch, clf.schema_, clf.model_.columns))
         best = clf.classes_[shares.argmax(axis=1)]
-        yield _csv([[label, *(f"{p:.6f}" for p in row)] for label, row in zip(best, shares.tolist(), strict=True)])
+        rows = [[label, *(f"{p:.6f}" for p in row)] for label, row in zip(best, shares.tolist(), strict=True)]
+        yield _csv(head + rows)
+        head = []
 
 
 def _csv(rows: list[list[Any]]) -> str:

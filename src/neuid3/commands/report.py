@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from neuid3.commands.common import FILE, check_place, known_examples, load_classifier
+from neuid3.commands.common import FILE, check_place, known_examples, open_both
 from neuid3.errors import DataError, did_you_mean
 
 
@@ -20,15 +20,11 @@ def report(model: Path, table: Path, target: str | None, out: Path | None) -> No
 
     It needs no network. Example: neuid3 report cards.neuid3 cards.csv --target result --out cards.html
     """
-    from neuid3.reading import open_sheet
-
     out = out or Path(f"{model.stem}.html")
     check_place(out)
-    sheet = open_sheet(table)
+    clf, sheet = open_both(model, table)
     if target is not None and target not in sheet.columns:
         raise DataError(f"{table} has no column {target!r} with classes.{did_you_mean(target, sheet.columns)}")
-    clf = load_classifier(model)
-
     from neuid3.page import write_page
 
     write_page(out, clf, known_examples(clf, sheet), None if target is None else sheet.columns[target])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,9 +15,6 @@ from neuid3.columns import Column, Tensor
 from neuid3.errors import DamagedFileError, DataError, MissingFileError, MissingPackageError
 from neuid3.reading.cells import present
 from neuid3.reading.sheet import Sheet
-
-# A larger picture is a mistake, or an attempt to use up our memory; photographs have up to 50 million pixels.
-MOST_PIXELS = 100_000_000
 
 _GREY = ("1", "L", "LA", "La", "I", "I;16", "I;16B", "I;16L")
 
@@ -137,12 +135,13 @@ def _opened(name: str, sheet: Sheet, row: int) -> Iterator[Any]:
     if not path.is_file():
         raise MissingFileError(f"{told} is not there; paths start at the folder of the table.")
     try:
-        with Image.open(path, formats=("PNG", "JPEG")) as picture:
-            if picture.width * picture.height > MOST_PIXELS:
-                raise DataError(f"{told} has {picture.width} × {picture.height} pixels; make it smaller.")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            opened = Image.open(path, formats=("PNG", "JPEG"))
+        with opened as picture:
             yield picture
-    except (DataError, MemoryError):
-        raise
+    except (Image.DecompressionBombWarning, Image.DecompressionBombError):
+        raise DataError(f"{told} has more than {Image.MAX_IMAGE_PIXELS:,} pixels; make it smaller.") from None
     except Exception as error:  # Pillow tells of damage in a dozen kinds of errors
         why = " ".join(str(error).split())[:120]
         raise DamagedFileError(f"{told} is no PNG or JPEG file, or a damaged one ({why}); replace it.") from None
