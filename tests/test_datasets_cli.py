@@ -14,7 +14,8 @@ from PIL import Image
 
 from neuid3.cli import main
 from neuid3.datasets import sheets
-from neuid3.datasets.sheets import GREEN, RED, png
+from neuid3.datasets.sheets import GREEN, RED
+from neuid3.pixels import png
 from small_data import use, write_small_data
 
 

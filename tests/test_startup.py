@@ -45,6 +45,12 @@ def test_a_table_can_be_made_without_torch() -> None:
     assert not found & HEAVY
 
 
+def test_a_tree_can_be_drawn_without_torch() -> None:
+    made = "import neuid3; tree = neuid3.Tree(neuid3.Branch('a', neuid3.Leaf(0.5), neuid3.Leaf(0.1)))"
+    shown = "neuid3.export_svg(tree); neuid3.export_text(tree); neuid3.export_graphviz(tree); tree._repr_html_()"
+    assert not loaded(f"{made}; {shown}") & HEAVY
+
+
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], *([name, "--help"] for name in GROUPS)], ids=" ".join)
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     assert not loaded(COMMAND.format(arguments=arguments)) & HEAVY

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from neuid3.data import Examples
     from neuid3.errors import NeuID3Error
     from neuid3.estimator import NeuID3Classifier
+    from neuid3.export import export_graphviz, export_svg, export_text, plot_tree
     from neuid3.loading import load
     from neuid3.logic.sandbox import Limits
     from neuid3.model import NeurosymbolicTree
@@ -43,8 +44,15 @@ __all__ = [
     "Tensor",
     "TrainedTest",
     "Tree",
+    "export_graphviz",
+    "export_svg",
+    "export_text",
     "load",
+<<<<<<< HEAD
     "read_table",
+=======
+    "plot_tree",
+>>>>>>> main
     "register",
 ]
 
@@ -55,6 +63,7 @@ _ROOMS = {
     "neuid3.errors": ("NeuID3Error",),
     "neuid3.estimator": ("NeuID3Classifier",),
     "neuid3.loading": ("load",),
+    "neuid3.export": ("export_graphviz", "export_svg", "export_text", "plot_tree"),
     "neuid3.logic.sandbox": ("Limits",),
     "neuid3.model": ("NeurosymbolicTree",),
     "neuid3.networks": ("LeNet",),

@@ -23,7 +23,9 @@ from torch import nn
 from neuid3.candidates import Candidates, make_candidates, neural_facts
 from neuid3.data import Examples
 from neuid3.errors import DataError, ModelFileError, NetworkError, NodeTestError, did_you_mean
-from neuid3.export import export_text
+from neuid3.export import export_svg, export_text, plot_tree
+from neuid3.export.deepproblog import DeepProbLogProgram
+from neuid3.export.notebook import tree_html
 from neuid3.induce import InTime, Place, Settings, induce
 from neuid3.learn import Instance, NodeLearner, Sample, same_weights
 from neuid3.logic.formula import NeuralVariable, sources
@@ -537,10 +539,38 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         leaves: npt.NDArray[np.int64] = self.leaf_probabilities(X, threshold=threshold).argmax(axis=1)
         return leaves
 
-    def export_text(self, decimals: int = 2) -> str:
-        """The tree as text; its first line shows the root's test."""
-        check_is_fitted(self)
-        return export_text(self.tree_, decimals)
+    # Elsewhere -----------------------------------------------------------------------------------
+
+    def export_text(self, decimals: int = 2, *, rules: bool = False) -> str:
+        """The tree as text; its first line shows the root's test. With `rules`, what they say follows below."""
+        return export_text(self, decimals, rules=rules)
+
+    def export_svg(self, X: Any = None, *, max_depth: int | None = None, images: int = 3) -> str:
+        """The tree as an SVG picture; with examples, its networks show what they see (see `neuid3.export_svg`)."""
+        return export_svg(self, X, max_depth=max_depth, images=images)
+
+    def plot(self, X: Any = None, **options: Any) -> list[Any]:
+        """The tree drawn with matplotlib, with the options of `neuid3.plot_tree`; returns the artists."""
+        return plot_tree(self, X, **options)
+
+    def to_problog(self, X: Any, row: int = 0) -> str:
+        """The tree as a ProbLog program for one example, with the networks' outputs written in."""
+        examples = self._examples(X)
+        return self.model_.to_problog(examples, row)
+
+    def to_deepproblog(self, X: Any, row: int = 0) -> DeepProbLogProgram:
+        """The tree as a DeepProbLog program with its networks, for one example's symbolic columns."""
+        examples = self._examples(X)
+        return self.model_.to_deepproblog(examples, row)
+
+    def _repr_html_inner(self) -> str:
+        """In a notebook a fitted classifier shows its tree, and folded below it what scikit-learn shows."""
+        diagram: str = super()._repr_html_inner()
+        return tree_html(self.tree_, "Parameters", diagram) if self.__sklearn_is_fitted__() else diagram
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        return {**shown, "text/html": self._repr_html_inner()} if "text/html" in shown else shown
 
 
 def _is_plain(value: Any) -> bool:

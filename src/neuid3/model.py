@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from html import escape
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -17,6 +18,7 @@ from neuid3.columns import Boolean, Category, Distribution, Number, Probability,
 from neuid3.data import Examples
 from neuid3.errors import DataError, NetworkError, TreeError, did_you_mean
 from neuid3.export.deepproblog import DeepProbLogProgram
+from neuid3.export.notebook import tree_html, tree_svg
 from neuid3.export.program import Translation, translate
 from neuid3.infer import Descent, Evidence, Network, Reach, conjunctions, looks_of
 from neuid3.infer.evidence import Look
@@ -111,6 +113,13 @@ class NeurosymbolicTree:
             f"NeurosymbolicTree({len(self.tree.tests)} tests, {len(self.tree.leaves)} leaves, classes {self.classes})"
         )
 
+    def _repr_svg_(self) -> str:
+        return tree_svg(self.tree)
+
+    def _repr_html_(self) -> str:
+        rules = self.program.text.strip()
+        return tree_html(self.tree, "Background knowledge", f"<pre>{escape(rules)}</pre>" if rules else "")
+
     @property
     def classes(self) -> tuple[Any, ...]:
         return self.tree.classes
@@ -200,8 +209,12 @@ class NeurosymbolicTree:
 
     def path_probability(self, X: Any, path: Path) -> npt.NDArray[np.float64]:
         """P(κ | e) for the conjunction of these tests and answers."""
-        reach = Reach(conjunctions([path], self.program), self.dtype, self.device)
-        return self._in_batches(X, 4096, lambda batch: reach(self.evidence(batch)))[:, 0]
+        return self.path_probabilities(X, [path])[:, 0]
+
+    def path_probabilities(self, X: Any, paths: Sequence[Path]) -> npt.NDArray[np.float64]:
+        """P(κ | e) for each of these conjunctions of tests and answers, `(example, path)`."""
+        reach = Reach(conjunctions(list(paths), self.program), self.dtype, self.device)
+        return self._in_batches(X, 4096, lambda batch: reach(self.evidence(batch)))
 
     def to_problog(self, X: Any, row: int = 0) -> str:
         """The tree as a ProbLog program for one example, with the networks' outputs written in."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 from neuid3.errors import TreeError
@@ -105,6 +106,14 @@ class Tree:
     @property
     def depth(self) -> int:
         return max(len(path) for path, _ in paths(self.root))
+
+    # A tree knows nothing of pictures; notebooks ask for one, and it is fetched by name from the room that draws.
+
+    def _repr_svg_(self) -> str:
+        return str(import_module("neuid3.export.notebook").tree_svg(self))
+
+    def _repr_html_(self) -> str:
+        return str(import_module("neuid3.export.notebook").tree_html(self))
 
 
 def paths(root: Node) -> Iterator[tuple[Path, Leaf]]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import torch
 
 from neuid3 import Branch, Examples, Leaf, Tree
-from neuid3.bench.networks import RANKS, LeNet, images, lenet
+from neuid3.bench.networks import RANKS, images, lenet
 from neuid3.bench.timing import Row, faster, interleaved, no_slower, rounded
 from neuid3.infer import FLOOR, negative_log_likelihood
 from neuid3.model import NeurosymbolicTree
@@ -25,7 +25,7 @@ class Task:
     """The same network, images and labels for every contestant."""
 
     def __init__(self, pairs: int) -> None:
-        self.network: LeNet = lenet()
+        self.network = lenet()
         self.images = images("ab", pairs)
         self.labels = torch.randint(0, 2, (pairs,), generator=torch.Generator().manual_seed(2))
 

@@ -16,13 +16,13 @@ from torch import nn
 
 from neuid3 import Examples, NeuID3Classifier
 from neuid3.bench.gt_rank import PROGRAM
-from neuid3.bench.networks import LeNet, images, lenet
+from neuid3.bench.networks import Foreign, images, lenet
 from neuid3.bench.timing import Row, faster, interleaved, no_slower, seconds_of, skipped
 from neuid3.circuit.factor import factorise
 from neuid3.company import Company
 from neuid3.logic.formula import NeuralVariable, sources
 from neuid3.logic.program import Program
-from neuid3.networks import LeNet as Eye
+from neuid3.networks import LeNet
 from neuid3.task import PAPER, Recipe, Task, Trial, Use
 from neuid3.tournament import companies
 from neuid3.train import advance, one_thread
@@ -67,12 +67,14 @@ def _task(
 class _Pairs:
     """Pairs of images with labels, and an epoch of training on them in our way, with no logic at all, in DeepProbLog."""
 
-    def __init__(self, pairs: int) -> None:
+    def __init__(self, pairs: int, foreign: bool = False) -> None:
         self.images = images("ab", pairs)
         self.labels = torch.randint(0, 2, (pairs,), generator=torch.Generator().manual_seed(2))
         columns = {name: image.numpy() for name, image in self.images.items()}
-        self.task = _task("gt_rank(a, b)", PROGRAM, columns, self.labels.numpy(), lenet(), PAPER)
-        self.network: LeNet = lenet()
+        self.task = _task(
+            "gt_rank(a, b)", PROGRAM, columns, self.labels.numpy(), Foreign(lenet()) if foreign else lenet(), PAPER
+        )
+        self.network = lenet()
         self.optimizer = torch.optim.Adam(self.network.parameters(), PAPER.learning_rate)
 
     def ours(self) -> None:
@@ -115,11 +117,12 @@ class _Pairs:
 
 def one_test(quick: bool) -> Iterator[Row]:
     """One epoch of training gt_rank, batches of 32, against the loop that trains the same network with no logic."""
-    pairs = _Pairs(64 if quick else 1000)
-    with one_thread():
-        seconds = interleaved({"ours": pairs.ours, "bare": pairs.bare}, rounds=1 if quick else 9, warmup=1)
-    size = {"pairs": len(pairs.labels), "batch": PAPER.batch_size}
-    yield no_slower("training_vs_torch", seconds["ours"], seconds["bare"], 1.1, **size)
+    for name, foreign in (("training_vs_torch", False), ("training_vs_torch/own_module", True)):
+        pairs = _Pairs(64 if quick else 1000, foreign)
+        with one_thread():
+            seconds = interleaved({"ours": pairs.ours, "bare": pairs.bare}, rounds=1 if quick else 9, warmup=1)
+        size = {"pairs": len(pairs.labels), "batch": PAPER.batch_size}
+        yield no_slower(name, seconds["ours"], seconds["bare"], 1.1, **size)
 
 
 def against_deepproblog(quick: bool) -> Iterator[Row]:
@@ -146,7 +149,7 @@ def candidates(quick: bool) -> Iterator[Row]:
     tasks = []
     for i, (name, picture) in enumerate(pictures.items()):
         torch.manual_seed(i)
-        tasks.append(_task(f"f({name})", "nn(net, [I]) :: f(I).", {name: picture}, labels, Eye(1), recipe, i))
+        tasks.append(_task(f"f({name})", "nn(net, [I]) :: f(I).", {name: picture}, labels, LeNet(1), recipe, i))
     groups = list(companies([Trial(task, 0) for task in tasks]))
 
     def ours() -> None:
@@ -168,7 +171,7 @@ def candidates(quick: bool) -> Iterator[Row]:
 def _one_by_one(pictures: Sequence[npt.NDArray[np.float32]], labels: Labels, epochs: int) -> None:
     targets = torch.from_numpy(labels).float().unsqueeze(1)
     for picture in pictures:
-        inputs, network = torch.from_numpy(picture), Eye(1)
+        inputs, network = torch.from_numpy(picture), LeNet(1)
         optimizer = torch.optim.Adam(network.parameters(), PAPER.learning_rate)
         for _ in range(epochs):
             for rows in torch.randperm(len(inputs)).split(PAPER.batch_size):

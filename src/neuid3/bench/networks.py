@@ -7,38 +7,27 @@ from collections.abc import Sequence
 import torch
 from torch import nn
 
+from neuid3.networks import LeNet
+
 RANKS = 8
-
-
-class LeNet(nn.Module):
-    """Probabilities of `width` classes for 28 × 28 images, `(example, 28, 28)` or `(example, 1, 28, 28)`."""
-
-    def __init__(self, width: int = RANKS) -> None:
-        super().__init__()
-        self.layers = nn.Sequential(
-            nn.Conv2d(1, 6, 5),
-            nn.MaxPool2d(2),
-            nn.ReLU(),
-            nn.Conv2d(6, 16, 5),
-            nn.MaxPool2d(2),
-            nn.ReLU(),
-            nn.Flatten(),
-            nn.Linear(16 * 4 * 4, 120),
-            nn.ReLU(),
-            nn.Linear(120, 84),
-            nn.ReLU(),
-            nn.Linear(84, width),
-            nn.Softmax(dim=1),
-        )
-
-    def forward(self, images: torch.Tensor) -> torch.Tensor:
-        return self.layers(images.view(-1, 1, 28, 28))
 
 
 def lenet(seed: int = 0) -> LeNet:
     """A LeNet whose weights depend on the seed only."""
     torch.manual_seed(seed)
-    return LeNet()
+    return LeNet(RANKS)
+
+
+class Foreign(nn.Module):
+    """A network that neuid3 knows nothing about, as a user might bring it: the same layers behind a class of its own."""
+
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        found: torch.Tensor = self.network(images)
+        return found
 
 
 def images(columns: Sequence[str], n: int, seed: int = 1) -> dict[str, torch.Tensor]:

@@ -45,7 +45,8 @@ def show(name: str, out: Path | None, seed: int) -> None:
     Example: neuid3 datasets show rank_order --out rank_order.png
     """
     from neuid3.datasets.files import write_whole
-    from neuid3.datasets.sheets import png, sheet
+    from neuid3.datasets.sheets import sheet
+    from neuid3.pixels import png
 
     drawn = sheet(name, seed)
     target = out or Path(f"{name}.png")

@@ -108,6 +108,10 @@ class Program:
         self._formulas.update({atom: f for atom, f in zip(atoms, found, strict=True) if f is not None})
         return found
 
+    def clauses(self, atoms: Sequence[str]) -> tuple[str, ...]:
+        """The clauses that these tests depend on, in the order in which they were written."""
+        return tuple(self.ask({"do": "clauses", "tests": list(atoms)})["clauses"]) if self.text.strip() else ()
+
     def _graph(self, reply: Mapping[str, Any]) -> Iterable[Formula]:
         variables = [self._variable(told) for told in reply["variables"]]
         nodes: list[Formula] = []

@@ -152,14 +152,16 @@ def nodes_from_words(rows: Sequence[Words]) -> Node:
 
 
 def labels_to_words(labels: Sequence[Any] | npt.NDArray[Any]) -> Words:
-    array = np.asarray(labels)
-    plain = array.tolist()
+    plain = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
     if all(type(label) is str for label in plain):
-        return {"type": "object" if array.dtype == object else "str", "values": plain}
-    if array.dtype.name in LABELS:
-        return {"type": array.dtype.name, "values": plain}
+        kept = isinstance(labels, np.ndarray) and labels.dtype == object
+        return {"type": "object" if kept else "str", "values": plain}
+    alike = len({type(label) for label in plain}) == 1 and isinstance(plain[0], (bool, int, float))
+    name = np.asarray(labels).dtype.name if alike else type(plain[0]).__name__
+    if name in LABELS:
+        return {"type": name, "values": plain}
     raise ModelFileError(
-        f"Classes of type {array.dtype.name} cannot be saved ({plain[0]!r}); label examples by strings, numbers or truth values."
+        f"Classes such as {plain[0]!r} ({name}) cannot be saved; label examples by strings, numbers or truth values."
     )
 
 

@@ -77,9 +77,9 @@ def _fetch(column: torch.Tensor, rows: torch.Tensor, to: torch.Tensor, change: C
     told = [tensor.contiguous() for tensor in (rows, change.down, change.right, change.grey)]
     warp = None if change.warp is None else change.warp.to(to.dtype).contiguous()
     sizes = (ctypes.c_long(len(rows)), *map(ctypes.c_int, (channels, *shape[-2:])))
-    getattr(kernel(to.dtype), _FETCH[column.dtype])(
-        address(column), *map(address, told), address(warp), address(to), *sizes
-    )
+    fetch = getattr(kernel(to.dtype), _FETCH[column.dtype])
+    if fetch(address(column), *map(address, told), address(warp), address(to), *sizes):
+        raise MemoryError("no memory left for images")
 
 
 def changed(images: torch.Tensor, change: Change) -> torch.Tensor:

@@ -11,12 +11,14 @@
 #if DOUBLE
 typedef double real;
 typedef int64_t integer;
+#define FLOOR floor
 #define LANES 4 /* numbers in a register */
 #define EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6)
 #define ODD(a, b) __builtin_shufflevector(a, b, 1, 3, 5, 7)
 #else
 typedef float real;
 typedef int32_t integer;
+#define FLOOR floorf
 #define LANES 8
 #define EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14)
 #define ODD(a, b) __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15)
@@ -38,45 +40,71 @@ static inline vec all(real a) { return (vec){0} + a; }
 static inline vec pick(mask m, vec a, vec b) { return (vec)((m & (mask)a) | (~m & (mask)b)); }
 static real *room(long numbers) { return calloc(numbers + MARGIN, sizeof(real)); }
 
-/* Images as a network is to see them: rows of a column, moved by (down, right), grey where wanted. With `warp`, pixel
-   (y, x) comes from the centre plus warp · (y, x from the centre), between four pixels; outside there is nothing. */
+/* An image whose pixel (y, x) comes from the centre plus m · (y, x from the centre) plus (dy, dx), between four pixels of
+   one that lies in a frame of EDGE empty pixels; what is further outside is as empty. */
+#define EDGE 2
+static void warped(const real *restrict image, const real *m, real dy, real dx, real scale, real *restrict to, int channels, int height,
+                   int width, integer *restrict at, real *restrict down, real *restrict over) {
+    const int stride = width + 2 * EDGE;
+    const long plane = (long)(height + 2 * EDGE) * stride;
+    const real cy = (real)(height - 1) / 2, cx = (real)(width - 1) / 2;
+    for (int y = 0; y < height; y++) {
+        const real v = y - cy;
+        for (int x = 0; x < width; x++) {
+            const real h = x - cx, sy = m[0] * v + m[1] * h + cy + dy, sx = m[2] * v + m[3] * h + cx + dx;
+            const real fy = FLOOR(sy), fx = FLOOR(sx);
+            const real iy = fy > -EDGE ? fy : -EDGE, ix = fx > -EDGE ? fx : -EDGE;
+            down[x] = sy - fy, over[x] = sx - fx;
+            at[x] = (integer)(iy < height ? iy : height) * stride + (integer)(ix < width ? ix : width);
+        }
+        for (int c = 0; c < channels; c++) {
+            const real *from = image + c * plane, *right = from + 1, *below = from + stride, *beyond = below + 1;
+            real *line = to + ((long)c * height + y) * width;
+            for (int x = 0; x < width; x++) {
+                __asm__ volatile(""); /* one by one: gathering registers is slower on processors that guard it */
+                const real a = from[at[x]], b = right[at[x]], d = below[at[x]], g = beyond[at[x]];
+                const real top = a + over[x] * (b - a), under = d + over[x] * (g - d);
+                line[x] = (top + down[x] * (under - top)) / scale;
+            }
+        }
+    }
+}
+
+/* Images as a network is to see them: rows of a column, moved by (down, right), warped and grey where wanted. */
 #define FETCH(NAME, SOURCE, SCALE)                                                                                     \
-    void NAME(const SOURCE *column, const int64_t *rows, const int64_t *down, const int64_t *right,                    \
-              const uint8_t *grey, const real *warp, real *to, long count, int channels, int height, int width) {      \
+    int NAME(const SOURCE *column, const int64_t *rows, const int64_t *down, const int64_t *right,                     \
+             const uint8_t *grey, const real *warp, real *to, long count, int channels, int height, int width) {       \
         const long plane = (long)height * width, size = channels * plane;                                              \
-        const real cy = (real)(height - 1) / 2, cx = (real)(width - 1) / 2;                                            \
-        for (long e = 0; e < count; e++, to += size) {                                                                 \
+        const long stride = width + 2 * EDGE, framed = (height + 2 * EDGE) * stride;                                   \
+        real *frame = room(channels * framed), *line = room(2L * width);                                               \
+        integer *at = calloc(width, sizeof(integer));                                                                  \
+        const int failed = !frame || !line || !at;                                                                     \
+        for (long e = 0; e < count && !failed; e++, to += size) {                                                      \
             const SOURCE *from = column + rows[e] * size;                                                              \
             const long dy = down[e], dx = right[e], left = dx < 0 ? -dx : 0, end = dx > 0 ? width - dx : width;        \
-            memset(to, 0, size * sizeof(real));                                                                        \
-            for (long y = 0; warp && y < height; y++)                                                                  \
-                for (long x = 0; x < width; x++) {                                                                     \
-                    const real *m = warp + 4 * e, v = y - cy, h = x - cx;                                              \
-                    const real sy = m[0] * v + m[1] * h + cy + dy, sx = m[2] * v + m[3] * h + cx + dx;                 \
-                    const real fy = floor(sy), fx = floor(sx), ty = sy - fy, tx = sx - fx;                             \
-                    if (!(fy >= -1 && fx >= -1 && fy < height && fx < width)) continue;                                \
-                    const long iy = (long)fy, ix = (long)fx, up = iy >= 0, low = iy + 1 < height;                      \
-                    const long near = ix >= 0, far = ix + 1 < width;                                                   \
-                    for (int c = 0; c < channels; c++) {                                                               \
-                        const SOURCE *at = from + c * plane + iy * width + ix;                                         \
-                        const real a = up && near ? at[0] : 0, b = up && far ? at[1] : 0;                              \
-                        const real d = low && near ? at[width] : 0, g = low && far ? at[width + 1] : 0;                \
-                        const real top = a + tx * (b - a), under = d + tx * (g - d);                                   \
-                        to[c * plane + y * width + x] = (top + ty * (under - top)) / (real)SCALE;                      \
+            if (warp) {                                                                                                \
+                for (long r = 0; r < (long)channels * height; r++) {                                                   \
+                    real *into = frame + r / height * framed + (r % height + EDGE) * stride + EDGE;                    \
+                    for (long x = 0; x < width; x++) into[x] = (real)from[r * width + x];                              \
+                }                                                                                                      \
+                warped(frame + EDGE * stride + EDGE, warp + 4 * e, dy, dx, SCALE, to, channels, height, width, at,     \
+                       line, line + width);                                                                            \
+            } else {                                                                                                   \
+                memset(to, 0, size * sizeof(real));                                                                    \
+                for (int c = 0; c < channels; c++)                                                                     \
+                    for (long y = dy < 0 ? -dy : 0; y < (dy > 0 ? height - dy : height); y++) {                        \
+                        const SOURCE *pixel = from + c * plane + (y + dy) * width + dx;                                \
+                        real *out = to + c * plane + y * width;                                                        \
+                        for (long x = left; x < end; x++) out[x] = (real)pixel[x] / (real)SCALE;                       \
                     }                                                                                                  \
-                }                                                                                                      \
-            for (int c = 0; !warp && c < channels; c++)                                                                \
-                for (long y = dy < 0 ? -dy : 0; y < (dy > 0 ? height - dy : height); y++) {                            \
-                    const SOURCE *line = from + c * plane + (y + dy) * width + dx;                                     \
-                    real *out = to + c * plane + y * width;                                                            \
-                    for (long x = left; x < end; x++) out[x] = (real)line[x] / (real)SCALE;                            \
-                }                                                                                                      \
+            }                                                                                                          \
             for (long i = 0; grey[e] && i < plane; i++) {                                                              \
                 real most = to[i];                                                                                     \
                 for (int c = 1; c < channels; c++) most = to[c * plane + i] > most ? to[c * plane + i] : most;         \
                 for (int c = 0; c < channels; c++) to[c * plane + i] = most;                                           \
             }                                                                                                          \
         }                                                                                                              \
+        return free(frame), free(line), free(at), failed;                                                              \
     }
 FETCH(fetch_bytes, uint8_t, 255)
 FETCH(fetch_floats, float, 1)

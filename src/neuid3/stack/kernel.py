@@ -21,7 +21,7 @@ import torch
 from neuid3.cache import cache_folder
 
 _SOURCE = Path(__file__).with_name("kernel.c")
-_FLAGS = ("-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-shared", "-fPIC")
+_FLAGS = ("-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC")
 _log = logging.getLogger(__name__)
 
 

@@ -97,7 +97,7 @@ class Neural:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One clause: heads with their probabilities (None: certain), a body, and where it stands."""
+    """One clause: heads with their probabilities (None: certain), a body, where it stands, and itself as it was parsed."""
 
     number: int
     heads: tuple[PrologTerm, ...]
@@ -106,6 +106,7 @@ class Statement:
     body: PrologTerm | None
     line: int
     variables: tuple[str, ...]
+    clause: PrologTerm
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +163,7 @@ def _statements(text: str) -> Iterable[Statement]:
             heads, body = clause.to_list(), None
         else:
             heads, body = [clause], None
-        yield _statement(number, heads, body, line, anonymous)
+        yield _statement(number, heads, body, line, anonymous, clause)
 
 
 def _line(parser: Any, clause: PrologTerm) -> int:
@@ -184,7 +185,9 @@ def _check_directive(goal: PrologTerm, line: int) -> None:
     )
 
 
-def _statement(number: int, heads: list[PrologTerm], body: PrologTerm | None, line: int, anonymous: Any) -> Statement:
+def _statement(
+    number: int, heads: list[PrologTerm], body: PrologTerm | None, line: int, anonymous: Any, clause: PrologTerm
+) -> Statement:
     heads = [normalised(head, anonymous) for head in heads]
     body = None if body is None else normalised(body, anonymous)
     for head in heads:
@@ -221,7 +224,7 @@ def _statement(number: int, heads: list[PrologTerm], body: PrologTerm | None, li
                     raise RuleError(
                         f"Line {line}: network '{neural.network}' reads {variable}, which its clause does not bind."
                     )
-    return Statement(number, plain, given, neural, body, line, tuple(variables))
+    return Statement(number, plain, given, neural, body, line, tuple(variables), clause)
 
 
 def _check_head(head: PrologTerm, line: int) -> None:
