@@ -426,9 +426,9 @@ def test_rows_are_told_by_their_lines_after_some_were_left_out(tmp_path: Path) -
         read_sheet(sheet, {"a": "number"})
 
 
-def test_a_hundred_thousand_rows_are_read_in_seconds(tmp_path: Path) -> None:
+def test_fifty_thousand_rows_are_read_in_seconds(tmp_path: Path) -> None:
     line = "0.125,-3.5,17,yes,0,clubs,hearts,n,1.5e3,ann\n"
-    path = table(tmp_path, "a,b,c,d,e,f,g,h,i,j\n" + line * 100_000)
+    path = table(tmp_path, "a,b,c,d,e,f,g,h,i,j\n" + line * 50_000)
     started = time.process_time()
-    assert len(read_table(path, target=None).examples) == 100_000
-    assert time.process_time() - started < 10
+    assert len(read_table(path, target=None).examples) == 50_000
+    assert time.process_time() - started < 5

@@ -48,11 +48,8 @@ __all__ = [
     "export_svg",
     "export_text",
     "load",
-<<<<<<< HEAD
-    "read_table",
-=======
     "plot_tree",
->>>>>>> main
+    "read_table",
     "register",
 ]
 

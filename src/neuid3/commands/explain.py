@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from neuid3.commands.common import FILE, deliver, known_examples, open_both, out_option
 from neuid3.errors import RowError
+
+if TYPE_CHECKING:
+    from neuid3.data import Examples
+    from neuid3.estimator import NeuID3Classifier
 
 
 @click.command()
@@ -23,7 +29,7 @@ def explain(model: Path, table: Path, row: int, style: str, out: Path | None) ->
     """Explain the prediction for one row of a table.
 
     Tells where the probability goes in the tree, what the networks saw, and what would change the class. With --format
-    problog, the tree as a program for this row, which ProbLog runs.
+    problog, the tree as a program for this row, which ProbLog runs; with --format svg, a picture (needs matplotlib).
 
     Example: neuid3 explain cards.neuid3 new.csv --row 3
     """
@@ -31,9 +37,18 @@ def explain(model: Path, table: Path, row: int, style: str, out: Path | None) ->
     if row >= len(sheet):
         raise RowError(f"There is no row {row}; {table} has {len(sheet)} rows, counted from 0.")
     examples = known_examples(clf, sheet.only([row]))
-    if style == "problog":
-        told = clf.model_.to_problog(examples)
-    else:
-        explanation = clf.explain(examples, 0)
-        told = {"text": explanation.text, "json": explanation.json, "svg": explanation.svg}[style]()
-    deliver([told.rstrip("\n") + "\n"], out)
+    deliver([_told(clf, examples, style).rstrip("\n") + "\n"], out)
+
+
+def _told(clf: NeuID3Classifier, examples: Examples, style: str) -> str:
+    match style:
+        case "text":
+            return clf.explain(examples).text()
+        case "json":
+            return clf.explain(examples).json()
+        case "svg":
+            drawn = io.StringIO()
+            clf.explain(examples).plot().figure.savefig(drawn, format="svg", metadata={"Date": None})
+            return drawn.getvalue()
+        case _:
+            return clf.model_.to_problog(examples)
