@@ -107,6 +107,16 @@ def test_nothing_kept_apart_means_no_scores() -> None:
 
 
 @pytest.mark.usefixtures("folder")
+def test_a_fit_that_ran_out_of_time_is_told_and_goes_on_later() -> None:
+    fit = ("fit", "people.csv", "--target", "risk", "--checkpoint", "kept")
+    done = run(*fit, "--time-limit", "0")
+    assert done.exit_code == 0, done.output
+    assert "Warning: time_limit=0 was reached: 1 nodes were not split further." in done.stderr
+    first, second = run(*fit, "--json"), run("fit", "people.csv", "--target", "risk", "--json")
+    assert json.loads(first.stdout)["tree"] == json.loads(second.stdout)["tree"]
+
+
+@pytest.mark.usefixtures("folder")
 def test_tests_modes_and_types_are_heard() -> None:
     told = run("fit", "people.csv", "--target", "risk", "--tests", "smoker", "--tests", "age > 40").stdout
     assert "smoker?" in told

@@ -38,6 +38,10 @@ class ModelFileError(NeuID3Error, ValueError):
     """A model cannot be written to a file, or a file is no model."""
 
 
+class CheckpointError(NeuID3Error, ValueError):
+    """A checkpoint cannot be gone on with."""
+
+
 class SyntaxErrorInProgram(NeuID3Error, ValueError):
     """The background knowledge cannot be parsed."""
 

@@ -21,8 +21,10 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 from torch import nn
 
 from neuid3.candidates import Candidates, make_candidates, neural_facts
+from neuid3.checkpoint import Checkpoint, Remembering, about_fit
 from neuid3.data import Examples
 from neuid3.errors import DataError, ModelFileError, NetworkError, NodeTestError, did_you_mean
+from neuid3.explain import Explanation
 from neuid3.export import export_svg, export_text, plot_tree
 from neuid3.export.deepproblog import DeepProbLogProgram
 from neuid3.export.notebook import tree_html
@@ -43,6 +45,9 @@ from neuid3.tree import Branch, Node, Tree
 
 # How many bits about unseen examples a trained test must be worth for each unit of `pruning`.
 PRICE = 4.0
+
+# Parameters that change nothing about the tree that a fit ends with.
+NO_MATTER = frozenset({"n_jobs", "device", "verbose", "limits", "time_limit"})
 
 # Checks of scikit-learn's `check_estimator` that do not apply, each with its reason.
 EXPECTED_FAILED_CHECKS: dict[str, str] = {}
@@ -200,13 +205,22 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # Learning ------------------------------------------------------------------------------------
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, validation: tuple[Any, Any] | None = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        validation: tuple[Any, Any] | None = None,
+        checkpoint: Path | str | None = None,
     ) -> NeuID3Classifier:
-        """Grow a tree from the top. `validation=(X, y)` are examples that judge the networks and never train them."""
+        """Grow a tree from the top. `validation=(X, y)` are examples that judge the networks and never train them.
+
+        With `checkpoint`, a folder, every finished node is written there, and a fit that was stopped goes on when it is
+        called again in the same way: with the same tree in the end, bit by bit.
+        """
         self._validate_params()
         before = {name: value for name, value in vars(self).items() if name.endswith("_")}
         try:
-            self._fit(X, y, sample_weight, validation)
+            self._fit(X, y, sample_weight, validation, checkpoint)
         except BaseException:
             # Stopped halfway, the classifier is what it was before.
             for name in [name for name in vars(self) if name.endswith("_")]:
@@ -215,10 +229,17 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise
         return self
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, validation: tuple[Any, Any] | None) -> None:
+    def _fit(
+        self, X: Any, y: Any, sample_weight: Any, validation: tuple[Any, Any] | None, folder: Path | str | None
+    ) -> None:
         deadline = time.monotonic() + (np.inf if self.time_limit is None else self.time_limit)
         examples, labels, weights = self._read(X, y, sample_weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        checkpoint = None
+        if folder is not None:
+            about = self._about(examples, labels, weights, validation)
+            checkpoint = Checkpoint(folder, about, seed, seeded=self.random_state is not None)
+            seed = checkpoint.seed
         program, candidates, reused = self._candidates(examples)
         neural = self._is_neural(program, candidates)
         recipe = self._recipe()
@@ -240,10 +261,11 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             told=Bar() if self.verbose else Silent(),
         )
         settings = Settings(self.max_depth, self.min_mass, self.min_gain, self.epsilon, self._pruning())
-        timed = InTime(learner, lambda: time.monotonic() >= deadline)
+        grower = learner if checkpoint is None else Remembering(learner, checkpoint)
+        timed = InTime(grower, lambda: time.monotonic() >= deadline)
         with learner.told:
             grown = induce(timed, Place.root(len(sample.labels), learner.everything), settings, learner.told.node)
-            root = grown.node if timed.given_up else learner.refine(grown.node)
+            root = grown.node if timed.given_up else grower.refine(grown.node)
         if timed.given_up:
             warnings.warn(
                 f"time_limit={self.time_limit:g} was reached: {timed.given_up} nodes were not split further.",
@@ -252,6 +274,14 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         self._keep(root, learner, program)
         self._importances(grown.worth)
+
+    def _about(self, examples: Examples, labels: Any, weights: Any, validation: Any) -> dict[str, str]:
+        """What the tree depends on; not on how many workers grow it, where, and how loudly."""
+        parameters = {name: v for name, v in self.get_params(deep=False).items() if name not in NO_MATTER}
+        judges = None if validation is None else self._judges(validation, examples)
+        more = () if judges is None else ([(c.values, c.missing) for _, c in judges[0].items()], judges[1])
+        told = {"classes": self.classes_, "labels": labels, "sample_weight": weights, "validation": more}
+        return about_fit(parameters, dict(examples.items()), **told)
 
     def _pruning(self) -> float:
         return self.pruning if self.recipe == "default" else 0.0
@@ -538,6 +568,10 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The leaf in which each example most probably lands, counted from the left; `threshold` as in `predict_proba`."""
         leaves: npt.NDArray[np.int64] = self.leaf_probabilities(X, threshold=threshold).argmax(axis=1)
         return leaves
+
+    def explain(self, X: Any, row: int = 0, *, proofs: int = 5, changes: int = 3) -> Explanation:
+        """Why an example gets its class; see `NeurosymbolicTree.explain`."""
+        return self.model_.explain(self._examples(X), row, proofs=proofs, changes=changes)
 
     # Elsewhere -----------------------------------------------------------------------------------
 

@@ -285,10 +285,33 @@ class NodeLearner:
             return None
         chosen = max(worth, key=lambda option: option.gain)
         among = sum(option.among for option in options)
-        if chosen.instances:
-            self.instances.update(chosen.instances)
+        self._keep(chosen.instances)
+        return self.asked(place, chosen.test, chosen.gain, chosen.vouched, chosen.asked, among)
+
+    def _keep(self, instances: Mapping[str, Instance]) -> None:
+        if instances:
+            self.instances.update(instances)
             self.evidence = self.evidence.seen_through(self._modules(), self.priors)
-        return Split(chosen.test, self._said(place, chosen.test), chosen.gain, chosen.vouched, chosen.asked, among)
+
+    def asked(
+        self, place: Place, test: NodeTest, gain: float, vouched: bool, asked: NodeTest | None, among: int
+    ) -> Split:
+        """A test that was chosen, with what it says of the examples that reach the place."""
+        return Split(test, self._said(place, test), gain, vouched, asked, among)
+
+    def recall(self, instances: Mapping[str, Instance], count: int, steps: int) -> None:
+        """Be as after a node that was learned before: with these networks, and as far in drawing and counting."""
+        self._keep(instances)
+        self.count, self.steps = count, steps
+
+    def network(self, name: str) -> nn.Module:
+        """A network of the right shape by its name, to be filled with weights."""
+        uses = (use for test in self.neural for use in self._uses(AtomTest(getattr(test, "atom", str(test)))))
+        network, inputs, width = next(use for use in uses if use[0] == name)
+        before = self.count
+        made = self._fresh(network, inputs, [(network, inputs, width)])
+        self.count = before
+        return made
 
     def _said(self, place: Place, test: NodeTest) -> Floats:
         """P(τ | κ, e) for the examples that reach a place, as truth values where they are certain."""
@@ -612,12 +635,16 @@ class NodeLearner:
         self.steps += trained.steps
         if trained.failed is not None or trained.steps == 0:
             return root
-        for name, net in trained.networks.items():
-            self.instances[name] = replace(self.instances[name], module=net)
-        kept = {use: p for use, p in self.priors.networks.items() if use.split("(")[0] not in trained.networks}
-        self.priors = Priors(self.priors.columns, kept)
-        self.evidence = self.evidence.seen_through(self._modules(), self.priors)
+        self.refined(trained.networks, self.steps)
         return _with_leaves(root, iter([tuple((row / row.sum()).tolist()) for row in trained.leaves]))
+
+    def refined(self, networks: Mapping[str, nn.Module], steps: int) -> None:
+        """Be as after training the tree as one, which moved these networks."""
+        for name, net in networks.items():
+            self.instances[name] = replace(self.instances[name], module=net)
+        kept = {use: p for use, p in self.priors.networks.items() if use.split("(")[0] not in networks}
+        self.priors, self.steps = Priors(self.priors.columns, kept), steps
+        self.evidence = self.evidence.seen_through(self._modules(), self.priors)
 
 
 class _Clueless:

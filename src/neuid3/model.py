@@ -17,6 +17,7 @@ import torch
 from neuid3.columns import Boolean, Category, Distribution, Number, Probability, Schema, Tensor
 from neuid3.data import Examples
 from neuid3.errors import DataError, NetworkError, TreeError, did_you_mean
+from neuid3.explain import Explanation, explain
 from neuid3.export.deepproblog import DeepProbLogProgram
 from neuid3.export.notebook import tree_html, tree_svg
 from neuid3.export.program import Translation, translate
@@ -215,6 +216,13 @@ class NeurosymbolicTree:
         """P(κ | e) for each of these conjunctions of tests and answers, `(example, path)`."""
         reach = Reach(conjunctions(list(paths), self.program), self.dtype, self.device)
         return self._in_batches(X, 4096, lambda batch: reach(self.evidence(batch)))
+
+    def explain(self, X: Any, row: int = 0, *, proofs: int = 5, changes: int = 3) -> Explanation:
+        """Why an example gets its class: what every path adds, the proofs behind the answers, what would change it.
+
+        Up to `proofs` proofs are kept of every step, and sets of up to `changes` changes are looked for.
+        """
+        return explain(self, X, row, proofs=proofs, changes=changes)
 
     def to_problog(self, X: Any, row: int = 0) -> str:
         """The tree as a ProbLog program for one example, with the networks' outputs written in."""

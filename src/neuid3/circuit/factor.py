@@ -30,14 +30,14 @@ def factorise(tests: Sequence[Formula], paths: Sequence[Sequence[Answer]], limit
     their probabilities would be wrong. Independent ones are multiplied, so a path of d unrelated tests costs O(d).
     """
     needs = [sources(test) for test in tests]
-    clusters = _groups(range(len(tests)), needs)
+    clusters = groups(range(len(tests)), needs)
     cluster_of = {test: number for number, members in enumerate(clusters) for test in members}
     wanted: list[dict[tuple[Answer, ...], int]] = [{} for _ in clusters]
     parts_of_paths: list[list[tuple[int, int]]] = []
     for path in paths:
         answers = dict.fromkeys(path)
         parts: list[tuple[int, int]] = []
-        for members in _groups(dict.fromkeys(test for test, _ in answers), needs):
+        for members in groups(dict.fromkeys(test for test, _ in answers), needs):
             part = tuple(sorted(answer for answer in answers if answer[0] in members))
             cluster = cluster_of[part[0][0]]
             parts.append((cluster, wanted[cluster].setdefault(part, len(wanted[cluster]))))
@@ -56,7 +56,7 @@ def _conjunction(tests: Sequence[Formula], part: Iterable[Answer]) -> Formula:
     return And(tuple(tests[test] if answer else negate(tests[test]) for test, answer in part))
 
 
-def _groups(members: Iterable[int], needs: Sequence[frozenset[Hashable]]) -> list[set[int]]:
+def groups(members: Iterable[int], needs: Sequence[frozenset[Hashable]]) -> list[set[int]]:
     """Members that share a variable, directly or through others, stand in one group."""
     leader: dict[int, int] = {}
     owner: dict[Hashable, int] = {}

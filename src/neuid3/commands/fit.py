@@ -58,6 +58,12 @@ if TYPE_CHECKING:
     "--time-limit", type=click.FloatRange(0), metavar="SECONDS", help="Grow no further once this time is over."
 )
 @click.option(
+    "--checkpoint",
+    type=FILE,
+    metavar="FOLDER",
+    help="Keep every finished node here; the same command goes on where it was stopped.",
+)
+@click.option(
     "--image-size",
     type=click.IntRange(4, 1024),
     default=64,
@@ -93,6 +99,7 @@ def fit(
     held_out: float,
     max_depth: int | None,
     time_limit: float | None,
+    checkpoint: Path | None,
     image_size: int,
     seed: int,
     jobs: int,
@@ -134,7 +141,7 @@ def fit(
         n_jobs=jobs,
         random_state=seed,
         verbose=1,
-    ).fit(read.examples[~apart], read.labels[~apart])
+    ).fit(read.examples[~apart], read.labels[~apart], checkpoint=checkpoint)
     seconds = time.monotonic() - started
     say(f"\nThe tree, learned in {seconds:.0f} s:\n\n{clf.export_text()}\n")
     scores = _scores(clf, read, apart)

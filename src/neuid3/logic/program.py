@@ -63,6 +63,7 @@ class Program:
         # Heads that can be asked as tests: a name, and for each argument a constant or None for a variable.
         self.askable: tuple[tuple[str, tuple[str | None, ...]], ...] = ()
         self._formulas: dict[str, Formula] = {}
+        self._heads: dict[tuple[int, tuple[str, ...]], tuple[str, ...]] = {}
         if text.strip():
             reply = self.ask({"do": "read"})
             for told in reply["declarations"]:
@@ -134,7 +135,21 @@ class Program:
                     nodes.append(Or(tuple(part(child) for child in children)))
         return [part(root) for root in reply["roots"]]
 
+    def heads(self, variable: ChoiceVariable | NeuralVariable) -> tuple[str, ...]:
+        """The ground heads that a random choice of the program decides between, or what a network says a value of.
+
+        >>> from neuid3.columns import Tensor
+        >>> program = Program("nn(n, [X], Y, [odd, even]) :: parity(X, Y).", {"card": Tensor((28, 28))})
+        >>> program.heads(program.formula("parity(card, odd)").variable)
+        ('parity(card)',)
+        """
+        number = variable.clause if isinstance(variable, ChoiceVariable) else variable.declaration
+        return self._heads[number, variable.arguments]
+
     def _variable(self, told: Mapping[str, Any]) -> Variable:
+        if told["kind"] != "column":
+            number = told["clause"] if told["kind"] == "choice" else told["declaration"]
+            self._heads[number, tuple(told["arguments"])] = tuple(told["heads"])
         match told["kind"]:
             case "column":
                 return ColumnVariable(told["column"], domain_size(self.schema[told["column"]]))

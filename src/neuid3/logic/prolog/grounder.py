@@ -186,6 +186,17 @@ def substitute(term: PrologTerm, values: dict[str, PrologTerm]) -> PrologTerm:
     return rewrite(term, lambda part: values.get(str(part), part) if isinstance(part, Var) else None)
 
 
+def _heads(statement: Statement, instance: list[PrologTerm]) -> list[str]:
+    """What this ground instance of a clause decides about, in words: its heads, without what a network fills in."""
+    values = dict(zip(statement.variables, instance, strict=True))
+    filled = None if statement.neural is None else str(statement.neural.output)
+    heads = []
+    for head in statement.heads:
+        arguments = [str(substitute(part, values)) for part in head.args if str(part) != filled]
+        heads.append(f"{head.functor}({', '.join(arguments)})" if arguments else str(head.functor))
+    return heads
+
+
 class _Writer:
     """Turns ProbLog's graph into plain lists that can cross a process boundary."""
 
@@ -242,7 +253,13 @@ class _Writer:
         if sum(weights) > 1.0 + 1e-9:
             raise RuleError(f"Line {self.statements[number].line}: probabilities {weights} sum to more than 1.")
         arguments = [str(term) for term in term2list(weight.args[3], False)]
-        told = {"kind": "choice", "clause": number, "arguments": arguments, "weights": weights}
+        told = {
+            "kind": "choice",
+            "clause": number,
+            "arguments": arguments,
+            "weights": weights,
+            "heads": _heads(self.statements[number], term2list(weight.args[3], False)),
+        }
         return ["literal", self._place(("choice", number, *arguments), told), value]
 
     def _probability(self, term: PrologTerm, number: int) -> float:
@@ -276,5 +293,6 @@ class _Writer:
             "inputs": inputs,
             "arguments": arguments,
             "size": statement.neural.size,
+            "heads": _heads(statement, term2list(weight.args[3], False)),
         }
         return ["literal", self._place(("neural", number, *inputs, *arguments), told), value]

@@ -1,0 +1,16 @@
+"""Why does a tree say what it says about an example, and what would make it say something else?"""
+
+from neuid3.explain.answer import explain
+from neuid3.explain.explanation import Assignment, Change, Counterfactual, Explanation, LeafShare, Proof, Reading, Step
+
+__all__ = [
+    "Assignment",
+    "Change",
+    "Counterfactual",
+    "Explanation",
+    "LeafShare",
+    "Proof",
+    "Reading",
+    "Step",
+    "explain",
+]

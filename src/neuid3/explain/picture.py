@@ -1,0 +1,236 @@
+"""How does an explanation look? Probability flows from the root through the tests into the classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from neuid3.errors import ExportError
+from neuid3.explain.explanation import Explanation, LeafShare, Reading, Step
+from neuid3.explain.words import mentioned, ranked
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Colours that also the colour-blind tell apart.
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#999933", "#777777")
+
+# Leaves with less than this are not drawn.
+SHOWN = 0.01
+
+# At most so many rows of what the tree sees.
+ROWS = 9
+
+# The picture is a unit square; where its parts stand in it.
+SEEN_RIGHT, FLOW_LEFT, FLOW_RIGHT, CLASSES_LEFT, BAR = 0.24, 0.29, 0.74, 0.87, 0.007
+BOTTOM, TOP, LINE = 0.15, 0.86, 0.032
+
+
+@dataclass(slots=True)
+class _Box:
+    """A node of the drawing: its mass, its mass by class, where it stands, and the flows that leave it."""
+
+    mass: float
+    by_class: tuple[float, ...]
+    label: str = ""
+    x: float = 0.0
+    middle: float = 0.0
+    children: list[tuple[str, _Box]] = field(default_factory=list)
+
+
+def draw(e: Explanation, ax: Axes | None = None) -> Axes:
+    """Draw the explanation into these axes, or into a figure of its own."""
+    if ax is None:
+        ax = _own_axes(e)
+    ax.set(xlim=(0, 1), ylim=(0, 1))
+    ax.axis("off")
+    colours = [PALETTE[i % len(PALETTE)] for i in range(len(e.classes))]
+    kept = sorted(e.leaves, key=lambda leaf: -leaf.probability)
+    kept = [leaf for i, leaf in enumerate(kept) if leaf.probability >= SHOWN or i == 0]
+    visible = [leaf for leaf in e.leaves if leaf in kept]
+    root, leaves = _boxes(visible)
+    scale = _lay_out(root, leaves)
+    _draw_tree(ax, root, scale, colours)
+    _draw_classes(ax, e, leaves, scale, colours)
+    _draw_readings(ax, e, mentioned(e, visible)[:ROWS])
+    ax.text(0.0, 0.99, f"Predicted: {e.prediction}", fontsize=13, fontweight="bold", va="top")
+    ax.text(0.0, 0.935, ranked(e.classes, e.probabilities, 2), fontsize=9, va="top", color="0.35")
+    ax.text(0.0, 0.075, _caption(e, len(e.leaves) - len(visible)), fontsize=8, va="top", color="0.25")
+    return ax
+
+
+def _own_axes(e: Explanation) -> Axes:
+    try:
+        from matplotlib import pyplot
+    except ImportError:
+        raise ExportError("Pictures need matplotlib; install it with: pip install 'neuid3[plots]'.") from None
+    visible = [leaf for leaf in e.leaves if leaf.probability >= SHOWN]
+    rows = max(len(visible), len(mentioned(e, visible)[:ROWS]))
+    figure = pyplot.figure(figsize=(12, min(3.2 + 0.45 * rows, 9)))
+    axes: Axes = figure.add_axes((0.02, 0.02, 0.96, 0.96))
+    return axes
+
+
+def _boxes(visible: Sequence[LeafShare]) -> tuple[_Box, list[_Box]]:
+    """The tree of what is visible, and its leaves from top to bottom."""
+    classes = range(len(visible[0].leaf))
+    made: dict[tuple[Step, ...], _Box] = {}
+    leaves = []
+    for leaf in visible:
+        for depth in range(len(leaf.steps) + 1):
+            way = leaf.steps[:depth]
+            if way not in made:
+                below = [other for other in visible if other.steps[:depth] == way]
+                by_class = tuple(sum(other.contributions[c] for other in below) for c in classes)
+                made[way] = _Box(way[-1].reach if way else 1.0, by_class)
+                if way:
+                    answer = f"{'yes' if way[-1].answer else 'no'} {way[-1].probability:.2f}"
+                    made[way[:-1]].children.append((answer, made[way]))
+            if depth < len(leaf.steps):
+                made[way].label = leaf.steps[depth].test
+        leaves.append(made[leaf.steps])
+    return made[()], leaves
+
+
+def _lay_out(root: _Box, leaves: Sequence[_Box]) -> float:
+    """Place all boxes; returns how high a probability of 1 is."""
+    gap = min(0.09, 0.45 / len(leaves))
+    room = TOP - BOTTOM - gap * len(leaves)
+    scale = room / sum(leaf.mass for leaf in leaves)
+    y = TOP
+    for leaf in leaves:
+        height = leaf.mass * scale
+        leaf.middle = y - gap / 2 - height / 2
+        y -= height + gap
+    depth = _depth(root)
+
+    def place(box: _Box, level: int) -> None:
+        box.x = FLOW_LEFT + (FLOW_RIGHT - FLOW_LEFT) * level / max(depth, 1)
+        for _, child in box.children:
+            place(child, level + 1)
+        if box.children:
+            total = sum(child.mass for _, child in box.children)
+            box.middle = sum(child.mass * child.middle for _, child in box.children) / total
+        else:
+            box.x = FLOW_RIGHT
+
+    place(root, 0)
+    return scale
+
+
+def _depth(box: _Box) -> int:
+    return max((1 + _depth(child) for _, child in box.children), default=0)
+
+
+def _draw_tree(ax: Axes, box: _Box, scale: float, colours: Sequence[str]) -> None:
+    from matplotlib.patheffects import withStroke
+
+    top = box.middle + box.mass * scale / 2
+    told_at = 1.0
+    for answer, child in box.children:
+        height = child.mass * scale
+        start = top - height / 2
+        _flow(ax, (box.x + BAR, child.x), (start, child.middle), height, _mixed(child.by_class, colours))
+        told_at = min(start, told_at - LINE)
+        ax.text(box.x + BAR + 0.006, told_at, answer, fontsize=8, va="center", color="0.15")
+        top -= height
+        _draw_tree(ax, child, scale, colours)
+    if box.children:
+        ax.add_patch(_rectangle(box.x, box.middle - box.mass * scale / 2, BAR, box.mass * scale, "0.2"))
+        written = ax.text(box.x, box.middle + box.mass * scale / 2 + 0.012, f"{_short(box.label, 34)}?", fontsize=9)
+        written.set_path_effects([withStroke(linewidth=2.5, foreground="white", alpha=0.8)])
+
+
+def _draw_classes(ax: Axes, e: Explanation, leaves: Sequence[_Box], scale: float, colours: Sequence[str]) -> None:
+    """Every leaf as a bar of its classes, which flow into the bars of the classes of the whole example."""
+    gap = 0.05
+    height = scale + gap * (len(e.classes) - 1)
+    middle = (TOP + BOTTOM) / 2
+    tops, y = [], middle + height / 2
+    for label, probability, colour in zip(e.classes, e.probabilities, colours, strict=True):
+        tops.append(y)
+        bottom = y - probability * scale
+        ax.add_patch(_rectangle(CLASSES_LEFT, bottom, 2 * BAR, probability * scale, colour))
+        weight = "bold" if label == e.prediction else "normal"
+        place = (CLASSES_LEFT + 0.022, (y + bottom) / 2)
+        told = f"{_short(str(label), 16)}\n{probability:.2f}" if len(str(label)) > 8 else f"{label} {probability:.2f}"
+        ax.text(*place, told, fontsize=10, va="center", fontweight=weight, linespacing=1.1)
+        y = bottom - gap
+    for leaf in leaves:
+        top = leaf.middle + leaf.mass * scale / 2
+        ax.text(leaf.x - 0.006, top + 0.006, f"{leaf.mass:.2f}", fontsize=8, va="bottom", ha="left")
+        for c, share in enumerate(leaf.by_class):
+            width = share * scale
+            ax.add_patch(_rectangle(leaf.x, top - width, BAR, width, colours[c]))
+            _flow(ax, (leaf.x + BAR, CLASSES_LEFT), (top - width / 2, tops[c] - width / 2), width, colours[c])
+            top -= width
+            tops[c] -= width
+
+
+def _rectangle(x: float, y: float, width: float, height: float, colour: str) -> Any:
+    from matplotlib.patches import Rectangle
+
+    return Rectangle((x, y), width, height, facecolor=colour, edgecolor="none")
+
+
+def _flow(ax: Axes, xs: tuple[float, float], ys: tuple[float, float], width: float, colour: Any) -> None:
+    """A band of even width from one place to another."""
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
+    (start, end), (first, last), half = xs, ys, width / 2
+    bend = (start + end) / 2
+    there = [(start, first + half), (bend, first + half), (bend, last + half), (end, last + half)]
+    back = [(end, last - half), (bend, last - half), (bend, first - half), (start, first - half)]
+    curve = [Path.CURVE4] * 3
+    codes = [Path.MOVETO, *curve, Path.LINETO, *curve, Path.CLOSEPOLY]
+    ax.add_patch(PathPatch(Path([*there, *back, there[0]], codes), facecolor=colour, alpha=0.4, linewidth=0))
+
+
+def _mixed(by_class: Sequence[float], colours: Sequence[str]) -> tuple[float, ...]:
+    """The colours of the classes in the proportion in which they are met."""
+    from matplotlib.colors import to_rgb
+
+    total = sum(by_class) or 1.0
+    shares = [(share / total, to_rgb(colour)) for share, colour in zip(by_class, colours, strict=True)]
+    return tuple(sum(share * rgb[i] for share, rgb in shares) for i in range(3))
+
+
+def _draw_readings(ax: Axes, e: Explanation, rows: Sequence[Reading]) -> None:
+    """A row for each reading: the images behind it, its name, and its leading values as bars."""
+    height = min((TOP - BOTTOM) / max(len(rows), 1), 0.2)
+    most = max((sum(name in e.images for name in reading.columns) for reading in rows), default=0)
+    for number, reading in enumerate(rows):
+        top = TOP - number * height
+        pictures = [e.images[name] for name in reading.columns if name in e.images]
+        for place, picture in enumerate(pictures):
+            inset = ax.inset_axes((0.045 * place, top - 0.9 * height, 0.04, 0.85 * height), transform=ax.transData)
+            inset.imshow(picture, cmap="gray")
+            inset.axis("off")
+        x = 0.045 * most + 0.005
+        missing = " (missing)" if reading.missing else ""
+        ax.text(x, top - 0.05 * height, f"{reading.name}{missing}", fontsize=9, va="top")
+        if reading.number is not None:
+            values = [(f"{reading.number:g}", 1.0)]
+        else:
+            values = [pair for pair in reading.values[:2] if pair[1] >= 0.005]
+        for line, (value, probability) in enumerate(values):
+            y = top - (0.42 + 0.25 * line) * height
+            width = (SEEN_RIGHT - x - 0.07) * probability
+            ax.add_patch(_rectangle(x, y - 0.1 * height, width, 0.2 * height, "0.75"))
+            told = value if probability == 1.0 else f"{value}  {probability:.2f}"
+            ax.text(x + 0.004, y, told, fontsize=8, va="center")
+
+
+def _caption(e: Explanation, hidden: int) -> str:
+    """What would change the class, and what is not drawn."""
+    found = [change for change in (e.other_answers, e.other_facts) if change.status == "found"]
+    lines = [f"If {' and '.join(map(str, change.changes))}, it would be {change.prediction}." for change in found]
+    if hidden:
+        lines.append(f"{hidden} {'leaf' if hidden == 1 else 'leaves'} with less than {SHOWN} not drawn.")
+    return "\n".join(_short(line, 170) for line in dict.fromkeys(lines))
+
+
+def _short(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"

@@ -1,0 +1,236 @@
+"""What does a tree see in one example? Its tests over variables, and the probability of each of their values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from neuid3.circuit.factor import Answer, factorise
+from neuid3.columns import Array, Number, Tensor, kind_name
+from neuid3.data import Examples
+from neuid3.errors import DataError, MissingPriorError
+from neuid3.explain.explanation import Assignment, Reading
+from neuid3.explain.names import Named, name_all
+from neuid3.infer import Evidence, Reach
+from neuid3.logic.formula import (
+    CellVariable,
+    ChoiceVariable,
+    ColumnVariable,
+    Formula,
+    Literal,
+    NeuralVariable,
+    Variable,
+    bottom_up,
+    draw_cells,
+)
+from neuid3.logic.program import Program
+from neuid3.nodetest import NodeTest
+from neuid3.tree import Leaf, Node, Tree
+
+Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int64]
+
+
+class Explainable(Protocol):
+    """A tree with everything it needs to answer, as `NeurosymbolicTree` is."""
+
+    tree: Tree
+    program: Program
+
+    def read(self, X: Any) -> Examples: ...
+
+    def evidence(self, X: Any) -> Evidence: ...
+
+    def evaluating(self) -> AbstractContextManager[None]: ...
+
+    def predict_proba(self, X: Any) -> Floats: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A node, the answers that lead to it, and what it asks (None: it is a leaf); tests by their number."""
+
+    path: tuple[Answer, ...]
+    node: Node
+    test: int | None
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One example as the tree sees it. Every number column is one variable, cut by all tests of the tree."""
+
+    tree: Tree
+    formulas: tuple[Formula, ...]
+    weights: Mapping[Variable, tuple[float, ...]]
+    names: Mapping[Variable, Named]
+    readings: Mapping[Variable, Reading]
+    limit: int
+
+    @cached_property
+    def tests(self) -> tuple[NodeTest, ...]:
+        """The tests in the order of their numbers."""
+        return self.tree.tests
+
+    @cached_property
+    def places(self) -> tuple[Place, ...]:
+        """Every node, parents before children, yes before no."""
+        return tuple(_places(self.tree.root, {test: i for i, test in enumerate(self.tests)}))
+
+    @cached_property
+    def _reach(self) -> Reach:
+        return Reach(factorise(self.formulas, [place.path for place in self.places], self.limit))
+
+    def masses(self, codes: Mapping[Variable, Codes] | None = None, n: int = 1) -> Floats:
+        """P(path | e) for every place, `(n, place)`, n times with variables forced as `codes` say.
+
+        Code 0 leaves a variable as the example has it, code v + 1 makes value v certain.
+        """
+        return self._reach(_Forced(self.weights, codes or {}, n)).numpy()
+
+    def taking(self, variable: Variable, value: int) -> Assignment:
+        """The variable with this value; of a number that is known, the number itself is told."""
+        made, number = self.names[variable].taking(value), self.readings[variable].number
+        return made if number is None else replace(made, text=f"{made.variable} = {number:g}")
+
+    @cached_property
+    def variables_of(self) -> tuple[frozenset[Variable], ...]:
+        """The variables of each test."""
+        return tuple(frozenset(variables_in([formula])) for formula in self.formulas)
+
+    @cached_property
+    def leaf_places(self) -> npt.NDArray[np.intp]:
+        return np.array([i for i, place in enumerate(self.places) if place.test is None])
+
+    @cached_property
+    def leaves(self) -> Floats:
+        """P(class | leaf), `(leaf, class)`."""
+        return np.array([leaf.probabilities for leaf in self.tree.leaves])
+
+
+@dataclass(frozen=True, slots=True)
+class _Forced:
+    """One example over and over, each time with other variables forced."""
+
+    free: Mapping[Variable, tuple[float, ...]]
+    codes: Mapping[Variable, Codes]
+    length: int
+
+    def __len__(self) -> int:
+        return self.length
+
+    def weights(self, variable: Variable) -> torch.Tensor:
+        """The probability of every value of a variable, as `(value, time)`."""
+        free = torch.tensor(self.free[variable], dtype=torch.float64).unsqueeze(1)
+        if variable not in self.codes:
+            return free.expand(-1, self.length)
+        by_code = torch.cat((free, torch.eye(len(free), dtype=torch.float64)), dim=1)
+        return by_code.index_select(1, torch.from_numpy(np.ascontiguousarray(self.codes[variable])))
+
+
+def _places(root: Node, number: Mapping[NodeTest, int]) -> Iterator[Place]:
+    stack: list[tuple[tuple[Answer, ...], Node]] = [((), root)]
+    while stack:
+        path, node = stack.pop()
+        if isinstance(node, Leaf):
+            yield Place(path, node, None)
+        else:
+            test = number[node.test]
+            yield Place(path, node, test)
+            stack.append(((*path, (test, False)), node.no))
+            stack.append(((*path, (test, True)), node.yes))
+
+
+def variables_in(formulas: Iterable[Formula]) -> list[Variable]:
+    """The variables of these formulas, in the order in which they are mentioned."""
+    return list(dict.fromkeys(node.variable for node in bottom_up(formulas) if isinstance(node, Literal)))
+
+
+def one_row(model: Explainable, X: Any, row: int) -> Examples:
+    """The example to be explained."""
+    examples = model.read(X)[row]
+    if len(examples) != 1:
+        raise DataError(f"row={row!r} is not one example; explain one at a time, as in explain(X, row=0).")
+    return examples
+
+
+def look_at(model: Explainable, example: Examples) -> Scene:
+    """Everything that the tree sees in this example, also below branches that the example does not reach."""
+    formulas = tuple(draw_cells(test.formula(model.program) for test in model.tree.tests))
+    variables = variables_in(formulas)
+    with model.evaluating(), torch.no_grad():
+        evidence = model.evidence(example)
+        weights = {variable: _weigh(evidence, variable) for variable in variables}
+    names = name_all(variables, model.program)
+    readings = {v: _reading(v, names[v], weights[v], example, model.program) for v in variables}
+    return Scene(model.tree, formulas, weights, names, readings, model.program.limits.circuit_nodes)
+
+
+def _weigh(evidence: Evidence, variable: Variable) -> tuple[float, ...]:
+    try:
+        found = evidence.weights(variable)
+    except MissingPriorError:
+        if not isinstance(variable, NeuralVariable):
+            raise
+        # The tree could answer, so this network is asked only where the example never gets; there it knows nothing.
+        return (1.0 / variable.size,) * variable.size
+    return tuple(found[:, 0].double().tolist())
+
+
+def _reading(
+    variable: Variable, named: Named, weights: tuple[float, ...], example: Examples, program: Program
+) -> Reading:
+    ranked = sorted(zip(named.values, weights, strict=True), key=lambda pair: -pair[1])
+    values = tuple((value, weight) for value, weight in ranked if weight > 0.0)
+    match variable:
+        case ChoiceVariable():
+            return Reading(named.name, "chance", (), False, values)
+        case NeuralVariable(network=network, inputs=inputs):
+            return Reading(named.name, "network", inputs, not bool(example.complete(inputs)[0]), values, network)
+        case ColumnVariable(column) | CellVariable(column):
+            missing = not bool(example.complete([column])[0])
+            kind = program.schema[column]
+            number = float(example.column(column).values[0]) if isinstance(kind, Number) and not missing else None
+            return Reading(named.name, kind_name(kind), (column,), missing, values, None, number)  # type: ignore[arg-type]
+
+
+def images_of(example: Examples, readings: Iterable[Reading]) -> dict[str, Array]:
+    """The tensors that networks read and that can be looked at, as `(height, width)` or `(height, width, 3)`."""
+    read = dict.fromkeys(name for reading in readings if reading.kind == "network" for name in reading.columns)
+    found = {}
+    for name in read:
+        column = example.column(name)
+        if isinstance(column.kind, Tensor) and column.missing is None:
+            picture = as_picture(np.asarray(column.values[0]))
+            if picture is not None:
+                found[name] = picture
+    return found
+
+
+def as_picture(tensor: Array) -> Array | None:
+    """A tensor as a picture, or None where it is none.
+
+    >>> [as_picture(np.zeros(shape)).shape for shape in ((8, 8), (1, 8, 8), (3, 8, 8), (8, 8, 3))]
+    [(8, 8), (8, 8), (8, 8, 3), (8, 8, 3)]
+    >>> as_picture(np.zeros((1, 3))) is None
+    True
+    """
+    if tensor.ndim == 3 and tensor.shape[0] in (1, 3) and tensor.shape[2] != 3:
+        tensor = np.moveaxis(tensor, 0, -1)
+    if tensor.ndim == 3 and tensor.shape[2] == 1:
+        tensor = tensor[:, :, 0]
+    flat = tensor.ndim == 2 or (tensor.ndim == 3 and tensor.shape[2] == 3)
+    if not flat or min(tensor.shape[:2]) < 4:
+        return None
+    if tensor.dtype == np.uint8:
+        return tensor
+    low, high = float(tensor.min()), float(tensor.max())
+    if low < 0.0 or high > 1.0:  # standardised for a network: brought back to what can be shown
+        return np.asarray((tensor - low) / max(high - low, 1e-12))
+    return tensor
