@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -12,6 +12,8 @@ from neuid3.commands.common import FILE, deliver, known_examples, open_both, out
 from neuid3.errors import RowError
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from neuid3.data import Examples
     from neuid3.estimator import NeuID3Classifier
 
@@ -47,8 +49,8 @@ def _told(clf: NeuID3Classifier, examples: Examples, style: str) -> str:
         case "json":
             return clf.explain(examples).json()
         case "svg":
-            drawn = io.StringIO()
-            clf.explain(examples).plot().figure.savefig(drawn, format="svg", metadata={"Date": None})
+            drawn, figure = io.StringIO(), cast("Figure", clf.explain(examples).plot().figure)
+            figure.savefig(drawn, format="svg", metadata={"Date": None})
             return drawn.getvalue()
         case _:
             return clf.model_.to_problog(examples)
