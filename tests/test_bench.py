@@ -82,7 +82,7 @@ def test_the_history_is_kept_and_the_newest_rows_are_drawn(tmp_path: Path) -> No
     assert "| `b` |  |  | 2 | slope ≤ 1 | missed |" in text
     assert "`c`" not in text
     told = CliRunner().invoke(main, ["bench", "--table", "--history", str(tmp_path / "none.jsonl")])
-    assert told.exit_code == 1
+    assert told.exit_code == 2
     assert "run `neuid3 bench` first" in told.output
 
 

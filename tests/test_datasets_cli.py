@@ -63,7 +63,7 @@ def test_pictures_are_read_back_as_they_were() -> None:
 def test_what_cannot_be_shown_is_told_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, None, tmp_path / "cache")
     done = CliRunner().invoke(main, ["datasets", "show", "rank_oder"])
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert done.output == "Error: There is no dataset 'rank_oder' to show. Did you mean 'rank_order'?\n"
 
 

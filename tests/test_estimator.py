@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from dataclasses import dataclass, replace
 
@@ -374,6 +375,20 @@ def test_progress_is_told_only_when_asked_for(capfd: object) -> None:
     out, err = capfd.readouterr()
     assert out == ""
     assert "node 1 (root): " in err
+
+
+def test_a_fit_whose_time_is_up_is_a_whole_tree_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    X = {f"x{i}": rng.normal(size=400) for i in range(3)}
+    y = ((X["x0"] > 0) ^ (X["x1"] > 0.5) ^ (X["x2"] > -0.3)).astype(int)
+    whole = NeuID3Classifier(random_state=0, pruning=0.0).fit(X, y)
+    moments = itertools.count()
+    monkeypatch.setattr("neuid3.estimator.time.monotonic", lambda: float(next(moments)))
+    with pytest.warns(UserWarning, match=r"time_limit=2\.5 was reached: \d+ nodes were not split further"):
+        stopped = NeuID3Classifier(random_state=0, pruning=0.0, time_limit=2.5).fit(X, y)
+    assert 1 <= len(stopped.tree_.tests) < len(whole.tree_.tests)
+    assert stopped.tree_.root.test == whole.tree_.root.test
+    np.testing.assert_allclose(stopped.predict_proba(X).sum(axis=1), 1.0)
 
 
 def test_an_interrupted_fit_leaves_everything_as_it_was() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from neuid3.induce import Place, Settings, Split, children, induce
+from neuid3.induce import InTime, Place, Settings, Split, children, induce
 from neuid3.nodetest import AtomTest
 from neuid3.score import information_gain
 from neuid3.tree import Branch, Leaf
@@ -112,3 +112,23 @@ def test_a_node_of_two_classes_is_not_charged_for_the_others() -> None:
     for classes in (2, 10):
         learner = ToyLearner({A: (labels == 0).astype(float)}, labels, among=8, classes=classes)
         assert isinstance(induce(learner, root(learner), Settings()).node, Branch)
+
+
+def test_a_learner_whose_time_is_up_splits_no_further() -> None:
+    learner = ToyLearner(FACTS, AND)
+    for asked in (0, 1, 2):
+        moments = iter([False] * asked + [True] * 9)
+        timed = InTime(learner, lambda moments=moments: next(moments))
+        tree = induce(timed, root(learner), Settings(pruning=0.0)).node
+        whole = induce(learner, root(learner), Settings(pruning=0.0)).node
+        if asked == 0:
+            assert isinstance(tree, Leaf)
+            assert timed.given_up == 1
+        elif asked == 1:
+            assert isinstance(tree, Branch)
+            assert isinstance(whole, Branch)
+            assert tree.test == whole.test
+            assert isinstance(tree.yes, Leaf)
+        else:
+            assert tree == whole
+            assert timed.given_up == 0

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from neuid3.networks import LeNet
     from neuid3.nodetest import AtomTest, NodeTest
     from neuid3.priors import Priors
+    from neuid3.reading.table import read_table
     from neuid3.saved.networks import register
     from neuid3.trained import TrainedTest
     from neuid3.tree import Branch, Leaf, Tree
@@ -50,6 +51,7 @@ __all__ = [
     "export_text",
     "load",
     "plot_tree",
+    "read_table",
     "register",
 ]
 
@@ -67,6 +69,7 @@ _ROOMS = {
     "neuid3.networks": ("LeNet",),
     "neuid3.nodetest": ("AtomTest", "NodeTest"),
     "neuid3.priors": ("Priors",),
+    "neuid3.reading.table": ("read_table",),
     "neuid3.saved.networks": ("register",),
     "neuid3.trained": ("TrainedTest",),
     "neuid3.tree": ("Branch", "Leaf", "Tree"),

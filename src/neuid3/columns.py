@@ -396,7 +396,7 @@ def convert(name: str, column: Column, kind: Kind, unseen: dict[str, list[Value]
         return column
     gone = column.missing
     if gone is not None and bool(gone.all()) and not isinstance(column.kind, Tensor):
-        return _all_missing(kind, len(column), gone)
+        return all_missing(kind, len(column))
     match column.kind, kind:
         case (Boolean(), Number() | Probability()):
             return Column(kind, column.values.astype(np.float64), gone)
@@ -416,7 +416,9 @@ def convert(name: str, column: Column, kind: Kind, unseen: dict[str, list[Value]
             _refuse(name, f"is a {kind_name(found_kind)}; a {kind_name(kind)} is needed.")
 
 
-def _all_missing(kind: Kind, length: int, gone: Array) -> Column:
+def all_missing(kind: Kind, length: int) -> Column:
+    """A column of a kind in which nothing is known."""
+    gone = np.ones(length, dtype=bool)
     match kind:
         case Boolean():
             return Column(kind, np.zeros(length, dtype=bool), gone)

@@ -6,16 +6,25 @@ import os
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
+from neuid3.errors import did_you_mean
+
 
 def write_whole(path: Path, content: bytes) -> Path:
-    """Put a file in its place; whoever reads meanwhile, or stops us at any moment, finds the old one or the new one."""
-    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp", delete=False) as file:
+    """Put a file in its place; whoever reads meanwhile, or stops us at any moment, finds the old one or the new one.
+
+    A link keeps leading to its file. A device or a pipe cannot be replaced and is written to.
+    """
+    place = path.resolve()
+    if place.exists() and not place.is_file():
+        place.write_bytes(content)
+        return path
+    with NamedTemporaryFile(dir=place.parent, prefix=f".{place.name}.", suffix=".tmp", delete=False) as file:
         try:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-            Path(file.name).chmod(_mode(path))
-            Path(file.name).replace(path)
+            Path(file.name).chmod(_mode(place))
+            Path(file.name).replace(place)
         except BaseException:
             Path(file.name).unlink(missing_ok=True)
             raise
@@ -29,3 +38,10 @@ def _mode(path: Path) -> int:
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask
+
+
+def neighbours(path: Path) -> str:
+    """A hint that ends a sentence about a file that is not there: perhaps one of another name is."""
+    near = [entry.name for entry in path.parent.iterdir() if entry.is_file()] if path.parent.is_dir() else []
+    hint = did_you_mean(path.name, near)
+    return hint if hint.startswith(" Did") else " Check the path."

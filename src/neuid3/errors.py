@@ -30,6 +30,10 @@ class DamagedFileError(NeuID3Error, ValueError):
     """A data file is there and is not what it should be."""
 
 
+class MissingPackageError(NeuID3Error, ImportError):
+    """Something was asked for that needs a package which is not installed."""
+
+
 class ModelFileError(NeuID3Error, ValueError):
     """A model cannot be written to a file, or a file is no model."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -28,7 +29,7 @@ from neuid3.explain import Explanation
 from neuid3.export import export_svg, export_text, plot_tree
 from neuid3.export.deepproblog import DeepProbLogProgram
 from neuid3.export.notebook import tree_html
-from neuid3.induce import Place, Settings, induce
+from neuid3.induce import InTime, Place, Settings, induce
 from neuid3.learn import Instance, NodeLearner, Sample, same_weights
 from neuid3.logic.formula import NeuralVariable, sources
 from neuid3.logic.program import Program
@@ -90,6 +91,8 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Whether networks trained elsewhere in the tree may be asked again, or be started from.
     augment : bool
         Whether images are shifted, turned, stretched and slanted a little while networks are trained.
+    time_limit : float, optional
+        Seconds after which no further node is split; the node that is being trained then is finished first.
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -119,6 +122,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         "one_cycle": ["boolean", None],
         "warm_starts": ["boolean"],
         "augment": ["boolean"],
+        "time_limit": [Interval(Real, 0, None, closed="left"), None],
         "n_jobs": [Integral, None],
         "device": [str],
         "random_state": ["random_state"],
@@ -155,6 +159,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         one_cycle: bool | None = None,
         warm_starts: bool = True,
         augment: bool = True,
+        time_limit: float | None = None,
         n_jobs: int | None = None,
         device: str = "cpu",
         random_state: Any = None,
@@ -187,6 +192,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.one_cycle = one_cycle
         self.warm_starts = warm_starts
         self.augment = augment
+        self.time_limit = time_limit
         self.n_jobs = n_jobs
         self.device = device
         self.random_state = random_state
@@ -233,6 +239,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _fit(
         self, X: Any, y: Any, sample_weight: Any, validation: tuple[Any, Any] | None, folder: Path | str | None
     ) -> None:
+        deadline = time.monotonic() + (np.inf if self.time_limit is None else self.time_limit)
         examples, labels, weights = self._read(X, y, sample_weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         checkpoint = None
@@ -263,9 +270,16 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         settings = Settings(self.max_depth, self.min_mass, self.min_gain, self.epsilon, self._pruning())
         grower = learner if checkpoint is None else Remembering(learner, checkpoint)
+        timed = InTime(grower, lambda: time.monotonic() >= deadline)
         with learner.told:
-            grown = induce(grower, Place.root(len(sample.labels), learner.everything), settings, learner.told.node)
-            root = grower.refine(grown.node)
+            grown = induce(timed, Place.root(len(sample.labels), learner.everything), settings, learner.told.node)
+            root = grown.node if timed.given_up else grower.refine(grown.node)
+        if timed.given_up:
+            warnings.warn(
+                f"time_limit={self.time_limit:g} was reached: {timed.given_up} nodes were not split further.",
+                UserWarning,
+                stacklevel=3,
+            )
         self._keep(root, learner, program)
         self._importances(grown.worth)
 

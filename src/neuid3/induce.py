@@ -92,6 +92,23 @@ class Learner(Protocol):
         ...
 
 
+class InTime:
+    """A learner that finds no test worth asking once its time is up: the tree stays as it has grown until then."""
+
+    def __init__(self, learner: Learner, is_late: Callable[[], bool]) -> None:
+        self.learner, self.is_late = learner, is_late
+        self.given_up = 0  # nodes that were left as they are
+
+    def masses(self, place: Place) -> Floats:
+        return self.learner.masses(place)
+
+    def best(self, place: Place) -> Split | None:
+        if self.is_late():
+            self.given_up += 1
+            return None
+        return self.learner.best(place)
+
+
 @dataclass(frozen=True, slots=True)
 class Grown:
     """A subtree, how many bits its splits must save, and whether unseen examples vouched for one of them.

@@ -10,6 +10,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from neuid3.induce import Place, Split
 
+# Seconds between two nodes that are told of: a plain table grows hundreds of them in one.
+PAUSE = 1.0
+
 
 class Silent:
     """Tells nothing."""
@@ -30,7 +33,10 @@ class Silent:
 
 
 class Bar(Silent):
-    """A bar that shows node, candidate and time left; on a terminal it moves, in a log only nodes are told."""
+    """A bar that shows node, candidate and time left; on a terminal it moves, in a log only nodes are told.
+
+    The root is always told of, and later nodes when there was nothing to read for a while.
+    """
 
     def __init__(self) -> None:
         self.console = Console(stderr=True, highlight=False)
@@ -43,6 +49,7 @@ class Bar(Silent):
         )
         self.task = self.bar.add_task("starting", total=None)
         self.started = time.monotonic()
+        self.told = -PAUSE
         self.nodes = 1
 
     def __enter__(self) -> Bar:
@@ -64,9 +71,11 @@ class Bar(Silent):
         )
 
     def node(self, place: Place, split: Split | None) -> None:
-        what = "a leaf" if split is None else f"{split.test}, gain {split.gain:.3f}"
         passed = time.monotonic() - self.started
-        self.console.print(f"node {self.nodes} ({where(place)}): {what}; {passed:.1f} s so far", markup=False)
+        if passed - self.told >= PAUSE:
+            what = "a leaf" if split is None else f"{split.test}, gain {split.gain:.3f}"
+            self.console.print(f"node {self.nodes} ({where(place)}): {what}; {passed:.1f} s so far", markup=False)
+            self.told = passed
         self.bar.reset(self.task, total=None)
         self.nodes += 1
 

@@ -12,8 +12,6 @@ from typing import TextIO
 
 import click
 
-from neuid3.errors import NeuID3Error
-
 HISTORY = Path("results/bench/history.jsonl")
 
 
@@ -49,17 +47,14 @@ def bench(
     Every row is a ratio of times taken in this run, one JSON line on the standard output. Rows that need what is not
     installed or not there say so. Ends with 1 where a bar is missed. Example: neuid3 bench facts_vs_sklearn growth
     """
-    try:
-        if listed:
-            _tell_names()
-            return
-        met = only_table or plot is not None or _measure(rows, quick, history)
-        if plot is not None:
-            _plot(history, plot)
-        if only_table or into is not None:
-            _table(history, into)
-    except NeuID3Error as error:
-        raise click.ClickException(str(error)) from None
+    if listed:
+        _tell_names()
+        return
+    met = only_table or plot is not None or _measure(rows, quick, history)
+    if plot is not None:
+        _plot(history, plot)
+    if only_table or into is not None:
+        _table(history, into)
     if not met:
         raise SystemExit(1)
 

@@ -3,24 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
-from neuid3.errors import NeuID3Error
 
-
-class Told(click.Group):
-    """Commands whose errors are told in a sentence."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except NeuID3Error as error:
-            raise click.ClickException(str(error)) from None
-
-
-@click.group(cls=Told)
+@click.group()
 def datasets() -> None:
     """The data of the experiments: where they are, and how they look."""
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
-
-from neuid3.errors import NeuID3Error
 
 Command = Callable[..., None]
 
@@ -98,16 +95,15 @@ def table(experiments: tuple[str, ...], results: Path, style: str, into: Path | 
     from neuid3.reproduce.store import read
     from neuid3.reproduce.tables import insert
 
-    with _told_in_one_sentence():
-        drawn = reports(read(results), experiments)
-        if into is not None:
-            insert(into, {name: report.markdown() for name, report in drawn.items()})
-            click.echo(f"{', '.join(drawn)} in {into}")
-        elif style == "json":
-            click.echo(json.dumps([report.as_json() for report in drawn.values()], indent=1))
-        else:
-            for name, report in drawn.items():
-                click.echo(f"## {name}\n\n{report.markdown()}\n")
+    drawn = reports(read(results), experiments)
+    if into is not None:
+        insert(into, {name: report.markdown() for name, report in drawn.items()})
+        click.echo(f"{', '.join(drawn)} in {into}")
+    elif style == "json":
+        click.echo(json.dumps([report.as_json() for report in drawn.values()], indent=1))
+    else:
+        for name, report in drawn.items():
+            click.echo(f"## {name}\n\n{report.markdown()}\n")
 
 
 @reproduce.command()
@@ -119,8 +115,7 @@ def figure(file: Path, results: Path) -> None:
     from neuid3.reproduce.reports import reports
     from neuid3.reproduce.store import read
 
-    with _told_in_one_sentence():
-        draw(reports(read(results)).values(), file)
+    draw(reports(read(results)).values(), file)
     click.echo(f"drawn: {file}")
 
 
@@ -129,15 +124,6 @@ def _run(experiment: str, wanted: dict[str, Any], recipe: str, jobs: int, result
     from neuid3.reproduce.runner import run_units
     from neuid3.reproduce.units import chosen, units
 
-    with _told_in_one_sentence():
-        outcomes = run_units(chosen(units(experiment, recipe), **wanted), results, run, jobs, click.echo)
+    outcomes = run_units(chosen(units(experiment, recipe), **wanted), results, run, jobs, click.echo)
     if any(outcome.error is not None for outcome in outcomes):
         raise SystemExit(1)
-
-
-@contextmanager
-def _told_in_one_sentence() -> Iterator[None]:
-    try:
-        yield
-    except NeuID3Error as error:
-        raise click.ClickException(str(error)) from None

@@ -1,0 +1,81 @@
+"""Which files does the tutorial start from? A table of card games, pictures of digits, and rules."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.datasets import load_digits
+
+from neuid3.errors import DataError, MissingPackageError
+
+RULES = """\
+% A network looks at the picture of a card and says which rank it has.
+nn(rank_net, [Card], Rank, [1, 2, 3, 4, 5]) :: rank(Card, Rank).
+
+% One card is higher than another if its rank is.
+higher(A, B) :- rank(A, X), rank(B, Y), X > Y.
+"""
+
+PLAYERS = ("ann", "bob", "cleo")
+
+
+def write_files(folder: Path, rows: int = 600, new: int = 100, seed: int = 0) -> str:
+    """Make a folder with `cards.csv`, `new.csv`, `rules.pl` and `images/`; returns what there is to say about it.
+
+    Two cards are drawn in a game, and whoever draws the second wins if it is higher, or with a joker. The pictures of the
+    new games are others than those of the old ones.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise DataError(f"{folder} is there already; name a new folder.")
+    generator = np.random.default_rng(seed)
+    digits = load_digits()
+    ranks = generator.permutation(np.flatnonzero((digits.target >= 1) & (digits.target <= 5)))
+    old, unseen = np.split(ranks, [len(ranks) * 3 // 4])
+    (folder / "images").mkdir(parents=True)
+    _draw(folder, digits.images, ranks)
+    games = _games(digits.target, generator.choice(old, (rows, 2)), generator)
+    _write(folder / "cards.csv", ("first", "second", "joker", "player", "result"), games)
+    _write(
+        folder / "new.csv",
+        ("first", "second", "joker", "player"),
+        [game[:-1] for game in _games(digits.target, generator.choice(unseen, (new, 2)), generator)],
+    )
+    (folder / "rules.pl").write_text(RULES, encoding="utf-8")
+    return (
+        f"{folder} has cards.csv ({rows:,} games), new.csv ({new:,} games without a result), rules.pl and images.\n"
+        f"Next: neuid3 fit {folder}/cards.csv --target result --background {folder}/rules.pl"
+    )
+
+
+def _games(
+    digit: npt.NDArray[np.int64], cards: npt.NDArray[np.int64], generator: np.random.Generator
+) -> list[tuple[str, ...]]:
+    joker = generator.random(len(cards)) < 0.1
+    player = generator.choice(PLAYERS, len(cards))
+    won = (digit[cards[:, 1]] > digit[cards[:, 0]]) | joker
+    return [
+        (_image(first), _image(second), "yes" if j else "no", str(p), "win" if w else "lose")
+        for (first, second), j, p, w in zip(cards.tolist(), joker, player, won, strict=True)
+    ]
+
+
+def _image(number: int) -> str:
+    return f"images/{number:04}.png"
+
+
+def _draw(folder: Path, images: npt.NDArray[np.float64], chosen: npt.NDArray[np.int64]) -> None:
+    try:
+        from PIL import Image
+    except ImportError:
+        raise MissingPackageError('Images need Pillow: pip install "neuid3[tables]".') from None
+    for number in chosen.tolist():
+        pixels = (images[number] * 255 / 16).round().astype(np.uint8)
+        Image.fromarray(pixels).save(folder / _image(number))
+
+
+def _write(path: Path, names: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, lineterminator="\n").writerows([names, *rows])

@@ -1,0 +1,224 @@
+"""How is a tree learned from a table in a file?"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from neuid3.commands.common import FILE, check_place, read_text
+from neuid3.errors import DataError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from neuid3.estimator import NeuID3Classifier
+    from neuid3.reading import Read
+
+
+@click.command()
+@click.argument("table", type=FILE)
+@click.option("--target", required=True, metavar="COLUMN", help="The column with the classes to predict.")
+@click.option("--background", type=FILE, metavar="FILE", help="Rules and neural declarations, a ProbLog program.")
+@click.option(
+    "--tests",
+    multiple=True,
+    metavar="ATOM",
+    help="A test that may be asked, such as 'higher(second, first)'; may be repeated. 'auto', which is also the default, "
+    "means all that the columns and rules offer.",
+)
+@click.option(
+    "--mode",
+    multiple=True,
+    metavar="MODE",
+    help="Which columns may fill which argument of a rule, such as 'higher(+second, +first)'; may be repeated.",
+)
+@click.option(
+    "--type",
+    "types",
+    multiple=True,
+    metavar="COLUMN=KIND",
+    help="What a column is: boolean, category, number, probability, image or ignore; may be repeated.",
+)
+@click.option("--out", type=FILE, metavar="MODEL", help="Where the model is saved.  [default: the table's name.neuid3]")
+@click.option(
+    "--held-out",
+    type=click.FloatRange(0, 0.9),
+    default=0.2,
+    metavar="SHARE",
+    show_default=True,
+    help="The share of rows that is kept apart to measure the tree.",
+)
+@click.option("--max-depth", type=click.IntRange(0), metavar="N", help="The most tests on a path.")
+@click.option(
+    "--time-limit", type=click.FloatRange(0), metavar="SECONDS", help="Grow no further once this time is over."
+)
+@click.option(
+    "--checkpoint",
+    type=FILE,
+    metavar="FOLDER",
+    help="Keep every finished node here; the same command goes on where it was stopped.",
+)
+@click.option(
+    "--image-size",
+    type=click.IntRange(4, 1024),
+    default=64,
+    metavar="PIXELS",
+    show_default=True,
+    help="Images with a longer side are shrunk to it.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**32 - 1),
+    default=0,
+    metavar="N",
+    show_default=True,
+    help="The same seed learns the same tree.",
+)
+@click.option(
+    "--jobs",
+    type=int,
+    default=-1,
+    metavar="N",
+    show_default=True,
+    help="Workers that train networks; -1: one for each core.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for programs.")
+def fit(
+    table: Path,
+    target: str,
+    background: Path | None,
+    tests: tuple[str, ...],
+    mode: tuple[str, ...],
+    types: tuple[str, ...],
+    out: Path | None,
+    held_out: float,
+    max_depth: int | None,
+    time_limit: float | None,
+    checkpoint: Path | None,
+    image_size: int,
+    seed: int,
+    jobs: int,
+    as_json: bool,
+) -> None:
+    """Learn a tree from a table and save it.
+
+    TABLE is a CSV or Parquet file whose first line names the columns. The kind of each column is inferred, and told before
+    learning starts; cells that hold the path of a PNG or JPEG file, from the table's folder, are images. The tree is
+    measured on rows that were kept apart.
+
+    \b
+    Examples:
+      neuid3 fit iris.csv --target species
+      neuid3 fit cards.csv --target result --background rules.pl --out cards.neuid3
+    """
+    out = out or Path(f"{table.stem}.neuid3")
+    check_place(out)
+    rules = "" if background is None else read_text(background, "rules")
+
+    from neuid3.reading import read_table
+
+    say = (lambda *_: None) if as_json else click.echo
+    read = read_table(table, _declared(types), target=target, image_size=image_size)
+    assert read.labels is not None
+    say(f"{table.name}: {len(read.examples):,} rows\n\n{read}\n")
+    apart = _kept_apart(read.labels, held_out, seed)
+    say(f"Learning {target!r} from {(~apart).sum():,} rows, with {apart.sum():,} kept apart.")
+
+    from neuid3.estimator import NeuID3Classifier
+
+    started = time.monotonic()
+    clf = NeuID3Classifier(
+        background=rules,
+        tests=list(tests) or "auto",
+        modes=list(mode) or None,
+        max_depth=max_depth,
+        time_limit=time_limit,
+        n_jobs=jobs,
+        random_state=seed,
+        verbose=1,
+    ).fit(read.examples[~apart], read.labels[~apart], checkpoint=checkpoint)
+    seconds = time.monotonic() - started
+    say(f"\nThe tree, learned in {seconds:.0f} s:\n\n{clf.export_text()}\n")
+    scores = _scores(clf, read, apart)
+    say(_told(scores) + "\n")
+    clf.save(out)
+    say(f"Saved to {out}: the tree as it was learned from {(~apart).sum():,} rows.")
+    if as_json:
+        click.echo(json.dumps(_report(clf, read, scores, out, seconds), indent=1, ensure_ascii=False))
+
+
+def _declared(types: tuple[str, ...]) -> dict[str, str]:
+    declared = {}
+    for said in types:
+        name, equals, kind = said.rpartition("=")
+        if not equals or not name:
+            raise DataError(f"--type {said!r} does not say what is what; write --type COLUMN=KIND.")
+        declared[name.strip()] = kind.strip()
+    return declared
+
+
+def _kept_apart(labels: npt.NDArray[Any], share: float, seed: int) -> npt.NDArray[Any]:
+    import numpy as np
+
+    from neuid3.tables import stratified
+
+    return stratified(labels, share, np.random.default_rng(seed))
+
+
+# Scores ---------------------------------------------------------------------------------------------
+
+
+def _scores(clf: NeuID3Classifier, read: Read, apart: npt.NDArray[Any]) -> Mapping[str, Any] | None:
+    """How well the tree does on the rows that were kept apart, beside always saying what was most frequent."""
+    if not apart.any():
+        return None
+    import numpy as np
+    from sklearn.metrics import f1_score
+
+    assert read.labels is not None
+    truth, answers = read.labels[apart], clf.predict(read.examples[apart])
+    names, counts = np.unique(read.labels[~apart], return_counts=True)
+    usual = names[counts.argmax()]
+    f1 = f1_score(truth, answers, labels=clf.classes_, average=None, zero_division=0.0)
+    return {
+        "rows": int(apart.sum()),
+        "accuracy": float((answers == truth).mean()),
+        "most_frequent": {"class": str(usual), "accuracy": float((truth == usual).mean())},
+        "classes": [
+            {"class": str(label), "rows": int((truth == label).sum()), "f1": float(score)}
+            for label, score in zip(clf.classes_, f1, strict=True)
+        ],
+    }
+
+
+def _told(scores: Mapping[str, Any] | None) -> str:
+    if scores is None:
+        return "No row was kept apart, so nothing says how well it does on others."
+    usual = scores["most_frequent"]
+    width = max(5, *(len(told["class"]) for told in scores["classes"]))
+    rows = [f"  {told['class']:<{width}}  {told['f1']:.3f}  {told['rows']:>6,}" for told in scores["classes"]]
+    head = (
+        f"On the {scores['rows']:,} rows kept apart: accuracy {scores['accuracy']:.3f} "
+        f"(always {usual['class']!r}: {usual['accuracy']:.3f})"
+    )
+    return "\n".join([head, f"  {'class':<{width}}  F1       rows", *rows])
+
+
+def _report(
+    clf: NeuID3Classifier, read: Read, scores: Mapping[str, Any] | None, out: Path, seconds: float
+) -> dict[str, Any]:
+    return {
+        "model": str(out),
+        "rows": len(read.examples),
+        "columns": [{"name": c.name, "kind": c.kind, "found": c.told} for c in read.columns],
+        "notes": list(read.notes),
+        "classes": clf.classes_.tolist(),
+        "tree": clf.export_text(),
+        "held_out": scores,
+        "seconds": round(seconds, 3),
+    }

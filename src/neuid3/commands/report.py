@@ -1,0 +1,31 @@
+"""What does a model look like on a page, with the examples it speaks about?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from neuid3.commands.common import FILE, check_place, known_examples, open_both
+from neuid3.errors import DataError, did_you_mean
+
+
+@click.command()
+@click.argument("model", type=FILE)
+@click.argument("table", type=FILE)
+@click.option("--target", metavar="COLUMN", help="The column with the true classes, where the table has one.")
+@click.option("--out", type=FILE, metavar="FILE", help="The page to write.  [default: the model's name.html]")
+def report(model: Path, table: Path, target: str | None, out: Path | None) -> None:
+    """Write a page about a model and a table: one HTML file, to be opened in a browser.
+
+    It needs no network. Example: neuid3 report cards.neuid3 cards.csv --target result --out cards.html
+    """
+    out = out or Path(f"{model.stem}.html")
+    check_place(out)
+    clf, sheet = open_both(model, table)
+    if target is not None and target not in sheet.columns:
+        raise DataError(f"{table} has no column {target!r} with classes.{did_you_mean(target, sheet.columns)}")
+    from neuid3.page import write_page
+
+    write_page(out, clf, known_examples(clf, sheet), None if target is None else sheet.columns[target])
+    click.echo(f"Written to {out}.")

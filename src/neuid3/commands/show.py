@@ -1,0 +1,67 @@
+"""How does a saved tree look?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from neuid3.commands.common import FILE, deliver, load_classifier, out_option
+
+if TYPE_CHECKING:
+    from neuid3.estimator import NeuID3Classifier
+
+FORMATS = ("text", "svg", "dot", "problog", "json")
+
+
+@click.command()
+@click.argument("model", type=FILE)
+@click.option("--format", "style", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.option("--json", "style", flag_value="json", help="The same as --format json.")
+@out_option
+def show(model: Path, style: str, out: Path | None) -> None:
+    """Show the tree of a model.
+
+    As text, as a picture (svg), for Graphviz (dot), as a program of ProbLog for an example of which nothing is known yet,
+    or as JSON with its columns and rules.
+
+    Example: neuid3 show cards.neuid3 --format svg --out tree.svg
+    """
+    deliver([_shown(load_classifier(model), style).rstrip("\n") + "\n"], out)
+
+
+def _shown(clf: NeuID3Classifier, style: str) -> str:
+    import neuid3
+
+    match style:
+        case "text":
+            return clf.export_text()
+        case "svg":
+            return neuid3.export_svg(clf)
+        case "dot":
+            return neuid3.export_graphviz(clf)
+        case "problog":
+            return _program(clf)
+        case _:
+            return json.dumps(_words(clf), indent=1, ensure_ascii=False)
+
+
+def _program(clf: NeuID3Classifier) -> str:
+    from neuid3.columns import all_missing
+    from neuid3.data import Examples
+
+    unknown = Examples({name: all_missing(clf.schema_[name], 1) for name in clf.model_.columns})
+    return clf.model_.to_problog(unknown)
+
+
+def _words(clf: NeuID3Classifier) -> dict[str, Any]:
+    from neuid3.saved.words import nodes_to_words, schema_to_words
+
+    return {
+        "classes": clf.classes_.tolist(),
+        "columns": schema_to_words(clf.schema_),
+        "background": clf.model_.program.text,
+        "nodes": nodes_to_words(clf.tree_.root),
+    }

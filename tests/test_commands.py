@@ -1,0 +1,308 @@
+"""Somebody with a CSV file and no Python learns, predicts, looks and asks why; mistakes cost a sentence."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import neuid3
+from neuid3 import NeuID3Classifier
+from neuid3.cli import GROUPS, main
+
+RNG = np.random.default_rng(0)
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def mistake(*arguments: str | Path) -> str:
+    """What is said on standard error of a call that cannot work: one line, and exit code 2."""
+    done = run(*arguments)
+    assert done.exit_code == 2, done.output
+    assert done.stderr.startswith("Error: ")
+    assert done.stderr.count("\n") == 1
+    assert "Traceback" not in done.output
+    return done.stderr.removeprefix("Error: ").rstrip("\n")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a table of 200 people: who smokes or is older than 60 is at risk."""
+    monkeypatch.chdir(tmp_path)
+    age, smokes = RNG.integers(18, 95, 200), RNG.random(200) < 0.3
+    rows = [
+        (f"p{i}", age[i], "yes" if smokes[i] else "no", "high" if smokes[i] or age[i] > 60 else "low")
+        for i in range(200)
+    ]
+    with (tmp_path / "people.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("name", "age", "smoker", "risk"), *rows])
+    (tmp_path / "rules.pl").write_text("old :- age > 60.\nat_risk :- old.\nat_risk :- smoker.\n")
+    return tmp_path
+
+
+@pytest.fixture
+def model(folder: Path) -> Path:
+    done = run("fit", "people.csv", "--target", "risk", "--background", "rules.pl")
+    assert done.exit_code == 0, done.output
+    return folder / "people.neuid3"
+
+
+def test_fit_tells_what_it_read_what_it_learned_and_how_well_it_does(folder: Path) -> None:
+    done = run("fit", "people.csv", "--target", "risk", "--background", "rules.pl")
+    assert done.exit_code == 0, done.output
+    told = done.stdout
+    assert re.search(r"^age +number +from 1\d to 9\d$", told, re.MULTILINE)
+    assert re.search(r"^name +left out +text that differs", told, re.MULTILINE)
+    assert re.search(r"^risk +class +2 values: high, low$", told, re.MULTILINE)
+    assert told.index("2 values: high, low") < told.index("Learning 'risk' from 160 rows, with 40 kept apart.")
+    assert "at_risk?" in told
+    assert "On the 40 rows kept apart: accuracy 1.000 (always '" in told
+    assert "Saved to people.neuid3: the tree as it was learned from 160 rows." in told
+    assert "node 1 (root): at_risk" in done.stderr
+    assert isinstance(neuid3.load(folder / "people.neuid3"), NeuID3Classifier)
+
+
+@pytest.mark.usefixtures("folder")
+def test_scores_are_those_of_the_rows_that_were_kept_apart() -> None:
+    done = run("fit", "people.csv", "--target", "risk", "--max-depth", "1", "--seed", "3", "--json")
+    told = json.loads(done.stdout)
+    read = neuid3.read_table("people.csv", target="risk")
+    from neuid3.tables import stratified
+
+    apart = stratified(read.labels, 0.2, np.random.default_rng(3))
+    clf = neuid3.load(told["model"])
+    answers, truth = clf.predict(read.examples[apart]), read.labels[apart]
+    assert told["held_out"]["rows"] == apart.sum() == 40
+    assert told["held_out"]["accuracy"] == pytest.approx((answers == truth).mean())
+    for row in told["held_out"]["classes"]:
+        label, hits = row["class"], ((answers == row["class"]) & (truth == row["class"])).sum()
+        assert row["f1"] == pytest.approx(2 * hits / ((answers == label).sum() + (truth == label).sum()))
+    names, counts = np.unique(read.labels[~apart], return_counts=True)
+    assert told["held_out"]["most_frequent"]["class"] == names[counts.argmax()]
+    again = NeuID3Classifier(max_depth=1, random_state=3).fit(read.examples[~apart], read.labels[~apart])
+    assert told["tree"] == again.export_text() == clf.export_text()
+
+
+@pytest.mark.usefixtures("folder")
+def test_nothing_kept_apart_means_no_scores() -> None:
+    done = run("fit", "people.csv", "--target", "risk", "--held-out", "0", "--out", "all.neuid3")
+    assert "No row was kept apart" in done.stdout
+    assert "from 200 rows" in done.stdout
+    assert (
+        json.loads(run("fit", "people.csv", "--target", "risk", "--held-out", "0", "--json").stdout)["held_out"] is None
+    )
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_fit_that_ran_out_of_time_is_told_and_goes_on_later() -> None:
+    fit = ("fit", "people.csv", "--target", "risk", "--checkpoint", "kept")
+    done = run(*fit, "--time-limit", "0")
+    assert done.exit_code == 0, done.output
+    assert "Warning: time_limit=0 was reached: 1 nodes were not split further." in done.stderr
+    first, second = run(*fit, "--json"), run("fit", "people.csv", "--target", "risk", "--json")
+    assert json.loads(first.stdout)["tree"] == json.loads(second.stdout)["tree"]
+
+
+@pytest.mark.usefixtures("folder")
+def test_tests_modes_and_types_are_heard() -> None:
+    told = run("fit", "people.csv", "--target", "risk", "--tests", "smoker", "--tests", "age > 40").stdout
+    assert "smoker?" in told
+    assert "=<" not in told
+    told = run("fit", "people.csv", "--target", "risk", "--type", "smoker=ignore", "--type", "age=number").stdout
+    assert "smoker?" not in told
+    assert re.search(r"^smoker +left out +as declared$", told, re.MULTILINE)
+
+
+def test_predictions_are_those_of_the_model_and_never_the_inputs(model: Path) -> None:
+    done = run("predict", model, "people.csv")
+    assert done.exit_code == 0, done.output
+    rows = list(csv.reader(io.StringIO(done.stdout)))
+    assert rows[0] == ["prediction", "p_high", "p_low"]
+    clf, read = neuid3.load(model), neuid3.read_table("people.csv", target="risk")
+    assert [row[0] for row in rows[1:]] == clf.predict(read.examples).tolist()
+    shares = np.array([[float(cell) for cell in row[1:]] for row in rows[1:]])
+    np.testing.assert_allclose(shares, clf.predict_proba(read.examples), atol=1e-6)
+    assert run("predict", model, "people.csv", "--out", "answers.csv").stdout == ""
+    assert Path("answers.csv").read_text() == done.stdout
+
+
+def test_batches_do_not_change_predictions(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = run("predict", model, "people.csv").stdout
+    monkeypatch.setattr("neuid3.commands.predict.BATCH", 7)
+    assert run("predict", model, "people.csv").stdout == whole
+
+
+def test_prediction_needs_only_what_the_tree_asks(model: Path, folder: Path) -> None:
+    (folder / "new.csv").write_text("smoker;extra;age\nyes;what?;20\n;;30,5\nno;;\n")
+    rows = list(csv.DictReader(io.StringIO(run("predict", model, "new.csv").stdout)))
+    assert rows[0]["prediction"] == "high"
+    assert len(rows) == 3
+    assert 0 < float(rows[2]["p_high"]) < 1
+    (folder / "less.csv").write_text("age\n20\n")
+    assert "has no column 'smoker', which the model needs" in mistake("predict", model, "less.csv")
+
+
+def test_what_prediction_cannot_read_leaves_nothing_behind(model: Path, folder: Path) -> None:
+    (folder / "new.csv").write_text("smoker,age\nyes,20\nno,old\n")
+    done = run("predict", model, "new.csv")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "new.csv, line 3: column 'age' has 'old'; a number is needed" in done.stderr
+    assert run("predict", model, "new.csv", "--out", "answers.csv").exit_code == 2
+    assert sorted(path.name for path in folder.iterdir()) == ["new.csv", "people.csv", "people.neuid3", "rules.pl"]
+
+
+def test_a_value_never_seen_is_a_warning_of_one_line(folder: Path) -> None:
+    (folder / "t.csv").write_text("suit,y\n" + "clubs,a\nhearts,b\n" * 10)
+    assert run("fit", "t.csv", "--target", "y").exit_code == 0
+    (folder / "new.csv").write_text("suit\nspades\n")
+    done = run("predict", "t.neuid3", "new.csv")
+    assert done.exit_code == 0
+    assert done.stderr == "Warning: Values never seen before are read as 'other' (suit: spades).\n"
+
+
+def test_a_tree_is_shown_in_every_format(model: Path) -> None:
+    assert run("show", model).stdout.startswith("at_risk?")
+    assert run("show", model, "--format", "text", "--out", "tree.txt").exit_code == 0
+    assert Path("tree.txt").read_text() == run("show", model).stdout
+    words = json.loads(run("show", model, "--json").stdout)
+    assert words["classes"] == ["high", "low"]
+    assert "at_risk :- smoker." in words["background"]
+    assert "leaf_1 :- at_risk." in run("show", model, "--format", "problog").stdout
+    assert run("show", model, "--format", "svg").stdout.startswith("<svg")
+    assert run("show", model, "--format", "dot").stdout.startswith("digraph")
+
+
+def test_a_row_is_explained(model: Path) -> None:
+    told = run("explain", model, "people.csv", "--row", "0")
+    assert told.exit_code == 0, told.output
+    assert "at_risk" in told.stdout
+    assert json.loads(run("explain", model, "people.csv", "--row", "0", "--json").stdout)
+    assert "<svg" in run("explain", model, "people.csv", "--row", "0", "--format", "svg").stdout
+    program = run("explain", model, "people.csv", "--row", "0", "--format", "problog").stdout
+    assert "query(high)." in program
+    assert "There is no row 200; people.csv has 200 rows" in mistake("explain", model, "people.csv", "--row", "200")
+
+
+def test_a_page_is_written(model: Path) -> None:
+    done = run("report", model, "people.csv", "--target", "risk", "--out", "page.html")
+    assert done.exit_code == 0, done.output
+    assert "at_risk" in Path("page.html").read_text()
+    assert "has no column 'rsk' with classes. Did you mean 'risk'?" in mistake(
+        "report", model, "people.csv", "--target", "rsk"
+    )
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_a_script_of_the_shell(shell: str) -> None:
+    assert "_NEUID3_COMPLETE" in run("completion", shell).stdout
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ("fit peple.csv --target risk", "There is no file peple.csv. Did you mean 'people.csv'?"),
+        ("fit people.csv --target rsk", "people.csv has no column 'rsk' to predict. Did you mean 'risk'?"),
+        ("fit people.csv --target risk --type age=nmber", "no kind we know. Did you mean 'number'?"),
+        ("fit people.csv --target risk --type aeg=number", "no column 'aeg' to declare. Did you mean 'age'?"),
+        ("fit people.csv --target risk --type age", "write --type COLUMN=KIND"),
+        ("fit people.csv --target risk --background rule.pl", "no file rule.pl with rules. Did you mean 'rules.pl'?"),
+        ("fit people.csv --target risk --background rules.pl --tests at_rsk", "Did you mean 'at_risk"),
+        ("fit people.csv --target risk --background people.csv", "Syntax error in the background knowledge, line "),
+        ("fit people.csv --target risk --out there/x.neuid3", "There is no folder there; make it first"),
+        ("fit people.csv --target risk --out .", ". is a folder; name a file in it"),
+        ("fit . --target risk", ". is a folder; give the table's file in it"),
+        ("fit people.csv --target name", "column 'name' has 200 different values in 200 rows"),
+        ("predict people.csv people.csv", "people.csv is a table, not a model; the model comes first"),
+        ("predict rules.pl people.csv", "rules.pl is no model of neuid3"),
+        ("predict peopel.neuid3 people.csv", "There is no model peopel.neuid3."),
+        ("show people.neuid3", "There is no model people.neuid3."),
+        ("demo --files .", ". is there already; name a new folder"),
+        ("datasets show rank_oder", "There is no dataset 'rank_oder' to show. Did you mean 'rank_order'?"),
+    ],
+)
+def test_mistakes_are_told_in_one_sentence(arguments: str, told: str) -> None:
+    assert told in mistake(*arguments.split())
+
+
+def test_misspelt_options_and_commands_end_with_2_and_a_suggestion() -> None:
+    for arguments, hint in ((["predit"], "'predict'"), (["fit", "t.csv", "--traget", "x"], "--target")):
+        done = run(*arguments)
+        assert done.exit_code == 2
+        assert hint in done.stderr
+
+
+def test_every_help_page_has_an_example() -> None:
+    for name in ("demo", *GROUPS):
+        if name not in ("datasets", "completion"):  # a group of commands, each with its own; a script
+            assert re.search(rf"Examples?:\s+neuid3 {name}", run(name, "--help").output), name
+
+
+# The system -----------------------------------------------------------------------------------------
+
+
+def started(*arguments: str | Path) -> subprocess.Popen[str]:
+    """The command in a process of its own, as a shell would start it."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "neuid3", *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": str(Path(neuid3.__file__).parents[1])},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_is_told_and_a_device_stays_a_device(model: Path) -> None:
+    assert mistake("predict", model, "people.csv", "--out", "/dev/full") == "No space left on device."
+    assert Path("/dev/full").is_char_device()
+
+
+def test_a_link_keeps_leading_to_its_file(model: Path, folder: Path) -> None:
+    (folder / "real.csv").write_text("old")
+    (folder / "link.csv").symlink_to(folder / "real.csv")
+    run("predict", model, "people.csv", "--out", "link.csv")
+    assert (folder / "link.csv").is_symlink()
+    assert (folder / "real.csv").read_text().startswith("prediction,")
+
+
+def test_a_reader_who_has_had_enough_is_no_error(model: Path) -> None:
+    many = Path("people.csv").read_text() + "".join(Path("people.csv").read_text().splitlines(keepends=True)[1:]) * 40
+    Path("many.csv").write_text(many)
+    running = started("predict", model, "many.csv")
+    assert running.stdout is not None
+    assert running.stdout.readline() == "prediction,p_high,p_low\n"
+    running.stdout.close()
+    assert running.stderr is not None
+    assert running.stderr.read() == ""
+    running.wait()
+
+
+def test_ctrl_c_ends_with_130_and_leaves_no_file(folder: Path) -> None:
+    rows = "".join(f"{RNG.normal():.6f},{RNG.normal():.6f},{'ab'[i % 2]}\n" for i in range(60_000))
+    (folder / "noise.csv").write_text("x,z,y\n" + rows)
+    running = started("fit", "noise.csv", "--target", "y")
+    assert running.stdout is not None
+    assert any(line.startswith("Learning 'y' from") for line in running.stdout)
+    time.sleep(0.2)
+    os.killpg(running.pid, signal.SIGINT)
+    _, told = running.communicate(timeout=60)
+    # Python ends by the signal itself where it was interrupted in a text that it executed; a shell says 130 of both.
+    assert running.returncode in (130, -signal.SIGINT)
+    assert told.endswith("Stopped.\n")
+    assert "Traceback" not in told
+    assert not list(folder.glob("*.neuid3"))
