@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -108,3 +109,40 @@ def test_tests_over_other_columns_or_other_rules_are_left_in_the_bank(tmp_path: 
     other = "nn(eye, [I], V, [a, b]) :: seen(I, V). bright(I) :- seen(I, a)."
     trained = NeuID3Classifier(background=other, tests=["bright(left)"], bank=bank, max_depth=1, **HOW).fit(X, y)
     assert trained.gradient_steps_ > 0
+
+
+def test_a_bank_is_kept_from_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from click.testing import CliRunner
+
+    from neuid3.cli import main
+
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> Any:
+        return CliRunner().invoke(main, ["bank", *arguments])
+
+    X, y = first_problem()
+    NeuID3Classifier(background=RULES, tests=["bright(left)"], max_depth=1, **HOW).fit(X, y).save("m.neuid3")
+    NeuID3Classifier(tests=["fact"], max_depth=1, pruning=0.0).fit(X.select(["fact"]), X.column("fact").values).save(
+        "f"
+    )
+    done = run("add", "tests", "m.neuid3", "--meaning", "it is bright")
+    assert (done.exit_code, done.output) == (0, "bright(left) is in the bank as bright.\n")
+    assert run("list", "tests").output == "bright  bright(left)  it is bright\n"
+    card = json.loads(run("show", "tests", "bright", "--json").output)
+    assert card["trained_on"] == "m.neuid3"
+    assert card["scores"]["gain"] > 0.5
+    assert "it is bright" in run("show", "tests", "bright").output
+    for arguments, told in (
+        (("add", "tests", "m.neuid3"), "has a test 'bright'; remove it first"),
+        (("add", "tests", "m.neuid3", "--test", "brigt(left)"), "Did you mean 'bright(left)'?"),
+        (("add", "tests", "f"), "no test that looks through a network"),
+        (("show", "tests", "birght"), "Did you mean 'bright'?"),
+        (("list", "elsewhere"), "There is no bank elsewhere"),
+    ):
+        done = run(*arguments)
+        assert done.exit_code == 2
+        assert told in done.stderr
+        assert done.stderr.count("\n") == 1
+    assert run("remove", "tests", "bright").exit_code == 0
+    assert "empty" in run("list", "tests").output

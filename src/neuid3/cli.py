@@ -24,6 +24,7 @@ GROUPS = {
         "neuid3.commands.report",
         "Write a page about a model and a table: one HTML file, to be opened in a browser.",
     ),
+    "bank": ("neuid3.commands.bank", "Keep trained tests for the next tree."),
     "datasets": ("neuid3.datasets.cli", "The data of the experiments: where they are, and how they look."),
     "reproduce": (
         "neuid3.reproduce.cli",

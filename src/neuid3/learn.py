@@ -44,6 +44,9 @@ DOUBT = 2.0
 # A test of the bank that tells this share of what is open at a node spares the training of others.
 ENOUGH = 0.1
 
+# Below a test of the bank, networks are trained where so many bits an example are open: an error in 25 is 0.24 of them.
+SETTLED = 0.25
+
 # Through so many trained networks, or choices of them, a test is tried at most.
 MOST_BOUND = 6
 
@@ -362,7 +365,7 @@ class NodeLearner:
         for options in ready.values():
             yield from options
         tasks: list[tuple[NodeTest, AtomTest, Task]] = []
-        spared = self._is_served(place, ready) or not self._promising(place)
+        spared = self._is_served(place, ready) or self._is_settled(place) or not self._promising(place)
         for test in () if spared else _worth_training(ready):
             untrained = [n for n in dict.fromkeys(u[0] for u in self._uses(test)) if n not in self.instances]
             if untrained and isinstance(test, AtomTest):
@@ -390,6 +393,11 @@ class NodeLearner:
             if test in self.first
             for option in options
         )
+
+    def _is_settled(self, place: Place) -> bool:
+        """Have tests of the bank left so little open here that networks would be trained for their errors only?"""
+        by_bank = any(test in self.first for test, _ in place.path)
+        return by_bank and float(entropy(self._masses(place.reach))) < SETTLED
 
     def _promising(self, place: Place) -> bool:
         """Is there something to learn from, and could a perfect test save the bits that a split must save?

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from neuid3.commands.common import FILE, check_place, read_text
-from neuid3.errors import DataError
+from neuid3.errors import DataError, MissingFileError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 @click.option(
     "--time-limit", type=click.FloatRange(0), metavar="SECONDS", help="Grow no further once this time is over."
 )
+@click.option("--bank", type=FILE, metavar="FOLDER", help="Tests trained before, to be tried first (see neuid3 bank).")
 @click.option(
     "--checkpoint",
     type=FILE,
@@ -99,6 +100,7 @@ def fit(
     held_out: float,
     max_depth: int | None,
     time_limit: float | None,
+    bank: Path | None,
     checkpoint: Path | None,
     image_size: int,
     seed: int,
@@ -119,6 +121,8 @@ def fit(
     out = out or Path(f"{table.stem}.neuid3")
     check_place(out)
     rules = "" if background is None else read_text(background, "rules")
+    if bank is not None and not bank.is_dir():
+        raise MissingFileError(f"There is no bank {bank}; `neuid3 bank add` makes one.")
 
     from neuid3.reading import read_table
 
@@ -136,6 +140,7 @@ def fit(
         background=rules,
         tests=list(tests) or "auto",
         modes=list(mode) or None,
+        bank=bank,
         max_depth=max_depth,
         time_limit=time_limit,
         n_jobs=jobs,
