@@ -83,6 +83,17 @@ class Program:
         columns = {name: _told(kind) for name, kind in self.schema.items()}
         return ask({**request, "program": self.text, "columns": columns}, self.limits)
 
+    def clauses_behind(self, atoms: Sequence[str]) -> list[tuple[str, ...]]:
+        """The clauses that each of these tests rests on, as they were written and without comments, the nearest first.
+
+        >>> Program("0.5 :: rich. happy :- rich, \\\\+ sad. 0.1 :: sad.", {}).clauses_behind(["happy"])
+        [('happy :- rich, \\\\+ sad.', '0.5 :: rich.', '0.1 :: sad.')]
+        """
+        if not atoms or not self.text.strip():
+            return [() for _ in atoms]
+        reply = self.ask({"do": "clauses", "tests": list(atoms)})
+        return [tuple(clauses) for clauses in reply["clauses"]]
+
     def formula(self, atom: str) -> Formula:
         """The formula that a test stands for."""
         return self.formulas([atom])[0]
