@@ -90,7 +90,8 @@ function tile([row, probability, columns], meaning, labelled = true) {
   const button = make("button", { type: "button", class: "tile", "data-row": row, "aria-pressed": "false", "aria-label": spoken, tabindex: "-1" },
     drawn.length ? make("span", { class: "pictures" }, ...drawn.map((column) => picture(example, column))) : null,
     told.length ? make("span", { class: "words" }, ...told.flatMap((line, place) => (place ? [make("br"), line] : [line]))) : null,
-    make("span", { class: "caption" }, make("strong", {}, percent(probability)), label ? ` ${label}` : null));
+    make("strong", { class: "caption" }, percent(probability)),
+    label ? make("span", { class: "caption" }, label) : null);
   button.addEventListener("click", () => choose(chosen === row ? null : row));
   return button;
 }
@@ -165,13 +166,13 @@ function drawTree() {
   facts.nodes.forEach((node, number) => {
     const step = parents.get(number);
     const depth = wayTo(number).length;
-    const said = step ? make("span", { class: "answer" }, step.answer ? "yes " : "no ") : null;
+    const said = make("span", { class: "answer" }, step ? (step.answer ? "yes" : "no") : "");
     const what = isTest(node)
-      ? make("span", { class: "what" }, said, code(node.test))
-      : make("span", { class: "what" }, said, inWords(node.probabilities, 1), bar(node.probabilities));
+      ? make("span", { class: "what" }, code(node.test))
+      : make("span", { class: "what" }, inWords(node.probabilities, 1), bar(node.probabilities));
     const item = make("div", { class: "node", role: "treeitem", id: `tree-${number}`, "aria-level": depth + 1, tabindex: number ? "-1" : "0" },
-      make("span", { class: isTest(node) ? "badge" : "badge leaf" }, names.get(number)), what, make("span", { class: "number" }));
-    item.style.marginLeft = `${depth * 1.6}rem`;
+      make("span", { class: isTest(node) ? "badge" : "badge leaf" }, names.get(number)), said, what, make("span", { class: "number" }));
+    item.style.marginLeft = `${depth * 1.4}rem`;
     item.addEventListener("click", () => visit(number));
     item.addEventListener("keydown", (event) => walkTree(event, number));
     tree.append(item);
