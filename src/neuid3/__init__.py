@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from neuid3.model import NeurosymbolicTree
     from neuid3.networks import LeNet
     from neuid3.nodetest import AtomTest, NodeTest
+    from neuid3.page import evidence_page, write_page
     from neuid3.priors import Priors
     from neuid3.tree import Branch, Leaf, Tree
 
@@ -38,6 +39,8 @@ __all__ = [
     "Probability",
     "Tensor",
     "Tree",
+    "evidence_page",
+    "write_page",
 ]
 
 # Nothing is paid for before it is asked for: a name is imported from its room when it is first looked up.
@@ -50,6 +53,7 @@ _ROOMS = {
     "neuid3.model": ("NeurosymbolicTree",),
     "neuid3.networks": ("LeNet",),
     "neuid3.nodetest": ("AtomTest", "NodeTest"),
+    "neuid3.page": ("evidence_page", "write_page"),
     "neuid3.priors": ("Priors",),
     "neuid3.tree": ("Branch", "Leaf", "Tree"),
 }
