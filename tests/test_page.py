@@ -19,9 +19,8 @@ from bright import BACKGROUND, TREE, Bright, labels, model, table
 from neuid3 import AtomTest, Branch, Examples, Leaf, LeNet, NeuID3Classifier, NeurosymbolicTree, Priors, Tree
 from neuid3.errors import DataError, ExportError, TreeError
 from neuid3.logic.program import Program
-from neuid3.page import evidence_page, write_page
+from neuid3.page import evidence_page, sight, write_page
 from neuid3.page import pictures as drawing
-from neuid3.page import sight
 from neuid3.page.gather import End, Facts, Question, Shown, gather
 from neuid3.page.pictures import album, png, shrunk
 from neuid3.page.render import data_text
@@ -145,9 +144,12 @@ def test_a_network_tells_what_it_calls_what_it_sees() -> None:
 
 
 def test_examples_are_gathered_in_batches_and_told_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = gather(model(), table(), labels())
+    whole = gather(model(), table(), images=60)
     monkeypatch.setattr(sight, "BATCH", 7)
-    assert gather(model(), table(), labels()) == whole
+    parts = gather(model(), table(), images=60)
+    assert [node.reached.mass for node in parts.nodes] == pytest.approx([node.reached.mass for node in whole.nodes])
+    assert [example.calls for example in parts.examples] == [example.calls for example in whole.examples]
+    assert len(parts.examples) == 60
 
 
 def test_a_network_looks_once_at_every_input() -> None:

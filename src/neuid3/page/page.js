@@ -358,7 +358,7 @@ function showMine() {
 // The evidence -------------------------------------------------------------------------------------
 
 function shareRows(node) {
-  const kinds = [["in training", node.training], ["in this table", node.shares]].filter(([, masses]) => masses && masses.some((mass) => mass > 0));
+  const kinds = [["when grown", node.training], ["in this table", node.shares]].filter(([, masses]) => masses && masses.some((mass) => mass > 0));
   if (!kinds.length) return null;
   return make("section", {}, make("h4", {}, "Classes that get here"),
     make("div", { class: "shares" }, ...kinds.flatMap(([name, masses]) => [make("span", {}, name), bar(masses), make("span", { class: "words" }, inWords(masses))])));
@@ -370,7 +370,7 @@ function told(node) {
   const sum = (masses) => masses.reduce((total, mass) => total + mass, 0);
   if (node.gain !== null && node.gain !== undefined) add("Gain", `${node.gain.toFixed(3)} bits`);
   const root = facts.nodes[0];
-  if (node.training && root.training) add("Reach in training", count(sum(node.training)), `of ${count(sum(root.training))} (${percent(sum(node.training) / (sum(root.training) || 1))})`);
+  if (node.training && root.training) add("Reach when grown", count(sum(node.training)), `of ${count(sum(root.training))} (${percent(sum(node.training) / (sum(root.training) || 1))})`);
   add("Reach in this table", count(node.mass), `of ${count(facts.rows)} (${percent(node.mass / facts.rows)})`);
   return list;
 }
@@ -474,9 +474,11 @@ function drawWords() {
   const right = facts.accuracy === null ? "" : ` It names the right class for ${percent(facts.accuracy)} of them.`;
   document.getElementById("lede").textContent =
     `A tree of ${many(tests.length, "test", "tests")} and ${many(leaves, "leaf", "leaves")}, shown on ${many(facts.rows, "example", "examples")}.${right}`;
-  document.getElementById("foot").append(
+  document.getElementById("foot").append(...[
     make("p", {}, `This page holds ${count(rows.length)} of the table's ${many(facts.rows, "example", "examples")}: those in the tiles. Examples are counted from 0. What is told of an example is rounded to 0.01%; how many get to a node, and how often a network names a value, is counted over the whole table.`),
-    make("p", {}, `Made by neuid3 ${facts.version}. The page is complete in itself and asks no other machine for anything.`));
+    facts.nodes[0].training ? make("p", {}, "“When grown” counts the training examples at the moment when a node was made. After that the whole tree may have been trained once more, so its leaves can be surer than the classes that are counted there.") : null,
+    make("p", {}, `Made by neuid3 ${facts.version}. The page is complete in itself and asks no other machine for anything.`),
+  ].filter(Boolean));
 }
 
 // Arrow keys move from tile to tile, and up and down between strips.
