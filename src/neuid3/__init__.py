@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from neuid3.model import NeurosymbolicTree
     from neuid3.networks import LeNet
     from neuid3.nodetest import AtomTest, NodeTest
+    from neuid3.page import evidence_page, write_page
     from neuid3.priors import Priors
     from neuid3.reading.table import read_table
     from neuid3.saved.networks import register
@@ -46,6 +47,7 @@ __all__ = [
     "Tensor",
     "TrainedTest",
     "Tree",
+    "evidence_page",
     "export_graphviz",
     "export_svg",
     "export_text",
@@ -53,6 +55,7 @@ __all__ = [
     "plot_tree",
     "read_table",
     "register",
+    "write_page",
 ]
 
 # Nothing is paid for before it is asked for: a name is imported from its room when it is first looked up.
@@ -68,6 +71,7 @@ _ROOMS = {
     "neuid3.model": ("NeurosymbolicTree",),
     "neuid3.networks": ("LeNet",),
     "neuid3.nodetest": ("AtomTest", "NodeTest"),
+    "neuid3.page": ("evidence_page", "write_page"),
     "neuid3.priors": ("Priors",),
     "neuid3.reading.table": ("read_table",),
     "neuid3.saved.networks": ("register",),

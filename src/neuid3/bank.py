@@ -87,7 +87,7 @@ class Bank:
             test = self.test(name)
             if _fits(test, program.schema):
                 theirs = Program(test.background, test.columns, program.limits)
-                new = theirs.clauses([test.test.atom])
+                (new,) = theirs.clauses_behind([test.test.atom])
                 if not {_predicate(clause) for clause in new} & known:
                     lines |= dict.fromkeys(new)
         return "".join(f"{line}\n" for line in lines)
@@ -112,9 +112,15 @@ def same_meaning(test: TrainedTest, program: Program) -> bool:
     """Does a program have the same clauses behind a test as the one it was trained with?"""
     theirs = Program(test.background, test.columns, program.limits)
     try:
-        return set(program.clauses([test.test.atom])) == set(theirs.clauses([test.test.atom]))
+        return _behind(test, program) == _behind(test, theirs)
     except NeuID3Error:
         return False
+
+
+def _behind(test: TrainedTest, program: Program) -> set[str]:
+    """The clauses behind a test, however they are spaced."""
+    (clauses,) = program.clauses_behind([test.test.atom])
+    return {"".join(clause.split()) for clause in clauses}
 
 
 def _predicate(clause: str) -> str:

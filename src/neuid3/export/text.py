@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from neuid3.export.subject import model_of, tree_of
@@ -29,7 +30,8 @@ def export_text(tree: Any, decimals: int = 2, *, rules: bool = False) -> str:
     widths = [max(map(cells, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(_padded(cell, w) for cell, w in zip(row, widths, strict=True) if w).rstrip() for row in rows]
     if rules:
-        clauses = model_of(tree, "background knowledge").program.clauses([str(test) for test in shown.tests])
+        program = model_of(tree, "background knowledge").program
+        clauses = list(dict.fromkeys(chain(*program.clauses_behind([str(test) for test in shown.tests]))))
         lines += ["", "Rules behind the tests:", *(f"  {printable(clause)}" for clause in clauses)] if clauses else []
     return "\n".join(lines)
 

@@ -159,6 +159,10 @@ class Evidence:
         for variable in [v for v in self._weights if isinstance(v, NeuralVariable) and (v.network, v.inputs) == key]:
             del self._weights[variable]
 
+    def looked(self, look: Look) -> Any:
+        """A mask of the examples that this network was shown by `look`."""
+        return self._looked.get((look[0], look[1]), np.zeros(len(self), dtype=bool))
+
     def unseen(self, look: Look) -> bool:
         """Is there an example that this network was not shown?"""
         looked = self._looked.get((look[0], look[1]))

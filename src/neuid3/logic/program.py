@@ -84,6 +84,17 @@ class Program:
         columns = {name: _told(kind) for name, kind in self.schema.items()}
         return ask({**request, "program": self.text, "columns": columns}, self.limits)
 
+    def clauses_behind(self, atoms: Sequence[str]) -> list[tuple[str, ...]]:
+        """The clauses that each of these tests rests on, as they were written and without comments, the nearest first.
+
+        >>> Program("0.5 :: rich. happy :- rich, \\\\+ sad. 0.1 :: sad.", {}).clauses_behind(["happy"])
+        [('happy :- rich, \\\\+ sad.', '0.5 :: rich.', '0.1 :: sad.')]
+        """
+        if not atoms or not self.text.strip():
+            return [() for _ in atoms]
+        reply = self.ask({"do": "clauses", "tests": list(atoms)})
+        return [tuple(clauses) for clauses in reply["clauses"]]
+
     def formula(self, atom: str) -> Formula:
         """The formula that a test stands for."""
         return self.formulas([atom])[0]
@@ -108,10 +119,6 @@ class Program:
         found = [formula if known else None for formula, known in zip(self._graph(reply), reply["known"], strict=True)]
         self._formulas.update({atom: f for atom, f in zip(atoms, found, strict=True) if f is not None})
         return found
-
-    def clauses(self, atoms: Sequence[str]) -> tuple[str, ...]:
-        """The clauses that these tests depend on, in the order in which they were written."""
-        return tuple(self.ask({"do": "clauses", "tests": list(atoms)})["clauses"]) if self.text.strip() else ()
 
     def _graph(self, reply: Mapping[str, Any]) -> Iterable[Formula]:
         variables = [self._variable(told) for told in reply["variables"]]

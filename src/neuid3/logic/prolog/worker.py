@@ -10,7 +10,7 @@ from typing import Any
 from problog.logic import Var
 
 from neuid3.errors import NeuID3Error
-from neuid3.logic.prolog.dependencies import clauses_behind
+from neuid3.logic.prolog.clauses import clauses_behind
 from neuid3.logic.prolog.evaluator import evaluate
 from neuid3.logic.prolog.grounder import Grounder
 from neuid3.logic.prolog.terms import name_of
@@ -44,7 +44,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
             case "ground":
                 return _ground(grounder, request)
             case "clauses":
-                return {"clauses": clauses_behind(grounder, request["tests"])}
+                return {"clauses": clauses_behind(grounder, request["program"], request["tests"])}
             case "translate":
                 return translate(grounder, request)
             case other:

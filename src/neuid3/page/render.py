@@ -1,0 +1,209 @@
+"""How do the facts become one page that needs nothing but itself?"""
+
+from __future__ import annotations
+
+import html
+import json
+from base64 import b64encode
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from neuid3 import __version__
+from neuid3.data import Examples
+from neuid3.datasets.files import write_whole
+from neuid3.errors import ExportError, TreeError
+from neuid3.estimator import NeuID3Classifier
+from neuid3.export import export_text
+from neuid3.model import NeurosymbolicTree
+from neuid3.page.gather import End, Facts, Question, Reached, Shown, gather
+from neuid3.page.pictures import Album, Wanted, album
+
+TITLE = "What the tree looks at"
+
+
+def evidence_page(
+    model: NeuID3Classifier | NeurosymbolicTree, X: Any, y: Any = None, *, title: str = TITLE, images: int = 9
+) -> str:
+    """One page of HTML that shows what a tree looks at: every test with its rules and the examples it is surest of.
+
+    `X` is the table to be shown, and `y` its classes where they are known; `images` examples of each kind are shown.
+    The page holds everything it needs and asks no other machine for anything.
+    """
+    tree = _tree_of(model)
+    examples = tree.read(X)
+    facts = gather(tree, examples, y, images)
+    style, script = _file("page.css"), _file("page.js")
+    return Template(_file("page.html")).substitute(
+        title=html.escape(title),
+        policy=html.escape(_policy(style, script)),
+        style=style,
+        script=script,
+        facts=data_text(_told(facts, _album(facts, examples))),
+        text=html.escape(export_text(tree.tree)),
+    )
+
+
+def write_page(
+    path: str | Path,
+    model: NeuID3Classifier | NeurosymbolicTree,
+    X: Any,
+    y: Any = None,
+    *,
+    title: str = TITLE,
+    images: int = 9,
+) -> Path:
+    """Write `evidence_page` to a file, which is there whole or not at all."""
+    page, target = evidence_page(model, X, y, title=title, images=images), Path(path)
+    try:
+        write_whole(target, page.encode("utf-8"))
+    except OSError as error:
+        raise ExportError(f"The page cannot be written to {target} ({error.strerror}); choose another place.") from None
+    return target
+
+
+def _tree_of(model: Any) -> NeurosymbolicTree:
+    if isinstance(model, NeuID3Classifier):
+        check_is_fitted(model)
+        return model.model_
+    if isinstance(model, NeurosymbolicTree):
+        return model
+    raise TreeError(
+        f"A page is made of a fitted NeuID3Classifier or of a NeurosymbolicTree; found a {type(model).__name__}."
+    )
+
+
+def _file(name: str) -> str:
+    return files("neuid3.page").joinpath(name).read_text(encoding="utf-8")
+
+
+def _policy(style: str, script: str) -> str:
+    """What the browser may do with this page: show its pictures, its one style and its one script, nothing else."""
+    return (
+        f"default-src 'none'; img-src data:; style-src {_fingerprint(style)}; script-src {_fingerprint(script)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _fingerprint(text: str) -> str:
+    return f"'sha256-{b64encode(sha256(text.encode('utf-8')).digest()).decode('ascii')}'"
+
+
+def data_text(facts: Any) -> str:
+    """Facts as JSON that can stand inside a script element, whatever names they hold.
+
+    >>> data_text(["</script>"])
+    '["\\\\u003c/script\\\\u003e"]'
+    """
+    text = json.dumps(facts, separators=(",", ":"), allow_nan=False)  # ASCII only, so U+2028 is escaped, too
+    for letter in "<>&":
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    return text
+
+
+# Facts as the script reads them --------------------------------------------------------------------
+
+
+def _album(facts: Facts, examples: Examples) -> Album:
+    needed = [(shown.row, column) for shown in _all_shown(facts) for column in shown.columns]
+    # Whoever chooses an example wants to see all of it, also what the test that showed it did not look at.
+    by_tests = dict.fromkeys(shown.row for shown in _all_shown(facts))
+    return album(examples, needed, [(row, column) for row in by_tests for column in facts.columns])
+
+
+def _all_shown(facts: Facts) -> Iterable[Shown]:
+    yield from facts.surprises
+    for node in facts.nodes:
+        if isinstance(node, Question):
+            yield from (*node.surely_true, *node.undecided, *node.surely_false)
+    for predicate in facts.predicates:
+        for value in predicate.values:
+            yield from value.shown
+
+
+def _told(facts: Facts, pictures: Album) -> dict[str, Any]:
+    return {
+        "version": __version__,
+        "classes": facts.classes,
+        "rows": facts.rows,
+        "columns": facts.columns,
+        "accuracy": facts.accuracy,
+        "nodes": [_question(node) if isinstance(node, Question) else _end(node) for node in facts.nodes],
+        "networks": [
+            {
+                "name": predicate.network,
+                "predicate": predicate.predicate,
+                "reads": predicate.reads,
+                "askedBy": predicate.asked_by,
+                "looks": predicate.looks,
+                "values": [
+                    {
+                        "name": value.name,
+                        "count": value.count,
+                        "sureness": _rounded(value.sureness),
+                        "shown": _strip(value.shown),
+                    }
+                    for value in predicate.values
+                ],
+            }
+            for predicate in facts.predicates
+        ],
+        "surprises": _strip(facts.surprises),
+        "examples": [
+            {
+                "row": example.row,
+                "label": example.label,
+                "classes": [_rounded(p) for p in example.probabilities],
+                "answers": [_rounded(answer) for answer in example.answers],
+                "values": dict(example.values),
+                "calls": example.calls,
+                "pictures": _pictures(example.row, facts.columns, pictures),
+            }
+            for example in facts.examples
+        ],
+        "pictures": pictures.pictures,
+    }
+
+
+def _question(node: Question) -> dict[str, Any]:
+    return {
+        "test": node.test,
+        "rules": node.rules,
+        "networks": node.networks,
+        "columns": node.columns,
+        "gain": _rounded(node.gain),
+        "yes": node.yes,
+        "no": node.no,
+        "strips": [_strip(shown) for shown in (node.surely_true, node.undecided, node.surely_false)],
+        "sides": node.sides and [{"values": side.values, **_reached(side.reached)} for side in node.sides],
+        **_reached(node.reached),
+    }
+
+
+def _end(node: End) -> dict[str, Any]:
+    return {"probabilities": [_rounded(p) for p in node.probabilities], **_reached(node.reached)}
+
+
+def _reached(reached: Reached) -> dict[str, Any]:
+    def masses(found: Sequence[float] | None) -> list[float] | None:
+        return None if found is None else [round(mass, 2) for mass in found]
+
+    return {"training": masses(reached.training), "mass": round(reached.mass, 2), "shares": masses(reached.classes)}
+
+
+def _strip(strip: Iterable[Shown]) -> list[list[Any]]:
+    return [[shown.row, _rounded(shown.probability), shown.columns] for shown in strip]
+
+
+def _pictures(row: int, columns: Sequence[str], pictures: Album) -> dict[str, int]:
+    wanted: list[Wanted] = [(row, column) for column in columns]
+    return {column: pictures.places[row, column] for row, column in wanted if (row, column) in pictures.places}
+
+
+def _rounded(number: float | None) -> float | None:
+    return None if number is None else round(number, 4)

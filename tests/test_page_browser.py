@@ -1,0 +1,294 @@
+"""A page in a browser: it can be clicked and typed through, fits a phone, asks for nothing and runs nobody's script."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from bright import labels, model, table
+from neuid3 import Branch, Examples, Leaf, NeurosymbolicTree, Tree
+from neuid3.logic.spelling import atom_text
+from neuid3.nodetest import ValueTest
+from neuid3.page import write_page
+from neuid3.page.gather import gather
+from neuid3.page.sight import walk
+
+webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed; the page is not tried out")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+DRIVER = shutil.which("chromedriver")
+
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None or DRIVER is None, reason="chromium and chromedriver are not installed; the page is not tried out"
+)
+
+EVIL = '</script><script>window.hacked = "script"</script>'
+WORSE = '"><img src=x onerror="window.hacked = \'image\'"><b class="injected">'
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--force-prefers-reduced-motion"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER, env=dict(os.environ)))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_page(tmp_path_factory.mktemp("page") / "page.html", model(), table(), labels(), title="Darker")
+
+
+def look(browser: Any, page: Path, width: int = 1280, height: int = 900) -> Any:
+    """Open a page in a window of this size, and forget what was logged before."""
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500},
+    )
+    browser.get("about:blank")
+    for log in ("browser", "performance"):
+        browser.get_log(log)
+    browser.get(page.as_uri())
+    return browser
+
+
+def all_of(browser: Any, selector: str) -> list[Any]:
+    found: list[Any] = browser.find_elements("css selector", selector)
+    return found
+
+
+def one(browser: Any, selector: str) -> Any:
+    return browser.find_element("css selector", selector)
+
+
+def press(browser: Any, *keys: str) -> Any:
+    """Type on whatever has the focus, and say what has it afterwards."""
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    for key in keys:
+        ActionChains(browser).send_keys(key).perform()
+    return browser.switch_to.active_element
+
+
+def keys() -> Any:
+    from selenium.webdriver.common.keys import Keys
+
+    return Keys
+
+
+def click(browser: Any, element: Any) -> None:
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
+    element.click()
+
+
+def shares(browser: Any) -> list[float]:
+    """The probabilities beside the nodes of the tree, in percent."""
+    return [float(re.sub("[<>%]", "", found.text)) for found in all_of(browser, "#tree .number")]
+
+
+def overflow(browser: Any) -> int:
+    return int(
+        browser.execute_script("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    )
+
+
+def quiet(browser: Any) -> bool:
+    """Nothing was complained about, and nothing fetched but the page itself."""
+    import json
+
+    assert browser.get_log("browser") == []
+    assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0
+    events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    asked = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
+    assert [url for url in asked if not url.startswith(("data:", "file:"))] == []
+    assert len({url for url in asked if url.startswith("file:")}) == 1
+    return True
+
+
+def test_a_page_is_silent_and_asks_for_nothing(browser: Any, page: Path) -> None:
+    look(browser, page)
+    assert one(browser, "h1").text == "Darker"
+    assert "3 tests and 4 leaves, shown on 60 examples" in one(browser, "#lede").text
+    drawn = all_of(browser, "img")
+    assert drawn
+    assert all(browser.execute_script("return arguments[0].naturalWidth", image) == 6 for image in drawn[:20])
+    assert quiet(browser)
+
+
+def test_without_a_choice_the_tree_shows_where_the_examples_go(browser: Any, page: Path) -> None:
+    look(browser, page)
+    wanted = [100 * model().path_probability(table(), path).mean() for path, _ in walk(model().tree.root)]
+    assert shares(browser) == pytest.approx(wanted, abs=0.6)
+
+
+def test_a_click_shows_how_an_example_flows(browser: Any, page: Path) -> None:
+    look(browser, page)
+    facts = gather(model(), table(), labels())
+    tile = all_of(browser, "#node-0 .strip:nth-of-type(2) .tile")[0]
+    row = int(tile.get_attribute("data-row"))
+    assert row == facts.nodes[0].undecided[0].row  # type: ignore[union-attr]
+    click(browser, tile)
+    wanted = [100 * model().path_probability(table()[row], path)[0] for path, _ in walk(model().tree.root)]
+    assert shares(browser) == pytest.approx(wanted, abs=0.6)
+    widths = [
+        float(browser.execute_script("return parseFloat(arguments[0].style.strokeWidth)", w))
+        for w in all_of(browser, "#tree path")
+    ]
+    assert widths == pytest.approx([max(1.0, 0.16 * share) for share in wanted[1:]], abs=0.1)
+    told = one(browser, "#example").text
+    best = model().predict_proba(table()[row])[0]
+    assert f"Example {row}" in told
+    shown = [float(re.sub("[<>%]", "", found.text)) for found in all_of(browser, "#example .classes .number")]
+    assert sorted(shown) == pytest.approx(sorted(100 * best), abs=0.6)
+    pressed = all_of(browser, '.tile[aria-pressed="true"]')
+    assert pressed
+    assert {int(found.get_attribute("data-row")) for found in pressed} == {row}
+    assert f"Example {row} gets here with 100%" in one(browser, "#mine-0").text
+    click(browser, tile)
+    assert not all_of(browser, '.tile[aria-pressed="true"]')
+    assert one(browser, "#example h2").text == "All examples"
+    assert quiet(browser)
+
+
+def test_an_example_can_be_chosen_by_its_number(browser: Any, tmp_path: Path) -> None:
+    few = write_page(tmp_path / "few.html", model(), table(), images=1)
+    rows = [example.row for example in gather(model(), table(), images=1).examples]
+    look(browser, few)
+    one(browser, "#number").send_keys(str(rows[1]))
+    press(browser, keys().ENTER)
+    assert one(browser, "#example h2").text == f"Example {rows[1]}"
+    one(browser, "#example .next").click()
+    assert one(browser, "#example h2").text == f"Example {rows[2]}"
+    absent = next(row for row in range(60) if row not in rows)
+    box = one(browser, "#number")
+    box.clear()
+    box.send_keys(str(absent))
+    press(browser, keys().ENTER)
+    problem = one(browser, ".problem").text
+    assert f"Example {absent} is not in this page, which holds {len(rows)} of 60" in problem
+    nearest = int(re.findall(r"\d+", problem)[-1])
+    assert abs(nearest - absent) == min(abs(row - absent) for row in rows)
+    assert f"This page holds {len(rows)} of the table's 60 examples" in one(browser, "footer").text
+    assert quiet(browser)
+
+
+def test_everything_can_be_done_with_the_keyboard(browser: Any, page: Path) -> None:
+    look(browser, page)
+    k = keys()
+    for _ in range(20):
+        here = press(browser, k.TAB)
+        if "node" in here.get_attribute("class").split():
+            break
+    assert here.get_attribute("id") == "tree-0"
+    assert press(browser, k.ARROW_RIGHT).get_attribute("id") == "tree-1"
+    assert press(browser, k.ARROW_DOWN, k.ARROW_DOWN).get_attribute("id") == "tree-3"
+    assert press(browser, k.ARROW_LEFT).get_attribute("id") == "tree-1"
+    assert press(browser, k.END).get_attribute("id") == "tree-6"
+    assert press(browser, k.HOME, k.ENTER).get_attribute("id") == "node-0"
+    for _ in range(5):
+        here = press(browser, k.TAB)
+        if "tile" in here.get_attribute("class").split():
+            break
+    first = here.get_attribute("data-row")
+    outline = browser.execute_script(
+        "return getComputedStyle(arguments[0]).outlineStyle + getComputedStyle(arguments[0]).outlineWidth", here
+    )
+    assert outline == "solid3px"
+    press(browser, k.ENTER)
+    assert one(browser, "#example h2").text == f"Example {first}"
+    here = press(browser, k.ARROW_RIGHT)
+    assert here.get_attribute("data-row") != first
+    press(browser, k.SPACE)
+    assert one(browser, "#example h2").text == f"Example {here.get_attribute('data-row')}"
+    group = here.find_element("xpath", "..").get_attribute("aria-label")
+    below = press(browser, k.ARROW_DOWN)
+    assert below.find_element("xpath", "..").get_attribute("aria-label") != group
+    assert press(browser, k.ARROW_UP).get_attribute("data-row") == here.get_attribute("data-row")
+    press(browser, k.ESCAPE)
+    assert one(browser, "#example h2").text == "All examples"
+    assert browser.switch_to.active_element == here
+    assert quiet(browser)
+
+
+def test_everything_has_a_name(browser: Any, page: Path) -> None:
+    look(browser, page)
+    assert one(browser, "html").get_attribute("lang") == "en"
+    assert all(image.get_attribute("alt") for image in all_of(browser, "img"))
+    nameless = "return [...document.querySelectorAll('button, [role]')].filter(e => !e.getAttribute('aria-label') && !e.textContent.trim()).length"
+    click(browser, all_of(browser, ".tile")[0])
+    assert browser.execute_script(nameless.replace("[role]", "[role=img], [role=treeitem], [role=group]")) == 0
+    assert re.fullmatch(
+        r"Example \d+, yes with [\d.<>%]+, labelled (yes|no)",
+        all_of(browser, "#node-0 .tile")[0].get_attribute("aria-label"),
+    )
+    assert one(browser, "#status").get_attribute("textContent").startswith("Example ")
+
+
+def test_a_page_fits_a_phone(browser: Any, page: Path) -> None:
+    look(browser, page, 375, 700)
+    assert overflow(browser) == 0
+    assert not one(browser, "#dock").is_displayed()
+    click(browser, all_of(browser, ".tile")[0])
+    assert one(browser, "#dock").is_displayed()
+    assert overflow(browser) == 0
+    one(browser, "#dock button:last-child").click()
+    assert not one(browser, "#dock").is_displayed()
+    assert quiet(browser)
+
+
+def hostile(path: Path) -> Path:
+    """A page on which every name that data can bring is an attack."""
+    rng = np.random.default_rng(0)
+    column, value = f"c{WORSE}", f"v{EVIL}{WORSE}"
+    X = Examples({WORSE: rng.random((12, 4, 4)), column: [value, "plain"] * 6})
+    rule = atom_text(EVIL)
+    background = (
+        f"nn({atom_text('net' + EVIL)}, [I], V, [{atom_text(WORSE)}, {atom_text(EVIL)}]) :: {atom_text('sees' + WORSE)}(I, V).\n"
+        f"{rule}(I) :- {atom_text('sees' + WORSE)}(I, {atom_text(EVIL)})."
+    )
+    made = NeurosymbolicTree(
+        Tree(
+            Branch(f"{rule}({atom_text(WORSE)})", Branch(ValueTest(column, value), Leaf(0.9), Leaf(0.1)), Leaf(0.2)),
+            classes=(EVIL, WORSE),
+        ),
+        X.schema,
+        background=background,
+        networks={"net" + EVIL: lambda x: torch.softmax(torch.stack((x[:, 0, 0], x[:, 1, 1]), 1), 1)},
+    )
+    return write_page(path, made, X, [EVIL, WORSE] * 6, title=EVIL + WORSE)
+
+
+@pytest.mark.parametrize("width", [1280, 375])
+def test_names_are_text_whatever_they_say(browser: Any, tmp_path: Path, width: int) -> None:
+    look(browser, hostile(tmp_path / "hostile.html"), width, 800)
+    click(browser, all_of(browser, ".tile")[0])
+    assert browser.execute_script("return typeof window.hacked") == "undefined"
+    assert all_of(browser, ".injected, b") == []
+    assert len(all_of(browser, "script")) == 2
+    assert all(image.get_attribute("src").startswith("data:image/png") for image in all_of(browser, "img"))
+    shown = one(browser, "body").get_attribute("textContent")
+    assert EVIL in shown
+    assert WORSE in shown
+    assert one(browser, "h1").text == EVIL + WORSE
+    assert overflow(browser) == 0
+    assert quiet(browser)
+
+
+def test_the_browser_would_not_run_a_script_that_got_in(browser: Any, page: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.html"
+    text = page.read_text(encoding="utf-8")
+    broken.write_text(text.replace("<footer", "<script>window.hacked = 1</script><footer"), encoding="utf-8")
+    look(browser, broken)
+    assert browser.execute_script("return typeof window.hacked") == "undefined"
+    assert any("Content Security Policy" in entry["message"] for entry in browser.get_log("browser"))
