@@ -146,17 +146,17 @@ def test_the_rules_behind_the_tests_and_no_others_are_told() -> None:
         assert text.startswith(export_text(model))
     assert told == {
         "chain(card, card)": [
-            "nn(rank_net, [I], R, [1, 2, 3])::rank(I, R).",
-            "gt(A, B) :- rank(A, X), rank(B, Y), X<Y.",
             "chain(A, B) :- gt(A, B).",
             "chain(A, B) :- next(A, C), chain(C, B).",
+            "gt(A, B) :- rank(A, X), rank(B, Y), X < Y.",
             "next(card, deck).",
+            "nn(rank_net, [I], R, [1, 2, 3]) :: rank(I, R).",
         ],
         "alert": [
-            "0.9::works.",
-            "0.2::broken; 0.3::worn :- works.",
-            "alert :- findall(X, (seen(X), \\+(worn)), L), L=['a, b'].",
+            "alert :- findall(X, (seen(X), \\+ worn), L), L = ['a, b'].",
             "seen('a, b') :- alarm.",
+            "0.2 :: broken; 0.3 :: worn :- works.",
+            "0.9 :: works.",
         ],
         "alarm": [],
     }
