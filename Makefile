@@ -2,7 +2,7 @@
 PYTHON ?= python3.11
 PY := .venv/bin/python
 
-.PHONY: setup demo test test-all lint bench clean
+.PHONY: setup demo test test-all lint bench fuzz audit clean
 
 setup: .venv/installed
 
@@ -27,6 +27,17 @@ test: lint
 
 test-all: lint
 	NEUID3_EXAMPLES=all $(PY) -m pytest --cov --cov-report=term
+
+# Ten thousand made-up programs, tables and model files each; about an hour.
+FUZZ ?= 10000
+fuzz: setup
+	NEUID3_FUZZ=$(FUZZ) $(PY) -m pytest -q --timeout=0 tests/test_hostile.py tests/test_saved.py -k "whatever"
+	$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt atheris
+	$(PY) tests/fuzz_model.py -atheris_runs=$(FUZZ)
+
+audit: setup
+	$(PY) -m pip install --quiet --disable-pip-version-check pip-audit
+	$(PY) -m pip_audit --local
 
 bench: setup
 	$(PY) -m neuid3 bench --into docs/speed.md
