@@ -1,0 +1,108 @@
+"""Does anything leak in long use? Ten minutes of fits, predictions, saves and explanations of small random problems.
+
+python -m benchmarks.soak [minutes] [results/soak.json]: memory, processes, threads and temporary files, after a warm-up and in
+the end. Ends with 1 if memory grew by more than 5 % or something was left behind.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from neuid3 import Examples, NeuID3Classifier, load
+
+RULES = "nn(eye, [I]) :: bright(I). both(A, B) :- bright(A), bright(B). 0.9 :: works. seen(A) :- bright(A), works."
+MOST_GROWTH = 0.05
+
+
+def problem(rng: np.random.Generator) -> tuple[Examples, np.ndarray]:
+    """Facts, values, numbers, missing entries and images in a random mixture, with a class that depends on some of them."""
+    n = int(rng.integers(30, 120))
+    columns = {
+        "fact": rng.random(n) < rng.uniform(0.2, 0.8),
+        "suit": rng.choice(["hearts", "clubs", "spades"], n),
+        "size": np.where(rng.random(n) < 0.1, np.nan, rng.normal(size=n)),
+        "left": rng.random((n, 8, 8)).astype(np.float32),
+        "right": rng.random((n, 8, 8)).astype(np.float32),
+    }
+    y = (columns["fact"] ^ (columns["left"].mean((1, 2)) > 0.5)).astype(int) + (columns["suit"] == "clubs")
+    return Examples(columns), y if len(np.unique(y)) > 1 else rng.integers(0, 2, n)
+
+
+def round_of_use(number: int, folder: Path) -> None:
+    """One of everything."""
+    rng = np.random.default_rng(number)
+    X, y = problem(rng)
+    how = {"epochs": 1, "restarts": 1, "joint_epochs": 1, "max_depth": 3, "pruning": 0.0, "random_state": number}
+    rules = number % 2 == 0
+    clf = NeuID3Classifier(background=RULES if rules else "", n_jobs=1 + number % 2, **how)
+    clf.fit(X if rules else X.select(["fact", "suit", "size"]), y)
+    again = load(clf.save(folder / "model.neuid3"))
+    expected = clf.predict_proba(X)
+    with ThreadPoolExecutor(4) as pool:  # threads may ask one model at once
+        answers = list(pool.map(lambda _: again.predict_proba(X), range(8)))
+    assert all((found == expected).all() for found in answers)
+    again.explain(X, 0).text()
+    again.export_svg()
+
+
+def held() -> dict[str, int]:
+    """What the process holds."""
+    gc.collect()
+    status = Path("/proc/self/status").read_text().splitlines()
+    memory = next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    return {
+        "memory_kib": memory,
+        "threads": threading.active_count(),
+        "processes": len(children),
+        "files": len(list(Path(tempfile.gettempdir()).iterdir())),
+        "open": len(list(Path("/proc/self/fd").iterdir())),
+    }
+
+
+def main(minutes: float = 10.0, path: str | None = None) -> int:
+    warnings.simplefilter("ignore")
+    started, number, first = time.monotonic(), 0, None
+    with tempfile.TemporaryDirectory() as home:
+        tempfile.tempdir = home  # whatever is left here is ours
+        folder = Path(home) / "models"
+        folder.mkdir()
+        while time.monotonic() - started < 60 * minutes or first is None:
+            round_of_use(number, folder)
+            number += 1
+            if first is None and (time.monotonic() - started > 60 * minutes / 5):
+                first = held()  # after a warm-up of a fifth of the time
+        last = held()
+    growth = last["memory_kib"] / first["memory_kib"] - 1
+    left = {
+        what: (first[what], last[what])
+        for what in ("threads", "processes", "files", "open")
+        if last[what] > first[what]
+    }
+    row = {
+        "minutes": minutes,
+        "rounds": number,
+        "after_warm_up": first,
+        "end": last,
+        "growth": round(growth, 4),
+        "left": left,
+    }
+    print(json.dumps(row, indent=1))
+    if path is not None:
+        Path(path).write_text(json.dumps(row, indent=1) + "\n")
+    return int(growth > MOST_GROWTH or bool(left))
+
+
+if __name__ == "__main__":
+    sys.exit(main(*(float(given) for given in sys.argv[1:2]), *sys.argv[2:3]))
