@@ -14,7 +14,10 @@ def blocks(text: str) -> list[str]:
     return re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
 
 
-def test_the_code_of_the_readme_runs_from_top_to_bottom(capsys: object) -> None:
+def test_the_code_of_the_readme_runs_from_top_to_bottom(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # it saves a model and a page
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     found = blocks(readme)
     assert len(found) >= 5
