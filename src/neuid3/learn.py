@@ -44,8 +44,8 @@ DOUBT = 2.0
 # A test of the bank that tells this share of what is open at a node spares the training of others.
 ENOUGH = 0.1
 
-# Below a test of the bank, networks are trained where so many bits an example are open: an error in 25 is 0.24 of them.
-SETTLED = 0.25
+# Below a test of the bank, networks are trained where so many bits an example are open: an error in 13 is 0.4 of them.
+SETTLED = 0.4
 
 # Through so many trained networks, or choices of them, a test is tried at most.
 MOST_BOUND = 6
