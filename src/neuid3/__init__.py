@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from neuid3.errors import NeuID3Error
     from neuid3.estimator import NeuID3Classifier
     from neuid3.export import export_graphviz, export_svg, export_text, plot_tree
+    from neuid3.export.onnx import export_onnx
     from neuid3.loading import load
     from neuid3.logic.sandbox import Limits
     from neuid3.model import NeurosymbolicTree
@@ -44,6 +45,7 @@ __all__ = [
     "TrainedTest",
     "Tree",
     "export_graphviz",
+    "export_onnx",
     "export_svg",
     "export_text",
     "load",
@@ -59,6 +61,7 @@ _ROOMS = {
     "neuid3.estimator": ("NeuID3Classifier",),
     "neuid3.loading": ("load",),
     "neuid3.export": ("export_graphviz", "export_svg", "export_text", "plot_tree"),
+    "neuid3.export.onnx": ("export_onnx",),
     "neuid3.logic.sandbox": ("Limits",),
     "neuid3.model": ("NeurosymbolicTree",),
     "neuid3.networks": ("LeNet",),
