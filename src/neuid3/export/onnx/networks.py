@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr
 from functools import reduce
 from io import StringIO
 from typing import Any
@@ -67,13 +67,15 @@ class Networks(nn.Module):
 
 def write_networks(model: Model, looks: Sequence[Look], opset: int) -> tuple[list[str], Any]:
     """The columns that networks read, and the ONNX model that makes a table of probabilities of them for each look."""
+    needed("onnxscript")
+    runtime = needed("onnxruntime")
     networks = Networks(model, looks)
     with model.evaluating(), torch.no_grad(), _quiet():
         samples = {n: _noise(model, networks.columns, n) for n in (_TRACED, *_COMPARED)}
         networks.check(samples[_TRACED])
         try:
             written = _write(networks, samples[_TRACED], opset)
-            _compare(networks, written, [samples[n] for n in _COMPARED])
+            _compare(networks, _session(runtime, written), [samples[n] for n in _COMPARED])
         except NeuID3Error:
             raise
         except Exception as error:
@@ -99,7 +101,6 @@ def _noise(model: Model, columns: Sequence[str], n: int) -> list[torch.Tensor]:
 
 
 def _write(networks: Networks, columns: list[torch.Tensor], opset: int) -> Any:
-    needed("onnxscript")
     captured = _captured(networks, columns)
     program = torch.onnx.export(captured, dynamo=True, opset_version=opset, verbose=False)
     assert program is not None
@@ -119,10 +120,15 @@ def _captured(networks: Networks, columns: list[torch.Tensor]) -> Any:
             raise error from None
 
 
-def _compare(networks: Networks, written: Any, samples: Sequence[list[torch.Tensor]]) -> None:
+def _session(runtime: Any, written: Any) -> Any:
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = 1  # for a handful of examples, threads take more time than they save
+    options.log_severity_level = 3  # errors, which are raised as well
+    return runtime.InferenceSession(written.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+
+def _compare(networks: Networks, session: Any, samples: Sequence[list[torch.Tensor]]) -> None:
     """Refuse networks that answer otherwise in onnxruntime than in torch."""
-    runtime = needed("onnxruntime")
-    session = runtime.InferenceSession(written.SerializeToString(), providers=["CPUExecutionProvider"])
     names = [given.name for given in session.get_inputs()]
     for columns in samples:
         theirs = session.run(None, {name: c.cpu().numpy() for name, c in zip(names, columns, strict=True)})
@@ -156,7 +162,7 @@ def _quiet() -> Iterator[None]:
     level = logger.level
     logger.setLevel(logging.CRITICAL)
     try:
-        with warnings.catch_warnings(), redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+        with warnings.catch_warnings(), redirect_stderr(StringIO()):
             warnings.simplefilter("ignore")
             yield
     finally:
