@@ -328,21 +328,22 @@ def small_model(**networks: torch.nn.Module) -> NeurosymbolicTree:
 
 
 @pytest.mark.parametrize(
-    ("model", "kind", "told"),
+    ("networks", "kind", "told"),
     [
-        (
-            small_model(fine=Dense(3, [4]), net=Hesitant()),
-            ExportError,
-            r"Network net\(left\) cannot be written as ONNX",
-        ),
-        (small_model(net=Moody()), ExportError, r"Network net\(left\) gives other probabilities as ONNX"),
-        (small_model(net=Dense(4, [4])), NetworkError, r"Network net\(left\) returned \(3, 4\)"),
+        ({"fine": Dense(3, [4]), "net": Hesitant()}, ExportError, r"Network net\(left\) cannot be written as ONNX"),
+        ({"net": Moody()}, ExportError, r"Network net\(left\) gives other probabilities as ONNX"),
+        ({"net": Dense(4, [4])}, NetworkError, r"Network net\(left\) returned \(3, 4\)"),
     ],
     ids=["control flow", "noise", "width"],
 )
 def test_a_network_that_cannot_be_written_is_named_and_the_old_file_stays(
-    model: NeurosymbolicTree, kind: type[Exception], told: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    networks: dict[str, torch.nn.Module],
+    kind: type[Exception],
+    told: str,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
+    model = small_model(**networks)
     path = tmp_path / "tree.onnx"
     path.write_text("old")
     with pytest.raises(kind, match=told):
