@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import neuid3
 from neuid3.cli import GROUPS, main
 
-HEAVY = {"torch", "problog", "sklearn", "scipy", "joblib", "pandas", "rich", "matplotlib", "PIL"}
+HEAVY = {"torch", "problog", "sklearn", "scipy", "joblib", "pandas", "rich", "matplotlib", "PIL", "onnx", "onnxruntime"}
 
 IMPORT = "import neuid3"
 COMMAND = """

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from neuid3.errors import NeuID3Error
     from neuid3.estimator import NeuID3Classifier
     from neuid3.export import export_graphviz, export_svg, export_text, plot_tree
+    from neuid3.export.onnx import export_onnx
     from neuid3.loading import load
     from neuid3.logic.sandbox import Limits
     from neuid3.model import NeurosymbolicTree
@@ -49,6 +50,7 @@ __all__ = [
     "Tree",
     "evidence_page",
     "export_graphviz",
+    "export_onnx",
     "export_svg",
     "export_text",
     "load",
@@ -67,6 +69,7 @@ _ROOMS = {
     "neuid3.estimator": ("NeuID3Classifier",),
     "neuid3.loading": ("load",),
     "neuid3.export": ("export_graphviz", "export_svg", "export_text", "plot_tree"),
+    "neuid3.export.onnx": ("export_onnx",),
     "neuid3.logic.sandbox": ("Limits",),
     "neuid3.model": ("NeurosymbolicTree",),
     "neuid3.networks": ("LeNet",),

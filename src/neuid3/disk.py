@@ -6,7 +6,17 @@ import os
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
-from neuid3.errors import did_you_mean
+from neuid3.errors import ModelFileError, did_you_mean
+
+
+def place_for_model(path: Path | str) -> Path:
+    """Where a model is to be written, if a file can be there."""
+    place = Path(path)
+    if not place.parent.is_dir():
+        raise ModelFileError(f"The folder {place.parent} is not there; make it, or save somewhere else.")
+    if place.is_dir():
+        raise ModelFileError(f"{place} is a folder; give the name of a file.")
+    return place
 
 
 def write_whole(path: Path, content: bytes) -> Path:

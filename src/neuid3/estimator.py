@@ -29,6 +29,7 @@ from neuid3.explain import Explanation
 from neuid3.export import export_svg, export_text, plot_tree
 from neuid3.export.deepproblog import DeepProbLogProgram
 from neuid3.export.notebook import tree_html
+from neuid3.export.onnx import OPSET, export_onnx
 from neuid3.induce import InTime, Place, Settings, induce
 from neuid3.learn import Instance, NodeLearner, Sample, same_weights
 from neuid3.logic.formula import NeuralVariable, sources
@@ -610,6 +611,10 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The tree as a DeepProbLog program with its networks, for one example's symbolic columns."""
         examples = self._examples(X)
         return self.model_.to_deepproblog(examples, row)
+
+    def export_onnx(self, path: Path | str, *, opset: int = OPSET) -> Path:
+        """Write the tree with its networks to one ONNX file, which runs without Python; see `neuid3.export_onnx`."""
+        return export_onnx(self, path, opset=opset)
 
     def _repr_html_inner(self) -> str:
         """In a notebook a fitted classifier shows its tree, and folded below it what scikit-learn shows."""

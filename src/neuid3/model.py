@@ -20,6 +20,7 @@ from neuid3.errors import DataError, NetworkError, TreeError, did_you_mean
 from neuid3.explain import Explanation, explain
 from neuid3.export.deepproblog import DeepProbLogProgram
 from neuid3.export.notebook import tree_html, tree_svg
+from neuid3.export.onnx import OPSET, export_onnx
 from neuid3.export.program import Translation, translate
 from neuid3.infer import Descent, Evidence, Network, Reach, conjunctions, looks_of
 from neuid3.infer.evidence import Look
@@ -244,6 +245,10 @@ class NeurosymbolicTree:
         tensors = {atom_text(name): evidence.tensor(name)[0] for name in read if not evidence.is_missing(name)}
         networks = {plain_name(name): self.networks[name] for name in sorted({network for network, _, _ in self.uses})}
         return DeepProbLogProgram(translation.program, translation.class_atoms, networks, tensors)
+
+    def export_onnx(self, path: FilePath | str, *, opset: int = OPSET) -> FilePath:
+        """Write the tree with its networks to one ONNX file, which runs without Python; see `neuid3.export_onnx`."""
+        return export_onnx(self, path, opset=opset)
 
     def verify(self, X: Any, *, rows: int = 10) -> float:
         """Run the exported program of the first `rows` examples in ProbLog; the largest difference to ours."""

@@ -36,7 +36,7 @@ class DeepProbLogProgram:
                 f"DeepProbLog cannot be imported ({error}); install it with 'pip install --no-deps deepproblog'."
             ) from None
         networks = [
-            DeepProbLogNetwork(_module(network), name, batching=True) for name, network in self.networks.items()
+            DeepProbLogNetwork(as_module(network), name, batching=True) for name, network in self.networks.items()
         ]
         model = Model(self.program, networks, load=False)
         model.set_engine(ExactEngine(model), cache=False)
@@ -59,7 +59,8 @@ class DeepProbLogProgram:
         return found
 
 
-def _module(network: Network) -> torch.nn.Module:
+def as_module(network: Network) -> torch.nn.Module:
+    """A network as a module, which a plain function becomes."""
     return network if isinstance(network, torch.nn.Module) else _Wrapped(network)
 
 

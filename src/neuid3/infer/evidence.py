@@ -199,9 +199,7 @@ class Evidence:
         read = [readable(column, dtype_of(function), self.device) for column in columns]
         output = run_network(function, network, inputs, read)
         check_output(output, network, inputs, len(columns[0]), width)
-        exact = output.to(self.dtype)
-        # Single precision sums to 1 ± 1e-7; in double precision that would be seen in every leaf.
-        return exact.clamp(0.0, 1.0) if width == 1 else exact / exact.sum(1, keepdim=True)
+        return as_probabilities(output, self.dtype, width)
 
 
 def run_network(function: Network, network: str, inputs: tuple[str, ...], read: Sequence[torch.Tensor]) -> torch.Tensor:
@@ -215,6 +213,13 @@ def run_network(function: Network, network: str, inputs: tuple[str, ...], read: 
         raise NetworkError(
             f"Network {network_use(network, inputs)} failed on inputs of shape {shapes}: {error}; does it fit its columns?"
         ) from error
+
+
+def as_probabilities(output: torch.Tensor, dtype: torch.dtype, width: int) -> torch.Tensor:
+    """What a network returned, as probabilities in the precision of the tree."""
+    exact = output.to(dtype)
+    # Single precision sums to 1 ± 1e-7; in double precision that would be seen in every leaf.
+    return exact.clamp(0.0, 1.0) if width == 1 else exact / exact.sum(1, keepdim=True)
 
 
 def as_tensor(array: Any) -> torch.Tensor:

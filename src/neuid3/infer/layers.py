@@ -14,7 +14,7 @@ _DENSE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class _Level:
+class Level:
     """All nodes that ask one variable. What they add up are steps: some values of the variable and a child.
 
     Step s is taken with probability `masks[s] @ p`; nodes that take the same step share it.
@@ -55,19 +55,19 @@ class LayeredCircuit:
     ) -> None:
         self.circuit = circuit
         self.dtype, self.device = dtype, torch.device(device)
-        self._levels, frontier = self._plan(circuit)
+        self.levels, frontier = self._plan(circuit)
         # Constant roots are rows behind the frontier: false, then true.
         place = {FALSE: len(frontier), TRUE: len(frontier) + 1} | {
             node: row for row, node in enumerate(frontier) if node > TRUE
         }
         rows = [place[root] for root in circuit.roots]
         self._constant = any(root <= TRUE for root in circuit.roots)
-        self._roots = None if rows == list(range(len(frontier))) else self._rows(rows)
+        self.root_rows = None if rows == list(range(len(frontier))) else self._rows(rows)
 
     def _rows(self, rows: list[int]) -> torch.Tensor:
         return torch.tensor(rows, dtype=torch.long, device=self.device)
 
-    def _plan(self, circuit: Circuit) -> tuple[list[_Level], list[int]]:
+    def _plan(self, circuit: Circuit) -> tuple[list[Level], list[int]]:
         """The levels from the bottom up, and which node each row of the last frontier holds."""
         by_level: dict[int, list[int]] = {}
         last_use: dict[int, int] = {}
@@ -79,7 +79,7 @@ class LayeredCircuit:
         for root in circuit.roots:
             if root > TRUE:
                 last_use[root] = -1
-        planned: list[_Level] = []
+        planned: list[Level] = []
         frontier: list[int] = [TRUE]
         for level in sorted(by_level, reverse=True):
             kept = [node for node in frontier if last_use.get(node, level) < level]
@@ -87,7 +87,7 @@ class LayeredCircuit:
             frontier = kept + by_level[level]
         return planned, frontier
 
-    def _level(self, circuit: Circuit, level: int, nodes: list[int], frontier: list[int], kept: list[int]) -> _Level:
+    def _level(self, circuit: Circuit, level: int, nodes: list[int], frontier: list[int], kept: list[int]) -> Level:
         place = {node: row for row, node in enumerate(frontier)}
         steps: dict[tuple[int, tuple[int, ...]], int] = {}
         taken = [[steps.setdefault(s, len(steps)) for s in _steps(circuit.children[node - 2])] for node in nodes]
@@ -106,20 +106,20 @@ class LayeredCircuit:
                 degree = max(map(len, taken))
                 gathers = torch.stack([self._rows(found + [len(steps)] * (degree - len(found))) for found in taken])
         keep = None if kept == frontier else self._rows([place[node] for node in kept])
-        return _Level(level, masks, children, adds, gathers, keep)
+        return Level(level, masks, children, adds, gathers, keep)
 
     def __call__(self, weights: Sequence[torch.Tensor]) -> torch.Tensor:
-        if not self._levels:
+        if not self.levels:
             raise ValueError("A circuit without variables has constant roots; ask `constant_roots`.")
         n = weights[0].shape[1]
         frontier = torch.ones(1, n, dtype=self.dtype, device=self.device)  # (node, example)
-        for level in self._levels:
+        for level in self.levels:
             frontier = level(frontier, weights)
-        if self._roots is None:
+        if self.root_rows is None:
             return frontier
         if self._constant:
             frontier = torch.cat((frontier, frontier.new_zeros(1, n), frontier.new_ones(1, n)))
-        return frontier.index_select(0, self._roots)
+        return frontier.index_select(0, self.root_rows)
 
     @property
     def constant_roots(self) -> list[float]:

@@ -28,28 +28,24 @@ class Reach:
         self, factored: Factored, dtype: torch.dtype = torch.float64, device: torch.device | str = "cpu"
     ) -> None:
         self.factored = factored
-        self._circuits = [LayeredCircuit(circuit, dtype, device) for circuit in factored.circuits]
+        self.circuits = [LayeredCircuit(circuit, dtype, device) for circuit in factored.circuits]
         self.variables = tuple(dict.fromkeys(v for circuit in factored.circuits for v in circuit.variables))
         roots = sum(len(circuit.roots) for circuit in factored.circuits)
         self._most = max((len(factors) for factors in factored.factors), default=0)
         padded = [[*factors, *[roots] * (self._most - len(factors))] for factors in factored.factors]
-        self._factors = torch.tensor(
-            padded, dtype=torch.long, device=device
-        )  # (path, factor); `roots` is certain truth
+        self.factors = torch.tensor(padded, dtype=torch.long, device=device)  # (path, factor); `roots` is certain truth
         self.dtype, self.device = dtype, torch.device(device)
 
     def __call__(self, evidence: Weigher) -> torch.Tensor:
         """P(path | e) as `(example, path)`."""
         n = len(evidence)
-        found = [self._roots(circuit, evidence) for circuit in self._circuits]
+        found = [self._roots(circuit, evidence) for circuit in self.circuits]
         certain = torch.ones(1, n, dtype=self.dtype, device=self.device)
         roots = torch.cat((*found, certain))  # (root, example)
-        reached = certain.expand(len(self._factors), n)
+        reached = certain.expand(len(self.factors), n)
         for i in range(self._most):
             reached = (
-                reached * roots.index_select(0, self._factors[:, i])
-                if i
-                else roots.index_select(0, self._factors[:, 0])
+                reached * roots.index_select(0, self.factors[:, i]) if i else roots.index_select(0, self.factors[:, 0])
             )
         return reached.T
 

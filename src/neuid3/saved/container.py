@@ -16,7 +16,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 
-from neuid3.disk import write_whole
+from neuid3.disk import place_for_model, write_whole
 from neuid3.errors import ModelFileError, NeuID3Error
 
 # Files of this version and of all before it can be read.
@@ -64,11 +64,7 @@ def write(path: Path, saved: Saved) -> Path:
         for name, content in parts.items():
             # Without the time of day, the same model gives the same bytes.
             archive.writestr(zipfile.ZipInfo(name), content)
-    if not path.parent.is_dir():
-        raise ModelFileError(f"The folder {path.parent} is not there; make it, or save somewhere else.")
-    if path.is_dir():
-        raise ModelFileError(f"{path} is a folder; give the name of a file.")
-    return write_whole(path, made.getvalue())
+    return write_whole(place_for_model(path), made.getvalue())
 
 
 def read(path: Path) -> Saved:

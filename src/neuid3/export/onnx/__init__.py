@@ -1,0 +1,76 @@
+"""How does a tree run where there is no Python? As one ONNX file: columns in, probabilities out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, cast
+
+from neuid3.columns import Category, Distribution, Kind, Tensor, kind_name
+from neuid3.disk import place_for_model, write_whole
+from neuid3.errors import ExportError
+from neuid3.export.onnx.circuits import write_reach
+from neuid3.export.onnx.graph import Graph, needed
+from neuid3.export.onnx.model import Model
+from neuid3.export.onnx.weights import CLASSES, LEAVES, Weights
+from neuid3.export.subject import model_of
+from neuid3.export.text import export_text
+from neuid3.infer import Reach, conjunctions
+from neuid3.saved.words import labels_to_words
+from neuid3.tree import paths
+
+# The oldest set of operations that torch writes networks with; most programs know it.
+OPSET = 18
+
+
+def export_onnx(model: Any, path: Path | str, *, opset: int = OPSET) -> Path:
+    """Write a model or a fitted classifier to one ONNX file; returns its path.
+
+    The file takes one input for each column that the tree reads, by the column's name: numbers, probabilities and facts
+    (0 or 1) as float64, a distribution as `(n, values)`, a category as its int64 place in the domain that the file's
+    metadata tell, a tensor in the precision of the network that reads it, with bytes already divided by 255. An entry
+    that is missing (NaN; −1 for a category) follows the model's priors. It gives `class_probabilities` `(n, classes)` and
+    `leaf_probabilities` `(n, leaves)`, for any number of examples.
+    """
+    found = cast("Model", model_of(model, "columns and networks"))
+    place = place_for_model(path)
+    return write_whole(place, as_onnx(found, opset).SerializeToString())
+
+
+def as_onnx(model: Model, opset: int = OPSET) -> Any:
+    """A tree as an `onnx.ModelProto`."""
+    newest = needed("onnx").defs.onnx_opset_version()
+    if not OPSET <= opset <= newest:
+        raise ExportError(f"opset={opset!r} cannot be written; give a number from {OPSET} to {newest}.")
+    graph = Graph(opset)
+    tree = model.tree
+    weights = Weights(graph, model)
+    reach = Reach(conjunctions([path for path, _ in paths(tree.root)], model.program), model.dtype)
+    reached = write_reach(graph, reach, weights)  # (example, leaf)
+    leaves = graph.constant([leaf.probabilities for leaf in tree.leaves], weights.dtype)  # (leaf, class)
+    graph.output(graph.add("MatMul", reached, leaves), CLASSES, weights.dtype, len(tree.classes))
+    graph.output(reached, LEAVES, weights.dtype, len(tree.leaves))
+    return graph.model(export_text(tree), _metadata(model))
+
+
+def _metadata(model: Model) -> dict[str, str]:
+    """What the file says of itself."""
+    from neuid3 import __version__
+
+    columns = [{"name": name, **_told(model.schema[name])} for name in model.columns]
+    return {
+        "neuid3_version": __version__,
+        "classes": json.dumps(labels_to_words(model.tree.classes)["values"], ensure_ascii=False),
+        "leaves": str(len(model.tree.leaves)),
+        "columns": json.dumps(columns, ensure_ascii=False),
+    }
+
+
+def _told(kind: Kind) -> dict[str, Any]:
+    match kind:
+        case Category() | Distribution():
+            return {"kind": kind_name(kind), "domain": list(kind.domain)}
+        case Tensor(shape):
+            return {"kind": "tensor", "shape": list(shape)}
+        case _:
+            return {"kind": kind_name(kind)}

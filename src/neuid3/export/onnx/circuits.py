@@ -1,0 +1,69 @@
+"""How is a circuit written as ONNX? Level by level, with the sums and products that `infer.layers` plans."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import torch
+
+from neuid3.export.onnx.graph import Graph
+from neuid3.infer import LayeredCircuit, Reach
+from neuid3.infer.layers import Level
+from neuid3.logic.formula import Variable
+
+
+class Weigher(Protocol):
+    """Whatever knows which values of the graph are the probabilities of a variable."""
+
+    def weights(self, variable: Variable) -> str:
+        """The probability of every value of a variable, as `(value, example)`."""
+        ...
+
+    def same(self, numbers: list[float]) -> str:
+        """These numbers for every example, as `(number, example)`."""
+        ...
+
+
+def write_reach(graph: Graph, reach: Reach, weigher: Weigher) -> str:
+    """P(path | e) as `(example, path)`."""
+    certain = weigher.same([1.0])
+    roots = [_circuit(graph, circuit, weigher) for circuit in reach.circuits]
+    roots_and_truth = graph.add("Concat", *roots, certain, axis=0)  # (root, example)
+    reached = certain
+    for place, factor in enumerate(reach.factors.T):
+        chosen = _rows(graph, roots_and_truth, factor)
+        reached = graph.add("Mul", reached, chosen) if place else chosen
+    return graph.add("Transpose", reached, perm=[1, 0])
+
+
+def _circuit(graph: Graph, circuit: LayeredCircuit, weigher: Weigher) -> str:
+    """The probability of every root, as `(root, example)`."""
+    if not circuit.levels:
+        return weigher.same(circuit.constant_roots)
+    weights = [weigher.weights(variable) for variable in circuit.circuit.variables]
+    frontier = weigher.same([1.0])
+    for level in circuit.levels:
+        frontier = _level(graph, level, frontier, weights[level.variable], weigher)
+    if circuit.root_rows is None:
+        return frontier
+    return _rows(graph, graph.add("Concat", frontier, weigher.same([0.0, 1.0]), axis=0), circuit.root_rows)
+
+
+def _level(graph: Graph, level: Level, frontier: str, weights: str, weigher: Weigher) -> str:
+    """The next frontier."""
+    steps = graph.add("MatMul", graph.constant(level.masks.cpu()), weights)  # (step, example)
+    if level.children is not None:
+        steps = graph.add("Mul", steps, _rows(graph, frontier, level.children))
+    if level.gathers is not None:
+        padded = graph.add("Concat", steps, weigher.same([0.0]), axis=0)
+        gathered = _rows(graph, padded, level.gathers)  # (node, degree, example)
+        steps = graph.add("ReduceSum", gathered, graph.constant([1]), keepdims=0)
+    elif level.adds is not None:
+        steps = graph.add("MatMul", graph.constant(level.adds.cpu()), steps)
+    if level.keep is None:
+        return graph.add("Concat", frontier, steps, axis=0)
+    return graph.add("Concat", _rows(graph, frontier, level.keep), steps, axis=0) if len(level.keep) else steps
+
+
+def _rows(graph: Graph, values: str, rows: torch.Tensor) -> str:
+    return graph.add("Gather", values, graph.constant(rows.cpu()), axis=0)

@@ -1,0 +1,383 @@
+"""A tree written as ONNX gives, in onnxruntime, the probabilities that it gives here."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
+
+from neuid3 import (
+    AtomTest,
+    Branch,
+    Examples,
+    Leaf,
+    LeNet,
+    NeuID3Classifier,
+    NeurosymbolicTree,
+    Priors,
+    Tree,
+    export_onnx,
+)
+from neuid3.errors import ExportError, ModelFileError, NetworkError
+from neuid3.export.onnx import as_onnx
+from neuid3.infer import layers
+from neuid3.networks import Dense
+from strategies import FACTS, PREAMBLE, PRIORS, REFERENCE, Case, cases, nodes, table
+
+pytestmark = pytest.mark.filterwarnings("ignore:Test .* is always:UserWarning", "ignore:Values never seen:UserWarning")
+
+EVERYTHING = os.environ.get("NEUID3_EXAMPLES") == "all"
+
+SYMBOLIC = [*FACTS, "path(1, 3)", "old(age)"]
+
+
+def session_of(written: Any) -> onnxruntime.InferenceSession:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    return onnxruntime.InferenceSession(written.SerializeToString(), options)
+
+
+def inputs_of(session: onnxruntime.InferenceSession, examples: Examples) -> dict[str, np.ndarray]:
+    """Columns as the documentation says that a file takes them."""
+    types = {"tensor(double)": np.float64, "tensor(float)": np.float32, "tensor(int64)": np.int64}
+    made = {}
+    for told in session.get_inputs():
+        column = examples.column(told.name)
+        values = column.values.astype(types[told.type])
+        values = values / 255 if column.values.dtype == np.uint8 else values
+        if column.missing is not None:
+            values[column.missing] = -1 if told.type == "tensor(int64)" else np.nan
+        made[told.name] = values.astype(types[told.type])
+    return made
+
+
+def check(model: NeurosymbolicTree, examples: Examples, tolerance: float) -> Any:
+    """The file, which says what the model says, of all examples together and of one alone."""
+    written = as_onnx(model)
+    session = session_of(written)
+    for batch in (examples, examples[:1]):
+        classes, leaves = session.run(["class_probabilities", "leaf_probabilities"], inputs_of(session, batch))
+        assert leaves.shape == (len(batch), len(model.tree.leaves))
+        np.testing.assert_allclose(leaves, model.apply(batch), atol=tolerance)
+        np.testing.assert_allclose(classes, model.predict_proba(batch), atol=tolerance)
+    return written
+
+
+@st.composite
+def symbolic(draw: st.DrawFn) -> Case:
+    """A tree of facts and rules over every kind of column, and examples with missing entries."""
+    lines = []
+    for number in range(2):
+        goals = draw(st.lists(st.sampled_from(SYMBOLIC), min_size=1, max_size=3))
+        signed = [goal if draw(st.booleans()) else f"\\+ ({goal})" for goal in goals]
+        lines.append(f"rule_{number} :- {draw(st.sampled_from([', ', '; '])).join(signed)}.")
+    background = PREAMBLE + "\n".join(lines)
+    classes = draw(st.sampled_from([("neg", "pos"), ("a", "b", "c")]))
+    tree = Tree(draw(nodes([*SYMBOLIC, "rule_0", "rule_1"] * 2, len(classes), 4)), classes)
+    dtype = draw(st.sampled_from([torch.float64, torch.float32]))
+    model = NeurosymbolicTree(tree, REFERENCE.schema, background=background, priors=PRIORS, dtype=dtype)
+    return Case(background, model, table(draw(st.integers(0, 999)), 8).conform(REFERENCE.schema))
+
+
+@settings(max_examples=1000 if EVERYTHING else 30)
+@given(symbolic())
+def test_generated_trees_of_facts_and_rules_agree(case: Case) -> None:
+    check(case.model, case.examples, 1e-12 if case.model.dtype == torch.float64 else 1e-6)
+
+
+@settings(max_examples=200 if EVERYTHING else 3)
+@given(cases(rows=6))
+def test_generated_trees_with_networks_agree(case: Case) -> None:
+    check(case.model, case.examples, 1e-9)
+
+
+def test_a_learned_tree_of_a_table_agrees(tmp_path: Path) -> None:
+    iris = load_iris()
+    X = Examples(
+        {
+            **{f"size {i} (cm)": np.where(np.arange(150) % 9 == i, np.nan, iris.data[:, i]) for i in range(4)},
+            "colour": np.array(["blue", "white", None])[np.minimum(iris.target, np.arange(150) % 4 % 3)],
+        }
+    )
+    clf = NeuID3Classifier(max_depth=4, random_state=0).fit(X, iris.target)
+    path = clf.export_onnx(tmp_path / "iris.onnx")
+    assert path == tmp_path / "iris.onnx"
+    session = onnxruntime.InferenceSession(path)
+    names = {told.name for told in session.get_inputs()}
+    assert names == set(clf.model_.columns)
+    classes, leaves = session.run(None, inputs_of(session, X))
+    np.testing.assert_allclose(classes, clf.predict_proba(X), atol=1e-12)
+    np.testing.assert_allclose(leaves, clf.leaf_probabilities(X), atol=1e-12)
+    assert (clf.classes_[classes.argmax(axis=1)] == clf.predict(X)).all()
+
+
+class Centred(torch.nn.Module):
+    """A module of a user: it asks how long a batch is, and takes things apart and together."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = torch.nn.BatchNorm1d(36)
+        self.layer = torch.nn.Linear(36, 1)
+
+    def forward(self, image: torch.Tensor, age: torch.Tensor) -> torch.Tensor:
+        seen = self.norm(image.reshape(len(image), -1))
+        return torch.sigmoid(self.layer(seen) + 0.1 * age)
+
+
+def neural_model() -> tuple[NeurosymbolicTree, Examples]:
+    """Two images read by one network and its twin, an image and a number by another, a number by a third."""
+    rng = np.random.default_rng(0)
+    X = Examples(
+        {
+            "left": rng.integers(0, 256, (40, 6, 6), dtype=np.uint8),
+            "right": rng.integers(0, 256, (40, 6, 6), dtype=np.uint8),
+            "age": rng.normal(size=40) * 3,
+            "suit": rng.choice(["hearts", "clubs"], 40),
+        }
+    )
+    background = """
+        nn(rank_net, [I], R, [1, 2, 3]) :: rank(I, R).
+        nn(old_net, [I, A]) :: looks_old(I, A).
+        nn(age_net, [A], G, [young, old]) :: group(A, G).
+        gt(A, B) :- rank(A, X), rank(B, Y), X < Y.
+        strange :- rank(left, 1), group(age, young), \\+ suit(hearts).
+    """
+    again = AtomTest("rank(left, 1)", (("rank_net", "twin"),))  # the same module, and another random variable
+    root = Branch(
+        "gt(left, right)",
+        Branch("strange", Branch(again, Leaf((0.5, 0.3, 0.2)), Leaf((0.2, 0.7, 0.1))), Leaf((0.1, 0.1, 0.8))),
+        Branch("looks_old(right, age)", Leaf((0.0, 1.0, 0.0)), Branch("age > 1.5", Leaf((0.3, 0.3, 0.4)), Leaf((0.9, 0.1, 0.0)))),
+    )  # fmt: skip
+    torch.manual_seed(0)
+    network = LeNet(3, size=6)
+    networks = {"rank_net": network, "twin": network, "old_net": Centred(), "age_net": Dense(2, [1])}
+    priors = Priors({"suit": {"hearts": 0.5, "clubs": 0.5}, "age": [1.0, 2.0]}, {"rank_net": [0.2, 0.3, 0.5]})
+    tree = Tree(root, ("a", "b", "c"))
+    return NeurosymbolicTree(tree, X.schema, background=background, networks=networks, priors=priors), X
+
+
+def test_networks_of_all_kinds_agree_and_are_written_once() -> None:
+    model, X = neural_model()
+    network = model.networks["old_net"]
+    assert network.training
+    written = check(model, X, 1e-6)
+    assert network.training
+    kinds = {told.name: (told.type, told.shape) for told in session_of(written).get_inputs()}
+    assert kinds == {
+        "left": ("tensor(float)", ["examples", 6, 6]),
+        "right": ("tensor(float)", ["examples", 6, 6]),
+        "age": ("tensor(double)", ["examples"]),
+        "suit": ("tensor(int64)", ["examples"]),
+    }
+    weight = model.networks["rank_net"].describe[1].weight
+    stored = [tuple(tensor.dims) for tensor in written.graph.initializer]
+    assert stored.count(tuple(weight.shape)) + stored.count(tuple(weight.T.shape)) == 1
+
+
+def test_wide_levels_are_added_up_by_gathering(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layers, "_DENSE", 0)
+    tree = Tree(Branch("suit(hearts)", Branch("twice", Leaf(0.9), Leaf(0.3)), Branch("twice", Leaf(0.5), Leaf(0.0))))
+    background = (
+        "twice :- mood(1), suit(clubs). twice :- mood(2), age > 40, age =< 60. twice :- alarm, \\+ noise, mood(3)."
+    )
+    model = NeurosymbolicTree(tree, REFERENCE.schema, background=background, priors=PRIORS)
+    written = check(model, table(4, 30), 1e-12)
+    assert any(node.op_type == "ReduceSum" and node.input[0].startswith("/Gather") for node in written.graph.node)
+
+
+# Entries that are missing, strange or torn -----------------------------------------------------------
+
+
+class Lookup(torch.nn.Module):
+    """Looks up an embedding: a number that is no place in its table would stop it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = torch.nn.Embedding(2, 2)
+
+    def forward(self, image: torch.Tensor, age: torch.Tensor) -> torch.Tensor:
+        return torch.softmax(self.table(image.flatten(1).mean(1).round().long()) + age, 1)
+
+
+def test_missing_entries_of_every_kind_follow_the_priors() -> None:
+    rng = np.random.default_rng(1)
+    holes = rng.random((5, 60)) < 0.3
+    images, mood = rng.random((60, 2, 2)).astype(np.float32), rng.dirichlet([1.0, 1.0], 60)
+    images[holes[0]], mood[holes[1]] = np.nan, np.nan
+    X = Examples(
+        {
+            "image": images,
+            "mood": mood,
+            "age": np.where(holes[2], np.nan, rng.random(60)),
+            "alarm": np.where(holes[3], np.nan, rng.random(60)),
+            "suit": np.where(holes[4], None, rng.choice(["clubs", "hearts"], 60)),
+        },
+        kinds={"mood": ("good", "bad"), "alarm": "probability"},
+    )
+    background = "nn(net, [I, A], R, [up, down]) :: says(I, A, R). calm :- mood(good), \\+ alarm, suit(clubs)."
+    tree = Tree(
+        Branch("says(image, age, up)", Branch("age > 0.4", Leaf(0.9), Leaf(0.3)), Branch("calm", Leaf(0.6), Leaf(0)))
+    )
+    priors = Priors(
+        {"age": [0.1, 0.5], "alarm": 0.3, "mood": {"good": 0.2, "bad": 0.8}, "suit": {"clubs": 1}}, {"net": [0.1, 0.9]}
+    )
+    model = NeurosymbolicTree(tree, X.schema, background=background, networks={"net": Lookup()}, priors=priors)
+    written = check(model, X, 1e-6)
+
+    # Here an image that is missing in part would be refused; the file says that it knows nothing.
+    session, whole = session_of(written), np.flatnonzero(~holes[:2].any(0))
+    inputs = inputs_of(session, X[whole])
+    inputs["image"][0, 0, 1] = np.nan
+    classes, _ = session.run(None, inputs)
+    assert np.isnan(classes[0]).all()
+    np.testing.assert_allclose(classes[1:], model.predict_proba(X[whole[1:]]), atol=1e-6)
+
+
+def test_without_a_prior_a_missing_entry_makes_its_example_unknown_and_no_other() -> None:
+    X = Examples({"alarm": [True, False], "age": [30.0, 50.0], "suit": ["clubs", "hearts"]})
+    tree = Tree(Branch("alarm", Branch("age > 40", Leaf(0.9), Leaf(0.2)), Branch("suit(clubs)", Leaf(0.7), Leaf(0.1))))
+    model = NeurosymbolicTree(tree, X.schema)
+    session = session_of(as_onnx(model))
+    inputs = inputs_of(session, X)
+    for name, hole in (("alarm", np.nan), ("age", np.nan), ("suit", -1)):
+        torn = {**inputs, name: np.array([hole, *inputs[name][1:]], dtype=inputs[name].dtype)}
+        classes, leaves = session.run(None, torn)
+        assert np.isnan(classes[0]).all()
+        assert np.isnan(leaves[0]).sum() == (4 if name == "alarm" else 2)  # those that hinge on it
+        np.testing.assert_allclose(classes[1], model.predict_proba(X)[1])
+
+
+def test_codes_that_no_value_has_are_other() -> None:
+    X = Examples({"suit": ["clubs", "hearts"]})
+    model = NeurosymbolicTree(Tree(Branch("suit(other)", Leaf(1.0), Leaf(0.0))), X.schema)
+    classes, _ = session_of(as_onnx(model)).run(None, {"suit": np.array([0, 1, 2, 3, 99, -7])})
+    assert classes[:, 1].tolist() == [0.0, 0.0, 1.0, 1.0, 1.0, 1.0]
+
+
+# The file --------------------------------------------------------------------------------------------
+
+
+def test_a_tree_that_asks_nothing_is_told_how_many_examples_there_are() -> None:
+    model = NeurosymbolicTree(Tree(Leaf((0.2, 0.3, 0.5)), ("a", "b", "c")), REFERENCE.schema)
+    written = check(model, REFERENCE[:7], 1e-12)
+    assert [told.name for told in written.graph.input] == ["left"]
+
+
+def test_the_file_says_what_it_is() -> None:
+    tree = Tree(Branch("suit(hearts)", Branch("mood(1)", Leaf(0.9), Leaf(0.3)), Leaf(0.1)), (False, True))
+    made = as_onnx(NeurosymbolicTree(tree, REFERENCE.schema), opset=20)
+    told = {entry.key: entry.value for entry in made.metadata_props}
+    assert json.loads(told["classes"]) == [False, True]
+    assert told["leaves"] == "3"
+    assert json.loads(told["columns"]) == [
+        {"name": "suit", "kind": "category", "domain": ["clubs", "hearts", "spades", "other"]},
+        {"name": "mood", "kind": "distribution", "domain": [1, 2, 3]},
+    ]
+    assert re.match(r"\d+\.\d+", told["neuid3_version"])
+    assert made.producer_name == "neuid3"
+    assert made.doc_string.startswith("suit(hearts)?")
+    assert [entry.version for entry in made.opset_import] == [20]
+
+
+def test_the_page_about_onnx_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = Path(__file__).resolve().parents[1] / "docs" / "onnx.md"
+    names: dict[str, object] = {"__name__": "onnx_page"}
+    for block in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL):
+        exec(compile(block, "onnx.md", "exec"), names)
+    onnx.checker.check_model(str(tmp_path / "alarms.onnx"))
+
+
+# What cannot be written ------------------------------------------------------------------------------
+
+
+class Hesitant(torch.nn.Module):
+    """Does one thing or another, as the numbers are."""
+
+    def forward(self, image: torch.Tensor) -> torch.Tensor:
+        flat = image.flatten(1)[:, :3]
+        return torch.softmax(flat, 1) if flat.sum() > 0 else torch.softmax(-flat, 1)
+
+
+class Moody(torch.nn.Module):
+    """Never says the same thing twice."""
+
+    def forward(self, image: torch.Tensor) -> torch.Tensor:
+        return torch.softmax(image.flatten(1)[:, :3] + torch.rand(3), 1)
+
+
+def small_model(**networks: torch.nn.Module) -> NeurosymbolicTree:
+    X = Examples({"left": np.zeros((1, 2, 2))})
+    tests = [f"{name}(left, 1)" for name in networks]
+    background = "".join(f"nn({name}, [I], R, [1, 2, 3]) :: {name}(I, R). " for name in networks)
+    tree = Tree(Branch(tests[0], Leaf(0.1), Branch(tests[-1], Leaf(0.9), Leaf(0.4))))
+    return NeurosymbolicTree(tree, X.schema, background=background, networks=networks)
+
+
+@pytest.mark.parametrize(
+    ("networks", "kind", "told"),
+    [
+        ({"fine": Dense(3, [4]), "net": Hesitant()}, ExportError, r"Network net\(left\) cannot be written as ONNX"),
+        ({"net": Moody()}, ExportError, r"Network net\(left\) gives other probabilities as ONNX"),
+        ({"net": Dense(4, [4])}, NetworkError, r"Network net\(left\) returned \(3, 4\)"),
+    ],
+    ids=["control flow", "noise", "width"],
+)
+def test_a_network_that_cannot_be_written_is_named_and_the_old_file_stays(
+    networks: dict[str, torch.nn.Module],
+    kind: type[Exception],
+    told: str,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    model = small_model(**networks)
+    path = tmp_path / "tree.onnx"
+    path.write_text("old")
+    with pytest.raises(kind, match=told):
+        model.export_onnx(path)
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("tree.onnx", "old")]
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("package", ["onnx", "onnxscript", "onnxruntime"])
+def test_a_package_that_is_not_there_is_asked_for(
+    package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = small_model(net=Dense(3, [4]))
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ExportError, match=re.escape(f'need {package}; install it with: pip install "neuid3[onnx]"')):
+        model.export_onnx(tmp_path / "tree.onnx")
+    assert not list(tmp_path.iterdir())
+
+
+def test_mistakes_are_told_in_a_sentence(tmp_path: Path) -> None:
+    X = Examples({"leaf_probabilities": [True, False], "alarm": [True, False]})
+    tree = Tree(Branch("alarm", Leaf(0.9), Leaf(0.2)))
+    model = NeurosymbolicTree(tree, X.schema)
+    with pytest.raises(ExportError, match="A Tree alone has no columns"):
+        export_onnx(tree, tmp_path / "tree.onnx")
+    with pytest.raises(NotFittedError):
+        export_onnx(NeuID3Classifier(), tmp_path / "tree.onnx")
+    with pytest.raises(ExportError, match="opset=9 cannot be written; give a number from 18"):
+        export_onnx(model, tmp_path / "tree.onnx", opset=9)
+    with pytest.raises(ModelFileError, match="nowhere is not there"):
+        export_onnx(model, tmp_path / "nowhere" / "tree.onnx")
+    with pytest.raises(ModelFileError, match="is a folder"):
+        export_onnx(model, tmp_path)
+    strange = NeurosymbolicTree(Tree(Branch("leaf_probabilities", Leaf(0.9), Leaf(0.2))), X.schema)
+    with pytest.raises(ExportError, match="Column 'leaf_probabilities' has a name"):
+        export_onnx(strange, tmp_path / "tree.onnx")
+    assert not list(tmp_path.iterdir())
