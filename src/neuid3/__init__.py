@@ -90,19 +90,10 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        found = _version()
+        found = import_module("neuid3.version").installed()
     elif name in _ROOM_OF:
         found = getattr(import_module(_ROOM_OF[name]), name)
     else:
         raise AttributeError(f"module 'neuid3' has no attribute {name!r}")
     globals()[name] = found
     return found
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("neuid3")
-    except PackageNotFoundError:  # a source tree that was never installed
-        return "0.0.0"

@@ -55,11 +55,11 @@ def as_onnx(model: Model, opset: int = OPSET) -> Any:
 
 def _metadata(model: Model) -> dict[str, str]:
     """What the file says of itself."""
-    from neuid3 import __version__
+    from neuid3.version import installed
 
     columns = [{"name": name, **_told(model.schema[name])} for name in model.columns]
     return {
-        "neuid3_version": __version__,
+        "neuid3_version": installed(),
         "classes": json.dumps(labels_to_words(model.tree.classes)["values"], ensure_ascii=False),
         "leaves": str(len(model.tree.leaves)),
         "columns": json.dumps(columns, ensure_ascii=False),
