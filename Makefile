@@ -33,7 +33,7 @@ FUZZ ?= 10000
 fuzz: setup
 	NEUID3_FUZZ=$(FUZZ) $(PY) -m pytest -q --timeout=0 tests/test_hostile.py tests/test_saved.py -k "whatever"
 	$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt atheris
-	$(PY) tests/fuzz_model.py -atheris_runs=$(FUZZ)
+	$(PY) -m benchmarks.fuzz -atheris_runs=$(FUZZ)
 
 audit: setup
 	$(PY) -m pip install --quiet --disable-pip-version-check pip-audit

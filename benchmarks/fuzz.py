@@ -1,4 +1,4 @@
-"""Coverage-guided fuzzing of the model loader with atheris: `make fuzz`, or python tests/fuzz_model.py -atheris_runs=10000."""
+"""Coverage-guided fuzzing of the model loader with atheris: `make fuzz`, or python -m benchmarks.fuzz -atheris_runs=10000."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ with atheris.instrument_imports(include=["neuid3", "zipfile", "json"]):
     from neuid3 import NeuID3Error, load
 
 FILE = Path(tempfile.mkdtemp()) / "fuzzed.neuid3"
-SEEDS = sorted((Path(__file__).parent / "golden").glob("v*/*.neuid3"))
+SEEDS = sorted((Path(__file__).parents[1] / "tests" / "golden").glob("v*/*.neuid3"))
 
 
 def one(data: bytes) -> None:
