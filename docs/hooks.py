@@ -99,7 +99,7 @@ def help_of_all_commands() -> Iterator[str]:
 
 
 def _help(command: click.Command, name: str, above: click.Context, level: int) -> Iterator[str]:
-    context = click.Context(command, info_name=name, parent=above, terminal_width=100, max_content_width=100)
+    context = click.Context(command, info_name=name, parent=above, terminal_width=84)
     yield f"{'#' * level} {context.command_path}\n\n```text\n{command.get_help(context)}\n```\n"
     if isinstance(command, click.Group):
         for inner in command.list_commands(context):
