@@ -2,7 +2,7 @@
 PYTHON ?= python3.11
 PY := .venv/bin/python
 
-.PHONY: setup demo test test-all lint bench fuzz audit clean
+.PHONY: setup demo test test-all lint bench fuzz audit docs clean
 
 setup: .venv/installed
 
@@ -42,5 +42,12 @@ audit: setup
 bench: setup
 	$(PY) -m neuid3 bench --into docs/speed.md
 
+docs: .venv/docs
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
+
+.venv/docs: .venv/installed
+	$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[docs]"
+	touch .venv/docs
+
 clean:
-	rm -rf .venv .coverage .coverage.* .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist build
+	rm -rf .venv .coverage .coverage.* .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist build site

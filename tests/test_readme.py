@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -27,19 +25,6 @@ def test_the_code_of_the_readme_runs_from_top_to_bottom(
     printed = capsys.readouterr().out
     assert "[[0.3793 0.6207]]" in printed
     assert "Did you mean 'gt_rank/2'?" in printed
-
-
-def test_the_page_about_explaining_runs_and_prints_what_it_shows(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)  # it saves a picture
-    page = (ROOT / "docs" / "explaining.md").read_text(encoding="utf-8")
-    names: dict[str, object] = {"__name__": "explaining"}
-    for block in blocks(page):
-        exec(compile(block, "explaining.md", "exec"), names)
-    (shown,) = re.findall(r"```text\n(.*?)```", page, flags=re.DOTALL)
-    assert capsys.readouterr().out.startswith(shown)
-    assert (tmp_path / "why.png").stat().st_size > 10_000
 
 
 def test_the_readme_shows_the_two_commands_that_do_everything() -> None:

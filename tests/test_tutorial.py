@@ -12,7 +12,8 @@ from click.testing import CliRunner
 
 from neuid3.cli import main
 
-TUTORIAL = Path(__file__).resolve().parents[1] / "docs" / "tutorial.md"
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+TUTORIAL = DOCS / "tutorial.md"
 
 
 def commands(text: str) -> Iterator[tuple[str, str]]:
@@ -68,3 +69,13 @@ def test_the_python_of_the_tutorial_runs(told: list[tuple[str, str, str]], capsy
     (block,) = re.findall(r"```python\n(.*?)```", TUTORIAL.read_text(encoding="utf-8"), flags=re.DOTALL)
     exec(compile(block, "tutorial.md", "exec"), {"__name__": "tutorial"})
     assert "player  category  3 values: ann, bob, cleo" in capsys.readouterr().out
+
+
+def test_the_commands_of_the_page_about_banks_run_where_the_tutorial_was(told: list[tuple[str, str, str]]) -> None:
+    assert told
+    shown = list(commands((DOCS / "bank.md").read_text(encoding="utf-8")))
+    assert len(shown) >= 4
+    printed = [happened(line) for line, _ in shown]
+    for (line, output), found in zip(shown, printed, strict=True):
+        assert not words(output) - words(found), line
+    assert "higher(second, first)?" in printed[-1]

@@ -75,13 +75,37 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Which columns may fill which argument, as in `"gt_rank(+rank_1, +rank_2)"`.
     recipe : {"default", "paper"}
         How tests are trained: as measured to work best, or exactly as in the paper.
-    max_depth, min_mass, min_gain, pruning : limits of growth
-        Depth; least Σ P(κ|e) of a node; least gain in bits; how dear a split is: it must save `pruning` · log₂ of the
-        number of tests it was chosen among, in bits about the classes of its examples (0: nothing is cut off again).
+    max_depth : int, optional
+        The most tests on a path.
+    min_mass : float
+        The least Σ P(κ|e) of a node that is split; each side must keep half of it.
+    min_gain : float
+        The least gain of a test, in bits.
+    pruning : float
+        How dear a split is: it must save `pruning` · log₂ of the number of tests it was chosen among, in bits about the
+        classes of its examples (0: nothing is cut off again).
+    epsilon : float
+        Examples with P(κ|e) below it are left out of a node.
+    max_candidates : int
+        The most tests that rules may be expanded to.
     validation_fraction : float
         The share of examples that networks never train on and that judge them, unless `fit` is given `validation`.
-    epochs, batch_size, learning_rate, weight_decay, restarts, joint_epochs : numbers, optional
-        Where given, they replace those of the recipe.
+    pos_label : optional
+        The class that a test should be true for; by default the second of `classes_`.
+    class_weight : "balanced" or dict, optional
+        What an example of each class counts.
+    epochs : int, optional
+        How often a node's examples are gone through; where given, it replaces that of the recipe, as do the next ones.
+    batch_size : int, optional
+        Examples in a step of training.
+    learning_rate : float, optional
+        Adam's rate.
+    weight_decay : float, optional
+        How much weights shrink while they are trained.
+    restarts : int, optional
+        How many fresh starts of a test compete.
+    joint_epochs : int, optional
+        How long the finished tree is trained as one.
     sharpness : float, optional
         By how much the last weights of a fresh network are multiplied, so that it starts out decided between values.
     loss : {"leaves", "branches"}, optional
@@ -94,6 +118,16 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Whether images are shifted, turned, stretched and slanted a little while networks are trained.
     time_limit : float, optional
         Seconds after which no further node is split; the node that is being trained then is finished first.
+    n_jobs : int, optional
+        How many workers train networks; -1 for one a core. It does not change the tree.
+    device : str
+        Where networks run, in torch's words.
+    random_state : int, RandomState, optional
+        With a number, the same fit gives the same tree.
+    verbose : int
+        1 tells of nodes as they are made.
+    limits : Limits, optional
+        How much time, memory and space the background knowledge may take.
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {

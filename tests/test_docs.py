@@ -1,0 +1,157 @@
+"""What the pages show, works; and every page, name and parameter has its place."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+import neuid3
+from neuid3.cli import main
+from neuid3.logic.program import Program
+from neuid3.task import PAPER, Recipe
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))
+CONFIGURATION = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+
+# The tutorial is run by test_tutorial.py, with the files that it makes.
+WITH_PYTHON = [page for page in PAGES if page != "tutorial.md" and "```python" in (DOCS / page).read_text("utf-8")]
+
+# Where no network is trained, every digit is as it is shown.
+UNTRAINED = {"background.md", "explaining.md", "index.md", "inside.md", "models.md", "pictures.md", "settings.md"}
+
+_STEP = re.compile(r"```python\n(.*?)```(?:\n+```text\n(.*?)```)?", flags=re.DOTALL)
+_RULES = re.compile(r"```prolog\n(.*?)```(?:\n+```text\n(.*?)```)?", flags=re.DOTALL)
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+
+
+def said(page: str) -> str:
+    return (DOCS / page).read_text(encoding="utf-8")
+
+
+def given(page: str) -> dict[str, Any]:
+    """What a page takes for granted: a tree and examples."""
+    if page not in ("pages.md", "speed.md"):
+        return {}
+    table = load_iris(as_frame=True)
+    names = table.target_names[table.target]
+    clf = neuid3.NeuID3Classifier(max_depth=2, random_state=0).fit(table.data, names)
+    return {"clf": clf, "X": table.data, "X_test": table.data, "y_test": names}
+
+
+def assert_alike(shown: str, printed: str) -> None:
+    """The same words in the same places; numbers may differ a little, as they do from machine to machine."""
+    assert _NUMBER.sub("0", shown).split() == _NUMBER.sub("0", printed).split()
+    pairs = zip(map(float, _NUMBER.findall(shown)), map(float, _NUMBER.findall(printed)), strict=True)
+    for number, found in pairs:
+        assert found == pytest.approx(number, rel=0.15, abs=0.1), f"{number} is shown in\n{shown}\nand it is\n{printed}"
+
+
+@pytest.mark.parametrize("page", WITH_PYTHON)
+def test_the_code_of_a_page_runs_and_prints_what_is_shown_below_it(
+    page: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if page == "datasets.md" and not os.environ.get("NEUID3_DATA"):
+        pytest.skip("NEUID3_DATA names no folder with the real data")
+    names: dict[str, Any] = {"__name__": page, **given(page)}
+    monkeypatch.chdir(tmp_path)  # pages save files
+    for code, shown in _STEP.findall(said(page)):
+        exec(compile(code, page, "exec"), names)
+        printed = capsys.readouterr().out
+        if shown and page in UNTRAINED:
+            assert printed == shown
+        elif shown:
+            assert_alike(shown, printed)
+
+
+def test_the_rules_of_the_page_about_rules_are_read_or_refused_as_it_says() -> None:
+    columns = {
+        "first": np.zeros((3, 8, 8)),
+        "second": np.zeros((3, 8, 8)),
+        "alarm": [True, False, True],
+        "suit": ["clubs", "hearts", "spades"],
+        "age": [31.5, 42.0, 57.0],
+    }
+    schema = neuid3.Examples(columns).schema
+    found = _RULES.findall(said("background.md"))
+    assert sum(bool(shown) for _, shown in found) >= 10
+    for rules, shown in found:
+        if shown:
+            with pytest.raises(neuid3.NeuID3Error) as caught:
+                Program(rules, schema)
+            assert f"{caught.value}\n" == shown
+        else:
+            assert Program(rules, schema).predicates
+
+
+def test_the_site_lists_every_page() -> None:
+    listed = re.findall(r": ([\w/-]+\.md)$", CONFIGURATION, flags=re.MULTILINE)
+    assert len(listed) == len(set(listed))
+    assert sorted(listed) == sorted([*PAGES, *hooks().ALSO_PAGES.values()])
+
+
+def test_the_reference_tells_of_every_public_name() -> None:
+    assert set(re.findall(r"^::: neuid3\.(\w+)$", said("api.md"), flags=re.MULTILINE)) == {*neuid3.__all__, "errors"}
+
+
+PARAMETERS = {
+    name: parameter.default
+    for name, parameter in inspect.signature(neuid3.NeuID3Classifier.__init__).parameters.items()
+    if name != "self"
+}
+
+
+@pytest.mark.parametrize(("name", "default"), PARAMETERS.items())
+def test_the_page_about_settings_tells_of_every_parameter_with_its_default(name: str, default: Any) -> None:
+    (row,) = re.findall(rf"^\| `{name}` \|(.*)$", said("settings.md"), flags=re.MULTILINE)
+    first, *more = row.split(" | ")
+    assert first.strip() == f"`{default!r}`"
+    if hasattr(Recipe(), name):
+        told = re.fullmatch(r"(\S+), paper (\S+)", more[0].strip())
+        assert told is not None
+        values = [getattr(recipe, name) for recipe in (Recipe(), PAPER)]
+        assert list(told.groups()) == [f"{value:g}" if type(value) in (int, float) else str(value) for value in values]
+
+
+def test_a_docstring_tells_of_every_parameter() -> None:
+    told = re.findall(r"^    (\w+) : ", neuid3.NeuID3Classifier.__doc__ or "", flags=re.MULTILINE)
+    assert sorted(told) == sorted(PARAMETERS)
+
+
+def hooks() -> Any:
+    spec = spec_from_file_location("neuid3_docs_hooks", DOCS / "hooks.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_command_is_on_the_page_of_commands() -> None:
+    page = "\n".join(hooks().help_of_all_commands())
+    headings = re.findall(r"^#+ neuid3 (.*)$", page, flags=re.MULTILINE)
+    assert set(main.list_commands(click.Context(main))) <= set(headings)
+    assert {"bank add", "bank list", "datasets show"} <= set(headings)
+    assert "--checkpoint FOLDER" in page
+
+
+def test_links_that_leave_the_site_become_words_and_others_stay() -> None:
+    text = "[`results/`](../results), [speed](speed.md#a), [the web](https://example.org), ![x](images/cards.png)"
+    kept = hooks().without_links_out(text, DOCS / "results.md")
+    assert kept == "`results/`, [speed](speed.md#a), [the web](https://example.org), ![x](images/cards.png)"
+
+
+def test_the_place_of_the_measured_table_is_marked() -> None:
+    assert re.search(r"^<!-- bank -->\n(.*\n)*<!-- /bank -->$", said("bank.md"), flags=re.MULTILINE)
