@@ -259,6 +259,8 @@ def started(*arguments: str | Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "neuid3", *map(str, arguments)],
         env={**os.environ, "PYTHONPATH": str(Path(neuid3.__file__).parents[1])},
+        # Whoever runs the tests in the background has Ctrl-C switched off for them.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
