@@ -98,7 +98,7 @@ def test_generated_trees_of_facts_and_rules_agree(case: Case) -> None:
     check(case.model, case.examples, 1e-12 if case.model.dtype == torch.float64 else 1e-6)
 
 
-@settings(max_examples=200 if EVERYTHING else 3)
+@settings(max_examples=60 if EVERYTHING else 3)
 @given(cases(rows=6))
 def test_generated_trees_with_networks_agree(case: Case) -> None:
     check(case.model, case.examples, 1e-9)
