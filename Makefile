@@ -23,10 +23,10 @@ lint: setup
 	.venv/bin/lint-imports
 
 test: lint
-	$(PY) -m pytest -m "not slow" --cov --cov-report=term
+	$(PY) -m pytest -m "not slow" -n 2 --dist worksteal --cov --cov-report=term
 
 test-all: lint
-	NEUID3_EXAMPLES=all $(PY) -m pytest --cov --cov-report=term
+	NEUID3_EXAMPLES=all $(PY) -m pytest -n 2 --dist worksteal --cov --cov-report=term
 
 # Ten thousand made-up programs, tables and model files each; about an hour.
 FUZZ ?= 10000
