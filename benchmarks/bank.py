@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.metrics import f1_score
 
+from benchmarks.rows import draw, keep, kept
 from neuid3 import Bank, NeuID3Classifier
 from neuid3.datasets import POOL_BACKGROUND, eleusis, pool
 from neuid3.reproduce import settings
@@ -67,21 +68,16 @@ def run(first: tuple[str, ...], second: str, seed: int) -> dict[str, object]:
 
 def main(path: str) -> None:
     warnings.simplefilter("ignore")
-    file = Path(path)
-    done = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
-    known = {(row["bank"], row["concept"], row["seed"]) for row in done}
+    known = {(row["bank"], row["concept"], row["seed"]) for row in kept(path)}
     for seed in range(SEEDS):
         for first, second in PAIRS:
             if (" and ".join(first), second, seed) not in known:
-                row = run(first, second, seed)
-                with file.open("a") as out:
-                    out.write(json.dumps(row) + "\n")
-                print(json.dumps(row), flush=True)
+                keep(path, run(first, second, seed))
 
 
 def table(path: str, page: str) -> None:
     """Draw the table between its two marks in a page: F1 and steps with the bank, and without it where that was run."""
-    rows = [json.loads(line) for line in Path(path).read_text().splitlines()]
+    rows = kept(path)
     lines = [
         "| bank filled by | concept | seeds | F1 with the bank | F1 without | steps with | steps without |",
         "|---|---|---|---|---|---|---|",
@@ -101,9 +97,7 @@ def table(path: str, page: str) -> None:
         cells = [" / ".join(f"{value:.3f}" for value in means) for means in (ours, theirs)]
         told = [f"{steps[0]:,.0f} ({steps[0] / steps[1]:.1%})", f"{steps[1]:,.0f}"]
         lines.append(f"| {' and '.join(first)} | {second} | {len(both)} of {SEEDS} | {' | '.join([*cells, *told])} |")
-    before, rest = Path(page).read_text().split("<!-- bank -->")
-    after = rest.split("<!-- /bank -->")[1]
-    Path(page).write_text(f"{before}<!-- bank -->\n" + "\n".join(lines) + f"\n<!-- /bank -->{after}")
+    draw(page, "bank", lines)
 
 
 if __name__ == "__main__":

@@ -6,15 +6,14 @@ python -m benchmarks.worth --table results/worth.jsonl docs/learning.md draws th
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 import warnings
-from pathlib import Path
 
 import numpy as np
 from sklearn.metrics import f1_score
 
+from benchmarks.rows import draw, keep, kept
 from neuid3 import Examples, NeuID3Classifier
 from neuid3.datasets import CONCEPTS, POOL_BACKGROUND, cards, eleusis, mnist, pool
 
@@ -103,31 +102,23 @@ def run(problem: str, variant: str, seed: int) -> dict[str, object]:
 def main(path: str, *problems: str, seeds: int = 2) -> None:
     """Run what is not in the file yet, all variants of one seed before the next."""
     warnings.simplefilter("ignore")
-    file = Path(path)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    done = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
-    known = {(row["problem"], row["variant"], row["seed"]) for row in done}
+    known = {(row["problem"], row["variant"], row["seed"]) for row in kept(path)}
     for seed in range(seeds):
         for variant in VARIANTS:
             for problem in problems or (*CHOSEN, PICTURES):
                 if (problem, variant, seed) not in known:
-                    row = run(problem, variant, seed)
-                    with file.open("a") as out:
-                        out.write(json.dumps(row) + "\n")
-                    print(json.dumps(row), flush=True)
+                    keep(path, run(problem, variant, seed))
 
 
 def table(path: str, page: str) -> None:
     """Draw the table from the result file, between its two marks in a page; a cell says how many seeds it rests on."""
-    rows = [json.loads(line) for line in Path(path).read_text().splitlines()]
+    rows = kept(path)
     problems = [*CHOSEN, PICTURES]
     lines = [f"| | {' | '.join(problems)} |", "|---|" + "---|" * len(problems)]
     for variant in VARIANTS:
         cells = [_cell([r for r in rows if r["variant"] == variant and r["problem"] == p]) for p in problems]
         lines.append(f"| {variant} | {' | '.join(cells)} |")
-    before, rest = Path(page).read_text().split("<!-- worth -->")
-    after = rest.split("<!-- /worth -->")[1]
-    Path(page).write_text(f"{before}<!-- worth -->\n" + "\n".join(lines) + f"\n<!-- /worth -->{after}")
+    draw(page, "worth", lines)
 
 
 def _cell(rows: list[dict[str, object]]) -> str:

@@ -344,7 +344,7 @@ def test_the_images_are_in_the_svg_and_nothing_lies_upon_them() -> None:
     found = checked(export_svg(model, X, images=2)).iter("{http://www.w3.org/2000/svg}image")
     for element, pixels in zip(found, shown, strict=True):
         decoded = Photo.open(io.BytesIO(b64decode(element.attrib["href"].partition(",")[2])))
-        np.testing.assert_array_equal(np.asarray(decoded), pixels)
+        np.testing.assert_array_equal(np.asarray(decoded.convert("RGB")), pixels)
 
 
 def test_missing_and_large_images_and_empty_tables_are_no_trouble() -> None:
