@@ -6,7 +6,6 @@ import copy
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import islice, product
 from typing import Any
 
@@ -47,9 +46,6 @@ ENOUGH = 0.1
 
 # Below a test of the bank, networks are trained where so many bits an example are open: an error in 13 is 0.4 of them.
 SETTLED = 0.4
-
-# Gains that differ by less are the same but for rounding.
-SAME = 1e-12
 
 # Through so many trained networks, or choices of them, a test is tried at most.
 MOST_BOUND = 6
@@ -220,9 +216,7 @@ class NodeLearner:
             for i in set(self._shared(place.path)) - set(used):
                 gains[i] = gain_of(self.conditional(place.path, self.plain[i])[place.rows], masses, labels, classes)
             gains[used] = -1.0
-            # Of tests that split these examples alike, the one that tells most about all of them is the safest guess.
-            tied = np.flatnonzero(gains >= gains.max() - SAME)
-            best = int(tied[np.argmax(self._at_root[tied])] if len(tied) > 1 else tied[0])
+            best = int(np.argmax(gains))
             test = self.plain[best]
             yield Option(
                 test, float(gains[best]), float(gains[best] * total.sum()), test, False, len(gains) - len(used)
@@ -235,13 +229,6 @@ class NodeLearner:
                     threshold, gain, cuts = found
                     # Noise offers many cuts, and at the usual half price of a choice the best of them would do.
                     yield Option(CutTest(name, threshold), gain, gain * float(total.sum()), None, False, cuts**2)
-
-    @cached_property
-    def _at_root(self) -> Floats:
-        """The gains of the tests without networks over all examples."""
-        labels, masses = self._here(place := Place.root(len(self.sample.labels), self.everything))
-        yes = self.answers.yes_masses(place.rows, labels, masses, self.sample.classes)
-        return information_gain(yes, np.bincount(labels, masses, self.sample.classes) - yes)
 
     def _large(self, yes: Floats, total: Floats) -> Any:
         """Do both sides get the mass that a child needs?"""
