@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import platform
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -107,7 +109,7 @@ def test_a_stack_gives_what_its_networks_give(kind: str) -> None:
     nets=st.integers(1, 3),
     n=st.integers(1, 4),
     channels=st.integers(1, 4),
-    filters=st.integers(1, 9),
+    filters=st.integers(1, 9) | st.sampled_from([16, 24]),
     rows=st.integers(6, 31),
     cols=st.integers(6, 41),
     seed=st.integers(0, 99),
@@ -134,6 +136,27 @@ def test_the_kernel_is_a_convolution_a_pool_and_a_rectifier(
         strict=True,
     ):
         assert torch.allclose(a, b, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="other processors have no larger registers to do without")
+@pytest.mark.parametrize("filters", [6, 16, 32])
+def test_a_processor_with_larger_registers_gives_the_same_bits(
+    filters: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    random = torch.Generator().manual_seed(filters)
+    x, w, b = (
+        torch.randn(shape, generator=random) for shape in ((2, 3, 6, 12, 15), (2, filters, 6, 5, 5), (2, filters))
+    )
+    found = []
+    for flags in ((), ("-mno-avx512f",)):
+        monkeypatch.setattr(kernel_room, "_FLAGS", (*kernel_room._FLAGS, *flags))
+        monkeypatch.setattr(kernel_room, "cache_folder", lambda: tmp_path)
+        kernel_room.kernel.cache_clear()
+        if kernel_room.kernel(torch.float32) is None:
+            pytest.skip("this machine has no C compiler")
+        found.append(Fused.apply(x, w, b))
+    kernel_room.kernel.cache_clear()
+    assert torch.equal(*found)
 
 
 def test_a_network_that_is_no_number_stays_so() -> None:

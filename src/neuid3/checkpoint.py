@@ -112,7 +112,7 @@ class Remembering:
             return None
         test = question_from_words(split["test"])
         asked = None if split["asked"] is None else _same(question_from_words(split["asked"]), place)
-        return learner.asked(place, test, float(split["gain"]), bool(split["vouched"]), asked, int(split["among"]))
+        return learner.asked(place, test, float(split["gain"]), bool(split["vouched"]), asked, float(split["among"]))
 
     def refine(self, root: Node) -> Node:
         """The finished tree trained as one, or as it was after that."""

@@ -46,7 +46,7 @@ from neuid3.trained import TrainedTest
 from neuid3.tree import Branch, Node, Tree
 
 # How many bits about unseen examples a trained test must be worth for each unit of `pruning`.
-PRICE = 4.0
+PRICE = 8 / 3
 
 # Parameters that change nothing about the tree that a fit ends with.
 NO_MATTER = frozenset({"n_jobs", "device", "verbose", "limits", "time_limit"})
@@ -82,8 +82,8 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     min_gain : float
         The least gain of a test, in bits.
     pruning : float
-        How dear a split is: it must save `pruning` · log₂ of the number of tests it was chosen among, in bits about the
-        classes of its examples (0: nothing is cut off again).
+        How dear a split is: it must save `pruning` · log₂ (M / T) bits about the classes of its examples, where M is the
+        number of tests it was chosen among and T how many of them tell as much (0: nothing is cut off again).
     epsilon : float
         Examples with P(κ|e) below it are left out of a node.
     max_candidates : int
@@ -177,7 +177,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         max_depth: int | None = None,
         min_mass: float = 2.0,
         min_gain: float = 1e-7,
-        pruning: float = 0.5,
+        pruning: float = 0.75,
         epsilon: float = 1e-3,
         max_candidates: int = 1000,
         validation_fraction: float = 0.2,

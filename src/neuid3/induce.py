@@ -24,15 +24,16 @@ class Settings:
     """When does a tree stop growing?
 
     `max_depth`; `min_mass`, the least Σ P(κ|e) that a node needs to be split, half of it for each child; `min_gain`, in bits; `epsilon`: examples
-    with P(κ|e) below it are left out of a child; `pruning`: a split that was chosen among M tests must save `pruning` · log₂ M
-    bits in telling the classes of all examples that reach it, or be cut off again; 0 keeps all splits.
+    with P(κ|e) below it are left out of a child; `pruning`: a split that was chosen among M tests, T of which would do as
+    well, must save `pruning` · log₂ (M / T) bits in telling the classes of all examples that reach it, or be cut off
+    again; 0 keeps all splits.
     """
 
     max_depth: int | None = None
     min_mass: float = 2.0
     min_gain: float = 1e-9
     epsilon: float = 1e-3
-    pruning: float = 0.5
+    pruning: float = 0.75
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +70,7 @@ class Split:
 
     `answers` are those of the examples that reach the place, as truth values where all of them are certain. `asked` is
     the candidate that is used up along the path; None where it may be asked again, as a number may. `among` is how many
-    tests it was chosen from.
+    tests it was chosen from, for each one that would have done as well.
     """
 
     test: NodeTest
@@ -77,7 +78,7 @@ class Split:
     gain: float
     vouched: bool
     asked: NodeTest | None
-    among: int = 1
+    among: float = 1.0
 
 
 class Learner(Protocol):

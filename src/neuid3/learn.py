@@ -47,6 +47,12 @@ ENOUGH = 0.1
 # Below a test of the bank, networks are trained where so many bits an example are open: an error in 13 is 0.4 of them.
 SETTLED = 0.4
 
+# Gains this close are the same, but for rounding.
+TIE = 1e-12
+
+# The cuts of a number count with this power when a test is chosen among them.
+CUTS = 4 / 3
+
 # Through so many trained networks, or choices of them, a test is tried at most.
 MOST_BOUND = 6
 
@@ -90,7 +96,7 @@ class Sample:
 class Option:
     """A candidate at a node with its score; `bits` is how much its answer tells about the examples that judged it.
 
-    `among` is for how many candidates it stands: it is the best of them.
+    `among` is for how many candidates it stands: it is the best of them, and `tied` of them tell as much.
     """
 
     test: NodeTest
@@ -98,7 +104,8 @@ class Option:
     bits: float
     asked: NodeTest | None
     vouched: bool
-    among: int = 1
+    among: float = 1
+    tied: int = 1
     instances: dict[str, Instance] = field(default_factory=dict)
 
 
@@ -212,23 +219,24 @@ class NodeLearner:
         used = [self.places[test] for test in self.everything - place.tests if test in self.places]
         if len(used) < len(self.plain):
             yes = self.answers.yes_masses(place.rows, labels, masses, classes)
-            gains = np.where(self._large(yes, total), information_gain(yes, total - yes), 0.0)
+            large = self._large(yes, total)
+            gains = np.where(large, information_gain(yes, total - yes), 0.0)
             for i in set(self._shared(place.path)) - set(used):
                 gains[i] = gain_of(self.conditional(place.path, self.plain[i])[place.rows], masses, labels, classes)
-            gains[used] = -1.0
+                large[i] = True
+            gains[used], large[used] = -1.0, False
             best = int(np.argmax(gains))
-            test = self.plain[best]
-            yield Option(
-                test, float(gains[best]), float(gains[best] * total.sum()), test, False, len(gains) - len(used)
-            )
+            test, gain = self.plain[best], float(gains[best])
+            among, tied = max(int(large.sum()), 1), int((gains >= gain - TIE).sum())
+            yield Option(test, gain, gain * float(total.sum()), test, False, among, tied)
         if self.numbers:
             spread = by_class(labels, masses, classes)
             for name, ordered in self.numbers.items():
                 found = ordered.best_cut(place.rows, spread, place.path, self.least)
                 if found is not None:
                     threshold, gain, cuts = found
-                    # Noise offers many cuts, and at the usual half price of a choice the best of them would do.
-                    yield Option(CutTest(name, threshold), gain, gain * float(total.sum()), None, False, cuts**2)
+                    # Noise offers many cuts, and at the usual price of a choice the best of them would do.
+                    yield Option(CutTest(name, threshold), gain, gain * float(total.sum()), None, False, cuts**CUTS)
 
     def _large(self, yes: Floats, total: Floats) -> Any:
         """Do both sides get the mass that a child needs?"""
@@ -292,7 +300,8 @@ class NodeLearner:
         if not worth:
             return None
         chosen = max(worth, key=lambda option: option.gain)
-        among = sum(option.among for option in options)
+        tied = sum(option.tied for option in options if option.gain >= chosen.gain - TIE)
+        among = sum(option.among for option in options) / tied
         self._keep(chosen.instances)
         return self.asked(place, chosen.test, chosen.gain, chosen.vouched, chosen.asked, among)
 
@@ -302,7 +311,7 @@ class NodeLearner:
             self.evidence = self.evidence.seen_through(self._modules(), self.priors)
 
     def asked(
-        self, place: Place, test: NodeTest, gain: float, vouched: bool, asked: NodeTest | None, among: int
+        self, place: Place, test: NodeTest, gain: float, vouched: bool, asked: NodeTest | None, among: float
     ) -> Split:
         """A test that was chosen, with what it says of the examples that reach the place."""
         return Split(test, self._said(place, test), gain, vouched, asked, among)

@@ -30,15 +30,23 @@ typedef int32_t integer;
 #define EVERY(i, count) _Pragma("GCC unroll 8") for (int i = 0; i < (count); i++)
 
 typedef real vec __attribute__((vector_size(32)));
-typedef real loose __attribute__((vector_size(32), aligned(sizeof(real)), may_alias));
+typedef real vec_loose __attribute__((vector_size(32), aligned(sizeof(real)), may_alias));
 typedef integer mask __attribute__((vector_size(32)));
 typedef uint8_t bytes __attribute__((vector_size(LANES), aligned(1), may_alias));
+#if __AVX512F__ /* registers twice as large */
+#define FAT (2 * LANES)
+typedef real fat __attribute__((vector_size(64)));
+typedef real fat_loose __attribute__((vector_size(64), aligned(sizeof(real)), may_alias));
+typedef integer fat_mask __attribute__((vector_size(64)));
+typedef uint8_t fat_bytes __attribute__((vector_size(FAT), aligned(1), may_alias));
+#endif
 
-static inline vec load(const real *p) { return *(const loose *)p; }
-static inline void store(real *p, vec v) { *(loose *)p = v; }
-static inline vec all(real a) { return (vec){0} + a; }
-static inline vec pick(mask m, vec a, vec b) { return (vec)((m & (mask)a) | (~m & (mask)b)); }
+static inline vec load(const real *p) { return *(const vec_loose *)p; }
+static inline void store(real *p, vec v) { *(vec_loose *)p = v; }
 static real *room(long numbers) { return calloc(numbers + MARGIN, sizeof(real)); }
+static inline void copy(const real *restrict from, real *restrict to, int count) {
+    for (int i = 0; i < count; i++) to[i] = from[i];
+}
 
 /* An image whose pixel (y, x) comes from the centre plus m · (y, x from the centre) plus (dy, dx), between four pixels of
    one that lies in a frame of EDGE empty pixels; what is further outside is as empty. */
@@ -125,7 +133,7 @@ FETCH(fetch_floats, float, 1)
     static void NAME(const real *x, const real *w, const real *b, int channels, long plane, long cols, real *out,      \
                      long stride) {                                                                                    \
         vec top[O][V], low[O][V];                                                                                      \
-        EVERY(o, O) EVERY(v, V) top[o][v] = low[o][v] = all(b[o]);                                                     \
+        EVERY(o, O) EVERY(v, V) top[o][v] = low[o][v] = (vec){0} + b[o];                                               \
         for (int c = 0; c < channels; c++, x += plane - (K + 1) * cols, w -= K) {                                      \
             LINE(V, O, 1, 0)                                                                                           \
             for (int i = 1; i < K; i++) { LINE(V, O, 1, 1) }                                                           \
@@ -142,34 +150,86 @@ TILE(tile_1x4, 1, 4)
 TILE(tile_1x1, 1, 1)
 
 /* The largest of each two by two numbers, not below 0; and which of the four it was, or 4 where it was none. */
+#define PICK(m, a, b) ((__typeof__(a))(((m) & (__typeof__(m))(a)) | (~(m) & (__typeof__(m))(b))))
+#define POOL(VEC, MASK, BYTES, A, B, C, D, BEST, WHICH)                                                                \
+    {                                                                                                                  \
+        const VEC a = A, b = B, c = C, d = D, none = {0};                                                              \
+        const VEC up = PICK(b > a, b, a), down = PICK(d > c, d, c), most = PICK(down > up, down, up);                  \
+        const MASK zero = {0}, right = PICK(b > a, zero + 1, zero), under = PICK(d > c, zero + 3, zero + 2);           \
+        const MASK where = PICK(down > up, under, right);                                                              \
+        *(VEC##_loose *)(BEST) = PICK(most <= none, none, most); /* NaN stays NaN */                                   \
+        *(BYTES *)(WHICH) = __builtin_convertvector(PICK(most <= none, zero + 4, where), BYTES);                       \
+    }
 static void pool(const real *top, const real *low, int wide, real *best, uint8_t *which) {
     for (int j = 0; j < wide; j += LANES) {
         const vec t = load(top + 2 * j), u = load(top + 2 * j + LANES);
         const vec l = load(low + 2 * j), m = load(low + 2 * j + LANES);
-        const vec a = EVEN(t, u), b = ODD(t, u), c = EVEN(l, m), d = ODD(l, m), none = {0};
-        const vec up = pick(b > a, b, a), down = pick(d > c, d, c), most = pick(down > up, down, up);
-        const mask lower = down > up, where = (lower & (2 - (d > c))) | (~lower & -(b > a)), shut = most <= none;
-        store(best + j, pick(shut, none, most)); /* NaN stays NaN */
-        *(bytes *)(which + j) = __builtin_convertvector((shut & 4) | (~shut & where), bytes);
+        POOL(vec, mask, bytes, EVEN(t, u), ODD(t, u), EVEN(l, m), ODD(l, m), best + j, which + j)
     }
 }
 
 /* An image with its rows padded, so that whole registers can be read anywhere. */
 static void spread(const real *x, real *to, int channels, int rows, int cols, long padded) {
-    for (long r = 0; r < (long)channels * rows; r++) memcpy(to + r * padded, x + r * cols, cols * sizeof(real));
+    for (long r = 0; r < (long)channels * rows; r++) copy(x + r * cols, to + r * padded, cols);
 }
+
+#if __AVX512F__
+/* The same for one image with a filter in each lane, for filters that fill registers: `w` is (channel, y, x, filter). */
+static void pooled_across(const real *image, const real *w, const real *b, real *y, uint8_t *from, int channels, int filters,
+                          long plane, long padded, int high, int wide, real *best, uint8_t *which) {
+    for (int i = 0; i < high; i++)
+        for (int j = 0; j < wide; j += 2)
+            for (int o = 0; o < filters; o += FAT) {
+                fat sum[2][4];
+                const real *x = image + 2 * i * padded + 2 * j, *f = w + o;
+                EVERY(r, 2) EVERY(p, 4) sum[r][p] = *(const fat_loose *)(b + o);
+                for (int c = 0; c < channels; c++, x += plane - K * padded)
+                    for (int k = 0; k < K; k++, x += padded)
+                        EVERY(h, K) {
+                            const fat each = *(const fat_loose *)f;
+                            EVERY(r, 2) EVERY(p, 4) sum[r][p] += each * x[r * padded + h + p];
+                            f += filters;
+                        }
+                EVERY(q, 2) {
+                    const long at = (i * (wide + 1) + j + q) * filters + o; /* an odd row has one too many */
+                    POOL(fat, fat_mask, fat_bytes, sum[0][2 * q], sum[0][2 * q + 1], sum[1][2 * q], sum[1][2 * q + 1], best + at,
+                         which + at)
+                }
+            }
+    for (int o = 0; o < filters; o++)
+        for (int i = 0; i < high; i++)
+            for (int j = 0; j < wide; j++) {
+                *y++ = best[(i * (wide + 1) + j) * filters + o];
+                *from++ = which[(i * (wide + 1) + j) * filters + o];
+            }
+}
+#endif
 
 /* relu(maxpool2(conv(x, w) + b)) for `nets` networks that look at `n` images each. */
 int conv_forward(const real *x, const real *w, const real *b, real *y, uint8_t *from, long nets, long n, int channels,
                  int filters, int rows, int cols) {
     const int high = (rows - K + 1) / 2, wide = (cols - K + 1) / 2;
     const long padded = cols + MARGIN, plane = rows * padded, stride = 2 * wide + MARGIN;
-    real *image = room(channels * plane), *out = room(filters * 2 * stride), *best = room(wide);
-    uint8_t *which = calloc(wide + MARGIN, 1);
-    const int failed = !image || !out || !best || !which;
-    for (long net = 0; net < nets && !failed; net++)
+    const long cells = (long)high * (wide + 1) * filters, weights = (long)channels * K * K;
+    real *image = room(channels * plane), *out = room(filters * 2 * stride), *best = room(cells);
+    real *turned = room(weights * filters);
+    uint8_t *which = calloc(cells + MARGIN, 1);
+    const int failed = !image || !out || !best || !turned || !which;
+    for (long net = 0; net < nets && !failed; net++) {
+#if __AVX512F__
+        for (long i = 0; filters % FAT == 0 && i < weights * filters; i++)
+            turned[i % weights * filters + i / weights] = w[net * weights * filters + i];
+#endif
         for (long e = net * n; e < (net + 1) * n; e++) {
             spread(x + e * channels * rows * cols, image, channels, rows, cols, padded);
+#if __AVX512F__
+            if (filters % FAT == 0) {
+                const long at = e * filters * high * wide;
+                pooled_across(image, turned, b + net * filters, y + at, from + at, channels, filters, plane, padded, high, wide,
+                              best, which);
+                continue;
+            }
+#endif
             for (int i = 0; i < high; i++) {
                 for (int j = 0, three; j < 2 * wide; j += three ? 3 * LANES : LANES) {
                     const real *at = image + 2 * i * padded + j;
@@ -187,12 +247,13 @@ int conv_forward(const real *x, const real *w, const real *b, real *y, uint8_t *
                 for (int o = 0; o < filters; o++) {
                     const long at = ((e * filters + o) * high + i) * wide;
                     pool(out + o * 2 * stride, out + (o * 2 + 1) * stride, wide, best, which);
-                    memcpy(y + at, best, wide * sizeof(real));
+                    copy(best, y + at, wide);
                     memcpy(from + at, which, wide);
                 }
             }
         }
-    return free(image), free(out), free(best), free(which), failed;
+    }
+    return free(image), free(out), free(best), free(turned), free(which), failed;
 }
 
 /* Only the largest of four numbers passed the pool, so only it has a gradient. gx may be null. */
@@ -243,7 +304,7 @@ int conv_backward(const real *x, const real *w, const real *gy, const uint8_t *f
                     }
             }
             for (long r = 0; gx && r < (long)channels * rows; r++)
-                memcpy(gx + (e * channels * rows + r) * cols, back + r * padded, cols * sizeof(real));
+                copy(back + r * padded, gx + (e * channels * rows + r) * cols, cols);
         }
         for (long line = 0; line < filters * lines; line++)
             memcpy(gw + (net * filters * lines + line) * K, sums + line * WIDE, K * sizeof(real));
