@@ -183,8 +183,8 @@ def test_a_split_is_cheap_where_many_tests_tell_as_much() -> None:
     rare = np.arange(60) < 3
     facts = {f"noise_{i}": rng.random(60) < 0.5 for i in range(60)}
     labels = np.where(rare, "rare", "common")
-    alone = NeuID3Classifier(pruning=2.5).fit(Examples({"fact": rare, **facts}), labels)
-    many = NeuID3Classifier(pruning=2.5).fit(Examples({**{f"fact_{i}": rare for i in range(10)}, **facts}), labels)
+    alone = NeuID3Classifier(pruning=4.0).fit(Examples({"fact": rare, **facts}), labels)
+    many = NeuID3Classifier(pruning=4.0).fit(Examples({**{f"fact_{i}": rare for i in range(10)}, **facts}), labels)
     assert len(alone.tree_.leaves) == 1
     assert str(many.tree_.root.test) == "fact_0"
     assert len(many.tree_.leaves) == 2
