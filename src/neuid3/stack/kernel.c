@@ -7,6 +7,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#if __AVX512F__
+#include <immintrin.h>
+#endif
 
 #if DOUBLE
 typedef double real;
@@ -27,6 +30,8 @@ typedef int32_t integer;
 #define K 5                /* a filter is K by K */
 #define WIDE 8             /* a row of a filter, padded to whole registers */
 #define MARGIN (4 * WIDE)  /* how far whole registers may reach beyond the end of a row */
+#define LINE_OF_CACHE 64   /* bytes */
+#define WHOLE(n, parts) (((n) + (parts) - 1) / (parts) * (parts))
 #define EVERY(i, count) _Pragma("GCC unroll 8") for (int i = 0; i < (count); i++)
 
 typedef real vec __attribute__((vector_size(32)));
@@ -43,9 +48,18 @@ typedef uint8_t fat_bytes __attribute__((vector_size(FAT), aligned(1), may_alias
 
 static inline vec load(const real *p) { return *(const vec_loose *)p; }
 static inline void store(real *p, vec v) { *(vec_loose *)p = v; }
-static real *room(long numbers) { return calloc(numbers + MARGIN, sizeof(real)); }
-static inline void copy(const real *restrict from, real *restrict to, int count) {
-    for (int i = 0; i < count; i++) to[i] = from[i];
+static real *room(long numbers) { /* empty, and beginning where a line of the cache does */
+    const size_t size = WHOLE((numbers + MARGIN) * sizeof(real), LINE_OF_CACHE);
+    real *made = aligned_alloc(LINE_OF_CACHE, size);
+    return made ? memset(made, 0, size) : NULL;
+}
+static inline void copy(const real *from, real *to, int count) { /* short rows: calling memcpy takes longer */
+    int i = 0;
+    for (; i + 4 <= count; i += 4) {
+        __asm__ volatile("");
+        memcpy(to + i, from + i, 4 * sizeof(real));
+    }
+    for (; i < count; i++) to[i] = from[i];
 }
 
 /* An image whose pixel (y, x) comes from the centre plus m · (y, x from the centre) plus (dy, dx), between four pixels of
@@ -209,7 +223,7 @@ static void pooled_across(const real *image, const real *w, const real *b, real 
 int conv_forward(const real *x, const real *w, const real *b, real *y, uint8_t *from, long nets, long n, int channels,
                  int filters, int rows, int cols) {
     const int high = (rows - K + 1) / 2, wide = (cols - K + 1) / 2;
-    const long padded = cols + MARGIN, plane = rows * padded, stride = 2 * wide + MARGIN;
+    const long padded = WHOLE(cols + MARGIN, LINE_OF_CACHE / sizeof(real)), plane = rows * padded, stride = 2 * wide + MARGIN;
     const long cells = (long)high * (wide + 1) * filters, weights = (long)channels * K * K;
     real *image = room(channels * plane), *out = room(filters * 2 * stride), *best = room(cells);
     real *turned = room(weights * filters);
@@ -256,15 +270,60 @@ int conv_forward(const real *x, const real *w, const real *b, real *y, uint8_t *
     return free(image), free(out), free(best), free(turned), free(which), failed;
 }
 
+/* The gradients that passed the pool, and where the pixels under the filter begin. */
+static int passed(const real *gy, const uint8_t *from, const int32_t *corner, int cells, long padded, real *slope,
+                  int32_t *start) {
+    int count = 0, at = 0;
+#if __AVX512F__ && !DOUBLE
+    for (; at + FAT <= cells; at += FAT) {
+        const __m512i which = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(from + at)));
+        const __mmask16 open = _mm512_cmpneq_epi32_mask(which, _mm512_set1_epi32(4));
+        const __m512i down = _mm512_mullo_epi32(_mm512_srli_epi32(which, 1), _mm512_set1_epi32((int)padded));
+        const __m512i over = _mm512_and_epi32(which, _mm512_set1_epi32(1));
+        const __m512i place = _mm512_add_epi32(_mm512_add_epi32(_mm512_loadu_si512(corner + at), down), over);
+        _mm512_storeu_si512(start + count, _mm512_maskz_compress_epi32(open, place));
+        _mm512_storeu_ps(slope + count, _mm512_maskz_compress_ps(open, _mm512_loadu_ps(gy + at)));
+        count += __builtin_popcount(open);
+    }
+#endif
+    for (; at < cells; at++) {
+        slope[count] = gy[at];
+        start[count] = corner[at] + (from[at] >> 1) * (int32_t)padded + (from[at] & 1);
+        count += from[at] != 4; /* a branch here would be guessed wrong half the time */
+    }
+    return count;
+}
+
+/* What C channels of an image add to the slopes of a filter: the pixels under it wherever it was the largest. */
+#define GATHER(NAME, C)                                                                                                \
+    static real NAME(const real *image, real *sum, real bias, const real *slope, const int32_t *start, int count,      \
+                     long plane, long padded) {                                                                        \
+        vec held[C][K][WIDE / LANES];                                                                                  \
+        EVERY(c, C) EVERY(k, K) EVERY(v, WIDE / LANES) held[c][k][v] = load(sum + (c * K + k) * WIDE + v * LANES);     \
+        for (int p = 0; p < count; p++) {                                                                              \
+            const vec by = (vec){0} + slope[p];                                                                        \
+            bias += slope[p];                                                                                          \
+            const real *pixel = image + start[p];                                                                      \
+            EVERY(c, C) EVERY(k, K) EVERY(v, WIDE / LANES)                                                             \
+                held[c][k][v] += by * load(pixel + c * plane + k * padded + v * LANES);                                \
+        }                                                                                                              \
+        EVERY(c, C) EVERY(k, K) EVERY(v, WIDE / LANES) store(sum + (c * K + k) * WIDE + v * LANES, held[c][k][v]);     \
+        return bias;                                                                                                   \
+    }
+GATHER(gather_3, 3)
+GATHER(gather_1, 1)
+
 /* Only the largest of four numbers passed the pool, so only it has a gradient. gx may be null. */
 int conv_backward(const real *x, const real *w, const real *gy, const uint8_t *from, real *gw, real *gb, real *gx,
                   long nets, long n, int channels, int filters, int rows, int cols) {
     const int high = (rows - K + 1) / 2, wide = (cols - K + 1) / 2;
-    const long padded = cols + MARGIN, plane = rows * padded, lines = (long)channels * K;
-    real *image = room(channels * plane), *back = room(channels * plane), *slope = room((long)high * wide + 1);
+    const long padded = WHOLE(cols + MARGIN, LINE_OF_CACHE / sizeof(real)), plane = rows * padded, lines = (long)channels * K;
+    const int cells = high * wide;
+    real *image = room(channels * plane), *back = room(channels * plane), *slope = room(cells);
     real *sums = room(filters * lines * WIDE), *filter = room(filters * lines * WIDE);
-    long *start = calloc((long)high * wide + 1, sizeof(long));
-    const int failed = !image || !back || !slope || !sums || !filter || !start;
+    int32_t *start = calloc(cells + MARGIN, sizeof(int32_t)), *corner = calloc(cells + MARGIN, sizeof(int32_t));
+    const int failed = !image || !back || !slope || !sums || !filter || !start || !corner;
+    for (int at = 0; at < cells && !failed; at++) corner[at] = 2 * (at / wide) * padded + 2 * (at % wide);
     for (long net = 0; net < nets && !failed; net++) {
         memset(sums, 0, filters * lines * WIDE * sizeof(real));
         memset(gb + net * filters, 0, filters * sizeof(real));
@@ -275,24 +334,12 @@ int conv_backward(const real *x, const real *w, const real *gy, const uint8_t *f
             memset(back, 0, channels * plane * sizeof(real));
             for (int o = 0; o < filters; o++) {
                 real *sum = sums + o * lines * WIDE;
-                int count = 0;
-                for (int i = 0; i < high; i++)
-                    for (int j = 0; j < wide; j++) {
-                        const long at = ((e * filters + o) * high + i) * wide + j;
-                        slope[count] = gy[at];
-                        start[count] = (2 * i + (from[at] >> 1)) * padded + 2 * j + (from[at] & 1);
-                        count += from[at] != 4; /* a branch here would be guessed wrong half the time */
-                    }
-                for (int p = 0; p < count; p++) gb[net * filters + o] += slope[p];
-                for (int c = 0; c < channels; c++) {
-                    vec held[K][WIDE / LANES];
-                    EVERY(k, K) EVERY(v, WIDE / LANES) held[k][v] = load(sum + (c * K + k) * WIDE + v * LANES);
-                    for (int p = 0; p < count; p++) {
-                        const real *pixel = image + start[p] + c * plane;
-                        EVERY(k, K) EVERY(v, WIDE / LANES) held[k][v] += slope[p] * load(pixel + k * padded + v * LANES);
-                    }
-                    EVERY(k, K) EVERY(v, WIDE / LANES) store(sum + (c * K + k) * WIDE + v * LANES, held[k][v]);
-                }
+                const long at = (e * filters + o) * cells;
+                const int count = passed(gy + at, from + at, corner, cells, padded, slope, start);
+                const real before = gb[net * filters + o];
+                for (int c = 0; c < channels; c += channels - c < 3 ? 1 : 3)
+                    gb[net * filters + o] = (channels - c < 3 ? gather_1 : gather_3)(
+                        image + c * plane, sum + c * K * WIDE, before, slope, start, count, plane, padded);
                 for (int p = 0; gx && p < count; p++) /* neighbours overlap: all channels of one before the next */
                     for (int c = 0; c < channels; c++) {
                         const real *f = filter + (o * lines + c * K) * WIDE;
@@ -309,7 +356,7 @@ int conv_backward(const real *x, const real *w, const real *gy, const uint8_t *f
         for (long line = 0; line < filters * lines; line++)
             memcpy(gw + (net * filters * lines + line) * K, sums + line * WIDE, K * sizeof(real));
     }
-    return free(image), free(back), free(slope), free(sums), free(filter), free(start), failed;
+    return free(image), free(back), free(slope), free(sums), free(filter), free(start), free(corner), failed;
 }
 
 /* One step of Adam with decoupled weight decay, for `nets` networks with `count` numbers each. */
