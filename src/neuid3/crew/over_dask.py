@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
+from typing import Any
 from uuid import uuid4
 
 from distributed import Client, Worker, WorkerPlugin
@@ -36,13 +37,15 @@ def held(name: str) -> Stock:
 
 
 @contextmanager
-def delivered(stock: Stock, client: Client) -> Iterator[None]:
-    """A stock in the hands of all workers, until the end."""
+def delivered(stock: Stock, backend: Any) -> Iterator[None]:
+    """A stock in the hands of all workers of joblib's backend, until the end."""
+    client: Client = backend.client
     delivery = Delivery(stock.columns)
     _hand_out(delivery, client)
     stock.find = partial(held, delivery.name)
     try:
-        yield
+        with _told_of_losses(backend):
+            yield
     finally:
         stock.find = None
         with suppress(OSError):  # a worker that was just lost has nothing to give back
@@ -57,3 +60,20 @@ def _hand_out(delivery: Delivery, client: Client) -> None:
         except OSError:
             if attempt == ATTEMPTS - 1:
                 raise
+
+
+@contextmanager
+def _told_of_losses(backend: Any) -> Iterator[None]:
+    """Joblib hears of a task that Dask gave up; by itself, its backend keeps that back, and a fit would wait for ever."""
+    submit = backend.submit
+
+    def told(calls: Any, callback: Any) -> Any:
+        future = submit(calls, callback)
+        future.add_done_callback(lambda done: callback(done.exception()) if done.exception() is not None else None)
+        return future
+
+    backend.submit = told
+    try:
+        yield
+    finally:
+        backend.submit = submit

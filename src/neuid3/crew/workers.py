@@ -59,7 +59,7 @@ def _delivered(stock: Stock, backend: Any) -> AbstractContextManager[None]:
         case "DaskDistributedBackend":
             from neuid3.crew import over_dask
 
-            return over_dask.delivered(stock, backend.client)
+            return over_dask.delivered(stock, backend)
         case "RayBackend":
             from neuid3.crew import over_ray
 
