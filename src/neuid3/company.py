@@ -89,7 +89,6 @@ class _Cast:
 
     def __init__(self, task: Task, members: Sequence[int], actors: Sequence[_Actor]) -> None:
         self.task, self.members = task, members
-        self.album = Album(task.columns, task.device)
         nets = [net for i in members for net in actors[i].networks.values()]
         self.dtype = torch.float64 if any(dtype_of(net) == torch.float64 for net in nets) else torch.float32
         self.reach = Reach(task.factored, self.dtype, task.device)
@@ -188,7 +187,7 @@ class Company:
             actor = self.actors[i]
             for name, net in actor.networks.items():
                 uses = actor.uses(name)
-                shapes = tuple(tuple(actor.task.columns[c].shape[1:]) for c in uses[0].inputs)
+                shapes = tuple(tuple(self.albums[i].columns[c].shape[1:]) for c in uses[0].inputs)
                 alike.setdefault((architecture(net), len(uses), shapes), []).append((i, name))
         return [self._ensemble(members) for members in alike.values()]
 

@@ -306,7 +306,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         settings = Settings(self.max_depth, self.min_mass, self.min_gain, self.epsilon, self._pruning())
         grower = learner if checkpoint is None else Remembering(learner, checkpoint)
         timed = InTime(grower, lambda: time.monotonic() >= deadline)
-        with learner.told:
+        with learner.told, learner.crew:
             grown = induce(timed, Place.root(len(sample.labels), learner.everything), settings, learner.told.node)
             root = grown.node if timed.given_up else grower.refine(grown.node)
         if timed.given_up:

@@ -18,6 +18,7 @@ from neuid3.answers import Answer, Answers, OneOf, Share, Truth, by_class
 from neuid3.candidates import Candidates, shapes_of
 from neuid3.circuit.factor import factorise
 from neuid3.columns import Boolean, Category, Distribution, Probability
+from neuid3.crew import Crew, Part, Stock
 from neuid3.cuts import SortedColumn
 from neuid3.data import Examples
 from neuid3.errors import NetworkError, NodeTestError
@@ -109,6 +110,17 @@ class Option:
     instances: dict[str, Instance] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Lesson:
+    """Examples at a node that networks learn from and are judged by."""
+
+    place: Place
+    rows: npt.NDArray[np.int64]
+    labels: npt.NDArray[np.int64]
+    weights: Floats
+    unseen: npt.NDArray[np.bool_]
+
+
 class NodeLearner:
     """Scores all candidates at a node, trains those that need it, and remembers the networks of those chosen."""
 
@@ -133,7 +145,7 @@ class NodeLearner:
     ) -> None:
         self.sample, self.program, self.recipe = sample, program, recipe
         self.priors, self.price, self.least, self.adaptive = priors, price, least, adaptive
-        self.seed, self.jobs, self.device = seed, jobs, device
+        self.seed, self.device = seed, device
         self.first = first
         self.given = dict(given)
         self.instances: dict[str, Instance] = {
@@ -144,11 +156,13 @@ class NodeLearner:
         self.told = told or Silent()
         self.count = 0
         self.steps = 0
-        self.shared: tuple[npt.NDArray[np.int64] | None, dict[str, npt.NDArray[Any]]] = (None, {})
+        self.lesson: Lesson | None = None
         self.formulas: dict[NodeTest, Formula] = {test: test.formula(program) for test in candidates.tests}
         neural = {t: f for t, f in self.formulas.items() if any(isinstance(s, NeuralVariable) for s in sources(f))}
         self.neural = tuple(neural)
         self._check_trainable()
+        self.stock = Stock({name: sample.examples.column(name).values for name in self._looked_at()})
+        self.crew = Crew(jobs, self.stock)
         self.plain = tuple(test for test in candidates.tests if test not in neural)
         self.everything = frozenset(candidates.tests)
         self.doubts: dict[NodeTest, frozenset[Source]] = {}
@@ -161,6 +175,10 @@ class NodeLearner:
 
     def _modules(self) -> dict[str, nn.Module]:
         return {name: instance.module.eval() for name, instance in self.instances.items()}
+
+    def _looked_at(self) -> list[str]:
+        """The columns that networks read."""
+        return sorted({name for test in self.neural for _, inputs, _ in self._uses(test) for name in inputs})
 
     def _check_trainable(self) -> None:
         for test in self.neural:
@@ -384,7 +402,7 @@ class NodeLearner:
         names = [str(test) for test, _, _ in tasks]
         finished, steps = tournament(
             [task for _, _, task in tasks],
-            self.jobs,
+            self.crew,
             lambda i, done, total: self.told.training(place, names[i], done, total),
         )
         self.steps += steps
@@ -502,9 +520,10 @@ class NodeLearner:
         named = AtomTest(test.atom, tuple(sorted(renamed.items())))
         inputs = {name for network, columns, _ in uses if network in renamed for name in columns}
         rows = np.flatnonzero((place.reach > 0) & self.sample.examples.complete(tuple(inputs)))
-        unseen = self.sample.unseen[rows]
+        lesson = self._lesson(place, rows)
+        rows, unseen = lesson.rows, lesson.unseen
         witnesses = bool(unseen.any()) or not self.sample.unseen.any()
-        if len(np.unique(self.sample.labels[rows[~unseen]])) < 2 or not witnesses:
+        if len(np.unique(lesson.labels[~unseen])) < 2 or not witnesses:
             return None  # nothing to learn, or nobody to judge it
         factored = self._sides(place.path, named)
         variables = list(dict.fromkeys(v for circuit in factored.circuits for v in circuit.variables))
@@ -532,9 +551,9 @@ class NodeLearner:
             factored,
             {v: self._use(v) for v in variables if self._is_new(v, renamed)},
             fixed,
-            {name: self._rows(name, rows) for name in sorted(inputs)},
-            self.sample.labels[rows],
-            (place.reach * self.sample.weights)[rows],
+            Part(self.stock, tuple(sorted(inputs)), rows),
+            lesson.labels,
+            lesson.weights,
             unseen,
             self.sample.classes,
             self.sample.positive,
@@ -552,13 +571,13 @@ class NodeLearner:
         mass = float((place.reach * self.sample.weights)[rows[unseen]].sum())
         return self._price(place) / mass / 2 if place.path and mass > 0 else -np.inf
 
-    def _rows(self, name: str, rows: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        """Rows of a column; the candidates of a node share them."""
-        if self.shared[0] is None or not np.array_equal(self.shared[0], rows):
-            self.shared = (rows, {})
-        if name not in self.shared[1]:
-            self.shared[1][name] = self.sample.examples.column(name).values[rows]
-        return self.shared[1][name]
+    def _lesson(self, place: Place, rows: npt.NDArray[np.int64]) -> Lesson:
+        """The candidates of a node share its examples, which are then sent once for all that are trained together."""
+        last = self.lesson
+        if last is None or last.place is not place or not np.array_equal(last.rows, rows):
+            weights = (place.reach * self.sample.weights)[rows]
+            last = self.lesson = Lesson(place, rows, self.sample.labels[rows], weights, self.sample.unseen[rows])
+        return last
 
     def _manners(self, place: Place, test: AtomTest, inputs: Sequence[str]) -> list[Manner]:
         """How the restarts of a test differ: only in ways that can make a difference to it, likely ones first."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from math import ceil
 from typing import Any
 
-from joblib import Parallel, delayed
+from joblib import delayed
 
+from neuid3.crew import Crew
 from neuid3.stack import architecture
 from neuid3.task import Task, Trained, Trial
 from neuid3.train import advance, trained
@@ -30,13 +32,13 @@ COMPANY = 8
 
 
 def tournament(
-    tasks: Sequence[Task], jobs: int | None = None, told: Callable[[int, int, int], None] | None = None
+    tasks: Sequence[Task], crew: Crew | None = None, told: Callable[[int, int, int], None] | None = None
 ) -> tuple[list[Trained | None], int]:
     """Train tasks side by side; after each round only the trials with the highest gain on unseen examples go on.
 
     Returns, for each task, what its best trial gave, or None where none of them was among the last; and the number
     of gradient steps taken. A task with a single start, as in the paper's recipe, is trained to the end.
-    `told` hears of every piece of work that is done: whose it was, how many are done, and of how many.
+    Without a `crew`, joblib's default workers train them. `told` hears of every piece of work that is done: whose it was, how many are done, and of how many.
     """
     if not tasks:
         return [], 0
@@ -47,13 +49,13 @@ def tournament(
     rounds = ((1.0, 0.0),) if whole else LATE if late else ROUNDS
     steps = done = 0
     total = sum(_survive(share, tasks) for _, share in ((0, 1.0), *rounds[:-1]))
-    with Parallel(n_jobs=jobs, return_as="generator") as parallel:
+    with Crew() if crew is None else nullcontext(crew) as workers:
         for share, surviving in rounds:
             if not alive:
                 break
             groups = list(companies(alive))
             moved = []
-            for group, states in zip(groups, parallel(delayed(advance)(g, share) for g in groups), strict=True):
+            for group, states in zip(groups, workers(delayed(advance)(g, share) for g in groups), strict=True):
                 for trial, state in zip(group, states, strict=True):
                     before = trial.state.steps if trial.state is not None else 0
                     steps += state.steps - before if state.failed is None else 0

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from threading import Lock
 
 import torch
 
 from neuid3.company import Company
 from neuid3.task import State, Task, Trained, Trial
+
+_training = Lock()
 
 
 @contextmanager
@@ -22,9 +25,16 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
+@contextmanager
+def alone() -> Iterator[None]:
+    """Nobody else trains in this process meanwhile: its threads share torch's random numbers."""
+    with _training, one_thread(), torch.random.fork_rng(devices=[]):
+        yield
+
+
 def advance(trials: Sequence[Trial], share: float) -> list[State]:
     """Train restarts side by side up to this share of their epochs, and judge them on unseen examples."""
-    with one_thread(), torch.random.fork_rng(devices=[]):
+    with alone():
         company = Company(trials)
         company.advance(share)
         return [company.state(i, score) for i, score in enumerate(company.gains())]
@@ -32,7 +42,7 @@ def advance(trials: Sequence[Trial], share: float) -> list[State]:
 
 def train_jointly(task: Task) -> Trained:
     """Train all networks and leaves of a tree by its likelihood; the epoch that does best on unseen examples."""
-    with one_thread(), torch.random.fork_rng(devices=[]):
+    with alone():
         company = Company([Trial(task, 0)])
         best, steps = company.state(0, company.likelihood()), 0
         for epoch in range(1, task.recipe.epochs + 1):

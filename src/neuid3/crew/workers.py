@@ -1,0 +1,68 @@
+"""Who trains? The workers of the joblib backend in force, from the first task of a fit to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from types import TracebackType
+from typing import Any
+
+from joblib import Parallel
+from joblib.parallel import get_active_backend
+
+from neuid3.crew.stock import Stock
+
+
+class Crew:
+    """Workers who have a stock at hand. They are called together when there is something to do, and dismissed at the end.
+
+    >>> from joblib import delayed
+    >>> with Crew(1) as crew:
+    ...     list(crew(delayed(abs)(number) for number in (-1, -2)))
+    [1, 2]
+    """
+
+    def __init__(self, jobs: int | None = None, stock: Stock | None = None) -> None:
+        self.jobs, self.stock = jobs, stock
+        self._until_the_end = ExitStack()
+        self._parallel: Parallel | None = None
+
+    def __enter__(self) -> Crew:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._parallel = None
+        self._until_the_end.__exit__(kind, error, trace)
+
+    def __call__(self, calls: Iterable[Any]) -> Iterator[Any]:
+        """What each of joblib's delayed calls returns, in their order."""
+        if self._parallel is None:
+            self._parallel = self._called_together()
+        return iter(self._parallel(calls))
+
+    def _called_together(self) -> Parallel:
+        backend, _ = get_active_backend()
+        if self.stock is not None:
+            self._until_the_end.enter_context(_delivered(self.stock, backend))
+        returned = "generator" if backend.supports_return_generator else "list"
+        return self._until_the_end.enter_context(Parallel(n_jobs=self.jobs, return_as=returned))
+
+
+def _delivered(stock: Stock, backend: Any) -> AbstractContextManager[None]:
+    """Bring a stock to all workers of a backend, late ones too.
+
+    To workers on this machine joblib passes large columns as files in shared memory, without our doing.
+    """
+    match type(backend).__name__:
+        case "DaskDistributedBackend":
+            from neuid3.crew import over_dask
+
+            return over_dask.delivered(stock, backend)
+        case "RayBackend":
+            from neuid3.crew import over_ray
+
+            return over_ray.delivered(stock)
+        case _:
+            return nullcontext()
