@@ -185,6 +185,8 @@ def test_commas_are_decimal_where_they_do_not_separate(tmp_path: Path) -> None:
     [
         (b"", "table.csv is empty; give a table"),
         (b" \n\n", "table.csv is empty; give a table"),
+        (b"\xef\xbb\xbf", "table.csv is empty; give a table"),
+        (b"\xff\xfe", "table.csv is empty; give a table"),
         (b"a,b\n", "names columns and has no rows"),
         (b"a,b,a\n1,2,3\n", "two columns are called 'a'"),
         (b",a\n0,1\n", "column 1 has no name in the first line"),

@@ -62,8 +62,6 @@ def open_sheet(path: Path | str) -> Sheet:
         content = path.read_bytes()
     except FileNotFoundError:
         raise MissingFileError(f"There is no file {path}.{neighbours(path)}") from None
-    if not content.strip():
-        raise DamagedFileError(f"{path} is empty; give a table whose first line names its columns.")
     sheet = _parquet(path) if content.startswith(b"PAR1") else _csv(path, _text(path, content))
     if not len(sheet):
         raise DamagedFileError(f"{path} names columns and has no rows; add some.")
@@ -98,6 +96,8 @@ def _csv(path: Path, text: str) -> Sheet:
             )
         lines.append(line)
         rows.append(row)
+    if not rows or not text.strip():
+        raise DamagedFileError(f"{path} is empty; give a table whose first line names its columns.")
     header, *body = rows
     names = _checked([name.strip() for name in header], path)
     columns = zip(*body, strict=True) if body else [()] * len(names)
@@ -111,10 +111,10 @@ def _delimiter(text: str) -> str:
     def width(delimiter: str) -> tuple[bool, int]:
         try:
             rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-            widths = [len(row) for row in islice(rows, 20) if row]
+            widths = [len(row) for row in islice(filter(None, rows), 20)]
         except csv.Error:
-            return False, 0
-        return len(set(widths)) == 1 and widths[0] > 1, widths[0]
+            widths = []
+        return (len(set(widths)) == 1 and widths[0] > 1, widths[0]) if widths else (False, 0)
 
     return max(DELIMITERS, key=width)
 
