@@ -103,7 +103,7 @@ class Entries:
         if found.dtype.kind == "f" and not np.isfinite(found).all():
             wrong = rows[~np.isfinite(found.reshape(len(rows), -1)).all(axis=1)][0]
             raise DataError(
-                f"{self.store} holds NaN or infinity in row {wrong}, which is found out only now that it is read; "
+                f"Row {wrong} of {self.store} holds NaN or infinity, which is found out only now that it is read; "
                 "replace it, leave the row out, or read the column into memory, where an entry of NaN is missing."
             )
         return found
@@ -190,7 +190,9 @@ class Items:
         try:
             length = len(dataset)
         except (TypeError, NotImplementedError):
-            raise DataError(f"{self} has no length; give a dataset with __len__ and __getitem__.") from None
+            raise DataError(
+                f"A column needs a length, and {self} has none; give one with __len__ and __getitem__."
+            ) from None
         first = self._item(0) if length else np.zeros(0)
         self._shape, self._dtype = (length, *first.shape), first.dtype
 

@@ -82,11 +82,7 @@ class ImageFiles:
     def _opened(self, row: int) -> Iterator[Any]:
         path = self.paths[row]
         assert path is not None
-        if not path.is_file():
-            raise MissingFileError(
-                f"The image {str(path)!r:.200} of row {row} is not there; correct its path, or give None."
-            )
-        with opened(path, f"The image {str(path)!r:.200} of row {row}") as picture:
+        with opened(path, f"The image {str(path)!r:.200} of row {row}", "correct its path, or give None") as picture:
             yield picture
 
 

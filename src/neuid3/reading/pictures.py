@@ -171,19 +171,16 @@ def _opened(name: str, sheet: Sheet, row: int) -> Iterator[Any]:
         raise DataError(
             f"{told} is outside of the table's folder; put the images beneath it, and write paths from there."
         )
-    if not path.is_file():
-        raise MissingFileError(f"{told} is not there; paths start at the folder of the table.")
-    with opened(path, told) as picture:
+    with opened(path, told, "paths start at the folder of the table") as picture:
         yield picture
 
 
 @contextmanager
-def opened(path: Path, told: str) -> Iterator[Any]:
-    """The picture in a file, which errors speak of as `told`."""
-    try:
-        from PIL import Image
-    except ImportError:
-        raise MissingPackageError('Images need Pillow: pip install "neuid3[tables]".') from None
+def opened(path: Path, told: str, remedy: str) -> Iterator[Any]:
+    """The picture in a file, which errors speak of as `told`; `remedy` is what to do where there is none."""
+    Image = _pillow()
+    if not path.is_file():
+        raise MissingFileError(f"{told} is not there; {remedy}.")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
@@ -195,6 +192,14 @@ def opened(path: Path, told: str) -> Iterator[Any]:
     except Exception as error:  # Pillow tells of damage in a dozen kinds of errors
         why = " ".join(str(error).split())[:120]
         raise DamagedFileError(f"{told} is no PNG or JPEG file, or a damaged one ({why}); replace it.") from None
+
+
+def _pillow() -> Any:
+    try:
+        from PIL import Image
+    except ImportError:
+        raise MissingPackageError('Images need Pillow: pip install "neuid3[tables]".') from None
+    return Image
 
 
 def _beneath(folder: Path, cell: str) -> Path | None:
