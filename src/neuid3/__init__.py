@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from neuid3.nodetest import AtomTest, NodeTest
     from neuid3.page import evidence_page, write_page
     from neuid3.priors import Priors
+    from neuid3.reading.files import ImageFiles
     from neuid3.reading.table import read_table
     from neuid3.saved.networks import register
     from neuid3.trained import TrainedTest
@@ -35,6 +36,7 @@ __all__ = [
     "Category",
     "Distribution",
     "Examples",
+    "ImageFiles",
     "LeNet",
     "Leaf",
     "Limits",
@@ -76,6 +78,7 @@ _ROOMS = {
     "neuid3.nodetest": ("AtomTest", "NodeTest"),
     "neuid3.page": ("evidence_page", "write_page"),
     "neuid3.priors": ("Priors",),
+    "neuid3.reading.files": ("ImageFiles",),
     "neuid3.reading.table": ("read_table",),
     "neuid3.saved.networks": ("register",),
     "neuid3.trained": ("TrainedTest",),

@@ -21,6 +21,7 @@ from neuid3.nodetest import NodeTest
 from neuid3.saved.container import Saved, blaming, read, write
 from neuid3.saved.networks import tensors_of
 from neuid3.saved.words import Words, nodes_from_words, nodes_to_words, question_from_words, question_to_words
+from neuid3.stores import Entries
 from neuid3.tree import Node
 
 _ABOUT = "fit.json"
@@ -157,6 +158,10 @@ def _feed(found: Any, value: Any) -> None:
         case np.ndarray() if value.dtype != object:
             found.update(f"{value.dtype.str}{value.shape}".encode())
             found.update(np.ascontiguousarray(value).view(np.uint8).data)
+        case Entries():  # as if it were an array, some entries at a time
+            found.update(f"{value.dtype.str}{value.shape}".encode())
+            for block in value.blocks():
+                found.update(np.ascontiguousarray(block).view(np.uint8).data)
         case torch.Tensor():
             _feed(found, value.detach().cpu().numpy())
         case nn.Module():

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numbers
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from neuid3.errors import DataError, did_you_mean
+from neuid3.stores import Entries, Mapped, off_torch, store_of
 
 Value = str | int
 Array: TypeAlias = npt.NDArray[Any]
@@ -96,7 +97,10 @@ def kind_name(kind: Kind) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """The entries of one column, read-only, and which of them are missing (None: no entry is)."""
+    """The entries of one column, read-only, and which of them are missing (None: no entry is).
+
+    The values of a tensor column may be `Entries` of a store: choosing rows of them fetches nothing, and `np.asarray` all.
+    """
 
     kind: Kind
     values: Array
@@ -105,7 +109,8 @@ class Column:
     def __post_init__(self) -> None:
         # Entries are the caller's own wherever that spares a copy, so nobody may write to them through us.
         gone = self.missing if self.missing is not None and bool(self.missing.any()) else None
-        object.__setattr__(self, "values", _read_only(self.values))
+        if not isinstance(self.values, Entries):
+            object.__setattr__(self, "values", _read_only(self.values))
         object.__setattr__(self, "missing", None if gone is None else _read_only(gone))
 
     def __len__(self) -> int:
@@ -157,6 +162,9 @@ def read_column(name: str, values: Any, declared: Declared | None = None) -> Col
         return _declare(name, values, declared)
     if hasattr(getattr(values, "dtype", None), "categories"):
         return _declare(name, _read_categorical(name, values), declared)
+    store = store_of(values)
+    if store is not None:
+        return _declare(name, _read_store(name, Entries(store), getattr(store, "missing", None)), declared)
     array, missing = _plain_array(name, values)
     if array.ndim == 1 and array.dtype == object:
         array, missing = _unbox(name, array, missing)
@@ -180,14 +188,6 @@ def _read_categorical(name: str, values: Any) -> Column:
         if isinstance(label, bool) or not isinstance(label, (str, int)):
             _refuse(name, f"has the category {label!r}; categories are strings or whole numbers.")
     return Column(Category(tuple(whole)), np.where(codes < 0, 0, codes).astype(np.int64), codes < 0)
-
-
-def off_torch(values: Any) -> Any:
-    """A torch tensor as an array, without importing torch; anything else as it is."""
-    if not (hasattr(values, "detach") and hasattr(values, "cpu")):
-        return values
-    plain = values.detach().cpu()
-    return np.asarray(plain.float() if "bfloat16" in str(plain.dtype) else plain)  # numpy has no bfloat16
 
 
 def _plain_array(name: str, values: Any) -> tuple[Array, Array | None]:
@@ -317,14 +317,30 @@ def _read_tensor(name: str, values: Array, missing: Array | None) -> Column:
         _refuse(name, f"is a tensor of {values.dtype}; networks read numbers, so turn it into some.")
     if values.size == 0 and len(values):
         _refuse(name, f"has tensors of shape {values.shape[1:]}, which hold nothing; leave it out.")
-    # A memory-mapped column may be larger than memory, so its entries are looked at batch by batch only.
-    if values.dtype.kind == "f" and not isinstance(values, np.memmap) and not np.isfinite(values).all():
+    if isinstance(values, np.memmap):
+        return _read_store(name, Entries(Mapped(values)), missing)
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
         absent = _whole(name, np.isnan(values), "has some NaN in")
         missing = absent if missing is None else np.logical_or(missing, absent)
         rows = np.flatnonzero(np.isinf(values).any(axis=tuple(range(1, values.ndim))) & ~missing)
         if rows.size:
             _refuse(name, f"contains infinity in row {rows[0]}; replace it, or make the whole entry NaN (missing).")
     return Column(Tensor(tuple(values.shape[1:])), values, missing)
+
+
+def _read_store(name: str, entries: Entries, missing: Array | None) -> Column:
+    """Tensors that lie elsewhere: they may be more than memory can hold, and are looked at when they are fetched."""
+    if entries.dtype.kind not in "biuf":
+        _refuse(name, f"is a tensor of {entries.dtype}; networks read numbers, so turn it into some.")
+    if entries.ndim < 2 and len(entries):
+        _refuse(name, "has entries without axes; read numbers into a list, and give tensors only from elsewhere.")
+    if entries.size == 0 and len(entries):
+        _refuse(name, f"has tensors of shape {entries.shape[1:]}, which hold nothing; leave it out.")
+    if missing is not None and len(missing) != len(entries):
+        _refuse(
+            name, f"has {len(entries)} entries and tells of {len(missing)} whether they are missing; give one each."
+        )
+    return Column(Tensor(entries.shape[1:]), cast("Array", entries), missing)
 
 
 def _read_distribution(name: str, values: Array, missing: Array | None, declared: Declared) -> Column:

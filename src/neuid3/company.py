@@ -294,18 +294,21 @@ class Company:
         """P(path | κ, e) of every restart for the examples that judge it, `(path, example)`, in `eval()` mode."""
         for ensemble in self.ensembles:
             ensemble.stack.train(False)
-        parts: dict[int, list[Floats]] = {i: [] for cast in self.casts for i in cast.members}
+        answers: dict[int, Floats] = {}
         judged = torch.stack([actor.judged for actor in self.actors])
         with torch.no_grad():
-            for rows in torch.split(judged, _BLOCK, dim=1):
+            for start, rows in zip(range(0, judged.shape[1], _BLOCK), torch.split(judged, _BLOCK, dim=1), strict=True):
                 done = self.steps / self.total
                 outputs = self._outputs(rows, [actor.sight(rows.shape[1], done) for actor in self.actors])
                 for cast in self.casts:
                     sides = cast.sides(outputs, rows[cast.members]).double().cpu().numpy()
                     self._note(cast, torch.from_numpy(sides.sum((0, 2))), outputs)
                     for place, i in enumerate(cast.members):
-                        parts[i].append(sides[:, place])
-        return {i: np.concatenate(found, axis=1) for i, found in parts.items()}
+                        # Made once: parts kept between what every block needs anew would leave gaps in memory.
+                        if i not in answers:
+                            answers[i] = np.empty((len(sides), judged.shape[1]))
+                        answers[i][:, start : start + rows.shape[1]] = sides[:, place]
+        return answers
 
     def gains(self) -> list[float]:
         """The information gain of each restart's test on unseen examples."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -21,17 +21,18 @@ from neuid3.columns import (
     Value,
     convert,
     kind_name,
-    off_torch,
     read_column,
 )
 from neuid3.errors import DataError, RowError, did_you_mean
+from neuid3.stores import off_torch, stacked
 
 
 class Examples:
     """A table whose columns may be facts, numbers, categories, probabilities or images.
 
     `data` is a mapping of names to arrays, tensors or lists, a pandas DataFrame, or a 2-D array
-    (whose columns are then called `x0`, `x1`, …). Kinds are inferred; `kinds` declares what cannot be:
+    (whose columns are then called `x0`, `x1`, …). Images that memory cannot hold stay where they are: in a memory-mapped
+    array, in `ImageFiles`, in a `torch.utils.data.Dataset` or in a store of one's own. Kinds are inferred; `kinds` declares what cannot be:
     `kinds={"p_alarm": "probability", "rank": Distribution((1, 2, 3))}`.
 
     >>> X = Examples({"alarm": [True, False, None], "age": [31.5, float("nan"), 47.0]})
@@ -164,7 +165,7 @@ class Examples:
             if column.missing is not None or other.missing is not None:
                 masks = [np.zeros(len(c), dtype=bool) if c.missing is None else c.missing for c in (column, other)]
                 gone = np.concatenate(masks)
-            columns[name] = Column(column.kind, np.concatenate((column.values, other.values)), gone)
+            columns[name] = Column(column.kind, cast("Array", stacked((column.values, other.values))), gone)
         return Examples._of(columns, len(self) + len(more))
 
     def __repr__(self) -> str:

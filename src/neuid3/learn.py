@@ -60,6 +60,9 @@ MOST_BOUND = 6
 # At the root, so many restarts compete at least, however few tests there are.
 TRIALS = 8
 
+# So many examples go through a circuit at once.
+PART = 1 << 18
+
 # Networks are trained where examples of a second class reach a node with this mass at least.
 LESSONS = 8.0
 
@@ -198,7 +201,7 @@ class NodeLearner:
         if not self._has_seen(place.path):
             return whole
         # A network sends an example it was trained on where it belongs, and its leaf would seem surer than it is.
-        unseen = self._masses(np.where(self.sample.unseen, place.reach, 0.0))
+        unseen = np.bincount(labels, np.where(self.sample.unseen[place.rows], masses, 0.0), self.sample.classes)
         shares = (unseen + DOUBT * np.array(leaf_estimate(whole))) / (unseen.sum() + DOUBT)
         believed: Floats = shares * whole.sum()
         return believed
@@ -302,12 +305,27 @@ class NodeLearner:
 
     def conditional(self, path: Path, test: NodeTest) -> Floats:
         """P(τ | κ, e) for every example, exactly; one half where κ is impossible."""
-        self.know([test, *(asked for asked, _ in path)])
+        tests = [test, *(asked for asked, _ in path)]
+        self.know(tests)
+        reach = Reach(self._sides(path, test), torch.float64, self.device)
+        answers = np.full(len(self.evidence), 0.5)
         with torch.no_grad():
-            sides = Reach(self._sides(path, test), torch.float64, self.device)(self.evidence).cpu().numpy()
-        total = sides.sum(axis=1)
-        answers: Floats = np.divide(sides[:, 0], total, out=np.full(len(total), 0.5), where=total > 0)
+            for rows, evidence in self._in_parts(tests):
+                sides = reach(evidence).cpu().numpy()
+                total = sides.sum(axis=1)
+                np.divide(sides[:, 0], total, out=answers[rows], where=total > 0)
         return answers
+
+    def _in_parts(self, tests: Sequence[NodeTest]) -> Iterator[tuple[slice, Evidence]]:
+        """The evidence, in parts where it is large: a circuit holds many numbers for every example."""
+        n = len(self.evidence)
+        if n <= PART:
+            yield slice(None), self.evidence
+            return
+        for look in {look for test in tests for look in self._uses(test)}:
+            self.evidence.output(*look)
+        for start in range(0, n, PART):
+            yield slice(start, start + PART), self.evidence.part(slice(start, start + PART))
 
     # The node ------------------------------------------------------------------------------------
 

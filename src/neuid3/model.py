@@ -187,10 +187,15 @@ class NeurosymbolicTree:
 
     def _in_batches(self, X: Any, batch_size: int, compute: Any) -> npt.NDArray[np.float64]:
         examples = self.read(X)
-        starts = range(0, len(examples), batch_size)
+        found: npt.NDArray[np.float64] | None = None
         with self.evaluating(), torch.no_grad():
-            parts = [compute(examples[start : start + batch_size]).cpu().numpy() for start in starts]
-        return np.concatenate(parts).astype(np.float64, copy=False)
+            for start in range(0, len(examples), batch_size):
+                part = compute(examples[start : start + batch_size]).cpu().numpy()
+                # Parts kept until the end would lie between what every batch needs anew, and memory would fill up with gaps.
+                found = np.empty((len(examples), *part.shape[1:])) if found is None else found
+                found[start : start + len(part)] = part
+        assert found is not None
+        return found
 
     @contextmanager
     def evaluating(self) -> Iterator[None]:

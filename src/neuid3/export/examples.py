@@ -18,6 +18,7 @@ from neuid3.logic.formula import NeuralVariable, sources
 from neuid3.logic.spelling import atom_text
 from neuid3.nodetest import NodeTest
 from neuid3.pixels import Pixels
+from neuid3.stores import extremes
 from neuid3.tree import Branch, Node, Path
 
 # No picture is kept with more pixels a side; a node shows it smaller anyway.
@@ -121,7 +122,7 @@ def _drawn(column: Column, rows: npt.NDArray[Any]) -> list[Pixels]:
     if values.dtype == np.uint8:
         low, high = 0.0, 255.0
     else:
-        low, high = float(np.nanmin(values)), float(np.nanmax(values))
+        low, high = extremes(values)
         low, high = (0.0, 1.0) if low >= 0.0 and high <= 1.0 else (low, high)
     return [_pixels((values[row] - low) / max(high - low, 1e-12)) for row in rows]
 

@@ -65,6 +65,12 @@ class Evidence:
         other._outputs = {key: output for key, output in self._outputs.items() if key[0] in same}
         return other
 
+    def part(self, rows: slice) -> Evidence:
+        """Some of the examples, with what networks have said of them so far."""
+        other = Evidence(self.examples[rows], self.networks, self.declarations, self.priors, self.dtype, self.device)
+        other._outputs = {key: output[rows] for key, output in self._outputs.items()}
+        return other
+
     def is_missing(self, name: str) -> bool:
         """Is an entry of this column missing in this batch?"""
         missing = self.examples.column(name).missing
@@ -193,8 +199,11 @@ class Evidence:
     def _call(self, network: str, inputs: tuple[str, ...], columns: list[Column], width: int) -> torch.Tensor:
         n = len(columns[0])
         if n > BLOCK and not torch.is_grad_enabled():
-            blocks = [slice(start, start + BLOCK) for start in range(0, n, BLOCK)]
-            return torch.cat([self._call(network, inputs, [c.take(b) for c in columns], width) for b in blocks])
+            whole = torch.empty(n, width, dtype=self.dtype, device=self.device)
+            for start in range(0, n, BLOCK):
+                block = [column.take(slice(start, start + BLOCK)) for column in columns]
+                whole[start : start + BLOCK] = self._call(network, inputs, block, width)
+            return whole
         function = self.networks[network]
         read = [readable(column, dtype_of(function), self.device) for column in columns]
         output = run_network(function, network, inputs, read)

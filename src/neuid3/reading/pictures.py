@@ -6,15 +6,20 @@ import warnings
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 import numpy as np
 
-from neuid3.columns import Column, Tensor
+from neuid3.columns import Array, Column, Tensor, read_column
 from neuid3.errors import DamagedFileError, DataError, MissingFileError, MissingPackageError
 from neuid3.reading.cells import present
 from neuid3.reading.sheet import Sheet
+from neuid3.stores import Rows
+
+# Pictures that take more than this together are not held in memory.
+MOST_BYTES = 1 << 30
 
 _GREY = ("1", "L", "LA", "La", "I", "I;16", "I;16B", "I;16L")
 
@@ -50,10 +55,15 @@ def album(name: str, sheet: Sheet) -> Album:
     for row in np.flatnonzero(~gone).tolist():
         if cells[row] not in looks:
             with _opened(name, sheet, row) as picture:
-                turned = picture.getexif().get(0x0112, 1) in (5, 6, 7, 8)  # a camera that was held upright
-                width, height = picture.size[::-1] if turned else picture.size
-                looks[cells[row]] = Look(height, width, picture.mode not in _GREY)
+                looks[cells[row]] = look_of(picture)
     return Album(name, looks)
+
+
+def look_of(picture: Any) -> Look:
+    """How an opened picture looks, from its head."""
+    turned = picture.getexif().get(0x0112, 1) in (5, 6, 7, 8)  # a camera that was held upright
+    width, height = picture.size[::-1] if turned else picture.size
+    return Look(height, width, picture.mode not in _GREY)
 
 
 def common_look(looks: Collection[Look], longest: int) -> Look:
@@ -80,8 +90,13 @@ def wanted_look(name: str, shape: tuple[int, ...]) -> Look:
 
 
 def pictures(name: str, sheet: Sheet, look: Look, shape: tuple[int, ...] | None = None) -> Column:
-    """The pixels of a column's files, all of one look; a missing path is a missing picture."""
+    """The pixels of a column's files, all of one look; a missing path is a missing picture.
+
+    Pictures that would fill the memory are left in their files, and read when they are needed.
+    """
     cells, gone = present(name, sheet)
+    if len(cells) * prod(look.shape) > MOST_BYTES:
+        return read_column(name, SheetPictures(name, sheet, look, shape or look.shape, gone))
     pixels = np.zeros((len(cells), *look.shape), dtype=np.uint8)
     first: dict[str, int] = {}
     for row in np.flatnonzero(~gone).tolist():
@@ -90,12 +105,40 @@ def pictures(name: str, sheet: Sheet, look: Look, shape: tuple[int, ...] | None 
         else:
             first[cells[row]] = row
             with _opened(name, sheet, row) as picture:
-                pixels[row] = _pixels(picture, look)
+                pixels[row] = pixels_of(picture, look)
     kind = Tensor(shape or look.shape)
     return Column(kind, pixels.reshape(len(cells), *kind.shape), gone)
 
 
-def _pixels(picture: Any, look: Look) -> Any:
+@dataclass(frozen=True, slots=True, eq=False)
+class SheetPictures:
+    """A store of the pictures that a column names, read from their files whenever they are fetched."""
+
+    name: str
+    sheet: Sheet
+    look: Look
+    form: tuple[int, ...]
+    missing: Array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (len(self.missing), *self.form)
+
+    @property
+    def dtype(self) -> np.dtype[np.uint8]:
+        return np.dtype(np.uint8)
+
+    def fetch(self, rows: Rows) -> Array:
+        pixels = np.zeros((len(rows), *self.look.shape), dtype=np.uint8)
+        for place, row in enumerate(rows.tolist()):
+            if not self.missing[row]:
+                with _opened(self.name, self.sheet, row) as picture:
+                    pixels[place] = pixels_of(picture, self.look)
+        return pixels.reshape(len(rows), *self.form)
+
+
+def pixels_of(picture: Any, look: Look) -> Any:
+    """The pixels of an opened picture, made to look so."""
     from PIL import Image, ImageOps
 
     flat = _flattened(ImageOps.exif_transpose(picture)).convert("RGB" if look.colour else "L")
@@ -121,10 +164,6 @@ def _flattened(picture: Any) -> Any:
 @contextmanager
 def _opened(name: str, sheet: Sheet, row: int) -> Iterator[Any]:
     """The picture that a cell names; whatever is wrong with it is told with its column and place."""
-    try:
-        from PIL import Image
-    except ImportError:
-        raise MissingPackageError('Images need Pillow: pip install "neuid3[tables]".') from None
     cells: Sequence[str] = sheet.columns[name] or ()
     told = f"{sheet.place(row)}: the image {cells[row]!r:.200} of column {name!r}"
     path = _beneath(sheet.path.parent, cells[row])
@@ -132,19 +171,35 @@ def _opened(name: str, sheet: Sheet, row: int) -> Iterator[Any]:
         raise DataError(
             f"{told} is outside of the table's folder; put the images beneath it, and write paths from there."
         )
+    with opened(path, told, "paths start at the folder of the table") as picture:
+        yield picture
+
+
+@contextmanager
+def opened(path: Path, told: str, remedy: str) -> Iterator[Any]:
+    """The picture in a file, which errors speak of as `told`; `remedy` is what to do where there is none."""
+    Image = _pillow()
     if not path.is_file():
-        raise MissingFileError(f"{told} is not there; paths start at the folder of the table.")
+        raise MissingFileError(f"{told} is not there; {remedy}.")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
-            opened = Image.open(path, formats=("PNG", "JPEG"))
-        with opened as picture:
+            found = Image.open(path, formats=("PNG", "JPEG"))
+        with found as picture:
             yield picture
     except (Image.DecompressionBombWarning, Image.DecompressionBombError):
         raise DataError(f"{told} has more than {Image.MAX_IMAGE_PIXELS:,} pixels; make it smaller.") from None
     except Exception as error:  # Pillow tells of damage in a dozen kinds of errors
         why = " ".join(str(error).split())[:120]
         raise DamagedFileError(f"{told} is no PNG or JPEG file, or a damaged one ({why}); replace it.") from None
+
+
+def _pillow() -> Any:
+    try:
+        from PIL import Image
+    except ImportError:
+        raise MissingPackageError('Images need Pillow: pip install "neuid3[tables]".') from None
+    return Image
 
 
 def _beneath(folder: Path, cell: str) -> Path | None:

@@ -13,6 +13,7 @@ import torch
 from torch.nn import functional
 
 from neuid3.stack.kernel import address, has_kernel, kernel
+from neuid3.stores import Entries
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +40,10 @@ class Album:
 
     def __init__(self, columns: Mapping[str, npt.NDArray[Any]], device: str = "cpu") -> None:
         self.device = torch.device(device)
-        self.columns = {name: _tensor(values).to(self.device) for name, values in columns.items()}
+        self.columns = {
+            name: values if isinstance(values, Entries) else _tensor(values).to(self.device)
+            for name, values in columns.items()
+        }
 
     def is_image(self, name: str) -> bool:
         """Is this a column of images, so that it may be moved about?"""
@@ -59,6 +63,9 @@ class Album:
     def look(self, name: str, rows: torch.Tensor, to: torch.Tensor, change: Change | None = None) -> None:
         """Write these rows of a column to a tensor, images changed where `change` says so."""
         column = self.columns[name]
+        if isinstance(column, Entries):  # just these rows, numbered anew
+            column = torch.from_numpy(column.fetch(rows.cpu().numpy())).to(self.device)
+            rows = torch.arange(len(column), device=self.device)
         if not self.is_image(name):
             change = None
         elif has_kernel(to) and column.dtype in _FETCH and to.is_contiguous():

@@ -1,0 +1,132 @@
+"""How much memory does a column take that memory cannot hold? One epoch of one test, then every answer.
+
+python -m benchmarks.large results/large.json [gigabytes] makes a `.npy` file of 28 × 28 images that is all hole but for its
+first 1/64, white images of another class; fits and predicts in a process each; and keeps what the kernel says of them.
+python -m benchmarks.large --table results/large.json docs/large.md draws the table.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.rows import draw
+from neuid3 import Examples, NeuID3Classifier, load
+from neuid3.disk import write_whole
+from neuid3.networks import Dense
+
+SIDE, WHITE = 28, 64
+
+MOST = 2 << 30
+
+
+def sparse(path: Path, count: int) -> None:
+    """So many images in a file of which only the first ones take room on the disk."""
+    images = np.lib.format.open_memmap(path, mode="w+", dtype=np.uint8, shape=(count, SIDE, SIDE))
+    images[: count // WHITE] = 255
+
+
+def labels(count: int) -> np.ndarray:
+    return np.arange(count) < count // WHITE
+
+
+def measured(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What was done, how long it took, and the most memory that it held: resident in all, and of its own (anonymous)."""
+    anonymous, done = [0], threading.Event()
+
+    def watch() -> None:
+        while not done.wait(0.05):
+            anonymous[0] = max(anonymous[0], _status("RssAnon"))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    before, started = _status("VmHWM"), time.monotonic()
+    try:
+        told = work()
+    finally:
+        done.set()
+        watcher.join()
+    told |= {"seconds": round(time.monotonic() - started, 1), "resident_before": before}
+    return told | {"peak_resident": _status("VmHWM"), "peak_anonymous": anonymous[0]}
+
+
+def _status(name: str) -> int:
+    """A line of /proc/self/status, in bytes."""
+    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(f"{name}:"))
+    return int(line.split()[1]) * 1024
+
+
+def fit(images: str, model: str) -> dict[str, Any]:
+    column = np.load(images, mmap_mode="r")
+    clf = NeuID3Classifier(
+        networks={"image_net": partial(Dense, 1, [SIDE**2], hidden=16)},
+        epochs=1,
+        restarts=1,
+        joint_epochs=0,
+        max_depth=1,
+        batch_size=1024,
+        augment=False,
+        random_state=0,
+    )
+    clf.fit(Examples({"image": column}), labels(len(column)))
+    clf.save(model)
+    return {"tests": [str(test) for test in clf.tree_.tests], "gradient_steps": clf.gradient_steps_}
+
+
+def predict(images: str, model: str) -> dict[str, Any]:
+    column = np.load(images, mmap_mode="r")
+    answers = load(model).predict_proba({"image": column})
+    return {"accuracy": round(float(((answers[:, 1] > 0.5) == labels(len(column))).mean()), 6)}
+
+
+def main(path: str, gigabytes: str = "8") -> None:
+    count = int(float(gigabytes) * 2**30) // SIDE**2
+    with tempfile.TemporaryDirectory() as folder:
+        images, model = Path(folder) / "images.npy", Path(folder) / "model.neuid3"
+        sparse(images, count)
+        found: dict[str, Any] = {"examples": count, "bytes": images.stat().st_size, "bar": MOST}
+        for phase in ("fit", "predict"):
+            told = subprocess.run(
+                [sys.executable, "-m", "benchmarks.large", f"--{phase}", str(images), str(model)],
+                check=True,
+                stdout=subprocess.PIPE,
+                text=True,
+                env={**os.environ, "OMP_NUM_THREADS": "1"},
+            )
+            found[phase] = json.loads(told.stdout.splitlines()[-1])
+            print(phase, found[phase], flush=True)
+    write_whole(Path(path), (json.dumps(found, indent=1) + "\n").encode())
+
+
+def table(path: str, page: str) -> None:
+    """Draw the table between its two marks in a page."""
+    found = json.loads(Path(path).read_text())
+    lines = ["| | column | peak resident | of it anonymous | bar | |", "|---|---|---|---|---|---|"]
+    for phase, told in (("fit", "one epoch of one test"), ("predict", "a probability for each")):
+        peak, own = found[phase]["peak_resident"], found[phase]["peak_anonymous"]
+        sizes = " | ".join(f"{size / 2**30:.2f} GB" for size in (found["bytes"], peak, own, found["bar"]))
+        lines.append(f"| {told} | {sizes} | {'met' if peak < found['bar'] else 'missed'} |")
+    draw(page, "large", lines)
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case ["--fit", images, model]:
+            print(json.dumps(measured(lambda: fit(images, model))))
+        case ["--predict", images, model]:
+            print(json.dumps(measured(lambda: predict(images, model))))
+        case ["--table", *rest]:
+            table(*rest)
+        case rest:
+            main(*rest)
