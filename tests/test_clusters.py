@@ -148,7 +148,7 @@ def test_on_ray_the_tree_is_the_same_and_every_worker_gets_the_images_once(
         pytest.skip("ray is not installed here; its wheel is not made for every machine")
     model, log = tmp_path / "ray.neuid3", tmp_path / "log"
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # the names of sockets must be short
-        own = {"HOME": folder, "RAY_TMPDIR": folder, "RAY_USAGE_STATS_ENABLED": "0"}
+        own = {"HOME": folder, "RAY_TMPDIR": folder, "RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
         command = [sys.executable, str(Path(clustered.__file__)), str(model), str(log)]
         subprocess.run(command, check=True, timeout=180, env={**os.environ, **own})
     assert_same(alone, load(model))
