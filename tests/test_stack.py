@@ -19,7 +19,7 @@ from torch.nn import functional
 from neuid3.circuit.factor import factorise
 from neuid3.logic.formula import Literal, NeuralVariable
 from neuid3.networks import Dense, LeNet
-from neuid3.stack import Adam, Album, Change, one_cycle, stack
+from neuid3.stack import Adam, Album, Change, Quick, one_cycle, stack
 from neuid3.stack import kernel as kernel_room
 from neuid3.stack.fetch import changed
 from neuid3.stack.layers import Fused, grouped
@@ -166,6 +166,26 @@ def test_a_network_that_is_no_number_stays_so() -> None:
     found = stack(nets, [])(torch.rand(2, 3, 1, 28, 28))
     assert torch.isfinite(found[0]).all()
     assert torch.isnan(found[1]).all()
+
+
+def test_a_quick_network_is_the_network_as_it_is_now() -> None:
+    if kernel_room.kernel(torch.float32) is None:
+        pytest.skip("this machine has no C compiler")
+    torch.manual_seed(0)
+    for inputs, shape in ((1, (5, 28, 28)), (2, (5, 1, 20, 31))):
+        net = LeNet(3, inputs=inputs, size=shape[-2:]).requires_grad_(False).eval()
+        seen = [torch.rand(shape) for _ in range(inputs)]
+        assert Quick.takes(net)
+        for _ in range(2):
+            assert torch.allclose(Quick(net)(*seen), net(*seen), atol=1e-6)
+            net.look[0].weight.mul_(-1)
+        net.register_forward_hook(lambda *_: None)
+        assert not Quick.takes(net), "a hook wants to be called"
+    assert not Quick.takes(nn.utils.parametrizations.weight_norm(LeNet(3).look[0]))
+    changed = LeNet(3)
+    nn.utils.parametrizations.weight_norm(changed.look[0])
+    assert not Quick.takes(changed)
+    assert not Quick.takes(LeNet(3, dropout=0.5).train())
 
 
 @pytest.mark.usefixtures("way")

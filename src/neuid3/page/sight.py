@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -11,11 +10,9 @@ import numpy.typing as npt
 import torch
 
 from neuid3.data import Examples
-from neuid3.infer import Descent, Evidence, Network, Reach, conjunctions
+from neuid3.infer import Descent, Evidence, Reach, conjunctions
 from neuid3.infer.evidence import Look
 from neuid3.model import NeurosymbolicTree
-from neuid3.networks import LeNet
-from neuid3.stack.stacks import LayerStack
 from neuid3.tree import Branch, Leaf, Node, Path
 
 Floats = npt.NDArray[np.float64]
@@ -97,36 +94,14 @@ def see(model: NeurosymbolicTree, examples: Examples) -> Sight:
     descent = Descent(model.tree.root, model.program, model.dtype, model.device)
     reached: list[Floats] = []
     called: dict[Look, list[Calls]] = {look: [] for look in sorted(model.uses)}
-    told = (model.program.declarations, model.priors, model.dtype, model.device)
     with model.evaluating(), torch.no_grad():
-        networks = {name: quick(network) for name, network in model.networks.items()}
         for start in range(0, len(examples), BATCH):
-            evidence = Evidence(examples[start : start + BATCH], networks, *told)
+            evidence = model.evidence(examples[start : start + BATCH])
             descent(evidence, SPARE)
             reached.append(reach(evidence).cpu().numpy().astype(np.float64))
             for look, found in called.items():
                 found.append(_calls(evidence, look, start))
     return Sight(places, np.concatenate(reached), {look: _joined(found) for look, found in called.items()})
-
-
-class Quick(torch.nn.Module):
-    """A network of ours run by the kernel that trains stacks of them, which is three times as fast as torch alone."""
-
-    def __init__(self, network: torch.nn.Module) -> None:
-        super().__init__()
-        self.network = network
-        self._stack = LayerStack([network])
-
-    def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
-        return self._stack(*(tensor.unsqueeze(0) for tensor in inputs))[0]
-
-
-def quick(network: Network) -> Network:
-    """The same network, faster where we know how."""
-    if type(network) is not LeNet or next(network.parameters()).device.type != "cpu":
-        return network
-    own = copy.deepcopy(network).requires_grad_(True)  # a stack takes networks that can be trained
-    return Quick(own) if LayerStack.takes(own) else network
 
 
 def _calls(evidence: Evidence, look: Look, start: int) -> Calls:

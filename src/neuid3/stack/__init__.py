@@ -2,6 +2,6 @@
 
 from neuid3.stack.adam import Adam, Moments, one_cycle
 from neuid3.stack.fetch import Album, Change
-from neuid3.stack.stacks import Stack, architecture, stack
+from neuid3.stack.stacks import Quick, Stack, architecture, stack
 
-__all__ = ["Adam", "Album", "Change", "Moments", "Stack", "architecture", "one_cycle", "stack"]
+__all__ = ["Adam", "Album", "Change", "Moments", "Quick", "Stack", "architecture", "one_cycle", "stack"]

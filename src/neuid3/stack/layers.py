@@ -55,7 +55,7 @@ def _steps(layer: nn.Module, weights: Weights, name: str) -> Iterator[Callable[[
     i = 0
     while i < len(children):
         path, child = children[i]
-        if _is_fused([child for _, child in children[i : i + 3]]):
+        if is_fused([child for _, child in children[i : i + 3]]):
             yield _fused(weights[f"{path}.weight"], weights[f"{path}.bias"])
             i += 3
         else:
@@ -105,7 +105,7 @@ def grouped(
     return found.view(len(found), nets, -1, *found.shape[2:]).transpose(0, 1)
 
 
-def _is_fused(layers: list[nn.Module]) -> bool:
+def is_fused(layers: list[nn.Module]) -> bool:
     """A 5 × 5 convolution, a pool of 2 and a rectifier: what the kernel does in one go."""
     match layers:
         case [nn.Conv2d() as look, nn.MaxPool2d() as pool, nn.ReLU()]:
