@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.rows import draw
 from neuid3 import Examples, NeuID3Classifier, load
 
 RULES = "nn(eye, [I]) :: bright(I). both(A, B) :- bright(A), bright(B). 0.9 :: works. seen(A) :- bright(A), works."
@@ -104,5 +105,24 @@ def main(minutes: float = 10.0, path: str | None = None) -> int:
     return int(growth > MOST_GROWTH or bool(left))
 
 
+def table(path: str, page: str) -> None:
+    """Draw the table between its two marks in a page."""
+    row = json.loads(Path(path).read_text())
+    lines = [
+        f"| {row['rounds']} rounds in {row['minutes']:.0f} minutes | after the warm-up | in the end | |",
+        "|---|---|---|---|",
+    ]
+    before, after = row["after_warm_up"], row["end"]
+    memory = [f"{side['memory_kib'] / 1024:.0f} MB" for side in (before, after)]
+    lines.append(f"| memory | {memory[0]} | {memory[1]} | {row['growth']:+.1%} |")
+    names = {"threads": "threads", "processes": "processes", "files": "temporary files", "open": "open files"}
+    for what, name in names.items():
+        lines.append(f"| {name} | {before[what]} | {after[what]} | {after[what] - before[what]:+d} |")
+    draw(page, "soak", lines)
+
+
 if __name__ == "__main__":
-    sys.exit(main(*(float(given) for given in sys.argv[1:2]), *sys.argv[2:3]))
+    if sys.argv[1:2] == ["--table"]:
+        table(*sys.argv[2:])
+    else:
+        sys.exit(main(*(float(given) for given in sys.argv[1:2]), *sys.argv[2:3]))
