@@ -53,6 +53,14 @@ def test_every_unit_has_a_file_of_its_own_and_can_be_read_back(experiment: str, 
     assert all(from_words(json.loads(json.dumps(unit.words))) == unit for unit in every)
 
 
+def test_the_time_of_a_unit_is_the_processors_where_it_is_known(tmp_path: Path) -> None:
+    first, second = units("background", "default")[:2]
+    write(tmp_path, first, record(fit=100.0))
+    write(tmp_path, second, record(fit=100.0, processor_seconds={"prepare": 1.0, "fit": 40.0, "predict": 5.0}))
+    found = read(tmp_path)
+    assert (found[first].seconds, found[second].seconds) == (100.0, 41.0)
+
+
 def test_the_experiments_have_as_many_units_as_the_paper_has_folds_and_seeds() -> None:
     assert len(units("background")) == 8 * 4 * 7
     assert len(units("uci")) == 15 * 10 * 6
