@@ -511,7 +511,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             for source in sources(test.formula(program))
             if isinstance(source, NeuralVariable)
         }
-        learner.know(self.tree_.tests, always=True)
+        learner.know(self.tree_.tests)
         self.networks_: dict[str, Any] = {name: learner.instances[name].module.eval() for name in sorted(used)}
         self.gradient_steps_ = learner.steps
         self.model_ = NeurosymbolicTree(
