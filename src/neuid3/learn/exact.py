@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from neuid3.infer import Evidence, Reach
-from neuid3.learn.meaning import Look, Meaning
+from neuid3.infer import Evidence, Look, Reach
+from neuid3.learn.meaning import Meaning
 from neuid3.learn.sample import Floats, Instance, Sample
 from neuid3.logic.formula import Variable
 from neuid3.nodetest import NodeTest

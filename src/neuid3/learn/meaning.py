@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from neuid3.circuit.factor import Factored, factorise
 from neuid3.columns import Distribution, Probability
 from neuid3.data import Examples
+from neuid3.infer import Look, looks_in
 from neuid3.logic.formula import ColumnVariable, Formula, NeuralVariable, Source, Variable, sources
 from neuid3.logic.program import Program
 from neuid3.nodetest import NodeTest
 from neuid3.task import Use
 from neuid3.tree import Path
-
-
-class Look(NamedTuple):
-    """A network, the columns it looks at, and how many numbers it answers with."""
-
-    network: str
-    inputs: tuple[str, ...]
-    width: int
 
 
 class Meaning:
@@ -41,12 +33,7 @@ class Meaning:
 
     def looks(self, test: NodeTest) -> list[Look]:
         """Which networks a test looks through, and at what."""
-        found = {
-            Look(source.network, source.inputs, self.program.declarations[source.declaration].width)
-            for source in sources(self.formula(test))
-            if isinstance(source, NeuralVariable)
-        }
-        return sorted(found)
+        return sorted(looks_in(self.formula(test), self.program))
 
     def networks_on(self, path: Path) -> set[str]:
         return {look.network for test, _ in path for look in self.looks(test)}

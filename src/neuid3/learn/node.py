@@ -76,6 +76,11 @@ class NodeLearner:
         self.symbolic = Symbolic(self.exact, plain, candidates.numbers, least)
 
     @property
+    def root(self) -> Place:
+        """Where all examples start, and all candidates may be asked."""
+        return Place.root(len(self.sample.labels), self.everything)
+
+    @property
     def instances(self) -> Mapping[str, Instance]:
         """The networks with weights, by the names that tests call them."""
         return self.exact.instances
@@ -144,9 +149,11 @@ class NodeLearner:
         self.exact.move(trained.networks)
         return with_leaves(root, trained.leaves)
 
-    def know(self, tests: Sequence[NodeTest]) -> None:
-        """See to the average output of every network of these tests, for examples that lack its input."""
+    def networks_of(self, tests: Sequence[NodeTest]) -> dict[str, nn.Module]:
+        """The networks of these tests; the average output of each is known from now on, for examples without its input."""
         self.exact.know(tests, always=True)
+        used = {look.network for test in tests for look in self.exact.meaning.looks(test)}
+        return {name: self.instances[name].module.eval() for name in sorted(used)}
 
     # Going on ------------------------------------------------------------------------------------
 

@@ -9,8 +9,8 @@ import numpy as np
 from torch import nn
 
 from neuid3.induce import Place
+from neuid3.infer import Look
 from neuid3.learn.exact import Exact
-from neuid3.learn.meaning import Look
 from neuid3.learn.sample import Instance, Option, alike
 from neuid3.learn.starts import Starts
 from neuid3.nodetest import AtomTest, NodeTest

@@ -10,7 +10,7 @@ from torch import nn
 from neuid3.candidates import shapes_of
 from neuid3.columns import Schema
 from neuid3.errors import NetworkError
-from neuid3.learn.meaning import Look
+from neuid3.infer import Look
 from neuid3.learn.sample import Factory
 from neuid3.networks import default_network
 

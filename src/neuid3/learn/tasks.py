@@ -12,9 +12,10 @@ from torch import nn
 
 from neuid3.crew import Part, Stock
 from neuid3.induce import Place
+from neuid3.infer import Look
 from neuid3.learn.exact import Exact
 from neuid3.learn.manners import Manners
-from neuid3.learn.meaning import Look, variables_of
+from neuid3.learn.meaning import variables_of
 from neuid3.learn.sample import Floats, Option
 from neuid3.learn.starts import Starts
 from neuid3.logic.formula import NeuralVariable
