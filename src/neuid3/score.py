@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -72,3 +73,17 @@ def gain_of(answers: Masses, weights: Masses, labels: npt.NDArray[np.int64], cla
     yes = np.bincount(labels, weights * answers, classes)
     no = np.bincount(labels, weights * (1.0 - answers), classes)
     return float(information_gain(yes, no))
+
+
+def shares_of(told: Iterable[tuple[Sequence[str], float]], names: Iterable[str]) -> npt.NDArray[np.float64]:
+    """The share of each column in the bits that tests told; a test of several columns shares its own out evenly.
+
+    >>> shares_of([(("a", "b"), 2.0), (("b",), 2.0)], ["a", "b", "c"]).tolist()
+    [0.25, 0.75, 0.0]
+    """
+    share = dict.fromkeys(names, 0.0)
+    for columns, bits in told:
+        for name in columns:
+            share[name] += bits / len(columns)
+    total = sum(share.values()) or 1.0
+    return np.array([value / total for value in share.values()])

@@ -10,6 +10,14 @@ import numpy.typing as npt
 
 from neuid3.columns import BLOCK, Boolean, Number
 from neuid3.data import Examples
+from neuid3.errors import DataError
+
+_HOLES = "Input y contains NaN: every example needs a class; drop the rows without one."
+
+
+def refuse_holes(y: Any) -> None:
+    if y is not None and has_holes(np.asarray(y)):
+        raise DataError(_HOLES)
 
 
 def has_holes(labels: npt.NDArray[Any]) -> bool:
@@ -21,6 +29,26 @@ def has_holes(labels: npt.NDArray[Any]) -> bool:
 def has_names(X: Any) -> bool:
     """Does a table name its columns? A sparse matrix may be a mapping and does not."""
     return isinstance(X, Examples) or hasattr(X, "iloc") or (isinstance(X, Mapping) and not hasattr(X, "toarray"))
+
+
+def numbered(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """The classes in order, and the number of each label's class."""
+    if y.dtype == object and any(label is None or label != label for label in y):
+        raise DataError(_HOLES)
+    classes, labels = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise DataError(
+            f"y has one class only, {str(classes[0])!r}; a classifier needs examples of at least two classes."
+        )
+    return classes, labels
+
+
+def number_of(label: Any, classes: npt.NDArray[Any]) -> int:
+    """Which class the caller calls positive."""
+    found = np.flatnonzero(classes == label)
+    if not len(found):
+        raise DataError(f"pos_label={label!r} is no class of y; the classes are {classes.tolist()}.")
+    return int(found[0])
 
 
 def from_array(table: npt.NDArray[Any]) -> Examples:

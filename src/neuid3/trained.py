@@ -12,6 +12,8 @@ from torch import nn
 
 from neuid3.columns import Kind
 from neuid3.errors import ModelFileError
+from neuid3.logic.formula import NeuralVariable, sources
+from neuid3.model import NeurosymbolicTree
 from neuid3.nodetest import AtomTest
 from neuid3.saved.container import Saved, blaming, write
 from neuid3.saved.networks import Makers, network_to_words, networks_from_words, tensors_of
@@ -65,3 +67,15 @@ def trained_test(path: Path, saved: Saved, networks: Makers, device: str | torch
         made = networks_from_words(words["networks"], saved.tensors, networks, device)
         columns = schema_from_words(words["columns"])
         return TrainedTest(test, made, bool(words["frozen"]), saved.background, columns, dict(words["card"]))
+
+
+def trained_tests(model: NeurosymbolicTree) -> list[TrainedTest]:
+    """The tests of a tree that are atoms, each with its networks and the knowledge behind it."""
+    found = []
+    for test in model.tree.tests:
+        if isinstance(test, AtomTest):
+            names = {s.network for s in sources(test.formula(model.program)) if isinstance(s, NeuralVariable)}
+            networks: dict[str, Any] = {name: model.networks[name] for name in sorted(names)}
+            columns = {name: model.schema[name] for name in model.columns_of(test)}
+            found.append(TrainedTest(test, networks, background=model.program.text, columns=columns))
+    return found

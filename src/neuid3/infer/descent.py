@@ -10,7 +10,7 @@ import torch
 from neuid3.circuit.factor import Factored, factorise
 from neuid3.infer.evidence import Evidence, Look
 from neuid3.infer.reach import Reach
-from neuid3.logic.formula import NeuralVariable, sources
+from neuid3.logic.formula import Formula, NeuralVariable, sources
 from neuid3.logic.program import Program
 from neuid3.nodetest import NodeTest
 from neuid3.tree import Branch, Node, Path
@@ -68,9 +68,13 @@ class Descent:
 
 def looks_of(test: NodeTest, program: Program) -> frozenset[Look]:
     """The networks that a test asks, with the columns that they read."""
+    return looks_in(test.formula(program), program)
+
+
+def looks_in(formula: Formula, program: Program) -> frozenset[Look]:
     return frozenset(
-        (variable.network, variable.inputs, program.declarations[variable.declaration].width)
-        for variable in sources(test.formula(program))
+        Look(variable.network, variable.inputs, program.declarations[variable.declaration].width)
+        for variable in sources(formula)
         if isinstance(variable, NeuralVariable)
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
@@ -30,8 +30,13 @@ TOLERANCE = 1e-3
 # How many examples a network looks at in one go when nobody asks for gradients: what its layers hand on fits the cache.
 BLOCK = 512
 
-# A network, the columns it reads, and how many numbers it returns.
-Look: TypeAlias = tuple[str, tuple[str, ...], int]
+
+class Look(NamedTuple):
+    """A network, the columns it reads, and how many numbers it returns."""
+
+    network: str
+    inputs: tuple[str, ...]
+    width: int
 
 
 class Evidence:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from neuid3.columns import Boolean, Category, Column, Distribution, Number, Probability, Tensor
 from neuid3.data import Examples
 from neuid3.errors import DataError, did_you_mean
-from neuid3.infer import looks_of
+from neuid3.infer import Look, looks_of
 from neuid3.logic.formula import NeuralVariable, sources
 from neuid3.logic.spelling import atom_name
 from neuid3.model import NeurosymbolicTree
@@ -255,7 +255,7 @@ class _Gathering:
         for (network, declaration), uses in asked.items():
             declared = self.model.program.declarations[declaration]
             names = ("no", "yes") if declared.values is None else declared.values
-            calls = {inputs: self.sight.calls[network, inputs, declared.width] for inputs in uses}
+            calls = {inputs: self.sight.calls[Look(network, inputs, declared.width)] for inputs in uses}
             yield Predicate(
                 network,
                 atom_name(declared.predicate),

@@ -117,7 +117,7 @@ class Weights:
 
     def _neural(self, variable: NeuralVariable) -> str:
         declaration = self.model.program.declarations[variable.declaration]
-        answer = self._answers[variable.network, variable.inputs, declaration.width]
+        answer = self._answers[Look(variable.network, variable.inputs, declaration.width)]
         return self._no_and_yes(answer) if declaration.values is None else answer
 
     def _look(self, looks: list[Look]) -> dict[Look, str]:

@@ -1,0 +1,107 @@
+"""What do tests say of every example, exactly? With the networks that are there so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from neuid3.infer import Evidence, Look, Reach
+from neuid3.learn.meaning import Meaning
+from neuid3.learn.sample import Floats, Instance, Sample
+from neuid3.logic.formula import Variable
+from neuid3.nodetest import NodeTest
+from neuid3.priors import Priors, network_use
+from neuid3.tree import Path
+
+# So many examples go through a circuit at once.
+PART = 1 << 18
+
+
+class Exact:
+    """Exact answers to tests; the only place where networks come in, and what they see, and see on average."""
+
+    def __init__(
+        self, sample: Sample, meaning: Meaning, instances: Mapping[str, Instance], priors: Priors, device: str
+    ) -> None:
+        self.sample, self.meaning, self.device = sample, meaning, device
+        self.instances = dict(instances)
+        self.priors = priors
+        declarations = meaning.program.declarations
+        self.evidence = Evidence(sample.examples, self._modules(), declarations, priors, torch.float64, device)
+
+    def _modules(self) -> dict[str, nn.Module]:
+        return {name: instance.module.eval() for name, instance in self.instances.items()}
+
+    def keep(self, instances: Mapping[str, Instance]) -> None:
+        """Look through these networks as well from now on."""
+        if instances:
+            self.instances.update(instances)
+            self.evidence = self.evidence.seen_through(self._modules(), self.priors)
+
+    def move(self, networks: Mapping[str, nn.Module]) -> None:
+        """Networks that were trained further take the place of what they were, and their averages are forgotten."""
+        for name, net in networks.items():
+            self.instances[name] = replace(self.instances[name], module=net)
+        kept = {use: p for use, p in self.priors.networks.items() if use.split("(")[0] not in networks}
+        self.priors = Priors(self.priors.columns, kept)
+        self.evidence = self.evidence.seen_through(self._modules(), self.priors)
+
+    def has_seen(self, path: Path) -> bool:
+        """Does a test of this path look through a network at examples that it was trained on?"""
+        looks = [look for test, _ in path for look in self.meaning.looks(test)]
+        return any(bool(self.instances[look.network].read & frozenset(look.inputs)) for look in looks)
+
+    def conditional(self, path: Path, test: NodeTest) -> Floats:
+        """P(τ | κ, e) for every example, exactly; one half where κ is impossible."""
+        tests = [test, *(asked for asked, _ in path)]
+        self.know(tests)
+        reach = Reach(self.meaning.sides(path, test), torch.float64, self.device)
+        answers = np.full(len(self.evidence), 0.5)
+        with torch.no_grad():
+            for rows, evidence in self._in_parts(tests):
+                sides = reach(evidence).cpu().numpy()
+                total = sides.sum(axis=1)
+                np.divide(sides[:, 0], total, out=answers[rows], where=total > 0)
+        return answers
+
+    def _in_parts(self, tests: Sequence[NodeTest]) -> Iterator[tuple[slice, Evidence]]:
+        """The evidence, in parts where it is large: a circuit holds many numbers for every example."""
+        n = len(self.evidence)
+        if n <= PART:
+            yield slice(None), self.evidence
+            return
+        for look in {look for test in tests for look in self.meaning.looks(test)}:
+            self.evidence.output(*look)
+        for start in range(0, n, PART):
+            yield slice(start, start + PART), self.evidence.part(slice(start, start + PART))
+
+    def fixed(self, variables: Iterable[Variable], rows: Any) -> dict[Variable, Floats]:
+        """The weights of variables that do not change while networks are trained, `(value, example)`."""
+        with torch.no_grad():
+            return {v: self.evidence.weights(v)[:, rows].float().cpu().numpy() for v in variables}
+
+    def know(self, tests: Sequence[NodeTest], always: bool = False) -> None:
+        """See to the average output of every network whose input is missing somewhere, or `always`."""
+        for test in tests:
+            for look in self.meaning.looks(test):
+                key = network_use(look.network, look.inputs)
+                whole = self.sample.examples.complete(look.inputs)
+                if key not in self.priors.networks and look.network in self.instances and (always or not whole.all()):
+                    average = self._average(look, whole)
+                    self.priors = Priors(self.priors.columns, {**self.priors.networks, key: average})
+                    self.evidence.priors = self.priors
+
+    def _average(self, look: Look, whole: Any) -> tuple[float, ...]:
+        rows = np.flatnonzero(~self.sample.unseen & whole)
+        if not len(rows):
+            return tuple([1.0 / max(look.width, 2)] * look.width)
+        networks = {"net": self.instances[look.network].module}
+        seen = Evidence(self.sample.examples[rows], networks, {}, None, torch.float64, self.device)
+        with torch.no_grad():
+            outputs = seen.output("net", look.inputs, look.width).cpu().numpy()
+        return tuple(np.average(outputs, axis=0, weights=self.sample.weights[rows]).tolist())

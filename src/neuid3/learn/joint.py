@@ -1,0 +1,66 @@
+"""How is the finished tree trained as one? All networks that are not frozen, and all leaves, by the exact likelihood."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from neuid3.learn.exact import Exact
+from neuid3.learn.meaning import variables_of
+from neuid3.learn.sample import Floats
+from neuid3.logic.formula import NeuralVariable
+from neuid3.task import Recipe, Task
+from neuid3.tree import Branch, Leaf, Node, paths
+
+
+def joint_task(root: Node, exact: Exact, recipe: Recipe, seed: int) -> Task | None:
+    """The tree as a task, each of its leaves a path; None where no network would move."""
+    sample, meaning = exact.sample, exact.meaning
+    leaves = list(paths(root))
+    tests = list(dict.fromkeys(test for path, _ in leaves for test, _ in path))
+    number = {test: i for i, test in enumerate(tests)}
+    answers = [[(number[test], answer) for test, answer in path] for path, _ in leaves]
+    factored = meaning.factored([meaning.formula(test) for test in tests], answers)
+    variables = variables_of(factored)
+    moving = {v for v in variables if isinstance(v, NeuralVariable) and not exact.instances[v.network].frozen}
+    if not moving or recipe.joint_epochs == 0:
+        return None
+    inputs = sorted({name for v in moving for name in v.inputs})
+    rows = np.flatnonzero(sample.examples.complete(tuple(inputs)))
+    if not len(rows):
+        return None
+    return Task(
+        factored,
+        {v: meaning.use(v) for v in variables if v in moving},
+        exact.fixed([v for v in variables if v not in moving], rows),
+        {name: sample.examples.column(name).values[rows] for name in inputs},
+        sample.labels[rows],
+        sample.weights[rows],
+        sample.unseen[rows],
+        sample.classes,
+        sample.positive,
+        ({name: exact.instances[name].module for name in sorted({v.network for v in moving})},),
+        _as_one(recipe),
+        seed * 31 + 17,
+        exact.device,
+        np.array([leaf.probabilities for _, leaf in leaves]),
+    )
+
+
+def _as_one(recipe: Recipe) -> Recipe:
+    epochs, rate = recipe.joint_epochs, recipe.joint_learning_rate
+    return replace(recipe, epochs=epochs, learning_rate=rate, loss="leaves", restarts=1, enough=None)
+
+
+def with_leaves(root: Node, leaves: Floats) -> Node:
+    """The tree with other class probabilities in its leaves, one row each."""
+    return _replaced(root, iter([tuple((row / row.sum()).tolist()) for row in leaves]))
+
+
+def _replaced(node: Node, leaves: Iterator[tuple[float, ...]]) -> Node:
+    if isinstance(node, Leaf):
+        return Leaf(next(leaves), node.masses)
+    yes = _replaced(node.yes, leaves)  # leaves are numbered from yes to no
+    return Branch(node.test, yes, _replaced(node.no, leaves), node.gain, node.masses)

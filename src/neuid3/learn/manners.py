@@ -1,0 +1,68 @@
+"""How do the restarts of a test differ? Only in ways that can make a difference to it, likely ones first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from neuid3.candidates import shapes_of
+from neuid3.induce import Place
+from neuid3.infer import Reach
+from neuid3.learn.meaning import Meaning
+from neuid3.learn.sample import Sample
+from neuid3.logic.formula import Literal, NeuralVariable, Variable
+from neuid3.nodetest import NodeTest
+from neuid3.task import Manner, Recipe
+
+# At the root, so many restarts compete at least, however few tests there are.
+TRIALS = 8
+
+
+class Manners:
+    """Chooses in which manners a test is started; `tests` is how many tests are trained at the root."""
+
+    def __init__(self, sample: Sample, meaning: Meaning, recipe: Recipe, tests: int, device: str) -> None:
+        self.sample, self.meaning, self.recipe, self.device = sample, meaning, recipe, device
+        self.few = -(-TRIALS // max(tests, 1))  # a single test must not hang on a few draws
+
+    def of(self, place: Place, test: NodeTest, inputs: Sequence[str]) -> list[Manner]:
+        """A manner for each restart of a test that is trained at a place, and whose networks read these columns."""
+        ways = self._ways(place, test, inputs)
+        restarts = self.recipe.restarts
+        if restarts == 1:
+            return ways[:1]
+        if place.path:  # there are networks to start from, and fewer examples to tell restarts apart
+            return ways[: -(-restarts // 2)]
+        wanted = max(min(restarts, max(2, len(ways))), min(self.few, 2 * restarts))
+        return [ways[i % len(ways)] for i in range(wanted)]
+
+    def _ways(self, place: Place, test: NodeTest, inputs: Sequence[str]) -> list[Manner]:
+        formula = self.meaning.formula(test)
+        # A network that says yes or no can say the opposite by itself; a rule cannot.
+        alone = isinstance(formula, Literal) and isinstance(formula.variable, NeuralVariable)
+        shapes = [shape for shape in shapes_of(inputs, self.meaning.program.schema) if len(shape) == 3]
+        sights = (False, True) if any(shape[0] == 3 for shape in shapes) else (False,)
+        turns = (False,) if alone else (False, True) if self._is_upright(place, test) else (True, False)
+        return [Manner(flipped, grey) for flipped in turns for grey in sights]
+
+    def _is_upright(self, place: Place, test: NodeTest) -> bool:
+        """Is a rule about as often true, for networks that know nothing, as the positive class is met here?"""
+        if self.recipe.loss == "branches" or self.sample.classes != 2:
+            return True
+        reach = Reach(self.meaning.sides((), test), torch.float64, self.device)
+        chance = float(reach(_Clueless())[0, 0])
+        masses = self.sample.masses(np.where(self.sample.unseen, 0.0, place.reach))
+        share = float(masses[self.sample.positive] / max(masses.sum(), 1e-300))
+        return abs(chance - share) <= abs(chance - (1.0 - share))
+
+
+class _Clueless:
+    """One example of which nothing is known: every value of every variable is as probable as any other."""
+
+    def __len__(self) -> int:
+        return 1
+
+    def weights(self, variable: Variable) -> torch.Tensor:
+        return torch.full((variable.size, 1), 1.0 / variable.size, dtype=torch.float64)

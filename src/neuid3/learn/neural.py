@@ -1,0 +1,149 @@
+"""Which tests with networks are worth asking at a node? Those that are ready are judged, others trained where it may pay."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from neuid3.crew import Crew
+from neuid3.induce import Place
+from neuid3.learn.exact import Exact
+from neuid3.learn.ready import Ready
+from neuid3.learn.sample import Instance, Option
+from neuid3.learn.tasks import Tasks
+from neuid3.nodetest import AtomTest, NodeTest
+from neuid3.progress import Silent
+from neuid3.score import entropy
+from neuid3.task import Task, Trained
+from neuid3.tournament import tournament
+
+# A test of the bank that tells this share of what is open at a node spares the training of others.
+ENOUGH = 0.1
+
+# Below a test of the bank, networks are trained where so many bits an example are open: an error in 13 is 0.4 of them.
+SETTLED = 0.4
+
+# Networks are trained where examples of a second class reach a node with this mass at least.
+LESSONS = 8.0
+
+# Of the tests that can be asked through a network trained before, so many are trained further: those whose answers tell
+# most as they are. On two folds of five UCI tables as images more training changed no accuracy.
+FURTHER = 2
+
+
+class Neural:
+    """Tests with networks: `first` are those of the bank, and `price` the bits that a split through networks must save."""
+
+    def __init__(
+        self,
+        exact: Exact,
+        tests: Sequence[NodeTest],
+        ready: Ready,
+        tasks: Tasks,
+        crew: Crew,
+        *,
+        price: float,
+        first: frozenset[NodeTest],
+        told: Silent,
+    ) -> None:
+        self.exact, self.sample = exact, exact.sample
+        self.tests, self.every = tuple(tests), frozenset(tests)
+        self.ready, self.tasks, self.crew = ready, tasks, crew
+        self.price, self.first, self.told = price, first, told
+
+    def options(self, place: Place) -> tuple[list[Option], int]:
+        """All that can be asked at a place, and how many gradient steps it took to find out."""
+        ready = {test: list(self.ready.options(place, test)) for test in self.tests if test in place.tests}
+        as_they_are = [option for options in ready.values() for option in options]
+        if self._is_served(place, ready) or self._is_settled(place) or not self._is_promising(place):
+            return as_they_are, 0
+        trained, steps = self._train(place, ready)
+        return [*as_they_are, *trained], steps
+
+    def _train(self, place: Place, ready: Mapping[NodeTest, Sequence[Option]]) -> tuple[list[Option], int]:
+        tasks: list[tuple[NodeTest, AtomTest, Task]] = []
+        for test in _worth_training(ready):
+            untrained = self.ready.untrained(test)
+            if untrained and isinstance(test, AtomTest):
+                made = self.tasks.of(place, test, untrained, ready[test], self._price(place))
+                if made is not None:
+                    tasks.append((test, *made))
+        names = [str(test) for test, _, _ in tasks]
+        finished, steps = tournament(
+            [task for _, _, task in tasks],
+            self.crew,
+            lambda i, done, total: self.told.training(place, names[i], done, total),
+        )
+        options = [
+            self._trained(place, test, named, task, trained)
+            for (test, named, task), trained in zip(tasks, finished, strict=True)
+            if trained is not None
+        ]
+        return [option for option in options if option is not None], steps
+
+    def _is_served(self, place: Place, ready: Mapping[NodeTest, Sequence[Option]]) -> bool:
+        """Is there a test of the bank that is worth asking here as it is?"""
+        masses = self.sample.masses(place.reach)
+        return any(
+            option.bits >= self._price(place) and option.gain >= ENOUGH * float(entropy(masses))
+            for test, options in ready.items()
+            if test in self.first
+            for option in options
+        )
+
+    def _is_settled(self, place: Place) -> bool:
+        """Have tests of the bank left so little open here that networks would be trained for their errors only?"""
+        by_bank = any(test in self.first for test, _ in place.path)
+        return by_bank and float(entropy(self.sample.masses(place.reach))) < SETTLED
+
+    def _is_promising(self, place: Place) -> bool:
+        """Is there something to learn from, and could a perfect test save the bits that a split must save?
+
+        The examples that would judge it are those that count, and there must be some of a second class to train on.
+        """
+        sample = self.sample
+        if not sample.unseen.any():
+            return True
+        taught = sample.masses(np.where(sample.unseen, 0.0, place.reach))
+        if taught.sum() - taught.max() < LESSONS:
+            return False
+        open_masses = sample.masses(np.where(sample.unseen, place.reach, 0.0))
+        return float(open_masses.sum() * entropy(open_masses)) >= self._price(place)
+
+    def _price(self, place: Place) -> float:
+        """The bits that a trained test must save: those of a split, and those that say which of the tests it is."""
+        tests = sum(test in place.tests for test in self.tests)
+        return self.price + np.log2(max(tests, 1)) if self.price else 0.0
+
+    def _trained(self, place: Place, asked: NodeTest, named: AtomTest, task: Task, trained: Trained) -> Option | None:
+        """What became of a test that was trained, as the unseen examples judge it."""
+        if trained.failed is not None:
+            warnings.warn(f"Test '{asked}' was dropped at one node: {trained.failed}", UserWarning, stacklevel=2)
+            return None
+        judged = (
+            task.unseen if bool((task.unseen & (task.weights > 0)).any()) else np.ones(len(task.labels), dtype=bool)
+        )
+        mass = float(task.weights[judged].sum())
+        # Examples whose image is missing learn nothing from the answer, and count all the same.
+        among = self.sample.unseen if bool(self.sample.unseen.any()) else np.ones(len(place.reach), dtype=bool)
+        share = mass / max(float((place.reach * self.sample.weights)[among].sum()), 1e-300)
+        read = frozenset(name for use in task.uses.values() for name in use.inputs) | self._read_before()
+        declared = {instance: network for network, instance in named.instances}
+        instances = {name: Instance(net, declared[name], read, False) for name, net in trained.networks.items()}
+        # The best of many that were trained looks better than it is.
+        bits = trained.score * mass - (self._price(place) - self.price)
+        return Option(named, trained.score * share, bits, asked, bool(task.unseen.any()), instances=instances)
+
+    def _read_before(self) -> frozenset[str]:
+        """The columns that networks which can be started from have read."""
+        instances = self.exact.instances.values()
+        return frozenset(name for instance in instances if not instance.frozen for name in instance.read)
+
+
+def _worth_training(ready: Mapping[NodeTest, Sequence[Option]]) -> list[NodeTest]:
+    """Tests that nobody can ask yet, and the best of those that can be asked through a network trained before."""
+    gains = {test: max(option.gain for option in options) for test, options in ready.items() if options}
+    best = set(sorted(gains, key=lambda test: -gains[test])[:FURTHER])
+    return [test for test in ready if test not in gains or test in best]

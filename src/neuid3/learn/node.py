@@ -1,0 +1,198 @@
+"""Who learns a node? Asks all candidates, takes the best, and remembers the networks of those chosen."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from torch import nn
+
+from neuid3.candidates import Candidates
+from neuid3.crew import Crew, Stock
+from neuid3.errors import NodeTestError
+from neuid3.induce import Place, Split
+from neuid3.learn.exact import Exact
+from neuid3.learn.joint import joint_task, with_leaves
+from neuid3.learn.manners import Manners
+from neuid3.learn.meaning import Meaning
+from neuid3.learn.neural import Neural
+from neuid3.learn.ready import Ready
+from neuid3.learn.sample import TIE, Factory, Floats, Instance, Sample
+from neuid3.learn.starts import Starts
+from neuid3.learn.symbolic import Symbolic
+from neuid3.learn.tasks import Tasks
+from neuid3.logic.program import Program
+from neuid3.nodetest import AtomTest, NodeTest
+from neuid3.priors import Priors
+from neuid3.progress import Silent
+from neuid3.score import leaf_estimate
+from neuid3.task import Recipe
+from neuid3.train import train_jointly
+from neuid3.tree import Node
+
+# How many unseen examples the training examples of a leaf are worth, where networks have seen them.
+DOUBT = 2.0
+
+
+class NodeLearner:
+    """Scores all candidates at a node, trains those that need it, and remembers the networks of those chosen."""
+
+    def __init__(
+        self,
+        sample: Sample,
+        program: Program,
+        candidates: Candidates,
+        given: Mapping[str, nn.Module | Factory],
+        recipe: Recipe,
+        *,
+        priors: Priors,
+        price: float,
+        least: float = 0.0,
+        adaptive: bool,
+        seed: int,
+        jobs: int | None = None,
+        device: str = "cpu",
+        reused: Mapping[str, Instance] | None = None,
+        first: frozenset[NodeTest] = frozenset(),
+        told: Silent | None = None,
+    ) -> None:
+        self.sample, self.recipe, self.price = sample, recipe, price
+        self.told = told or Silent()
+        self.everything = frozenset(candidates.tests)
+        self.steps = 0
+        meaning = Meaning(program, sample.examples, candidates.tests)
+        neural = [test for test in candidates.tests if meaning.is_neural(test)]
+        self.exact = Exact(sample, meaning, {**_came_trained(given, device), **(reused or {})}, priors, device)
+        self.starts = Starts(given, program.schema, seed)
+        ready = Ready(self.exact, self.starts, adaptive)
+        _check_trainable(neural, ready)
+        stock = Stock({name: sample.examples.column(name).values for name in _looked_at(neural, meaning)})
+        self.crew = Crew(jobs, stock)
+        manners = Manners(sample, meaning, recipe, len(neural), device)
+        tasks = Tasks(self.exact, self.starts, manners, stock, recipe)
+        self.neural = Neural(self.exact, neural, ready, tasks, self.crew, price=price, first=first, told=self.told)
+        plain = [test for test in candidates.tests if test not in self.neural.every]
+        self.symbolic = Symbolic(self.exact, plain, candidates.numbers, least)
+
+    @property
+    def root(self) -> Place:
+        """Where all examples start, and all candidates may be asked."""
+        return Place.root(len(self.sample.labels), self.everything)
+
+    @property
+    def instances(self) -> Mapping[str, Instance]:
+        """The networks with weights, by the names that tests call them."""
+        return self.exact.instances
+
+    @property
+    def priors(self) -> Priors:
+        return self.exact.priors
+
+    @property
+    def device(self) -> str:
+        return self.exact.device
+
+    @property
+    def count(self) -> int:
+        """How far drawing and naming networks has come."""
+        return self.starts.count
+
+    # The node ------------------------------------------------------------------------------------
+
+    def masses(self, place: Place) -> Floats:
+        """Σ P(κ|e) of each class, weighted; below networks that have seen these examples, as unseen ones tell it."""
+        labels, masses = self.sample.here(place)
+        whole = np.bincount(labels, masses, self.sample.classes)
+        if not self.exact.has_seen(place.path):
+            return whole
+        # A network sends an example it was trained on where it belongs, and its leaf would seem surer than it is.
+        unseen = np.bincount(labels, np.where(self.sample.unseen[place.rows], masses, 0.0), self.sample.classes)
+        shares = (unseen + DOUBT * np.array(leaf_estimate(whole))) / (unseen.sum() + DOUBT)
+        believed: Floats = shares * whole.sum()
+        return believed
+
+    def best(self, place: Place) -> Split | None:
+        """The candidate with the highest gain that is worth asking."""
+        symbolic = list(self.symbolic.options(place))
+        neural, steps = self.neural.options(place)
+        self.steps += steps
+        options = [*symbolic, *neural]
+        worth = [option for option in options if not option.vouched or option.bits >= self.price]
+        if not worth:
+            return None
+        chosen = max(worth, key=lambda option: option.gain)
+        tied = sum(option.tied for option in options if option.gain >= chosen.gain - TIE)
+        among = sum(option.among for option in options) / tied
+        self.exact.keep(chosen.instances)
+        return self.asked(place, chosen.test, chosen.gain, chosen.vouched, chosen.asked, among)
+
+    def asked(
+        self, place: Place, test: NodeTest, gain: float, vouched: bool, asked: NodeTest | None, among: float
+    ) -> Split:
+        """A test that was chosen, with what it says of the examples that reach the place."""
+        said = self.symbolic.said(place, test)
+        answers = self.exact.conditional(place.path, test)[place.rows] if said is None else said
+        return Split(test, answers, gain, vouched, asked, among)
+
+    # The whole tree ------------------------------------------------------------------------------
+
+    def refine(self, root: Node) -> Node:
+        """Train the finished tree as one: all networks that are not frozen, and all leaves, by the exact likelihood."""
+        task = joint_task(root, self.exact, self.recipe, self.starts.seed)
+        if task is None:
+            return root
+        trained = train_jointly(task)
+        self.steps += trained.steps
+        if trained.failed is not None or trained.steps == 0:
+            return root
+        self.exact.move(trained.networks)
+        return with_leaves(root, trained.leaves)
+
+    def networks_of(self, tests: Sequence[NodeTest]) -> dict[str, nn.Module]:
+        """The networks of these tests; the average output of each is known from now on, for examples without its input."""
+        self.exact.know(tests, always=True)
+        used = {look.network for test in tests for look in self.exact.meaning.looks(test)}
+        return {name: self.instances[name].module.eval() for name in sorted(used)}
+
+    # Going on ------------------------------------------------------------------------------------
+
+    def recall(self, instances: Mapping[str, Instance], count: int, steps: int) -> None:
+        """Be as after a node that was learned before: with these networks, and as far in drawing and counting."""
+        self.exact.keep(instances)
+        self.starts.count, self.steps = count, steps
+
+    def refined(self, networks: Mapping[str, nn.Module], steps: int) -> None:
+        """Be as after training the tree as one, which moved these networks."""
+        self.exact.move(networks)
+        self.steps = steps
+
+    def network(self, name: str) -> nn.Module:
+        """A network of the right shape by its name, to be filled with weights."""
+        plain = (AtomTest(getattr(test, "atom", str(test))) for test in self.neural.tests)
+        looks = (look for test in plain for look in self.exact.meaning.looks(test))
+        return self.starts.shaped(next(look for look in looks if look.network == name))
+
+
+def _came_trained(given: Mapping[str, nn.Module | Factory], device: str) -> dict[str, Instance]:
+    """Modules that the caller gave ready; what they learn here must not change them."""
+    return {
+        name: Instance(copy.deepcopy(net).to(device), name, frozenset(), True)
+        for name, net in given.items()
+        if isinstance(net, nn.Module)
+    }
+
+
+def _looked_at(tests: Sequence[NodeTest], meaning: Meaning) -> list[str]:
+    """The columns that networks read."""
+    return sorted({name for test in tests for look in meaning.looks(test) for name in look.inputs})
+
+
+def _check_trainable(tests: Sequence[NodeTest], ready: Ready) -> None:
+    for test in tests:
+        fresh = ready.untrained(test)
+        if fresh and not isinstance(test, AtomTest):
+            raise NodeTestError(
+                f"Test '{test}' looks through network {fresh[0]!r}, which is not trained, and only tests that are atoms "
+                "can be trained; write it as a rule, or give the network ready."
+            )

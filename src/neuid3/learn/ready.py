@@ -1,0 +1,77 @@
+"""How can a test with networks be asked without training? As it came, or through networks that were trained before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice, product
+
+import numpy as np
+from torch import nn
+
+from neuid3.induce import Place
+from neuid3.infer import Look
+from neuid3.learn.exact import Exact
+from neuid3.learn.sample import Instance, Option, alike
+from neuid3.learn.starts import Starts
+from neuid3.nodetest import AtomTest, NodeTest
+from neuid3.score import gain_of
+
+# Through so many trained networks, or choices of them, a test is tried at most.
+MOST_BOUND = 6
+
+
+class Ready:
+    """Finds ways to ask a test as things are, and judges them; `adaptive` if networks may serve other tests too."""
+
+    def __init__(self, exact: Exact, starts: Starts, adaptive: bool) -> None:
+        self.exact, self.sample, self.meaning = exact, exact.sample, exact.meaning
+        self.starts, self.adaptive = starts, adaptive
+
+    def untrained(self, test: NodeTest) -> list[str]:
+        """The networks of a test that have no weights yet."""
+        names = dict.fromkeys(look.network for look in self.meaning.looks(test))
+        return [name for name in names if name not in self.exact.instances]
+
+    def options(self, place: Place, test: NodeTest) -> Iterator[Option]:
+        """The test as it came where all its networks are trained; otherwise through those that can stand in."""
+        looks, instances = self.meaning.looks(test), self.exact.instances
+        held = [name for name in dict.fromkeys(look.network for look in looks) if name in instances]
+        untrained = self.untrained(test)
+        if not untrained:
+            yield from self._judged(place, test, test, [instances[name] for name in held], looks)
+        elif self.adaptive and isinstance(test, AtomTest):
+            for chosen in self._bound(place, looks, untrained):
+                bound = AtomTest(test.atom, tuple(sorted(zip(untrained, chosen, strict=True))))
+                through = [instances[name] for name in (*chosen, *held)]
+                yield from self._judged(place, test, bound, through, looks)
+
+    def _bound(self, place: Place, looks: Sequence[Look], untrained: Sequence[str]) -> Iterator[tuple[str, ...]]:
+        """Choices of trained networks for those that are not."""
+        if len(untrained) == 1:
+            fresh = self.starts.fresh(next(look for look in looks if look.network == untrained[0]))
+            yield from ((name,) for name in self._standing_in(place, untrained[0], fresh))
+        else:
+            yield from islice(product(*(self._on_path(place, name) for name in untrained)), MOST_BOUND)
+
+    def _standing_in(self, place: Place, network: str, fresh: nn.Module) -> list[str]:
+        """Instances that could stand in for a network: those of its name on this path first, then others like it."""
+        others = [n for n, i in self.exact.instances.items() if not i.frozen and alike(i.module, fresh)]
+        return list(dict.fromkeys(self._on_path(place, network) + others[::-1]))[:MOST_BOUND]
+
+    def _on_path(self, place: Place, network: str) -> list[str]:
+        path = self.meaning.networks_on(place.path)
+        return [n for n, i in self.exact.instances.items() if n in path and i.network == network]
+
+    def _judged(
+        self, place: Place, asked: NodeTest, test: NodeTest, through: Sequence[Instance], looks: Sequence[Look]
+    ) -> Iterator[Option]:
+        columns = {name for look in looks for name in look.inputs}
+        # A network that never saw these columns in training cannot have memorised them.
+        fair = all(not (instance.read & columns) for instance in through)
+        judged = np.ones(len(place.reach), dtype=bool) if fair else self.sample.unseen
+        weights = (place.reach * self.sample.weights)[judged]
+        if weights.sum() <= 0:
+            return
+        answers = self.exact.conditional(place.path, test)[judged]
+        gain = gain_of(answers, weights, self.sample.labels[judged], self.sample.classes)
+        yield Option(test, gain, gain * float(weights.sum()), asked, True)

@@ -1,0 +1,127 @@
+"""What is to be trained for a test at a node? Fresh networks, and one that was trained before, on its examples."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from torch import nn
+
+from neuid3.crew import Part, Stock
+from neuid3.induce import Place
+from neuid3.infer import Look
+from neuid3.learn.exact import Exact
+from neuid3.learn.manners import Manners
+from neuid3.learn.meaning import variables_of
+from neuid3.learn.sample import Floats, Option
+from neuid3.learn.starts import Starts
+from neuid3.logic.formula import NeuralVariable
+from neuid3.networks import sharpened
+from neuid3.nodetest import AtomTest
+from neuid3.task import Manner, Recipe, Task
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lesson:
+    """Examples at a node that networks learn from and are judged by."""
+
+    place: Place
+    rows: npt.NDArray[np.int64]
+    labels: npt.NDArray[np.int64]
+    weights: Floats
+    unseen: npt.NDArray[np.bool_]
+
+
+class Tasks:
+    """Makes tasks: a test, named after the networks it is to be trained with, and all that training needs."""
+
+    def __init__(self, exact: Exact, starts: Starts, manners: Manners, stock: Stock, recipe: Recipe) -> None:
+        self.exact, self.sample, self.meaning = exact, exact.sample, exact.meaning
+        self.starts, self.manners, self.stock, self.recipe = starts, manners, stock, recipe
+        self.lesson: Lesson | None = None
+
+    def of(
+        self, place: Place, test: AtomTest, untrained: Sequence[str], ready: Sequence[Option], price: float
+    ) -> tuple[AtomTest, Task] | None:
+        """A task for a test whose networks are not all trained; None where there is nothing to be learned.
+
+        `ready` are ways to ask it as it is, and `price` the bits that it must save in the end.
+        """
+        looks = self.meaning.looks(test)
+        renamed = {network: f"{network}#{self.starts.number()}" for network in untrained}
+        named = AtomTest(test.atom, tuple(sorted(renamed.items())))
+        inputs = sorted({name for look in looks if look.network in renamed for name in look.inputs})
+        lesson = self._lesson(place, inputs)
+        if not self._teaches(lesson):
+            return None
+        factored = self.meaning.sides(place.path, named)
+        variables = variables_of(factored)
+        new = {v for v in variables if isinstance(v, NeuralVariable) and v.network in renamed.values()}
+        if not new:
+            return None
+        manners, modules = self._begun(place, test, inputs, _firsts(looks, untrained), ready)
+        task = Task(
+            factored,
+            {v: self.meaning.use(v) for v in variables if v in new},
+            self.exact.fixed([v for v in variables if v not in new], lesson.rows),
+            Part(self.stock, tuple(inputs), lesson.rows),
+            lesson.labels,
+            lesson.weights,
+            lesson.unseen,
+            self.sample.classes,
+            self.sample.positive,
+            tuple({renamed[network]: module for network, module in start.items()} for start in modules),
+            self.recipe,
+            self.starts.seed * 104_729 + self.starts.count,
+            self.exact.device,
+            manners=tuple(manners),
+            least=self._least(place, lesson, price),
+        )
+        return named, task
+
+    def _lesson(self, place: Place, inputs: Sequence[str]) -> Lesson:
+        """The candidates of a node share its examples, which are then sent once for all that are trained together."""
+        sample, last = self.sample, self.lesson
+        rows = np.flatnonzero((place.reach > 0) & sample.examples.complete(tuple(inputs)))
+        if last is None or last.place is not place or not np.array_equal(last.rows, rows):
+            weights = (place.reach * sample.weights)[rows]
+            last = self.lesson = Lesson(place, rows, sample.labels[rows], weights, sample.unseen[rows])
+        return last
+
+    def _teaches(self, lesson: Lesson) -> bool:
+        """Is there something to learn, and somebody to judge it?"""
+        witnesses = bool(lesson.unseen.any()) or not self.sample.unseen.any()
+        return len(np.unique(lesson.labels[~lesson.unseen])) > 1 and witnesses
+
+    def _begun(
+        self, place: Place, test: AtomTest, inputs: Sequence[str], looks: Sequence[Look], ready: Sequence[Option]
+    ) -> tuple[list[Manner], list[dict[str, nn.Module]]]:
+        """The restarts: a manner for each, and the networks that they start from."""
+        manners = self.manners.of(place, test, inputs)
+        warm = ready and len(looks) == 1
+        if warm:
+            manners = manners[:1]  # a network that reads such images is there to start from
+        modules = [{look.network: self._sharp(look) for look in looks} for _ in manners]
+        if warm:
+            best = max(ready, key=lambda option: option.gain).test
+            assert isinstance(best, AtomTest)
+            network = looks[0].network
+            trained = self.exact.instances[dict(best.instances)[network]].module
+            manners, modules = [Manner(), *manners], [{network: copy.deepcopy(trained)}, *modules]
+        return manners, modules
+
+    def _sharp(self, look: Look) -> nn.Module:
+        return sharpened(self.starts.fresh(look), look.width, self.recipe.sharpness)
+
+    def _least(self, place: Place, lesson: Lesson, price: float) -> float:
+        """The gain that a restart must show when it is first judged: below the root, half of what it needs in the end."""
+        mass = float((place.reach * self.sample.weights)[lesson.rows[lesson.unseen]].sum())
+        return price / mass / 2 if place.path and mass > 0 else -np.inf
+
+
+def _firsts(looks: Sequence[Look], networks: Sequence[str]) -> list[Look]:
+    """How each network looks first."""
+    return [next(look for look in looks if look.network == network) for network in networks]
