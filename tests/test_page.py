@@ -24,7 +24,7 @@ from neuid3.page import pictures as drawing
 from neuid3.page.gather import End, Facts, Question, Shown, gather
 from neuid3.page.pictures import album, png, shrunk
 from neuid3.page.render import data_text
-from neuid3.page.sight import SPARE, quick, walk
+from neuid3.page.sight import SPARE, walk
 from neuid3.tree import Node
 from strategies import Case, cases
 
@@ -165,17 +165,6 @@ def test_a_network_is_spared_what_does_not_get_to_it() -> None:
     facts = gather(spared, X)
     there = int(X.column("alarm").values.sum())
     assert network.shown == 2 * there == facts.predicates[0].looks
-
-
-def test_our_own_networks_say_the_same_when_they_are_run_faster() -> None:
-    torch.manual_seed(0)
-    network, images = LeNet(8, channels=3).eval(), torch.rand(20, 3, 28, 28)
-    faster = quick(network)
-    assert faster is not network
-    with torch.no_grad():
-        torch.testing.assert_close(faster(images), network(images), atol=1e-5, rtol=1e-4)
-    other = Bright()
-    assert quick(other) is other
 
 
 def test_a_symbolic_test_tells_what_is_on_either_side() -> None:
