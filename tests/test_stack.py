@@ -179,7 +179,7 @@ def test_a_quick_network_is_the_network_as_it_is_now() -> None:
         for _ in range(2):
             assert torch.allclose(Quick(net)(*seen), net(*seen), atol=1e-6)
             net.look[0].weight.mul_(-1)
-        net.register_forward_hook(lambda *_: None)
+        net.look[0].register_forward_hook(lambda *_: None)
         assert not Quick.takes(net), "a hook wants to be called"
     assert not Quick.takes(nn.utils.parametrizations.weight_norm(LeNet(3).look[0]))
     changed = LeNet(3)

@@ -24,10 +24,10 @@ class Delivery(WorkerPlugin):
     def __init__(self, columns: Mapping[str, Array]) -> None:
         self.name, self.columns = f"neuid3-{uuid4().hex}", columns
 
-    def setup(self, worker: Worker) -> None:  # noqa: ARG002
+    def setup(self, worker: Worker) -> None:  # noqa: ARG002 - Dask's own signature
         _held[self.name] = Stock(self.columns)
 
-    def teardown(self, worker: Worker) -> None:  # noqa: ARG002
+    def teardown(self, worker: Worker) -> None:  # noqa: ARG002 - Dask's own signature
         _held.pop(self.name, None)
 
 

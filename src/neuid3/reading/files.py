@@ -12,7 +12,7 @@ import numpy as np
 from neuid3.columns import Array
 from neuid3.errors import DataError, MissingFileError
 from neuid3.reading.cells import IMAGES
-from neuid3.reading.pictures import Look, common_look, look_of, opened, pixels_of
+from neuid3.reading.pictures import Look, common_look, decoded, look_of, opened
 from neuid3.stores import Rows
 
 
@@ -71,12 +71,7 @@ class ImageFiles:
 
     def fetch(self, rows: Rows) -> Array:
         """The images in these rows; one that is missing is black."""
-        pixels = np.zeros((len(rows), *self.look.shape), dtype=np.uint8)
-        for place, row in enumerate(rows.tolist()):
-            if not self.missing[row]:
-                with self._opened(row) as picture:
-                    pixels[place] = pixels_of(picture, self.look)
-        return pixels
+        return decoded(rows, self.missing, self.look, self._opened)
 
     @contextmanager
     def _opened(self, row: int) -> Iterator[Any]:

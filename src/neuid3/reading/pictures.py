@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from neuid3.columns import Array, Column, Tensor, read_column
 from neuid3.errors import DamagedFileError, DataError, MissingFileError, MissingPackageError
@@ -129,12 +131,20 @@ class SheetPictures:
         return np.dtype(np.uint8)
 
     def fetch(self, rows: Rows) -> Array:
-        pixels = np.zeros((len(rows), *self.look.shape), dtype=np.uint8)
-        for place, row in enumerate(rows.tolist()):
-            if not self.missing[row]:
-                with _opened(self.name, self.sheet, row) as picture:
-                    pixels[place] = pixels_of(picture, self.look)
+        pixels = decoded(rows, self.missing, self.look, partial(_opened, self.name, self.sheet))
         return pixels.reshape(len(rows), *self.form)
+
+
+def decoded(
+    rows: Rows, missing: Array, look: Look, opened_in: Callable[[int], AbstractContextManager[Any]]
+) -> npt.NDArray[np.uint8]:
+    """The pixels of the pictures in these rows, made to look so; one that is missing is black."""
+    pixels = np.zeros((len(rows), *look.shape), dtype=np.uint8)
+    for place, row in enumerate(rows.tolist()):
+        if not missing[row]:
+            with opened_in(row) as picture:
+                pixels[place] = pixels_of(picture, look)
+    return pixels
 
 
 def pixels_of(picture: Any, look: Look) -> Any:

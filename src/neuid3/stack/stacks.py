@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.nn.utils.parametrize import is_parametrized
 
 from neuid3.networks import Dense, LeNet
 from neuid3.stack.kernel import has_kernel
@@ -79,9 +80,8 @@ class LayerStack(Stack):
 def _with_channels(network: nn.Module, inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
     if not isinstance(network, LeNet):
         return inputs
-    return tuple(
-        x.unsqueeze(2) if x.ndim == 4 else x for x in inputs
-    )  # it reads grey images without an axis for it, too
+    # It reads grey images without an axis for their channel, too.
+    return tuple(x.unsqueeze(2) if x.ndim == 4 else x for x in inputs)
 
 
 class Quick(nn.Module):
@@ -100,8 +100,10 @@ class Quick(nn.Module):
         """Is there something for the kernel to do, and does nothing stand in its way?"""
         if type(network) is not LeNet or not all(map(can_stack, network.children())):
             return False
-        changed = network._forward_hooks or network._forward_pre_hooks or "parametrizations" in str(network).lower()
-        return not changed and is_fused(list(network.look)[:3]) and has_kernel(next(network.parameters()))
+        parts = list(network.modules())
+        if any(part._forward_hooks or part._forward_pre_hooks or is_parametrized(part) for part in parts):
+            return False
+        return is_fused(list(network.look)[:3]) and has_kernel(next(network.parameters()))
 
 
 class FunctionStack(Stack):
