@@ -108,12 +108,13 @@ def test_all_go_on_while_nobody_has_shown_anything() -> None:
     given = task(replace(Recipe(), epochs=12, batch_size=16), starts=6)
     trials = [Trial(given, number) for number in range(6)]
 
-    def shown(*scores: float) -> list[int]:
+    def shown(*scores: float, patient: bool = True) -> list[int]:
         states = [replace(advance([t], 0.01)[0], score=score) for t, score in zip(trials, scores, strict=True)]
         moved = [replace(t, state=state) for t, state in zip(trials, states, strict=True)]
-        return [trial.number for trial in _survivors(moved, 2)]
+        return [trial.number for trial in _survivors(moved, 2, patient)]
 
     assert shown(0.0, 0.01, 0.0, 0.015, 0.0, 0.0) == [0, 1, 2, 3, 4, 5]
+    assert shown(0.0, 0.01, 0.0, 0.015, 0.0, 0.0, patient=False) == [1, 3]
     assert shown(0.0, 0.3, 0.0, 0.4, 0.1, 0.0) == [1, 3]
 
 

@@ -16,7 +16,7 @@ from neuid3.task import Task, Trained, Trial
 from neuid3.train import advance, trained
 
 # Up to which share of the steps a round goes, and which share of the trials survives it.
-ROUNDS = ((1 / 4, 1 / 3), (1 / 2, 1 / 8), (1.0, 0.0))
+ROUNDS = ((1 / 4, 1 / 4), (3 / 8, 1 / 6), (1 / 2, 1 / 8), (3 / 4, 1 / 12), (1.0, 0.0))
 
 # A restart that starts without colour needs longer until there is something to see.
 LATE = ((3 / 8, 1 / 2), (5 / 8, 1 / 6), (1.0, 0.0))
@@ -24,8 +24,8 @@ LATE = ((3 / 8, 1 / 2), (5 / 8, 1 / 6), (1.0, 0.0))
 # Nobody is alone: this many trials survive a round at least.
 FEWEST = 3
 
-# Where the best gain of a round is below this many bits, nobody has shown anything yet, and all go on.
-SHOWN = 0.02
+# Where the best gain of a round is below this many bits, nobody has shown anything yet, and all go on; but not for ever.
+SHOWN, PATIENCE = 0.02, 3 / 4
 
 # How many restarts are trained as one at most. More would gain little and leave other workers idle.
 COMPANY = 8
@@ -63,7 +63,7 @@ def tournament(
                     done += 1
                 if told is not None:
                     told(places[id(group[-1].task)], done, max(total, done))
-            alive = moved if share == 1.0 else _survivors(moved, _survive(surviving, tasks))
+            alive = moved if share == 1.0 else _survivors(moved, _survive(surviving, tasks), share < PATIENCE)
     return [_winner([trial for trial in alive if trial.task is task]) for task in tasks], steps
 
 
@@ -92,11 +92,14 @@ def _survive(share: float, tasks: Sequence[Task]) -> int:
     return max(ceil(share * sum(len(task.starts) for task in tasks)), FEWEST)
 
 
-def _survivors(trials: Sequence[Trial], count: int) -> list[Trial]:
-    """The best trials, at most two of each task unless there are few tasks, in their old order."""
+def _survivors(trials: Sequence[Trial], count: int, patient: bool) -> list[Trial]:
+    """The best trials, at most two of each task unless there are few tasks, in their old order.
+
+    All that are worth it, where nobody has shown anything and we are `patient`.
+    """
     worthy = [trial for trial in trials if trial.score >= trial.task.least]
     ranked = sorted(worthy, key=lambda trial: -trial.score)
-    if ranked and ranked[0].score < SHOWN:
+    if patient and ranked and ranked[0].score < SHOWN:
         return worthy
     crowd: dict[int, int] = {}
     first: list[Trial] = []
