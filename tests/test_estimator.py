@@ -252,8 +252,9 @@ def test_a_trained_test_is_reused_and_stays_as_it_was() -> None:
     (network,) = second.networks_.values()
     for name, value in network.state_dict().items():
         assert torch.equal(value, weights[name])
+    longer = QUICK | {"joint_epochs": 8}
     third = NeuID3Classifier(
-        background=BACKGROUND, tests=[trained.thawed(), "joker"], max_depth=2, pruning=0.0, **QUICK
+        background=BACKGROUND, tests=[trained.thawed(), "joker"], max_depth=2, pruning=0.0, **longer
     ).fit(X, y)
     assert third.gradient_steps_ > 0
     for name, value in next(iter(trained.networks.values())).state_dict().items():

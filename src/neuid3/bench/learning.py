@@ -32,7 +32,7 @@ Labels = npt.NDArray[Any]
 WORKERS = 2
 
 # The baseline of 44 million parameters takes minutes an epoch; this many are measured, and multiplied.
-MEASURED_EPOCHS = 2
+MEASURED_EPOCHS = 5
 BASELINE_EPOCHS = 50
 CONCEPT = "hidden_order_simple"
 

@@ -36,14 +36,21 @@ typedef int32_t integer;
 
 typedef real vec __attribute__((vector_size(32)));
 typedef real vec_loose __attribute__((vector_size(32), aligned(sizeof(real)), may_alias));
+typedef real quad __attribute__((vector_size(4 * sizeof(real))));
 typedef integer mask __attribute__((vector_size(32)));
 typedef uint8_t bytes __attribute__((vector_size(LANES), aligned(1), may_alias));
-#if __AVX512F__ /* registers twice as large */
+#if __AVX512F__ /* registers twice as large, and twice as many */
 #define FAT (2 * LANES)
+#define MANY 6
 typedef real fat __attribute__((vector_size(64)));
 typedef real fat_loose __attribute__((vector_size(64), aligned(sizeof(real)), may_alias));
 typedef integer fat_mask __attribute__((vector_size(64)));
 typedef uint8_t fat_bytes __attribute__((vector_size(FAT), aligned(1), may_alias));
+#else
+#define FAT LANES
+#define MANY 4
+typedef vec fat;
+typedef vec_loose fat_loose;
 #endif
 
 static inline vec load(const real *p) { return *(const vec_loose *)p; }
@@ -53,64 +60,93 @@ static real *room(long numbers) { /* empty, and beginning where a line of the ca
     real *made = aligned_alloc(LINE_OF_CACHE, size);
     return made ? memset(made, 0, size) : NULL;
 }
+#define COPY(TYPE, PARTS)                                                                                              \
+    for (; i + (PARTS) <= count; i += PARTS) {                                                                         \
+        __asm__ volatile(""); /* or the compiler makes a call of it */                                                 \
+        memcpy(to + i, from + i, sizeof(TYPE));                                                                        \
+    }
 static inline void copy(const real *from, real *to, int count) { /* short rows: calling memcpy takes longer */
     int i = 0;
-    for (; i + 4 <= count; i += 4) {
-        __asm__ volatile("");
-        memcpy(to + i, from + i, 4 * sizeof(real));
-    }
-    for (; i < count; i++) to[i] = from[i];
+    COPY(fat, FAT)
+    COPY(vec, LANES)
+    COPY(quad, 4)
+    COPY(real, 1)
 }
 
-/* An image whose pixel (y, x) comes from the centre plus m · (y, x from the centre) plus (dy, dx), between four pixels of
-   one that lies in a frame of EDGE empty pixels; what is further outside is as empty. */
+/* Up to four channels of an image whose pixel (y, x) comes from the centre plus m · (y, x from the centre) plus (dy, dx),
+   between four pixels of one that lies in a frame of EDGE empty pixels; what is further outside is as empty. */
 #define EDGE 2
-static void warped(const real *restrict image, const real *m, real dy, real dx, real scale, real *restrict to, int channels, int height,
+static void warped(const quad *restrict image, const real *m, real dy, real dx, real scale, real *restrict to, int channels, int height,
                    int width, integer *restrict at, real *restrict down, real *restrict over) {
     const int stride = width + 2 * EDGE;
-    const long plane = (long)(height + 2 * EDGE) * stride;
+    const long plane = (long)height * width;
     const real cy = (real)(height - 1) / 2, cx = (real)(width - 1) / 2;
     for (int y = 0; y < height; y++) {
         const real v = y - cy;
-        for (int x = 0; x < width; x++) {
+        for (int x = 0; x < stride; x++) { /* beyond the row, so that registers are whole */
             const real h = x - cx, sy = m[0] * v + m[1] * h + cy + dy, sx = m[2] * v + m[3] * h + cx + dx;
             const real fy = FLOOR(sy), fx = FLOOR(sx);
             const real iy = fy > -EDGE ? fy : -EDGE, ix = fx > -EDGE ? fx : -EDGE;
             down[x] = sy - fy, over[x] = sx - fx;
             at[x] = (integer)(iy < height ? iy : height) * stride + (integer)(ix < width ? ix : width);
         }
-        for (int c = 0; c < channels; c++) {
-            const real *from = image + c * plane, *right = from + 1, *below = from + stride, *beyond = below + 1;
-            real *line = to + ((long)c * height + y) * width;
-            for (int x = 0; x < width; x++) {
-                __asm__ volatile(""); /* one by one: gathering registers is slower on processors that guard it */
-                const real a = from[at[x]], b = right[at[x]], d = below[at[x]], g = beyond[at[x]];
-                const real top = a + over[x] * (b - a), under = d + over[x] * (g - d);
-                line[x] = (top + down[x] * (under - top)) / scale;
-            }
+        for (int x = 0; x < width; x++, to++) {
+            const quad *from = image + at[x], *below = from + stride;
+            const quad top = from[0] + over[x] * (from[1] - from[0]), under = below[0] + over[x] * (below[1] - below[0]);
+            const quad found = (top + down[x] * (under - top)) / scale;
+            to[0] = found[0];
+            if (channels > 1) to[plane] = found[1];
+            if (channels > 2) to[2 * plane] = found[2];
+            if (channels > 3) to[3 * plane] = found[3];
         }
     }
+}
+
+/* Up to four channels of an image in a frame. */
+static void framed(const real *restrict image, quad *restrict frame, int channels, int height, int width) {
+    const long plane = (long)height * width;
+    for (int y = 0; y < height; y++, frame += 2 * EDGE)
+        for (int x = 0; x < width; x++, image++) {
+            quad pixel = {image[0]};
+            if (channels > 1) pixel[1] = image[plane];
+            if (channels > 2) pixel[2] = image[2 * plane];
+            if (channels > 3) pixel[3] = image[3 * plane];
+            *frame++ = pixel;
+        }
+}
+
+/* The brightest channel in place of all. */
+static void without_colour(real *image, int channels, long plane) {
+    for (int c = 1; c < channels; c++) {
+        real *restrict most = image;
+        const real *restrict other = image + c * plane;
+        for (long i = 0; i < plane; i++) most[i] = other[i] > most[i] ? other[i] : most[i];
+    }
+    for (int c = 1; c < channels; c++) memcpy(image + c * plane, image, plane * sizeof(real));
 }
 
 /* Images as a network is to see them: rows of a column, moved by (down, right), warped and grey where wanted. */
 #define FETCH(NAME, SOURCE, SCALE)                                                                                     \
     int NAME(const SOURCE *column, const int64_t *rows, const int64_t *down, const int64_t *right,                     \
              const uint8_t *grey, const real *warp, real *to, long count, int channels, int height, int width) {       \
-        const long plane = (long)height * width, size = channels * plane;                                              \
-        const long stride = width + 2 * EDGE, framed = (height + 2 * EDGE) * stride;                                   \
-        real *frame = room(channels * framed), *line = room(2L * width);                                               \
-        integer *at = calloc(width, sizeof(integer));                                                                  \
-        const int failed = !frame || !line || !at;                                                                     \
+        const long plane = (long)height * width, size = channels * plane, stride = width + 2 * EDGE;                   \
+        real *line = room(2 * stride), *image = room(size);                                                            \
+        quad *frame = (quad *)room(4 * (height + 2 * EDGE) * stride), *inside = frame + EDGE * stride + EDGE;          \
+        integer *at = calloc(stride, sizeof(integer));                                                                 \
+        const int failed = !frame || !line || !image || !at;                                                           \
         for (long e = 0; e < count && !failed; e++, to += size) {                                                      \
             const SOURCE *from = column + rows[e] * size;                                                              \
             const long dy = down[e], dx = right[e], left = dx < 0 ? -dx : 0, end = dx > 0 ? width - dx : width;        \
             if (warp) {                                                                                                \
-                for (long r = 0; r < (long)channels * height; r++) {                                                   \
-                    real *into = frame + r / height * framed + (r % height + EDGE) * stride + EDGE;                    \
-                    for (long x = 0; x < width; x++) into[x] = (real)from[r * width + x];                              \
+                for (long i = 0; i < size; i++) image[i] = (real)from[i];                                              \
+                for (int c = 0; c < channels; c += 4) {                                                                \
+                    const int some = channels - c < 4 ? channels - c : 4;                                              \
+                    framed(image + c * plane, inside, some, height, width);                                            \
+                    warped(inside, warp + 4 * e, dy, dx, SCALE, to + c * plane, some, height, width, at, line,         \
+                           line + stride);                                                                             \
                 }                                                                                                      \
-                warped(frame + EDGE * stride + EDGE, warp + 4 * e, dy, dx, SCALE, to, channels, height, width, at,     \
-                       line, line + width);                                                                            \
+            } else if (!dy && !dx) {                                                                                   \
+                for (long i = 0; i < size; i++) to[i] = (real)from[i] / (real)SCALE;                                   \
             } else {                                                                                                   \
                 memset(to, 0, size * sizeof(real));                                                                    \
                 for (int c = 0; c < channels; c++)                                                                     \
@@ -120,47 +156,40 @@ static void warped(const real *restrict image, const real *m, real dy, real dx, 
                         for (long x = left; x < end; x++) out[x] = (real)pixel[x] / (real)SCALE;                       \
                     }                                                                                                  \
             }                                                                                                          \
-            for (long i = 0; grey[e] && i < plane; i++) {                                                              \
-                real most = to[i];                                                                                     \
-                for (int c = 1; c < channels; c++) most = to[c * plane + i] > most ? to[c * plane + i] : most;         \
-                for (int c = 0; c < channels; c++) to[c * plane + i] = most;                                           \
-            }                                                                                                          \
+            if (grey[e]) without_colour(to, channels, plane);                                                          \
         }                                                                                                              \
-        return free(frame), free(line), free(at), failed;                                                              \
+        return free(frame), free(line), free(image), free(at), failed;                                                 \
     }
 FETCH(fetch_bytes, uint8_t, 255)
 FETCH(fetch_floats, float, 1)
 
-/* Two rows of the convolution of one image, V registers wide, by O filters at once. */
-#define LINE(V, O, TOP, LOW)                                                                                           \
-    EVERY(k, K) {                                                                                                      \
-        vec row[V];                                                                                                    \
-        EVERY(v, V) row[v] = load(x + k + v * LANES);                                                                  \
-        EVERY(o, O) {                                                                                                  \
-            const real *f = w + o * channels * K * K + k;                                                              \
-            if (TOP) EVERY(v, V) top[o][v] += row[v] * f[0];                                                           \
-            if (LOW) EVERY(v, V) low[o][v] += row[v] * f[-K];                                                          \
-        }                                                                                                              \
-    }                                                                                                                  \
-    x += cols, w += K;
+/* An image once for each column of a filter, moved so that the pixels under it are the first `wide` of each row: two rows
+   of the convolution then read numbers that lie side by side. */
+static void slid(const real *x, real *to, int channels, int rows, int cols, int wide) {
+    for (int c = 0; c < channels; c++, x += rows * cols)
+        for (int k = 0; k < K; k++)
+            for (int r = 0; r < rows; r++, to += wide) copy(x + r * cols + k, to, wide);
+}
+
+/* Two rows of the convolution of a slid image, V registers of them, by O filters at once. */
 #define TILE(NAME, V, O)                                                                                               \
-    static void NAME(const real *x, const real *w, const real *b, int channels, long plane, long cols, real *out,      \
+    static void NAME(const real *x, const real *w, const real *b, int channels, int rows, int wide, real *out,         \
                      long stride) {                                                                                    \
-        vec top[O][V], low[O][V];                                                                                      \
-        EVERY(o, O) EVERY(v, V) top[o][v] = low[o][v] = (vec){0} + b[o];                                               \
-        for (int c = 0; c < channels; c++, x += plane - (K + 1) * cols, w -= K) {                                      \
-            LINE(V, O, 1, 0)                                                                                           \
-            for (int i = 1; i < K; i++) { LINE(V, O, 1, 1) }                                                           \
-            LINE(V, O, 0, 1)                                                                                           \
-        }                                                                                                              \
-        EVERY(o, O) EVERY(v, V) {                                                                                      \
-            store(out + o * 2 * stride + v * LANES, top[o][v]);                                                        \
-            store(out + (o * 2 + 1) * stride + v * LANES, low[o][v]);                                                  \
-        }                                                                                                              \
+        fat sum[O][V];                                                                                                 \
+        EVERY(o, O) EVERY(v, V) sum[o][v] = (fat){0} + b[o];                                                           \
+        for (int c = 0; c < channels; c++, x += K * rows * wide)                                                       \
+            for (int i = 0; i < K; i++)                                                                                \
+                EVERY(k, K) {                                                                                          \
+                    const fat_loose *line = (const fat_loose *)(x + (k * rows + i) * wide);                            \
+                    fat pixels[V];                                                                                     \
+                    EVERY(v, V) pixels[v] = line[v];                                                                   \
+                    EVERY(o, O) EVERY(v, V) sum[o][v] += pixels[v] * w[((o * channels + c) * K + i) * K + k];          \
+                }                                                                                                      \
+        EVERY(o, O) EVERY(v, V) *(fat_loose *)(out + o * stride + v * FAT) = sum[o][v];                                \
     }
-TILE(tile_3x2, 3, 2)
+TILE(tile_3xmany, 3, MANY)
 TILE(tile_3x1, 3, 1)
-TILE(tile_1x4, 1, 4)
+TILE(tile_1xmany, 1, MANY)
 TILE(tile_1x1, 1, 1)
 
 /* The largest of each two by two numbers, not below 0; and which of the four it was, or 4 where it was none. */
@@ -223,10 +252,10 @@ static void pooled_across(const real *image, const real *w, const real *b, real 
 int conv_forward(const real *x, const real *w, const real *b, real *y, uint8_t *from, long nets, long n, int channels,
                  int filters, int rows, int cols) {
     const int high = (rows - K + 1) / 2, wide = (cols - K + 1) / 2;
-    const long padded = WHOLE(cols + MARGIN, LINE_OF_CACHE / sizeof(real)), plane = rows * padded, stride = 2 * wide + MARGIN;
+    const long padded = WHOLE(cols + MARGIN, LINE_OF_CACHE / sizeof(real)), often = 2L * wide * K, stride = 4 * wide + MARGIN;
     const long cells = (long)high * (wide + 1) * filters, weights = (long)channels * K * K;
-    real *image = room(channels * plane), *out = room(filters * 2 * stride), *best = room(cells);
-    real *turned = room(weights * filters);
+    real *image = room((long)channels * rows * (padded > often ? padded : often)), *best = room(cells);
+    real *out = room(filters * stride), *turned = room(weights * filters);
     uint8_t *which = calloc(cells + MARGIN, 1);
     const int failed = !image || !out || !best || !turned || !which;
     for (long net = 0; net < nets && !failed; net++) {
@@ -235,32 +264,30 @@ int conv_forward(const real *x, const real *w, const real *b, real *y, uint8_t *
             turned[i % weights * filters + i / weights] = w[net * weights * filters + i];
 #endif
         for (long e = net * n; e < (net + 1) * n; e++) {
-            spread(x + e * channels * rows * cols, image, channels, rows, cols, padded);
 #if __AVX512F__
             if (filters % FAT == 0) {
                 const long at = e * filters * high * wide;
-                pooled_across(image, turned, b + net * filters, y + at, from + at, channels, filters, plane, padded, high, wide,
-                              best, which);
+                spread(x + e * channels * rows * cols, image, channels, rows, cols, padded);
+                pooled_across(image, turned, b + net * filters, y + at, from + at, channels, filters, rows * padded,
+                              padded, high, wide, best, which);
                 continue;
             }
 #endif
+            slid(x + e * channels * rows * cols, image, channels, rows, cols, 2 * wide);
             for (int i = 0; i < high; i++) {
-                for (int j = 0, three; j < 2 * wide; j += three ? 3 * LANES : LANES) {
-                    const real *at = image + 2 * i * padded + j;
-                    three = 2 * wide - j > LANES;
-                    for (int o = 0, left; o < filters; o += left) {
-                        const real *f = w + (net * filters + o) * channels * K * K, *bias = b + net * filters + o;
-                        real *to = out + o * 2 * stride + j;
-                        left = filters - o;
-                        if (three && left >= 2) left = 2, tile_3x2(at, f, bias, channels, plane, padded, to, stride);
-                        else if (three) left = 1, tile_3x1(at, f, bias, channels, plane, padded, to, stride);
-                        else if (left >= 4) left = 4, tile_1x4(at, f, bias, channels, plane, padded, to, stride);
-                        else left = 1, tile_1x1(at, f, bias, channels, plane, padded, to, stride);
+                for (int j = 0, three; j < 4 * wide; j += three ? 3 * FAT : FAT) {
+                    const real *at = image + 4 * i * wide + j;
+                    three = 4 * wide - j > FAT;
+                    for (int o = 0, some; o < filters; o += some ? MANY : 1) {
+                        const real *f = w + (net * filters + o) * weights, *bias = b + net * filters + o;
+                        some = filters - o >= MANY;
+                        (three ? some ? tile_3xmany : tile_3x1 : some ? tile_1xmany : tile_1x1)(
+                            at, f, bias, channels, rows, 2 * wide, out + o * stride + j, stride);
                     }
                 }
                 for (int o = 0; o < filters; o++) {
                     const long at = ((e * filters + o) * high + i) * wide;
-                    pool(out + o * 2 * stride, out + (o * 2 + 1) * stride, wide, best, which);
+                    pool(out + o * stride, out + o * stride + 2 * wide, wide, best, which);
                     copy(best, y + at, wide);
                     memcpy(from + at, which, wide);
                 }
