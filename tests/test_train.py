@@ -14,7 +14,7 @@ from neuid3.company import Company
 from neuid3.logic.formula import Literal, NeuralVariable
 from neuid3.networks import Dense, LeNet, default_network, sharpened
 from neuid3.score import gain_of
-from neuid3.task import PAPER, Recipe, State, Task, Trial, Use
+from neuid3.task import PAPER, Manner, Recipe, State, Task, Trial, Use
 from neuid3.tournament import _survivors, tournament
 from neuid3.train import advance, train_jointly
 
@@ -104,18 +104,28 @@ def test_the_better_trials_go_on_and_the_best_wins() -> None:
     assert heard[-1][1] == heard[-1][2], "all that was announced is done"
 
 
+def survivors(given: Task, *scores: float, patient: bool = True) -> list[int]:
+    """Which two restarts of a task go on where they have shown so much."""
+    trials = [Trial(given, number) for number in range(len(scores))]
+    states = [replace(advance([t], 0.01)[0], score=score) for t, score in zip(trials, scores, strict=True)]
+    moved = [replace(t, state=state) for t, state in zip(trials, states, strict=True)]
+    return [trial.number for trial in _survivors(moved, 2, patient)]
+
+
 def test_all_go_on_while_nobody_has_shown_anything() -> None:
     given = task(replace(Recipe(), epochs=12, batch_size=16), starts=6)
-    trials = [Trial(given, number) for number in range(6)]
+    assert survivors(given, 0.0, 0.01, 0.0, 0.015, 0.0, 0.0) == [0, 1, 2, 3, 4, 5]
+    assert survivors(given, 0.0, 0.01, 0.0, 0.015, 0.0, 0.0, patient=False) == [1, 3]
+    assert survivors(given, 0.0, 0.3, 0.0, 0.4, 0.1, 0.0) == [1, 3]
 
-    def shown(*scores: float, patient: bool = True) -> list[int]:
-        states = [replace(advance([t], 0.01)[0], score=score) for t, score in zip(trials, scores, strict=True)]
-        moved = [replace(t, state=state) for t, state in zip(trials, states, strict=True)]
-        return [trial.number for trial in _survivors(moved, 2, patient)]
 
-    assert shown(0.0, 0.01, 0.0, 0.015, 0.0, 0.0) == [0, 1, 2, 3, 4, 5]
-    assert shown(0.0, 0.01, 0.0, 0.015, 0.0, 0.0, patient=False) == [1, 3]
-    assert shown(0.0, 0.3, 0.0, 0.4, 0.1, 0.0) == [1, 3]
+def test_a_network_that_looks_for_shapes_keeps_a_place_among_those_that_see_colour() -> None:
+    given = task(replace(Recipe(), epochs=12, batch_size=16), starts=4)
+    given = replace(given, manners=(Manner(), Manner(grey=True), Manner(), Manner(grey=True)))
+    assert survivors(given, 0.3, 0.0, 0.4, 0.1) == [2, 3]
+    with_values = {VARIABLE: replace(given.uses[VARIABLE], is_fact=False)}
+    ruled = replace(given, uses=with_values, starts=tuple({"net": Dense(2, [3])} for _ in range(4)))
+    assert survivors(ruled, 0.3, 0.0, 0.4, 0.1) == [0, 2], "a rule over values holds them all to the same"
 
 
 def test_who_shows_too_little_is_given_up() -> None:
@@ -180,3 +190,11 @@ def test_default_networks_fit_their_inputs() -> None:
     assert isinstance(default_network([(5,), (1,)], 1), Dense)
     two = default_network([(8, 8), (8, 8)], 1)(torch.zeros(4, 8, 8), torch.zeros(4, 8, 8))
     assert two.shape == (4, 1)
+
+
+def test_a_network_of_two_images_passes_on_what_it_sees() -> None:
+    torch.manual_seed(0)
+    pairs = [torch.rand(200, 3, 28, 28) for _ in range(2)]
+    with torch.no_grad():
+        spreads = [float(LeNet(1, inputs=2, channels=3)(*pairs).logit().std()) for _ in range(5)]
+    assert min(spreads) > 0.1, "with torch's own weights it is a hundredth of that"

@@ -53,6 +53,8 @@ class LeNet(nn.Module):
             nn.ReLU(),
         )
         self.choose = _chooser(hidden[1] * inputs, width, hidden[1] if inputs > 1 else None)
+        if inputs > 1:
+            _awaken(self)
 
     def forward(self, *images: torch.Tensor) -> torch.Tensor:
         described = [self.describe(self.look(_with_channels(image, self.channels))) for image in images]
@@ -95,6 +97,19 @@ def sharpened(network: nn.Module, width: int, factor: float) -> nn.Module:
         with torch.no_grad():
             layers[-1].weight.mul_(factor)
     return network
+
+
+def _awaken(network: nn.Module) -> None:
+    """Weights that keep signals as large as they come in (He et al., 2015).
+
+    How two images relate says little about either of them, and with torch's own weights, which damp what they pass on, a
+    network does not begin to learn it within its steps.
+    """
+    for layer in network.modules():
+        if isinstance(layer, (nn.Linear, nn.Conv2d)):
+            nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
+            if layer.bias is not None:
+                nn.init.zeros_(layer.bias)
 
 
 def _chooser(seen: int, width: int, hidden: int | None) -> nn.Module:

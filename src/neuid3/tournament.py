@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -101,14 +102,28 @@ def _survivors(trials: Sequence[Trial], count: int, patient: bool) -> list[Trial
     ranked = sorted(worthy, key=lambda trial: -trial.score)
     if patient and ranked and ranked[0].score < SHOWN:
         return worthy
-    crowd: dict[int, int] = {}
+    crowd: Counter[tuple[int, bool]] = Counter()
     first: list[Trial] = []
     spare: list[Trial] = []
     for trial in ranked:
-        crowd[id(trial.task)] = crowd.get(id(trial.task), 0) + 1
-        (first if crowd[id(trial.task)] <= 2 else spare).append(trial)
+        side, room = _side(trial)
+        crowd[side] += 1
+        (first if crowd[side] <= room else spare).append(trial)
     chosen = {id(trial) for trial in (first + spare)[:count]}
     return [trial for trial in trials if id(trial) in chosen]
+
+
+def _side(trial: Trial) -> tuple[tuple[int, bool], int]:
+    """Among whom a trial competes for a place, and how many places they have.
+
+    The restarts of a task have two. A network that answers by itself, without a rule to hold it, soon has what colour tells
+    and stays there; one that looks for shapes would lose its place before it has begun. So each has a place of its own.
+    """
+    task = trial.task
+    by_itself = all(use.is_fact for use in task.uses.values())
+    if by_itself and any(manner.grey for manner in task.manners):
+        return (id(task), task.manners[trial.number].grey), 1
+    return (id(task), False), 2
 
 
 def _winner(trials: Sequence[Trial]) -> Trained | None:
