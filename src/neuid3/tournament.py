@@ -25,8 +25,8 @@ LATE = ((3 / 8, 1 / 2), (5 / 8, 1 / 6), (1.0, 0.0))
 # Nobody is alone: this many trials survive a round at least.
 FEWEST = 3
 
-# Where the best gain of a round is below this many bits, nobody has shown anything yet, and all go on; but not for ever.
-SHOWN, PATIENCE = 0.02, 3 / 4
+# Where the best gain of a round is below this many bits, nobody has shown anything yet, and all go on; but only so often.
+SHOWN, PATIENCE = 0.02, 2
 
 # How many restarts are trained as one at most. More would gain little and leave other workers idle.
 COMPANY = 8
@@ -51,7 +51,7 @@ def tournament(
     steps = done = 0
     total = sum(_survive(share, tasks) for _, share in ((0, 1.0), *rounds[:-1]))
     with Crew() if crew is None else nullcontext(crew) as workers:
-        for share, surviving in rounds:
+        for number, (share, surviving) in enumerate(rounds):
             if not alive:
                 break
             groups = list(companies(alive))
@@ -64,7 +64,7 @@ def tournament(
                     done += 1
                 if told is not None:
                     told(places[id(group[-1].task)], done, max(total, done))
-            alive = moved if share == 1.0 else _survivors(moved, _survive(surviving, tasks), share < PATIENCE)
+            alive = moved if share == 1.0 else _survivors(moved, _survive(surviving, tasks), number < PATIENCE)
     return [_winner([trial for trial in alive if trial.task is task]) for task in tasks], steps
 
 
