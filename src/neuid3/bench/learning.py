@@ -31,7 +31,7 @@ Labels = npt.NDArray[Any]
 
 WORKERS = 2
 
-# The baseline of 44 million parameters takes minutes an epoch; this many are measured, and multiplied.
+# The baseline of 44 million parameters takes minutes in all; this many of its epochs are measured, and multiplied.
 MEASURED_EPOCHS = 5
 BASELINE_EPOCHS = 50
 CONCEPT = "hidden_order_simple"
