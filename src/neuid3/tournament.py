@@ -19,8 +19,8 @@ from neuid3.train import advance, trained
 # Up to which share of the steps a round goes, and which share of the trials survives it.
 ROUNDS = ((1 / 4, 1 / 4), (3 / 8, 1 / 6), (1 / 2, 1 / 8), (3 / 4, 1 / 12), (1.0, 0.0))
 
-# A restart that starts without colour needs longer until there is something to see.
-LATE = ((3 / 8, 1 / 2), (5 / 8, 1 / 6), (1.0, 0.0))
+# A restart that starts without colour needs longer until there is something to see, so fewer are given up early.
+LATE = ((1 / 4, 2 / 3), (3 / 8, 1 / 4), (5 / 8, 1 / 12), (1.0, 0.0))
 
 # Nobody is alone: this many trials survive a round at least.
 FEWEST = 3
