@@ -172,3 +172,14 @@ def test_certain_examples_take_no_memory_for_their_shares() -> None:
     assert place.shares.strides == (0,)
     assert (place.reach == 1.0).all()
     assert certainty(3).tolist() == [1.0, 1.0, 1.0]
+
+
+def test_a_node_of_plain_columns_looks_only_at_the_examples_that_reach_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def everybody(_: Place) -> np.ndarray:
+        raise AssertionError("every example of the table was looked at, not only those that reach the node")
+
+    rng = np.random.default_rng(0)
+    X = rng.random((200, 4)) < 0.5
+    monkeypatch.setattr(Place, "reach", property(everybody))
+    clf = NeuID3Classifier(random_state=0).fit(X, (X[:, 0] & X[:, 1]).astype(int))
+    assert len(clf.tree_.leaves) == 3

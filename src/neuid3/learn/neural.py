@@ -56,6 +56,8 @@ class Neural:
     def options(self, place: Place) -> tuple[list[Option], int]:
         """All that can be asked at a place, and how many gradient steps it took to find out."""
         ready = {test: list(self.ready.options(place, test)) for test in self.tests if test in place.tests}
+        if not ready:  # a table of plain columns: what follows would look at every example once more
+            return [], 0
         as_they_are = [option for options in ready.values() for option in options]
         if self._is_served(place, ready) or self._is_settled(place) or not self._is_promising(place):
             return as_they_are, 0
