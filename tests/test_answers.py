@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,9 +15,10 @@ from hypothesis import strategies as st
 
 from neuid3 import Branch, Examples, Leaf, NeuID3Classifier
 from neuid3.answers import Answer, Answers, OneOf, Share, Truth, by_class
-from neuid3.columns import side_by_side
+from neuid3.columns import Category, Distribution, side_by_side
 from neuid3.cuts import FEW, SortedColumn
 from neuid3.induce import Place, certainty
+from neuid3.learn.symbolic import Symbolic
 from neuid3.tree import Node
 
 Row = dict[str, object]
@@ -183,3 +185,36 @@ def test_a_node_of_plain_columns_looks_only_at_the_examples_that_reach_it(monkey
     monkeypatch.setattr(Place, "reach", property(everybody))
     clf = NeuID3Classifier(random_state=0).fit(X, (X[:, 0] & X[:, 1]).astype(int))
     assert len(clf.tree_.leaves) == 3
+
+
+@given(seed=st.integers(0, 10_000), holes=st.floats(0.05, 0.5))
+def test_values_of_a_column_asked_about_before_are_counted_as_circuits_tell_them(seed: int, holes: float) -> None:
+    """Where entries are missing or probable, what a value says depends on what the path has ruled out."""
+    rng = np.random.default_rng(seed)
+    n = 60
+    colour = rng.choice(["red", "green", "blue", "grey"], n)
+    seen = rng.dirichlet(np.ones(4), n)
+    X = Examples(
+        {
+            "colour": [None if rng.random() < holes else value for value in colour],
+            "seen": [None if rng.random() < holes else row for row in seen.tolist()],
+            "alarm": rng.random(n) < 0.5,
+        },
+        kinds={"colour": Category(("red", "green", "blue", "grey")), "seen": Distribution(("a", "b", "c", "d"))},
+    )
+    y = ((colour == "red") | (seen[:, 1] > 0.3)) ^ (rng.random(n) < 0.2)
+    nodes = []
+
+    def both_ways(self: Symbolic, place: Place, *more: Any) -> Any:
+        found = at_once(self, place, *more)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Symbolic, "_narrowed", lambda *_: {})
+            np.testing.assert_allclose(found[0], at_once(self, place, *more)[0], rtol=0, atol=1e-12)
+        nodes.append(place)
+        return found
+
+    at_once = Symbolic._gains
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Symbolic, "_gains", both_ways)
+        NeuID3Classifier(pruning=0.0, max_depth=4, min_mass=4, random_state=0).fit(X, y)
+    assert len(nodes) > 3

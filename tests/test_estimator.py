@@ -449,6 +449,36 @@ def test_a_missing_image_follows_the_average_output_of_its_final_network() -> No
     assert ready.predict_proba({"image": [None, images[0]]})[0] == pytest.approx(unknown, abs=0.1)
 
 
+@pytest.mark.parametrize("holes", [False, True])
+def test_a_network_that_came_trained_looks_at_every_example_once(holes: bool) -> None:
+    class Counting(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("seen", torch.zeros(1))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            shown.extend(x[:, 0].tolist())
+            return torch.sigmoid(4 * (x[:, :1] - 50) / 50)
+
+    shown: list[float] = []
+    numbers = np.arange(100, dtype=np.float32)
+    images = np.stack([numbers, numbers], 1)
+    if holes:
+        images[::10] = np.nan
+    X = Examples({"image": images, "alarm": numbers % 3 == 0}, kinds={"image": "tensor"})
+    y = ((numbers > 50) & (numbers % 3 == 0)).astype(int)
+    clf = NeuID3Classifier(
+        background="nn(n, [X]) :: high(X).",
+        networks={"n": Counting()},
+        tests=["high(image)", "alarm"],
+        pruning=0.0,
+        max_depth=3,
+        random_state=0,
+    )
+    clf.fit(X, y)
+    assert sorted(shown) == [number for number in numbers.tolist() if not (holes and number % 10 == 0)]
+
+
 def test_images_may_be_missing_in_training() -> None:
     X, y = digits_pair(300)
     holes = {name: column.values.copy() for name, column in X.items() if name in ("first", "second")}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -57,7 +57,7 @@ class Evidence:
         self.priors = priors or Priors()
         self.dtype, self.device = dtype, torch.device(device)
         self._outputs: dict[tuple[str, tuple[str, ...]], torch.Tensor] = {}
-        self._looked: dict[tuple[str, tuple[str, ...]], Any] = {}  # masks of the examples shown by `look`
+        self._looked: dict[tuple[str, tuple[str, ...]], Any] = {}  # masks of the examples that were shown
         self._weights: dict[Variable, torch.Tensor] = {}
 
     def __len__(self) -> int:
@@ -68,12 +68,22 @@ class Evidence:
         other = Evidence(self.examples, networks, self.declarations, priors, self.dtype, self.device)
         same = {name for name, network in networks.items() if self.networks.get(name) is network}
         other._outputs = {key: output for key, output in self._outputs.items() if key[0] in same}
+        other._looked = {key: looked for key, looked in self._looked.items() if key[0] in same}
         return other
 
-    def part(self, rows: slice) -> Evidence:
-        """Some of the examples, with what networks have said of them so far."""
-        other = Evidence(self.examples[rows], self.networks, self.declarations, self.priors, self.dtype, self.device)
-        other._outputs = {key: output[rows] for key, output in self._outputs.items()}
+    def part(self, rows: Any, columns: Sequence[str], looks: Iterable[Look]) -> Evidence:
+        """Some of the examples, with these columns, and with what these looks have shown of them; networks run on all of them first."""
+        shown = {(look.network, look.inputs): self.output(*look) for look in looks}
+        other = Evidence(
+            self.examples.select(columns)[rows],
+            self.networks,
+            self.declarations,
+            self.priors,
+            self.dtype,
+            self.device,
+        )
+        where = rows if isinstance(rows, slice) else torch.as_tensor(rows, dtype=torch.long, device=self.device)
+        other._outputs = {key: output[where] for key, output in shown.items()}
         return other
 
     def is_missing(self, name: str) -> bool:
@@ -148,6 +158,7 @@ class Evidence:
         key = (network, inputs)
         if key not in self._outputs:
             self._outputs[key] = self._run(network, inputs, width)
+            self._looked[key] = np.ones(len(self), dtype=bool)
         if self._outputs[key].shape[1] != width:
             raise NetworkError(_wrong_width(network, inputs, tuple(self._outputs[key].shape), len(self), width))
         return self._outputs[key]
@@ -171,7 +182,7 @@ class Evidence:
             del self._weights[variable]
 
     def looked(self, look: Look) -> Any:
-        """A mask of the examples that this network was shown by `look`."""
+        """A mask of the examples that this network was shown."""
         return self._looked.get((look[0], look[1]), np.zeros(len(self), dtype=bool))
 
     def unseen(self, look: Look) -> bool:

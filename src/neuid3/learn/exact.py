@@ -11,9 +11,9 @@ import torch
 from torch import nn
 
 from neuid3.infer import Evidence, Look, Reach
-from neuid3.learn.meaning import Meaning
+from neuid3.learn.meaning import Meaning, variables_of
 from neuid3.learn.sample import Floats, Instance, Sample
-from neuid3.logic.formula import Variable
+from neuid3.logic.formula import CellVariable, ColumnVariable, NeuralVariable, Variable
 from neuid3.nodetest import NodeTest
 from neuid3.priors import Priors, network_use
 from neuid3.tree import Path
@@ -56,29 +56,35 @@ class Exact:
         looks = [look for test, _ in path for look in self.meaning.looks(test)]
         return any(bool(self.instances[look.network].read & frozenset(look.inputs)) for look in looks)
 
-    def conditional(self, path: Path, test: NodeTest) -> Floats:
-        """P(τ | κ, e) for every example, exactly; one half where κ is impossible."""
-        tests = [test, *(asked for asked, _ in path)]
-        self.know(tests)
-        reach = Reach(self.meaning.sides(path, test), torch.float64, self.device)
-        answers = np.full(len(self.evidence), 0.5)
+    def conditional(self, path: Path, test: NodeTest, rows: Any = None) -> Floats:
+        """P(τ | κ, e), exactly, for the examples of these rows, by default for all; one half where κ is impossible."""
+        self.know([test, *(asked for asked, _ in path)])
+        factored = self.meaning.sides(path, test)
+        reach = Reach(factored, torch.float64, self.device)
+        answers = np.full(len(self.evidence) if rows is None else len(rows), 0.5)
         with torch.no_grad():
-            for rows, evidence in self._in_parts(tests):
+            for part, evidence in self._in_parts(variables_of(factored), rows):
                 sides = reach(evidence).cpu().numpy()
                 total = sides.sum(axis=1)
-                np.divide(sides[:, 0], total, out=answers[rows], where=total > 0)
+                np.divide(sides[:, 0], total, out=answers[part], where=total > 0)
         return answers
 
-    def _in_parts(self, tests: Sequence[NodeTest]) -> Iterator[tuple[slice, Evidence]]:
-        """The evidence, in parts where it is large: a circuit holds many numbers for every example."""
-        n = len(self.evidence)
-        if n <= PART:
+    def _in_parts(self, variables: Sequence[Variable], rows: Any) -> Iterator[tuple[slice, Evidence]]:
+        """What these variables are in some examples, in parts where there are many: a circuit holds many numbers for each."""
+        n = len(self.evidence) if rows is None else len(rows)
+        if rows is None and n <= PART:
             yield slice(None), self.evidence
             return
-        for look in {look for test in tests for look in self.meaning.looks(test)}:
-            self.evidence.output(*look)
+        columns = [v.column for v in variables if isinstance(v, (ColumnVariable, CellVariable))]
+        looks = [self.meaning.look(v) for v in variables if isinstance(v, NeuralVariable)]
         for start in range(0, n, PART):
-            yield slice(start, start + PART), self.evidence.part(slice(start, start + PART))
+            part = slice(start, min(start + PART, n))
+            yield part, self.evidence.part(part if rows is None else rows[part], columns, looks)
+
+    def values(self, variable: ColumnVariable, rows: Any) -> Iterator[tuple[slice, Floats]]:
+        """How probable the values of a column are in some examples, `(value, example)`, part by part."""
+        for part, evidence in self._in_parts([variable], rows):
+            yield part, evidence.weights(variable).cpu().numpy()
 
     def fixed(self, variables: Iterable[Variable], rows: Any) -> dict[Variable, Floats]:
         """The weights of variables that do not change while networks are trained, `(value, example)`."""
@@ -95,13 +101,17 @@ class Exact:
                     average = self._average(look, whole)
                     self.priors = Priors(self.priors.columns, {**self.priors.networks, key: average})
                     self.evidence.priors = self.priors
+                    self._show(look, np.ones(len(whole), dtype=bool))
 
     def _average(self, look: Look, whole: Any) -> tuple[float, ...]:
+        """What a network says on average of the examples it may train on; it looks at no example twice."""
         rows = np.flatnonzero(~self.sample.unseen & whole)
         if not len(rows):
             return tuple([1.0 / max(look.width, 2)] * look.width)
-        networks = {"net": self.instances[look.network].module}
-        seen = Evidence(self.sample.examples[rows], networks, {}, None, torch.float64, self.device)
-        with torch.no_grad():
-            outputs = seen.output("net", look.inputs, look.width).cpu().numpy()
+        self._show(look, whole)
+        outputs = self.evidence.output(*look).cpu().numpy()[rows]
         return tuple(np.average(outputs, axis=0, weights=self.sample.weights[rows]).tolist())
+
+    def _show(self, look: Look, wanted: Any) -> None:
+        with torch.no_grad():
+            self.evidence.look(look, wanted)

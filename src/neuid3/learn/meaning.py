@@ -35,6 +35,10 @@ class Meaning:
         """Which networks a test looks through, and at what."""
         return sorted(looks_in(self.formula(test), self.program))
 
+    def look(self, variable: NeuralVariable) -> Look:
+        """How the network of a variable has to look."""
+        return Look(variable.network, variable.inputs, self.program.declarations[variable.declaration].width)
+
     def networks_on(self, path: Path) -> set[str]:
         return {look.network for test, _ in path for look in self.looks(test)}
 

@@ -132,7 +132,7 @@ class NodeLearner:
     ) -> Split:
         """A test that was chosen, with what it says of the examples that reach the place."""
         said = self.symbolic.said(place, test)
-        answers = self.exact.conditional(place.path, test)[place.rows] if said is None else said
+        answers = self.exact.conditional(place.path, test, place.rows) if said is None else said
         return Split(test, answers, gain, vouched, asked, among)
 
     # The whole tree ------------------------------------------------------------------------------

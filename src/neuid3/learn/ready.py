@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice, product
 
-import numpy as np
 from torch import nn
 
 from neuid3.induce import Place
@@ -68,10 +67,11 @@ class Ready:
         columns = {name for look in looks for name in look.inputs}
         # A network that never saw these columns in training cannot have memorised them.
         fair = all(not (instance.read & columns) for instance in through)
-        judged = np.ones(len(place.reach), dtype=bool) if fair else self.sample.unseen
-        weights = (place.reach * self.sample.weights)[judged]
+        labels, weights = self.sample.here(place)
+        judged = slice(None) if fair else self.sample.unseen[place.rows]
+        weights = weights[judged]
         if weights.sum() <= 0:
             return
-        answers = self.exact.conditional(place.path, test)[judged]
-        gain = gain_of(answers, weights, self.sample.labels[judged], self.sample.classes)
+        answers = self.exact.conditional(place.path, test, place.rows[judged])
+        gain = gain_of(answers, weights, labels[judged], self.sample.classes)
         yield Option(test, gain, gain * float(weights.sum()), asked, True)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from neuid3.answers import Answer, Answers, OneOf, Share, Truth, by_class
 from neuid3.columns import Boolean, Category
@@ -13,7 +14,7 @@ from neuid3.cuts import SortedColumn
 from neuid3.induce import Place
 from neuid3.learn.exact import Exact
 from neuid3.learn.sample import TIE, Floats, Option
-from neuid3.logic.formula import ColumnVariable, Literal, Source
+from neuid3.logic.formula import ColumnVariable, Literal, Source, sources
 from neuid3.nodetest import CutTest, NodeTest
 from neuid3.score import gain_of, information_gain
 from neuid3.tree import Path
@@ -66,18 +67,33 @@ class Symbolic:
                     yield Option(CutTest(name, threshold), gain, gain * float(total.sum()), None, False, cuts**CUTS)
 
     def _best(self, place: Place, labels: Any, masses: Floats, total: Floats, used: list[int]) -> Option:
-        classes = self.sample.classes
-        yes = self.answers.yes_masses(place.rows, labels, masses, classes)
-        large = self._large(yes, total)
-        gains = np.where(large, information_gain(yes, total - yes), 0.0)
-        for i in set(self._shared(place.path)) - set(used):
-            said = self.exact.conditional(place.path, self.tests[i])[place.rows]
-            gains[i], large[i] = gain_of(said, masses, labels, classes), True
+        gains, large = self._gains(place, labels, masses, total, used)
         gains[used], large[used] = -1.0, False
         best = int(np.argmax(gains))
         test, gain = self.tests[best], float(gains[best])
         among, tied = max(int(large.sum()), 1), int((gains >= gain - TIE).sum())
         return Option(test, gain, gain * float(total.sum()), test, False, among, tied)
+
+    def _gains(
+        self, place: Place, labels: Any, masses: Floats, total: Floats, used: list[int]
+    ) -> tuple[Floats, npt.NDArray[np.bool_]]:
+        """What every test tells at a place, and whether both of its sides are large enough."""
+        classes = self.sample.classes
+        yes = self.answers.yes_masses(place.rows, labels, masses, classes)
+        large = self._large(yes, total)
+        gains = np.where(large, information_gain(yes, total - yes), 0.0)
+        shared = set(self._shared(place.path)) - set(used)
+        for variable, possible in self._narrowed(place.path).items():
+            about = sorted(i for i in shared if self._value_of(i, variable))
+            if about:
+                by_value = self._by_value(place, variable, possible, by_class(labels, masses, classes))
+                counted = np.array([by_value[list(self._value_of(i, variable))].sum(0) for i in about])
+                gains[about], large[about] = information_gain(counted, total - counted), True
+                shared -= set(about)
+        for i in shared:
+            said = self.exact.conditional(place.path, self.tests[i], place.rows)
+            gains[i], large[i] = gain_of(said, masses, labels, classes), True
+        return gains, large
 
     def _large(self, yes: Floats, total: Floats) -> Any:
         """Do both sides get the mass that a child needs?"""
@@ -88,6 +104,32 @@ class Symbolic:
         """Tests that share an uncertain variable with the path: their answers depend on what was answered before."""
         before = frozenset[Source]().union(*(self.meaning.uncertain(test) for test, _ in path))
         return [i for i, test in enumerate(self.tests) if before & self.meaning.uncertain(test)] if before else []
+
+    def _narrowed(self, path: Path) -> dict[ColumnVariable, Floats]:
+        """Columns of values of which a path says only which ones are left, as a mask; no rule of it is about them."""
+        left: dict[ColumnVariable, Floats] = {}
+        formulas = [(self.meaning.formula(test), answer) for test, answer in path]
+        for formula, answer in formulas:
+            match formula:
+                case Literal(ColumnVariable() as variable, values):
+                    named = np.isin(np.arange(variable.size), list(values))
+                    left[variable] = left.get(variable, np.ones(variable.size, dtype=bool)) & (named == answer)
+        tied = frozenset[Source]().union(*(sources(f) for f, _ in formulas if not isinstance(f, Literal)))
+        return {variable: mask for variable, mask in left.items() if variable not in tied}
+
+    def _value_of(self, test: int, variable: ColumnVariable) -> frozenset[int]:
+        """The values of this column for which a test is true; none where it asks for something else."""
+        formula = self.meaning.formula(self.tests[test])
+        return formula.values if isinstance(formula, Literal) and formula.variable == variable else frozenset()
+
+    def _by_value(self, place: Place, variable: ColumnVariable, possible: Floats, spread: Floats) -> Floats:
+        """How much of each class has each value of a column, of which only some are still possible, `(value, class)`."""
+        masses = np.zeros((variable.size, spread.shape[1]))
+        for part, weights in self.exact.values(variable, place.rows):
+            left = weights * possible[:, None]
+            total = left.sum(0)
+            masses += np.divide(left, total, out=np.zeros_like(left), where=total > 0) @ spread[part]
+        return masses
 
     def said(self, place: Place, test: NodeTest) -> Floats | None:
         """What a test says of the examples that reach a place, as truth values; None where it is not certain."""

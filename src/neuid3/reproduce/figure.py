@@ -13,7 +13,7 @@ from neuid3.reproduce.tables import SHORT, Cell, Report
 
 
 def draw(reports: Iterable[Report], path: Path) -> None:
-    """Save a picture with a point for every cell that was published: above the diagonal, ours is better."""
+    """Save a picture with a point for every published cell of our trees: above the diagonal, ours is better."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -23,6 +23,8 @@ def draw(reports: Iterable[Report], path: Path) -> None:
     axes.axline((0, 0), slope=1, color="0.7", linewidth=1)
     for report in reports:
         cells = [cell for cell in published_cells(report) if cell.values]
+        if not cells:
+            continue
         axes.errorbar(
             [cell.published.mean for cell in cells if isinstance(cell.published, Published)],
             [np.mean(cell.values) for cell in cells],
@@ -38,6 +40,9 @@ def draw(reports: Iterable[Report], path: Path) -> None:
 
 
 def published_cells(report: Report) -> list[Cell]:
-    """The cells of a report that have a published mean with a deviation, row by row."""
-    entries = (entry for table in report.tables for row in table.rows for entry in row)
-    return [entry for entry in entries if isinstance(entry, Cell) and isinstance(entry.published, Published)]
+    """The cells of a report that are held to something and have a published mean with a deviation, row by row.
+
+    Those are the cells of our trees, each once: baselines have nothing to reach.
+    """
+    cells = [entry for table in report.tables for row in table.rows for entry in row if isinstance(entry, Cell)]
+    return [cell for cell in cells if cell.bar is not None and isinstance(cell.published, Published)]

@@ -15,22 +15,32 @@ from neuid3.reproduce.published import Published
 
 SHORT = "▼"
 LEGEND = (
-    f"Ours as mean ± standard deviation, (published) in brackets. {SHORT} falls short of its bar. "
+    f"Ours as mean ± standard deviation (divided by n), (published) in brackets. {SHORT} falls short of its bar. "
     "A cell says “3 of 7” while units are missing."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """The scores or times of a cell's finished units; of how many units; what was published; what must be reached."""
+    """The scores or times of a cell's finished units; of how many units; what was published; what must be reached.
+
+    `rests` is for cells whose values are means themselves: on how many units of how many all of them rest. Where
+    `decimals` is None, large numbers have fewer of them.
+    """
 
     values: tuple[float, ...]
     of: int
     published: Published | float | None = None
     bar: float | None = None
     at_most: bool = False
-    decimals: int = 3
+    decimals: int | None = 3
     spread: bool = True
+    rests: tuple[int, int] | None = None
+
+    @property
+    def units(self) -> tuple[int, int]:
+        """How many units are finished, and how many there are to be."""
+        return self.rests or (len(self.values), self.of)
 
     @property
     def mean(self) -> float | None:
@@ -50,26 +60,31 @@ class Cell:
     def __str__(self) -> str:
         parts = ["–"]
         if self.mean is not None:
-            parts = [f"{self.mean:.{self.decimals}f}"]
+            parts = [self._written(self.mean)]
             if self.spread and len(self.values) > 1:
-                parts.append(f"± {self.std:.{self.decimals}f}")
+                parts.append(f"± {self._written(self.std or 0.0)}")
             if self.short:
                 parts.append(SHORT)
         if isinstance(self.published, Published):
-            parts.append(f"({self.published.mean:.{self.decimals}f} ± {self.published.std:.{self.decimals}f})")
+            parts.append(f"({self._written(self.published.mean)} ± {self._written(self.published.std)})")
         elif self.published is not None:
-            parts.append(f"({self.published:.{self.decimals}f})")
-        if self.values and len(self.values) < self.of:
-            parts.append(f"{len(self.values)} of {self.of}")
+            parts.append(f"({self._written(self.published)})")
+        finished, wanted = self.units
+        if self.values and finished < wanted:
+            parts.append(f"{finished} of {wanted}{' units' if self.rests else ''}")
         return " ".join(parts)
+
+    def _written(self, number: float) -> str:
+        size = self.mean if self.mean is not None else number
+        return f"{number:.{(0 if size >= 10 else 2) if self.decimals is None else self.decimals}f}"
 
     def as_json(self) -> dict[str, Any]:
         published = self.published
         return {
             "mean": self.mean,
             "std": self.std,
-            "units": len(self.values),
-            "of": self.of,
+            "units": self.units[0],
+            "of": self.units[1],
             "published": published.mean if isinstance(published, Published) else published,
             "published_std": published.std if isinstance(published, Published) else None,
             "bar": self.bar,
@@ -82,14 +97,16 @@ Entry = Cell | str | int
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under one title; the first entry of a row is its name."""
+    """Rows under one title; the first entry of a row is its name. `needs` is a command that makes what is beside the report's own units."""
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Entry, ...], ...]
+    needs: str = ""
 
     def markdown(self) -> str:
-        lines = [f"**{self.title}**", "", _line(self.columns), _line(["---"] * len(self.columns))]
+        title = f"**{self.title}**" + (f" (with units of `{self.needs}`)" if self.needs else "")
+        lines = [title, "", _line(self.columns), _line(["---"] * len(self.columns))]
         return "\n".join([*lines, *(_line(row) for row in self.rows)])
 
     def as_json(self) -> dict[str, Any]:
@@ -100,7 +117,7 @@ class Table:
             }
             for row in self.rows
         ]
-        return {"title": self.title, "rows": rows}
+        return {"title": self.title, "needs": self.needs, "rows": rows}
 
 
 @dataclass(frozen=True, slots=True)
