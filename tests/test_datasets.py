@@ -105,9 +105,11 @@ def small_zoo(rows: int = 4) -> uci.TableSpec:
 
 def test_rows_that_miss_a_value_are_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, tmp_path, tmp_path / "cache")
-    monkeypatch.setitem(datasets.UCI, "zoo", small_zoo())
     (tmp_path / "uci").mkdir()
-    (tmp_path / "uci" / "zoo.csv").write_text("hair,legs,class\n1,4,m\n0,,b\n,2,b\n0,2,b\n")
+    text = "hair,legs,class\n1,4,m\n0,,b\n,2,b\n0,2,b\n"
+    (tmp_path / "uci" / "zoo.csv").write_text(text)
+    spec = replace(small_zoo(), digest=uci.digest(uci.parse(text.encode(), small_zoo()), small_zoo()))
+    monkeypatch.setitem(datasets.UCI, "zoo", spec)
     table = datasets.uci_table("zoo")
     assert table.columns["legs"].tolist() == [4.0, 2.0]
     assert table.columns["hair"].tolist() == ["1", "0"]
@@ -121,6 +123,7 @@ def test_rows_that_miss_a_value_are_dropped(tmp_path: Path, monkeypatch: pytest.
         ("hair,wings,class\n" + "1,4,m\n" * 4, "its header"),
         ("hair,legs,class\n" + "1,4,m\n" * 3 + "1,4\n", "row 4 has 2 fields instead of 3"),
         ("hair,legs,class\n" + "1,4,m\n" * 3 + "1,four,m\n", "'four'"),
+        ("hair,legs,class\n" + "1,4,m\n" * 4, "its rows are not those of zoo"),
         ("", "its header"),
     ],
 )

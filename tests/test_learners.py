@@ -54,7 +54,7 @@ def test_a_record_says_what_was_learned_and_how(model: str) -> None:
     assert made["scores"]["default_accuracy"] == pytest.approx((table(80, 1)[1] == "negative").mean())
     assert made["examples"] == {"train": 80, "test": 80, "columns": 4}
     assert made["configuration"]["random_state"] == 3
-    assert set(made["versions"]) == {"neuid3", "torch", "numpy", "python"}
+    assert set(made["versions"]) == {"neuid3", "torch", "numpy", "scikit-learn", "problog", "python"}
     assert made["threads"] == 1
     assert all(spent >= 0 for spent in made["seconds"].values())
     if model == "tree":

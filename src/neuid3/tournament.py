@@ -11,6 +11,7 @@ from typing import Any
 
 from joblib import delayed
 
+from neuid3.company import COLOUR_FROM
 from neuid3.crew import Crew
 from neuid3.stack import architecture
 from neuid3.task import Task, Trained, Trial
@@ -19,8 +20,8 @@ from neuid3.train import advance, trained
 # Up to which share of the steps a round goes, and which share of the trials survives it.
 ROUNDS = ((1 / 4, 1 / 4), (3 / 8, 1 / 6), (1 / 2, 1 / 8), (3 / 4, 1 / 12), (1.0, 0.0))
 
-# A restart that starts without colour needs longer until there is something to see, so fewer are given up early.
-LATE = ((1 / 4, 2 / 3), (3 / 8, 1 / 4), (5 / 8, 1 / 12), (1.0, 0.0))
+# Where some restarts see no colour at first, more go on: those need longer until there is something to see.
+LATE = ((1 / 4, 1 / 2), (3 / 8, 1 / 4), (5 / 8, 1 / 12), (1.0, 0.0))
 
 # Nobody is alone: this many trials survive a round at least.
 FEWEST = 3
@@ -64,7 +65,11 @@ def tournament(
                     done += 1
                 if told is not None:
                     told(places[id(group[-1].task)], done, max(total, done))
-            alive = moved if share == 1.0 else _survivors(moved, _survive(surviving, tasks), number < PATIENCE)
+            alive = (
+                moved
+                if share == 1.0
+                else _survivors(moved, _survive(surviving, tasks), number < PATIENCE, share < COLOUR_FROM)
+            )
     return [_winner([trial for trial in alive if trial.task is task]) for task in tasks], steps
 
 
@@ -93,37 +98,36 @@ def _survive(share: float, tasks: Sequence[Task]) -> int:
     return max(ceil(share * sum(len(task.starts) for task in tasks)), FEWEST)
 
 
-def _survivors(trials: Sequence[Trial], count: int, patient: bool) -> list[Trial]:
-    """The best trials, at most two of each task unless there are few tasks, in their old order.
+def _survivors(trials: Sequence[Trial], count: int, patient: bool, apart: bool) -> list[Trial]:
+    """The best trials in their old order, or all that are worth it, where nobody has shown anything and we are `patient`.
 
-    All that are worth it, where nobody has shown anything and we are `patient`.
+    What colour tells is soon learned, and what shapes tell is not: as long as some see no colour, those that do and those
+    that do not are judged `apart`, and half of the places are for either.
     """
     worthy = [trial for trial in trials if trial.score >= trial.task.least]
     ranked = sorted(worthy, key=lambda trial: -trial.score)
     if patient and ranked and ranked[0].score < SHOWN:
         return worthy
-    crowd: Counter[tuple[int, bool]] = Counter()
-    first: list[Trial] = []
-    spare: list[Trial] = []
-    for trial in ranked:
-        side, room = _side(trial)
-        crowd[side] += 1
-        (first if crowd[side] <= room else spare).append(trial)
-    chosen = {id(trial) for trial in (first + spare)[:count]}
+    sides = [[trial for trial in ranked if _is_grey(trial) == grey] for grey in (True, False)] if apart else [ranked]
+    sides = [side for side in sides if side]
+    chosen = {id(trial) for side in sides for trial in _spread(side)[: ceil(count / len(sides))]}
     return [trial for trial in trials if id(trial) in chosen]
 
 
-def _side(trial: Trial) -> tuple[tuple[int, bool], int]:
-    """Among whom a trial competes for a place, and how many places they have.
+def _is_grey(trial: Trial) -> bool:
+    manners = trial.task.manners
+    return bool(manners) and manners[trial.number].grey
 
-    The restarts of a task have two. A network that answers by itself, without a rule to hold it, soon has what colour tells
-    and stays there; one that looks for shapes would lose its place before it has begun. So each has a place of its own.
-    """
-    task = trial.task
-    by_itself = all(use.is_fact for use in task.uses.values())
-    if by_itself and any(manner.grey for manner in task.manners):
-        return (id(task), task.manners[trial.number].grey), 1
-    return (id(task), False), 2
+
+def _spread(ranked: Sequence[Trial]) -> list[Trial]:
+    """The same trials, the best two of every task before all others."""
+    crowd: Counter[int] = Counter()
+    first: list[Trial] = []
+    spare: list[Trial] = []
+    for trial in ranked:
+        crowd[id(trial.task)] += 1
+        (first if crowd[id(trial.task)] <= 2 else spare).append(trial)
+    return first + spare
 
 
 def _winner(trials: Sequence[Trial]) -> Trained | None:

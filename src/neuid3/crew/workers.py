@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from types import TracebackType
 from typing import Any
 
-from joblib import Parallel
+from joblib import Parallel, cpu_count
 from joblib.parallel import get_active_backend
 
 from neuid3.crew.stock import Stock
@@ -47,7 +47,19 @@ class Crew:
         if self.stock is not None:
             self._until_the_end.enter_context(_delivered(self.stock, backend))
         returned = "generator" if backend.supports_return_generator else "list"
-        return self._until_the_end.enter_context(Parallel(n_jobs=self.jobs, return_as=returned))
+        return self._until_the_end.enter_context(
+            Parallel(n_jobs=_no_more_than_cores(self.jobs, backend), return_as=returned)
+        )
+
+
+def _no_more_than_cores(jobs: int | None, backend: Any) -> int | None:
+    """Workers on this machine have a thread each, and more threads than cores only get into each other's way.
+
+    >>> _no_more_than_cores(10_000, get_active_backend()[0]) == cpu_count()
+    True
+    """
+    local = type(backend).__name__ in {"LokyBackend", "MultiprocessingBackend", "ThreadingBackend"}
+    return min(jobs, cpu_count()) if local and jobs is not None else jobs
 
 
 def _delivered(stock: Stock, backend: Any) -> AbstractContextManager[None]:

@@ -7,16 +7,19 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from importlib.metadata import version
 from time import perf_counter, process_time
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+import sklearn
 import torch
 from sklearn.metrics import f1_score
 from threadpoolctl import threadpool_limits
 
-from neuid3 import Examples, NeuID3Classifier, __version__, datasets
+from neuid3 import Examples, NeuID3Classifier, __version__, datasets, tournament
+from neuid3.parameters import recipe_of
 from neuid3.reproduce import baselines, settings
 from neuid3.reproduce.baselines import NetworkClassifier, Training
 from neuid3.reproduce.units import GIVERS, TREE, Unit
@@ -113,12 +116,22 @@ def make(unit: Unit, tests: list[Any]) -> tuple[Learner, dict[str, Any]]:
             return baselines.SymbolTree(unit.number), {"random_state": unit.number}
     chosen = _tree_settings(unit)
     if unit.experiment == "uci":
-        return NeuID3Classifier(**chosen), chosen
+        tree = NeuID3Classifier(**chosen)
+        return tree, chosen | _spelled_out(tree)
     named: dict[str, Any] = {"tests": [str(test) for test in tests]}
     if unit.experiment == "reuse":
         named["handed_in"] = [str(test) for test in tests if isinstance(test, TrainedTest)]
         named["frozen"] = settings.REUSED_FROZEN
-    return NeuID3Classifier(**chosen, background=datasets.POOL_BACKGROUND, tests=tests), chosen | named
+    tree = NeuID3Classifier(**chosen, background=datasets.POOL_BACKGROUND, tests=tests)
+    return tree, chosen | named | _spelled_out(tree)
+
+
+def _spelled_out(tree: NeuID3Classifier) -> dict[str, Any]:
+    """What a recipe says in full, and when restarts are judged: a later version may say something else."""
+    return {
+        "training": asdict(recipe_of(tree.get_params(), 2)),
+        "judged": {"images": tournament.ROUNDS, "colours": tournament.LATE},
+    }
 
 
 def _network(
@@ -200,5 +213,7 @@ def _versions() -> dict[str, str]:
         "neuid3": __version__,
         "torch": torch.__version__,
         "numpy": np.__version__,
+        "scikit-learn": sklearn.__version__,
+        "problog": version("problog"),
         "python": platform.python_version(),
     }
