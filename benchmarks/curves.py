@@ -1,0 +1,155 @@
+"""When can a restart be given up? Learning curves of all restarts of a root, and what judging them earlier would have lost.
+
+NEUID3_DATA=… python -m benchmarks.curves results/curves.jsonl; finished roots are not repeated. Every restart of every test of
+the union pool is trained to the end, and its gain on validation windows is written down on the way.
+python -m benchmarks.curves --table results/curves.jsonl docs/speed.md draws what the judgements of `tournament` and others make of them.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from math import ceil
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import torch
+
+from benchmarks.rows import draw, keep, kept
+from neuid3 import NeuID3Classifier, tournament
+from neuid3.company import COLOUR_FROM, Company
+from neuid3.datasets import CONCEPTS, POOL_BACKGROUND, eleusis, pool
+from neuid3.reproduce import settings
+from neuid3.task import Trial
+from neuid3.train import alone
+
+SHARES = (1 / 8, 3 / 16, 1 / 4, 5 / 16, 3 / 8, 1 / 2, 5 / 8, 3 / 4, 1.0)
+Rounds = Sequence[tuple[float, float]]
+Row = Mapping[str, Any]
+
+# Judgements to be compared: the share of the steps, the share that goes on, and whether colour is judged apart.
+TRIED: tuple[tuple[Rounds, bool], ...] = (
+    (((3 / 8, 1 / 2), (5 / 8, 1 / 6), (1.0, 0.0)), False),
+    (((1 / 4, 2 / 3), (3 / 8, 1 / 4), (5 / 8, 1 / 12), (1.0, 0.0)), False),
+    (((1 / 4, 1 / 2), (3 / 8, 1 / 4), (5 / 8, 1 / 12), (1.0, 0.0)), False),
+    (tournament.LATE, True),
+)
+
+
+class Enough(Exception):
+    """The root's restarts are known, and nobody needs the tree."""
+
+
+def roots() -> Iterator[tuple[str, int]]:
+    """Every concept with one seed, and the harder ones with more."""
+    yield from ((concept, 0) for concept in CONCEPTS)
+    yield from ((concept, 1) for concept in CONCEPTS if concept not in ("increase_suits", "alternating_parity"))
+    yield from (("hidden_modulo_simple", seed) for seed in range(2, 7))
+    yield "hidden_order_simple", 2
+
+
+def main(path: str) -> None:
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    known = {(row["concept"], row["seed"]) for row in kept(path)}
+    for concept, seed in roots():
+        if (concept, seed) not in known:
+            keep(path, {"concept": concept, "seed": seed, "restarts": learned(restarts(concept, seed))})
+
+
+def restarts(concept: str, seed: int) -> list[Trial]:
+    """All restarts that compete for the root of a tree from the union pool."""
+    windows = eleusis(concept, seed)
+    clf = NeuID3Classifier(
+        **settings.ELEUSIS_TREE["default"],
+        background=POOL_BACKGROUND,
+        tests=list(pool(concept, "union")),
+        random_state=seed,
+        n_jobs=1,
+    )
+    found: list[Trial] = []
+
+    def caught(trials: Sequence[Trial]) -> Any:
+        found.extend(trials)
+        raise Enough
+
+    with patch.object(tournament, "companies", caught):
+        try:
+            clf.fit(*windows.train, validation=windows.validation)
+        except Enough:
+            return found
+    raise AssertionError("nothing was trained at the root")
+
+
+def learned(trials: Sequence[Trial]) -> list[dict[str, Any]]:
+    """What each restart tells on unseen windows after each of the shares of its steps."""
+    tasks = list(dict.fromkeys(id(trial.task) for trial in trials))
+    rows = []
+    for group in tournament.companies(trials):
+        with alone():
+            company = Company(group)
+            gains: list[list[float]] = [[] for _ in group]
+            for share in SHARES:
+                for ensemble in company.ensembles:
+                    ensemble.stack.train()
+                company.advance(share)
+                for curve, gain in zip(gains, company.gains(), strict=True):
+                    curve.append(round(float(gain), 4))
+        for trial, curve in zip(group, gains, strict=True):
+            manner = trial.task.manners[trial.number]
+            rows.append(
+                {"task": tasks.index(id(trial.task)), "grey": manner.grey, "flipped": manner.flipped, "gains": curve}
+            )
+    return rows
+
+
+def judged(row: Row, rounds: Rounds, apart: bool) -> tuple[int, float, float]:
+    """The task that wins with these judgements, what it tells in the end, and the share of the steps that it takes."""
+    tasks: dict[int, SimpleNamespace] = {}
+    alive = []
+    for restart in row["restarts"]:
+        task = tasks.setdefault(restart["task"], SimpleNamespace(manners=[], least=-np.inf, number=restart["task"]))
+        task.manners.append(SimpleNamespace(grey=restart["grey"]))
+        alive.append(SimpleNamespace(task=task, number=len(task.manners) - 1, gains=restart["gains"], score=0.0))
+    everyone, steps, before = len(alive), 0.0, 0.0
+    for number, (share, surviving) in enumerate(rounds):
+        steps += len(alive) * (share - before)
+        before = share
+        for trial in alive:
+            trial.score = trial.gains[SHARES.index(share)]
+        if share < 1.0:
+            count = max(ceil(surviving * everyone), tournament.FEWEST)
+            together = number < tournament.PATIENCE, apart and share < COLOUR_FROM
+            alive = tournament._survivors(alive, count, *together)  # type: ignore[arg-type,assignment]
+    best = max(alive, key=lambda trial: trial.score)
+    return best.task.number, best.score, steps / everyone
+
+
+def table(path: str, page: str) -> None:
+    rows = kept(path)
+    full = [judged(row, ((1.0, 0.0),), False) for row in rows]
+    lines = [
+        "| judged after, going on | without colour | same test | same restart | most bits lost | steps |",
+        "|---|---|---|---|---|---|",
+    ]
+    for rounds, apart in TRIED:
+        found = [judged(row, rounds, apart) for row in rows]
+        tests = sum(one[0] == other[0] for one, other in zip(found, full, strict=True))
+        lost = [other[1] - one[1] for one, other in zip(found, full, strict=True)]
+        told = ", ".join(
+            f"{Fraction(share)}: {Fraction(surviving).limit_denominator(12)}" for share, surviving in rounds[:-1]
+        )
+        steps = float(np.mean([one[2] for one in found]))
+        lines.append(
+            f"| {told} | {'apart' if apart else 'together'} | {tests} of {len(rows)} | {sum(loss == 0 for loss in lost)} "
+            f"| {max(lost):.3f} | {steps:.0%} |"
+        )
+    draw(page, "curves", lines)
+
+
+if __name__ == "__main__":
+    table(*sys.argv[2:]) if sys.argv[1] == "--table" else main(*sys.argv[1:])
