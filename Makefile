@@ -42,6 +42,7 @@ audit: setup
 
 bench: setup
 	$(PY) -m neuid3 bench --into docs/speed.md
+	$(PY) -m neuid3 bench --plot docs/images/bench.svg
 
 docs: .venv/docs
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict

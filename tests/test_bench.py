@@ -93,6 +93,9 @@ def test_a_row_is_told_on_one_line() -> None:
 
 @pytest.mark.skipif(find_spec("matplotlib") is None, reason="matplotlib is not installed")
 def test_the_history_is_a_picture(tmp_path: Path) -> None:
+    grown = {"name": "growth/nodes", "ratio": 0.9, "bar": "slope <= 1.1", "seconds": {"3": 0.1, "63": 1.5}}
+    report.draw([*ROWS, grown], tmp_path / "history.svg")
+    assert "nodes" in (tmp_path / "history.svg").read_text()
     report.draw(ROWS, tmp_path / "history.svg")
     assert (tmp_path / "history.svg").read_text().startswith("<?xml")
 

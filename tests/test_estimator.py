@@ -19,7 +19,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from neuid3 import AtomTest, Examples, NeuID3Classifier, NeuID3Error
+from neuid3 import AtomTest, Examples, NeuID3Classifier, NeuID3Error, tournament
 from neuid3.candidates import Candidates
 from neuid3.demo import BACKGROUND, windows
 from neuid3.errors import NodeTestError
@@ -226,6 +226,17 @@ def test_the_number_of_workers_does_not_change_a_bit() -> None:
     )
     assert one.tree_ == two.tree_
     np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
+
+
+def test_training_side_by_side_and_one_by_one_give_the_same_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = digits_pair(300)
+    how = QUICK | {"restarts": 4, "pruning": 0.0, "n_jobs": 1}
+    clf = NeuID3Classifier(background=BACKGROUND, tests=["gt_rank(first, second)", "joker"], max_depth=2, **how)
+    together = clf.fit(X, y).tree_, clf.predict_proba(X)
+    monkeypatch.setattr(tournament, "COMPANY", 1)
+    alone = clf.fit(X, y).tree_, clf.predict_proba(X)
+    assert alone[0].tests == together[0].tests
+    np.testing.assert_allclose(alone[1], together[1], atol=1e-4)
 
 
 @pytest.mark.filterwarnings("ignore:No candidate test:UserWarning")

@@ -54,7 +54,7 @@ def table(rows: Iterable[Row]) -> str:
 
 
 def draw(rows: Sequence[Row], path: Path) -> None:
-    """Save a picture of every ratio over its bar, one point a measurement: below the line, the bar is met."""
+    """Save a picture of every ratio over its bar, one point a measurement, and of how the newest times grow with the work."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -67,8 +67,12 @@ def draw(rows: Sequence[Row], path: Path) -> None:
             known.append((len(known), met))
     if not places:
         raise DataError("No row of this history has a ratio and a bar; run `neuid3 bench` first.")
-    figure = Figure(figsize=(8, 0.35 * len(places) + 1.2), layout="constrained")
-    axes = figure.subplots()
+    grown = {name: row["seconds"] for name, row in newest(rows).items() if isinstance(row.get("seconds"), dict)}
+    figure = Figure(figsize=(8, 0.3 * len(places) + 1.2 + (2.6 if grown else 0)), layout="constrained")
+    above, *below = figure.subfigures(
+        2 if grown else 1, 1, height_ratios=[0.3 * len(places) + 1.2, 2.6][: 2 if grown else 1], squeeze=False
+    )[:, 0]
+    axes = above.subplots()
     for height, points in enumerate(places.values()):
         last = points[-1][0] or 1
         for number, ratio in points:
@@ -77,7 +81,22 @@ def draw(rows: Sequence[Row], path: Path) -> None:
     axes.set(xscale="log", xlabel="time over what the bar allows (left of the line: met; darker: newer)")
     axes.set_yticks(range(len(places)), list(places))
     axes.invert_yaxis()
+    for part in below:
+        _draw_growth(part, grown)
     figure.savefig(path)
+
+
+def _draw_growth(figure: Any, grown: Mapping[str, Mapping[str, float]]) -> None:
+    """Seconds by the amount of work on logarithmic axes; a dashed line goes with the work."""
+    for axes, (name, seconds) in zip(figure.subplots(1, len(grown), squeeze=False)[0], grown.items(), strict=True):
+        sizes = [float(size) for size in seconds]
+        first = next(iter(seconds.values()))
+        axes.loglog(sizes, list(seconds.values()), "o-", color="tab:blue", markersize=4)
+        axes.loglog(sizes, [first * size / sizes[0] for size in sizes], "--", color="0.6", linewidth=1)
+        axes.set_xticks([sizes[0], sizes[-1]], [f"{sizes[0]:,.0f}", f"{sizes[-1]:,.0f}"])
+        axes.minorticks_off()
+        axes.set_xlabel(name.rsplit("/", 1)[-1].replace("_", " "))
+    figure.supylabel("seconds", fontsize="medium")
 
 
 def over_bar(row: Row) -> float | None:
