@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,7 @@ def growth(quick: bool) -> Iterator[Row]:
     rounds = 1 if quick else 3
     measures: Mapping[str, Mapping[int, Callable[[], object]]] = {
         "examples": {n: _examples(n) for n in ((200, 400) if quick else (1000, 4000, 16_000, 64_000))},
+        "examples_with_gaps": {n: _examples(n, 0.02) for n in ((200, 400) if quick else (1000, 4000, 16_000, 64_000))},
         "candidates": {n: _candidates(n, quick) for n in ((2, 4) if quick else (4, 16, 64, 128))},
         "fitted_nodes": {n: _fitted_nodes(n, quick) for n in ((3, 7) if quick else (3, 7, 15, 31, 63))},
         "predicted_nodes": {n: _predicted_nodes(n, quick) for n in ((3, 7) if quick else (3, 7, 15, 31, 63))},
@@ -36,13 +38,15 @@ def growth(quick: bool) -> Iterator[Row]:
             yield within(f"growth/{what}", slope(seconds), BAR, "slope", seconds=told)
 
 
-def _examples(n: int) -> Callable[[], object]:
-    """A fit of facts, categories and numbers, depth 5."""
+def _examples(n: int, gaps: float = 0.0) -> Callable[[], object]:
+    """A fit of facts, categories and numbers, depth 5; of every column a share may be missing."""
     rng = np.random.default_rng(0)
     X, y = facts(n, 12)
-    table: dict[str, object] = {f"fact_{i}": column for i, column in enumerate(X.T)}
+    table: dict[str, Any] = {f"fact_{i}": column for i, column in enumerate(X.T)}
     table |= {f"number_{i}": rng.normal(size=n) for i in range(4)}
     table |= {f"category_{i}": rng.choice(["red", "green", "blue"], n) for i in range(4)}
+    if gaps:
+        table = {name: np.where(rng.random(n) < gaps, None, column) for name, column in table.items()}
     examples = Examples(table)
     return lambda: NeuID3Classifier(max_depth=5, random_state=0).fit(examples, y)
 
