@@ -123,8 +123,8 @@ def judged(row: Row, rounds: Rounds, apart: bool) -> tuple[int, float, float]:
             trial.score = trial.gains[SHARES.index(share)]
         if share < 1.0:
             count = max(ceil(surviving * everyone), tournament.FEWEST)
-            together = number < tournament.PATIENCE, apart and share < COLOUR_FROM
-            alive = tournament._survivors(alive, count, *together)  # type: ignore[arg-type,assignment]
+            patient, by_sight = number < tournament.PATIENCE, apart and share < COLOUR_FROM
+            alive = tournament._survivors(alive, count, patient, by_sight)  # type: ignore[arg-type,assignment]
     best = max(alive, key=lambda trial: trial.score)
     return best.task.number, best.score, steps / everyone
 

@@ -68,10 +68,9 @@ def draw(rows: Sequence[Row], path: Path) -> None:
     if not places:
         raise DataError("No row of this history has a ratio and a bar; run `neuid3 bench` first.")
     grown = {name: row["seconds"] for name, row in newest(rows).items() if isinstance(row.get("seconds"), dict)}
-    figure = Figure(figsize=(8, 0.3 * len(places) + 1.2 + (2.6 if grown else 0)), layout="constrained")
-    above, *below = figure.subfigures(
-        2 if grown else 1, 1, height_ratios=[0.3 * len(places) + 1.2, 2.6][: 2 if grown else 1], squeeze=False
-    )[:, 0]
+    heights = [0.3 * len(places) + 1.2, *([2.6] if grown else [])]
+    figure = Figure(figsize=(8, sum(heights)), layout="constrained")
+    above, *below = figure.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
     axes = above.subplots()
     for height, points in enumerate(places.values()):
         last = points[-1][0] or 1

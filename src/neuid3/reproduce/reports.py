@@ -45,10 +45,16 @@ def reports(results: Results, names: Iterable[str] = EXPERIMENTS) -> dict[str, R
 
 def _cell(results: Results, score: Score, some: Unit, beside: Published | float | None = None, **more: float) -> Cell:
     """A cell over all folds or seeds of a unit."""
-    count = settings.FOLDS if some.experiment == "uci" else settings.SEEDS
-    count = settings.SEEDS_44M if some.model == "nn44m" else count
+    count = _count(some)
     found = [results[unit] for unit in (replace(some, number=number) for number in range(count)) if unit in results]
     return Cell(tuple(map(score, found)), count, beside, **more)  # type: ignore[arg-type]
+
+
+def _count(unit: Unit) -> int:
+    """In how many folds or with how many seeds a unit is run."""
+    if unit.experiment == "uci":
+        return settings.FOLDS
+    return settings.SEEDS_44M if unit.model == "nn44m" else settings.SEEDS
 
 
 def _accuracy(result: Result) -> float:
@@ -232,7 +238,7 @@ def _background(results: Results) -> tuple[list[Table], list[str]]:
 
 def _pool_cell(results: Results, concept: str, pool: str, label: str) -> Cell:
     beside = published.BACKGROUND[concept]
-    bar = max(beside[known, label].bar for known in {pool, "opt" if pool == "union" else pool})
+    bar = max(beside[known, label].bar for known in (("union", "opt") if pool == "union" else (pool,)))
     return replace(_cell(results, _f1(label), _tree(concept, pool), beside[pool, label]), bar=bar)
 
 
@@ -311,8 +317,7 @@ def _column_means(rows: Sequence[tuple[Entry, ...]]) -> list[Cell]:
 
 def _shared(results: Results, score: Score, one: Unit, other: Unit) -> list[tuple[float, float]]:
     """The scores of two models on the folds or seeds that both have finished."""
-    count = settings.FOLDS if one.experiment == "uci" else settings.SEEDS
-    pairs = ((replace(one, number=n), replace(other, number=n)) for n in range(count))
+    pairs = ((replace(one, number=n), replace(other, number=n)) for n in range(_count(one)))
     return [(score(results[a]), score(results[b])) for a, b in pairs if a in results and b in results]
 
 
@@ -320,8 +325,7 @@ def _recipes(what: str, rows: Sequence[tuple[str, Score, Unit, Published]], resu
     """The default recipe beside the paper's and the published value, on the folds or seeds for which both were run."""
     drawn: list[tuple[Entry, ...]] = []
     for name, score, unit, beside in rows:
-        paper = replace(unit, recipe="paper")
-        of = settings.FOLDS if unit.experiment == "uci" else settings.SEEDS
+        paper, of = replace(unit, recipe="paper"), _count(unit)
         if scores := _shared(results, score, unit, paper):
             ours, theirs = (Cell(values, of) for values in zip(*scores, strict=True))
             spent = zip(*_shared(results, _seconds, unit, paper), strict=True)
