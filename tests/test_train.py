@@ -16,7 +16,7 @@ from neuid3.networks import Dense, LeNet, default_network, sharpened
 from neuid3.score import gain_of
 from neuid3.task import PAPER, Manner, Recipe, State, Task, Trial, Use
 from neuid3.tournament import _survivors, tournament
-from neuid3.train import advance, train_jointly
+from neuid3.train import advance, alone, train_jointly
 
 VARIABLE = NeuralVariable(0, "net", ("x",), ("x",), 2)
 
@@ -142,13 +142,32 @@ def test_many_examples_need_fewer_epochs() -> None:
     assert PAPER.steps(3200) == 20 * 100
 
 
-def test_joint_training_keeps_the_epoch_that_does_best_on_unseen_examples() -> None:
+def tree(against: bool = False) -> Task:
+    """A tree of one test; its unseen examples may be labelled `against` what the others teach."""
     start = task(replace(Recipe(), restarts=1, epochs=8, batch_size=16))
-    given = replace(start, leaves=np.array([[0.3, 0.7], [0.7, 0.3]]))
-    before = Company([Trial(given, 0)]).likelihood()
-    trained = train_jointly(given)
-    assert trained.score >= before
+    labels = np.where(start.unseen & against, 1 - start.labels, start.labels)
+    return replace(start, labels=labels, leaves=np.array([[0.3, 0.7], [0.7, 0.3]]))
+
+
+def test_joint_training_goes_to_the_end() -> None:
+    given = tree()
+    trained, steps = train_jointly(given)
+    assert trained is not None
+    whole = Company([Trial(given, 0)])
+    with alone():
+        whole.advance(1.0)
+    assert steps == trained.steps == whole.steps == given.recipe.steps(int((~given.unseen).sum()))
+    wanted = whole.state(0, 0.0).networks["net"].state_dict()
+    assert all(torch.equal(w, wanted[name]) for name, w in trained.networks["net"].state_dict().items())
     assert trained.leaves.sum(1) == pytest.approx([1.0, 1.0])
+    assert trained.score > Company([Trial(given, 0)]).likelihoods()[0].mean()
+
+
+def test_joint_training_against_which_unseen_examples_speak_is_undone() -> None:
+    given = tree(against=True)
+    trained, steps = train_jointly(given)
+    assert trained is None
+    assert steps == given.recipe.steps(int((~given.unseen).sum())), "it was work all the same"
 
 
 def test_a_hopeless_network_is_told_and_not_raised() -> None:

@@ -322,15 +322,15 @@ class Company:
         judged, task = actor.judged.numpy(), actor.task
         return gain_of(answers[i][0], task.weights[judged], task.labels[judged], task.classes)
 
-    def likelihood(self) -> float:
-        """The mean log-likelihood of unseen examples under the first restart's leaves."""
+    def likelihoods(self) -> tuple[Floats, Floats]:
+        """The log-likelihood of every unseen example under the first restart's leaves, and the weights of the examples."""
         answers, actor = self._answers(), self.actors[0]
-        if actor.failed is not None:
-            return -np.inf
         judged, task = actor.judged.numpy(), actor.task
+        if actor.failed is not None:
+            return np.full(len(judged), -np.inf), task.weights[judged]
         leaves = torch.softmax(self.casts[0].leaves.detach()[0], 1).double().cpu().numpy()
         chosen = (answers[0] * leaves[:, task.labels[judged]]).sum(0)
-        return float(np.average(np.log(np.maximum(chosen, FLOOR)), weights=task.weights[judged]))
+        return np.log(np.maximum(chosen, FLOOR)), task.weights[judged]
 
     def state(self, i: int, score: float) -> State:
         """How far a restart has come, in copies, so that it may go on."""

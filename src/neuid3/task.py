@@ -40,7 +40,7 @@ class Recipe:
     weight_decay: float = 0.01
     shift: int = 2
     restarts: int = 4
-    joint_epochs: int = 30
+    joint_epochs: int = 60
     joint_learning_rate: float = 2e-3
     enough: int | None = 600
     sharpness: float = 8.0

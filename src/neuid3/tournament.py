@@ -134,4 +134,4 @@ def _winner(trials: Sequence[Trial]) -> Trained | None:
     best = max(trials, key=lambda trial: trial.score, default=None)
     if best is None or best.state is None:
         return None
-    return trained(best.state, best.state.steps)
+    return trained(best.state)

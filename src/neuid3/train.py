@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
 
+import numpy as np
 import torch
 
 from neuid3.company import Company
-from neuid3.task import State, Task, Trained, Trial
+from neuid3.task import Floats, State, Task, Trained, Trial
 
 _training = Lock()
 
@@ -40,22 +41,34 @@ def advance(trials: Sequence[Trial], share: float) -> list[State]:
         return [company.state(i, score) for i, score in enumerate(company.gains())]
 
 
-def train_jointly(task: Task) -> Trained:
-    """Train all networks and leaves of a tree by its likelihood; the epoch that does best on unseen examples."""
+def train_jointly(task: Task) -> tuple[Trained | None, int]:
+    """Train all networks and leaves of a tree by its likelihood, to the end of the cycle of learning rates.
+
+    No epoch is picked on the way: the best of many on few unseen examples is the luckiest, and its rate was still high.
+    None where the tree had better stay as it was: training failed, or unseen examples clearly speak against it. And the
+    number of steps that were taken.
+    """
     with alone():
         company = Company([Trial(task, 0)])
-        best, steps = company.state(0, company.likelihood()), 0
-        for epoch in range(1, task.recipe.epochs + 1):
-            company.advance(epoch / task.recipe.epochs)
-            score = company.likelihood()
-            if company.actors[0].failed is not None:
-                break
-            if score > best.score:
-                best, steps = company.state(0, score), company.steps
-        return trained(best, steps)
+        before, weights = company.likelihoods()
+        company.advance(1.0)
+        after, _ = company.likelihoods()
+        if company.actors[0].failed is not None or _is_clearly_worse(before, after, weights):
+            return None, company.steps
+        return trained(company.state(0, float(np.average(after, weights=weights)))), company.steps
 
 
-def trained(state: State, steps: int) -> Trained:
+def _is_clearly_worse(before: Floats, after: Floats, weights: Floats) -> bool:
+    """Has the likelihood of the same examples fallen by more than two standard errors of the difference?"""
+    difference = after - before
+    mean = np.average(difference, weights=weights)
+    error = np.sqrt(((weights * (difference - mean)) ** 2).sum()) / weights.sum()
+    return bool(mean < -2.0 * error)
+
+
+def trained(state: State) -> Trained:
     """What a restart has come to."""
     leaves = torch.softmax(state.leaves.double(), 1).numpy()
-    return Trained({name: net.cpu() for name, net in state.networks.items()}, leaves, state.score, steps, state.failed)
+    return Trained(
+        {name: net.cpu() for name, net in state.networks.items()}, leaves, state.score, state.steps, state.failed
+    )

@@ -17,7 +17,7 @@ from neuid3.nodetest import NodeTest
 from neuid3.task import Manner, Recipe
 
 # At the root, so many restarts compete at least, however few tests there are.
-TRIALS = 8
+TRIALS = 16
 
 
 class Manners:

@@ -142,9 +142,9 @@ class NodeLearner:
         task = joint_task(root, self.exact, self.recipe, self.starts.seed)
         if task is None:
             return root
-        trained = train_jointly(task)
-        self.steps += trained.steps
-        if trained.failed is not None or trained.steps == 0:
+        trained, steps = train_jointly(task)
+        self.steps += steps
+        if trained is None:
             return root
         self.exact.move(trained.networks)
         return with_leaves(root, trained.leaves)
