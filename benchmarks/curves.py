@@ -11,7 +11,6 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from math import ceil
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
@@ -122,7 +121,7 @@ def judged(row: Row, rounds: Rounds, apart: bool) -> tuple[int, float, float]:
         for trial in alive:
             trial.score = trial.gains[SHARES.index(share)]
         if share < 1.0:
-            count = max(ceil(surviving * everyone), tournament.FEWEST)
+            count = tournament.places(surviving, everyone)
             patient, by_sight = number < tournament.PATIENCE, apart and share < COLOUR_FROM
             alive = tournament._survivors(alive, count, patient, by_sight)  # type: ignore[arg-type,assignment]
     best = max(alive, key=lambda trial: trial.score)

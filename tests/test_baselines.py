@@ -19,7 +19,7 @@ from neuid3.reproduce.baselines import (
     large,
     lean,
     mlp,
-    shifted,
+    moved,
     soft,
     stacked,
 )
@@ -139,11 +139,21 @@ def test_balance_is_cheapest_when_half_the_examples_go_each_way() -> None:
 def test_images_are_moved_whole_and_by_few_pixels() -> None:
     images = torch.zeros(20, 2, 3, 28, 28)
     images[..., 10:12, 10:12] = 1
-    moved = shifted(images, 2)
-    assert moved.shape == images.shape
-    assert torch.equal(moved.sum((-1, -2)), images.sum((-1, -2)))
-    rows, columns = moved.nonzero()[:, 3], moved.nonzero()[:, 4]
+    found = moved(images, 2, 0.0)
+    assert found.shape == images.shape
+    assert torch.allclose(found, found.round(), atol=1e-4), "whole pixels"
+    assert torch.allclose(found.sum((-1, -2)), images.sum((-1, -2)), atol=1e-3)
+    rows, columns = (found > 0.5).nonzero()[:, 3], (found > 0.5).nonzero()[:, 4]
     assert (int(rows.min()), int(rows.max()), int(columns.min()), int(columns.max())) == (8, 13, 8, 13)
+
+
+def test_images_are_warped_around_their_middle_each_in_its_own_way() -> None:
+    images = torch.zeros(20, 2, 28, 28)
+    images[..., 6:22, 13:15] = 1
+    found = moved(images, 0, 0.2)
+    assert torch.all(found[..., 13:15, 13:15].mean((-1, -2)) > 0.5), "the middle stays"
+    assert len({tuple(image.flatten().tolist()) for image in found.flatten(0, 1)}) == 40
+    assert torch.equal(moved(images, 0, 0.0), images)
 
 
 def test_bytes_are_read_as_fractions_and_facts_as_zeros_and_ones() -> None:

@@ -44,13 +44,14 @@ def tournament(
     """
     if not tasks:
         return [], 0
-    places = {id(task): i for i, task in enumerate(tasks)}
+    order = {id(task): i for i, task in enumerate(tasks)}
     alive = [Trial(task, number) for task in tasks for number in range(len(task.starts))]
     whole = all(task.recipe.restarts == 1 for task in tasks)
     late = any(manner.grey for task in tasks for manner in task.manners)
     rounds = ((1.0, 0.0),) if whole else LATE if late else ROUNDS
     steps = done = 0
-    total = sum(_survive(share, tasks) for _, share in ((0, 1.0), *rounds[:-1]))
+    everyone = len(alive)
+    total = sum(places(share, everyone) for _, share in ((0, 1.0), *rounds[:-1]))
     with Crew() if crew is None else nullcontext(crew) as workers:
         for number, (share, surviving) in enumerate(rounds):
             if not alive:
@@ -64,11 +65,11 @@ def tournament(
                     moved.append(replace(trial, state=state))
                     done += 1
                 if told is not None:
-                    told(places[id(group[-1].task)], done, max(total, done))
+                    told(order[id(group[-1].task)], done, max(total, done))
             alive = (
                 moved
                 if share == 1.0
-                else _survivors(moved, _survive(surviving, tasks), number < PATIENCE, share < COLOUR_FROM)
+                else _survivors(moved, places(surviving, everyone), number < PATIENCE, share < COLOUR_FROM)
             )
     return [_winner([trial for trial in alive if trial.task is task]) for task in tasks], steps
 
@@ -94,8 +95,9 @@ def _kind(trial: Trial) -> tuple[Any, ...]:
     return (nets, int((seen & ~task.unseen).sum()), int((seen & task.unseen).sum()), len(task.labels), task.recipe)
 
 
-def _survive(share: float, tasks: Sequence[Task]) -> int:
-    return max(ceil(share * sum(len(task.starts) for task in tasks)), FEWEST)
+def places(share: float, restarts: int) -> int:
+    """How many of so many restarts survive a round of which this share goes on."""
+    return max(ceil(share * restarts), FEWEST)
 
 
 def _survivors(trials: Sequence[Trial], count: int, patient: bool, apart: bool) -> list[Trial]:

@@ -16,7 +16,7 @@ from neuid3.logic.formula import Literal, NeuralVariable, Variable
 from neuid3.nodetest import NodeTest
 from neuid3.task import Manner, Recipe
 
-# At the root, so many restarts compete at least, however few tests there are.
+# At the root, so many restarts compete at least, however few tests there are; but no test has more than twice its restarts.
 TRIALS = 16
 
 

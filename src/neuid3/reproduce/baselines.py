@@ -26,7 +26,7 @@ Labelled = tuple[Examples, Labels]
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """How a network is trained; `shift` moves images by up to that many pixels, `judged` is kept apart if need be."""
+    """How a network is trained; `shift` and `warp` move images as in our own recipe, `judged` is kept apart if need be."""
 
     epochs: int = 50
     batch_size: int = 64
@@ -34,11 +34,12 @@ class Training:
     weight_decay: float = 0.0
     one_cycle: bool = False
     shift: int = 0
+    warp: float = 0.0
     judged: float = 0.2
 
 
 class NetworkClassifier:
-    """A network as a classifier: trained by Adam, and left as it was after the epoch that judged best.
+    """A network as a classifier, trained by Adam.
 
     `build` makes the network for a batch of inputs `(n, column, …)` and a number of classes; it returns logits.
     Unless `fit` is given validation examples, a share of the training examples is kept apart to judge the epochs.
@@ -85,7 +86,11 @@ def stacked(X: Examples) -> Tensor:
 def train(
     network: nn.Module, inputs: Tensor, targets: Tensor, judges: tuple[Tensor, Tensor], training: Training
 ) -> int:
-    """Minimise the network's loss; keep the weights of the epoch with the least loss on the judges. Returns the steps."""
+    """Minimise the network's loss. Returns the steps.
+
+    The weights of the epoch with the least loss on the judges are kept; those of the last one with `one_cycle`, whose
+    rates have fallen to nothing by then.
+    """
     count = max(1, -(-len(inputs) // training.batch_size))
     optimizer = torch.optim.AdamW(
         network.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay, fused=True
@@ -100,14 +105,16 @@ def train(
         network.train()
         for rows in torch.randperm(len(inputs)).tensor_split(count):
             optimizer.zero_grad()
-            loss_of(network, shifted(inputs[rows], training.shift), targets[rows]).backward()  # type: ignore[no-untyped-call]
+            loss_of(network, moved(inputs[rows], training.shift, training.warp), targets[rows]).backward()  # type: ignore[no-untyped-call]
             optimizer.step()
             if schedule is not None:
                 schedule.step()
-        loss = float(functional.cross_entropy(logits_of(network, judges[0]), judges[1]))
-        if loss < best:
-            best, kept = loss, copy.deepcopy(network.state_dict())
-    network.load_state_dict(kept)
+        if schedule is None:
+            loss = float(functional.cross_entropy(logits_of(network, judges[0]), judges[1]))
+            if loss < best:
+                best, kept = loss, copy.deepcopy(network.state_dict())
+    if schedule is None:
+        network.load_state_dict(kept)
     return training.epochs * count
 
 
@@ -124,20 +131,17 @@ def logits_of(network: nn.Module, inputs: Tensor, block: int = 1000) -> Tensor:
         return torch.cat([network(part) for part in torch.split(inputs, block)])
 
 
-def shifted(images: Tensor, most: int) -> Tensor:
-    """Every image moved by up to `most` pixels in a direction of its own, zeros coming in at the sides."""
-    if not most:
+def moved(images: Tensor, shift: int, warp: float) -> Tensor:
+    """Every image moved by up to `shift` pixels, and turned, stretched and slanted by up to the share `warp`, in its own way."""
+    if not shift and not warp:
         return images
     height, width = images.shape[-2:]
-    flat = (
-        functional.pad(images, (most,) * 4)
-        .flatten(0, 1)
-        .reshape(-1, images[0, 0].numel() // (height * width), height + 2 * most, width + 2 * most)
-    )
-    down, right = torch.randint(0, 2 * most + 1, (2, len(flat)))
-    rows, columns = down[:, None] + torch.arange(height), right[:, None] + torch.arange(width)
-    moved = flat[torch.arange(len(flat))[:, None, None], :, rows[:, :, None], columns[:, None, :]]  # (image, h, w, c)
-    return moved.movedim(-1, 1).reshape(images.shape)
+    flat = images.reshape(-1, images[0, 0].numel() // (height * width), height, width)
+    ways = torch.eye(2, 3).repeat(len(flat), 1, 1)
+    ways[:, :, :2] += warp * (2.0 * torch.rand(len(flat), 2, 2) - 1.0)
+    ways[:, :, 2] = torch.randint(-shift, shift + 1, (len(flat), 2)) * 2.0 / torch.tensor([width, height])
+    grid = functional.affine_grid(ways, list(flat.shape), align_corners=False)
+    return functional.grid_sample(flat, grid, align_corners=False).reshape(images.shape)
 
 
 # UCI -------------------------------------------------------------------------------------------------

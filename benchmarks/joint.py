@@ -1,0 +1,117 @@
+"""How long is a finished tree trained as one, and which epoch is kept? Learning curves, judged on windows nobody has seen.
+
+NEUID3_DATA=… python -m benchmarks.joint results/joint.jsonl; finished trees are not repeated. Trees of cards are grown as ever and then
+trained as one for several numbers of epochs; after each epoch the likelihood of the 200 validation windows is written down,
+and the accuracy on 2,000 training windows of two other seeds. Test images are not looked at.
+python -m benchmarks.joint --table results/joint.jsonl docs/learning.md draws the table.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import torch
+
+from benchmarks.rows import draw, keep, kept
+from neuid3 import NeuID3Classifier
+from neuid3.company import Company
+from neuid3.datasets import POOL_BACKGROUND, eleusis, pool
+from neuid3.learn import node
+from neuid3.reproduce import settings
+from neuid3.task import Task, Trial
+from neuid3.train import alone
+
+CONCEPTS = ("rank_order", "suit_order", "alternating_faces", "hidden_modulo_simple")
+SEEDS = (10, 11)  # not among those of the reproduction tables
+OTHERS = (60, 61)
+EPOCHS = (30, 60, 90)
+
+
+def main(path: str) -> None:
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    known = {(row["concept"], row["seed"]) for row in kept(path)}
+    for seed in SEEDS:
+        for concept in CONCEPTS:
+            if (concept, seed) not in known:
+                task, judges = grown(concept, seed)
+                curves = {str(epochs): curve(task, judges, epochs) for epochs in EPOCHS}
+                keep(path, {"concept": concept, "seed": seed, "curves": curves})
+
+
+def grown(concept: str, seed: int) -> tuple[Task, int]:
+    """A tree that is about to be trained as one, other seeds' windows added to those that judge it; how many judged it before."""
+    windows = eleusis(concept, seed)
+    clf = NeuID3Classifier(
+        **settings.ELEUSIS_TREE["default"],
+        background=POOL_BACKGROUND,
+        tests=list(pool(concept, "opt")),
+        random_state=seed,
+        n_jobs=1,
+    )
+    found: list[Task] = []
+
+    def caught(task: Task) -> tuple[None, int]:
+        found.append(task)
+        return None, 0
+
+    with patch.object(node, "train_jointly", caught):
+        clf.fit(*windows.train, validation=windows.validation)
+    (task,) = found
+    assert not task.fixed, "every variable of these pools is a network's"
+    others = [eleusis(concept, other).train for other in OTHERS]
+    labels = np.concatenate([np.searchsorted(clf.classes_, y) for _, y in others])
+    columns = {
+        name: np.concatenate([values, *(X.column(name).values for X, _ in others)])
+        for name, values in task.columns.items()
+    }
+    more = replace(
+        task,
+        columns=columns,
+        labels=np.concatenate([task.labels, labels]),
+        weights=np.concatenate([task.weights, np.ones(len(labels))]),
+        unseen=np.concatenate([task.unseen, np.ones(len(labels), dtype=bool)]),
+    )
+    return more, int((task.unseen & (task.weights > 0)).sum())
+
+
+def curve(task: Task, judges: int, epochs: int) -> list[tuple[float, float]]:
+    """After each epoch, the first before any: the judges' mean log-likelihood, and the accuracy on the others."""
+    found = []
+    with alone():
+        company = Company([Trial(replace(task, recipe=replace(task.recipe, epochs=epochs)), 0)])
+        for epoch in range(epochs + 1):
+            company.advance(epoch / epochs)
+            told, _ = company.likelihoods()
+            right = np.exp(told[judges:]) > 0.5  # of two classes
+            found.append((round(float(told[:judges].mean()), 4), round(float(right.mean()), 4)))
+    return found
+
+
+def table(path: str, page: str) -> None:
+    rows = kept(path)
+    lines = ["| | before | " + " | ".join(f"{epochs} epochs: best judged, last" for epochs in EPOCHS) + " |"]
+    lines.append("|---" * (len(EPOCHS) + 2) + "|")
+    for concept in CONCEPTS:
+        mine = [row["curves"] for row in rows if row["concept"] == concept]
+        cells = [f"{np.mean([curves[str(EPOCHS[0])][0][1] for curves in mine]):.3f}"]
+        for epochs in EPOCHS:
+            of = [curves[str(epochs)] for curves in mine]
+            cells.append(
+                f"{np.mean([max(one, key=_judged)[1] for one in of]):.3f}, {np.mean([one[-1][1] for one in of]):.3f}"
+            )
+        lines.append(f"| {concept} ({len(mine)} seeds) | " + " | ".join(cells) + " |")
+    draw(page, "joint", lines)
+
+
+def _judged(point: tuple[float, Any]) -> float:
+    return point[0]
+
+
+if __name__ == "__main__":
+    table(*sys.argv[2:]) if sys.argv[1] == "--table" else main(*sys.argv[1:])
