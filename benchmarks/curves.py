@@ -19,10 +19,11 @@ import numpy as np
 import torch
 
 from benchmarks.rows import draw, keep, kept
-from neuid3 import NeuID3Classifier, tournament
+from neuid3 import tournament
 from neuid3.company import COLOUR_FROM, Company
-from neuid3.datasets import CONCEPTS, POOL_BACKGROUND, eleusis, pool
-from neuid3.reproduce import settings
+from neuid3.datasets import CONCEPTS, eleusis, pool
+from neuid3.reproduce.learners import make
+from neuid3.reproduce.units import TREE, Unit
 from neuid3.task import Trial
 from neuid3.train import alone
 
@@ -63,13 +64,7 @@ def main(path: str) -> None:
 def restarts(concept: str, seed: int) -> list[Trial]:
     """All restarts that compete for the root of a tree from the union pool."""
     windows = eleusis(concept, seed)
-    clf = NeuID3Classifier(
-        **settings.ELEUSIS_TREE["default"],
-        background=POOL_BACKGROUND,
-        tests=list(pool(concept, "union")),
-        random_state=seed,
-        n_jobs=1,
-    )
+    clf, _ = make(Unit("background", concept, "union", TREE, "default", seed), list(pool(concept, "union")))
     found: list[Trial] = []
 
     def caught(trials: Sequence[Trial]) -> Any:

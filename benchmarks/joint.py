@@ -18,11 +18,11 @@ import numpy as np
 import torch
 
 from benchmarks.rows import draw, keep, kept
-from neuid3 import NeuID3Classifier
 from neuid3.company import Company
-from neuid3.datasets import POOL_BACKGROUND, eleusis, pool
+from neuid3.datasets import eleusis, pool
 from neuid3.learn import node
-from neuid3.reproduce import settings
+from neuid3.reproduce.learners import make
+from neuid3.reproduce.units import TREE, Unit
 from neuid3.task import Task, Trial
 from neuid3.train import alone
 
@@ -47,13 +47,7 @@ def main(path: str) -> None:
 def grown(concept: str, seed: int) -> tuple[Task, int]:
     """A tree that is about to be trained as one, other seeds' windows added to those that judge it; how many judged it before."""
     windows = eleusis(concept, seed)
-    clf = NeuID3Classifier(
-        **settings.ELEUSIS_TREE["default"],
-        background=POOL_BACKGROUND,
-        tests=list(pool(concept, "opt")),
-        random_state=seed,
-        n_jobs=1,
-    )
+    clf: Any = make(Unit("background", concept, "opt", TREE, "default", seed), list(pool(concept, "opt")))[0]
     found: list[Task] = []
 
     def caught(task: Task) -> tuple[None, int]:
