@@ -99,7 +99,7 @@ def table(path: str, page: str) -> None:
             cells.append(
                 f"{np.mean([max(one, key=_judged)[1] for one in of]):.3f}, {np.mean([one[-1][1] for one in of]):.3f}"
             )
-        lines.append(f"| {concept} ({len(mine)} seeds) | " + " | ".join(cells) + " |")
+        lines.append(f"| {concept}, {len(mine)} of {len(SEEDS)} seeds | " + " | ".join(cells) + " |")
     draw(page, "joint", lines)
 
 
