@@ -18,23 +18,26 @@ def draw(reports: Iterable[Report], path: Path) -> None:
         from matplotlib.figure import Figure
     except ImportError:
         raise DataError("Figures need matplotlib; install it with: pip install 'neuid3[plots]'.") from None
-    figure = Figure(figsize=(5, 5), layout="constrained")
+    figure = Figure(figsize=(6, 6), layout="constrained")
     axes = figure.subplots()
-    axes.axline((0, 0), slope=1, color="0.7", linewidth=1)
-    for report in reports:
+    axes.axline((1, 1), slope=1, color="0.7", linewidth=1)
+    lowest = 1.0
+    for number, report in enumerate(reports):
         cells = [cell for cell in published_cells(report) if cell.values]
         if not cells:
             continue
-        axes.errorbar(
-            [cell.published.mean for cell in cells if isinstance(cell.published, Published)],
-            [np.mean(cell.values) for cell in cells],
-            yerr=[np.std(cell.values) for cell in cells],
-            fmt="o",
-            markersize=4,
-            elinewidth=0.7,
-            label=f"{report.name}, {sum(cell.short for cell in cells)} {SHORT} of {len(cells)} cells",
-        )
-    axes.set(xlabel="published", ylabel="ours", xlim=(0, 1.02), ylim=(0, 1.02), aspect="equal")
+        name = f"{report.name}, {sum(cell.short for cell in cells)} {SHORT} of {len(cells)} cells"
+        there = np.array([cell.published.mean for cell in cells if isinstance(cell.published, Published)])
+        ours = np.array([np.mean(cell.values) for cell in cells])
+        short = np.array([cell.short for cell in cells])
+        spread = [np.std(cell.values) for cell in cells]
+        colour = f"C{number}"
+        axes.errorbar(there, ours, yerr=spread, fmt="none", elinewidth=0.6, ecolor=colour, alpha=0.4)
+        axes.plot(there[~short], ours[~short], "o", markersize=4, color=colour, label=name)
+        axes.plot(there[short], ours[short], "v", markersize=8, markeredgecolor="black", color=colour)
+        lowest = min(lowest, float(there.min()), float(ours.min()))
+    ends = (max(0.0, np.floor(10 * lowest - 0.5) / 10), 1.02)
+    axes.set(xlabel="published", ylabel="ours", xlim=ends, ylim=ends, aspect="equal")
     axes.legend(loc="lower right")
     figure.savefig(path)
 
