@@ -42,7 +42,7 @@ class NetworkClassifier:
     """A network as a classifier, trained by Adam.
 
     `build` makes the network for a batch of inputs `(n, column, …)` and a number of classes; it returns logits.
-    Unless `fit` is given validation examples, a share of the training examples is kept apart to judge the epochs.
+    Unless `fit` is given validation examples, a share of the training examples is kept apart to judge the epochs (see `train`).
     """
 
     def __init__(self, build: Callable[[Tensor, int], nn.Module], training: Training, random_state: int = 0) -> None:
@@ -100,7 +100,7 @@ def train(
         schedule = torch.optim.lr_scheduler.OneCycleLR(
             optimizer, training.learning_rate, total_steps=training.epochs * count
         )
-    best, kept = float("inf"), copy.deepcopy(network.state_dict())
+    best, kept = float("inf"), None
     for _ in range(training.epochs):
         network.train()
         for rows in torch.randperm(len(inputs)).tensor_split(count):
@@ -113,7 +113,7 @@ def train(
             loss = float(functional.cross_entropy(logits_of(network, judges[0]), judges[1]))
             if loss < best:
                 best, kept = loss, copy.deepcopy(network.state_dict())
-    if schedule is None:
+    if kept is not None:
         network.load_state_dict(kept)
     return training.epochs * count
 
