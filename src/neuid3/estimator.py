@@ -97,7 +97,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     weight_decay : float, optional
         How much weights shrink while they are trained.
     restarts : int, optional
-        How many fresh starts of a test compete.
+        How many fresh starts of a rule compete; half as many of a network that is asked directly.
     joint_epochs : int, optional
         How long the finished tree is trained as one.
     sharpness : float, optional

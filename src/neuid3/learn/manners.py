@@ -35,17 +35,25 @@ class Manners:
             return ways[:1]
         if place.path:  # there are networks to start from, and fewer examples to tell restarts apart
             return ways[: -(-restarts // 2)]
-        wanted = max(min(restarts, max(2, len(ways))), min(self.few, 2 * restarts))
+        # Of a rule's restarts only those can learn that take it to be true of the right class, and a single draw is luck.
+        half = min(restarts, max(2, len(ways), restarts // 2))
+        usual = half if self._is_network(test) else restarts
+        wanted = max(usual, min(self.few, 2 * restarts))
         return [ways[i % len(ways)] for i in range(wanted)]
 
     def _ways(self, place: Place, test: NodeTest, inputs: Sequence[str]) -> list[Manner]:
-        formula = self.meaning.formula(test)
-        # A network that says yes or no can say the opposite by itself; a rule cannot.
-        alone = isinstance(formula, Literal) and isinstance(formula.variable, NeuralVariable)
         shapes = [shape for shape in shapes_of(inputs, self.meaning.program.schema) if len(shape) == 3]
         sights = (False, True) if any(shape[0] == 3 for shape in shapes) else (False,)
-        turns = (False,) if alone else (False, True) if self._is_upright(place, test) else (True, False)
+        # A network that says yes or no can say the opposite by itself; a rule cannot.
+        turns = (
+            (False,) if self._is_network(test) else (False, True) if self._is_upright(place, test) else (True, False)
+        )
         return [Manner(flipped, grey) for flipped in turns for grey in sights]
+
+    def _is_network(self, test: NodeTest) -> bool:
+        """Does a test ask a network and nothing else?"""
+        formula = self.meaning.formula(test)
+        return isinstance(formula, Literal) and isinstance(formula.variable, NeuralVariable)
 
     def _is_upright(self, place: Place, test: NodeTest) -> bool:
         """Is a rule about as often true, for networks that know nothing, as the positive class is met here?"""

@@ -1,0 +1,61 @@
+"""How often, and in which ways, a test is started."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from neuid3 import Examples
+from neuid3.induce import Place
+from neuid3.learn.manners import Manners
+from neuid3.learn.meaning import Meaning
+from neuid3.learn.sample import Sample
+from neuid3.logic.program import Program
+from neuid3.nodetest import AtomTest
+from neuid3.task import Manner, Recipe
+
+PROGRAM = """
+nn(kind_net, [I], B, [0, 1]) :: kind(I, B).
+alternate(A, B) :- kind(A, X), kind(B, Y), X \\= Y.
+"""
+RULE, NETWORK = AtomTest("alternate(a, b)"), AtomTest("kind(a, 1)")
+# Enough of them that the least number of all restarts plays no part.
+MANY = 12
+
+
+def manners(test: AtomTest, restarts: int, colours: bool, tests: int = MANY, inner: bool = False) -> list[Manner]:
+    """The restarts of a test over small images, half of whose examples are positive."""
+    shape = (6, 3, 12, 12) if colours else (6, 12, 12)
+    examples = Examples({name: np.zeros(shape, dtype=np.float32) for name in "ab"})
+    sample = Sample(examples, np.arange(6) % 2, np.ones(6), np.zeros(6, dtype=bool), 2, 1)
+    meaning = Meaning(Program(PROGRAM, examples.schema), examples, [test])
+    root = Place.root(6, frozenset({test}))
+    place = replace(root, path=((NETWORK, True),)) if inner else root
+    chosen = Manners(sample, meaning, replace(Recipe(), restarts=restarts), tests, "cpu")
+    return chosen.of(place, test, ("a", "b"))
+
+
+def test_both_sides_of_a_rule_are_tried_equally_often() -> None:
+    found = manners(RULE, 4, colours=False)
+    assert [manner.flipped for manner in found] == [False, True, False, True]
+    assert len(set(manners(RULE, 4, colours=True))) == 4, "each way once, with colour and without"
+
+
+@pytest.mark.parametrize("colours", [False, True])
+@pytest.mark.parametrize("test", [RULE, NETWORK])
+def test_who_asks_for_more_restarts_gets_them(test: AtomTest, colours: bool) -> None:
+    assert len(manners(test, 1, colours)) == 1
+    assert len(manners(test, 16, colours)) >= 2 * len(manners(test, 4, colours))
+
+
+def test_a_network_by_itself_needs_no_other_side() -> None:
+    assert manners(NETWORK, 4, colours=False) == [Manner(), Manner()]
+    assert manners(NETWORK, 4, colours=True) == [Manner(), Manner(grey=True)]
+
+
+def test_few_tests_have_more_restarts_each_and_inner_nodes_fewer() -> None:
+    assert len(manners(RULE, 4, colours=False, tests=1)) == 8
+    assert len(manners(RULE, 4, colours=False, tests=3)) == 6
+    assert len(manners(RULE, 4, colours=True, inner=True)) == 2
