@@ -60,17 +60,19 @@ def _row(unit: str, found: dict[str, Any]) -> dict[str, Any]:
         "f1": found["scores"]["f1"],
         "gradient_steps": found["gradient_steps"],
         "seconds": found["seconds"]["fit"],
+        "training": found["configuration"].get("training"),
     }
 
 
 def table(path: str, page: str) -> None:
-    """Draw the table between its two marks in a page, from the units that were learned both ways."""
+    """Draw the table between its two marks in a page, from the units that were learned both ways with the same recipe."""
     whole = {row["unit"]: row for row in kept(path)}
-    both = [
+    found = [
         (_row(str(unit), json.loads((RESULTS / unit.path).read_text())), whole[str(unit)], unit)
         for unit in units()
         if str(unit) in whole and (RESULTS / unit.path).exists()
     ]
+    both = [pair for pair in found if pair[0]["training"] == pair[1].get("training")]
     lines = ["| | units | with shortcuts | without | steps with | steps without |", "|---|---|---|---|---|---|"]
     for name, experiment in (
         ("five tables as images, accuracy", "uci"),

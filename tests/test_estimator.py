@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import warnings
 from dataclasses import dataclass, replace
 
@@ -399,6 +400,9 @@ def test_progress_is_told_only_when_asked_for(capfd: object) -> None:
     out, err = capfd.readouterr()
     assert out == ""
     assert "node 1 (root): " in err
+    assert "gains of networks" not in err
+    clone(quiet).set_params(verbose=2).fit(X, y)
+    assert re.search(r"node 1 \(root\): gains of networks: gt_rank\(first, second\) -?\d\.\d{3}", capfd.readouterr()[1])
 
 
 def test_a_fit_whose_time_is_up_is_a_whole_tree_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

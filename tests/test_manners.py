@@ -44,10 +44,11 @@ def test_both_sides_of_a_rule_are_tried_equally_often() -> None:
 
 
 @pytest.mark.parametrize("colours", [False, True])
+@pytest.mark.parametrize("inner", [False, True])
 @pytest.mark.parametrize("test", [RULE, NETWORK])
-def test_who_asks_for_more_restarts_gets_them(test: AtomTest, colours: bool) -> None:
-    assert len(manners(test, 1, colours)) == 1
-    assert len(manners(test, 16, colours)) >= 2 * len(manners(test, 4, colours))
+def test_who_asks_for_more_restarts_gets_them(test: AtomTest, inner: bool, colours: bool) -> None:
+    assert len(manners(test, 1, colours, inner=inner)) == 1
+    assert len(manners(test, 16, colours, inner=inner)) >= 2 * len(manners(test, 4, colours, inner=inner))
 
 
 def test_a_network_by_itself_needs_no_other_side() -> None:
@@ -59,3 +60,4 @@ def test_few_tests_have_more_restarts_each_and_inner_nodes_fewer() -> None:
     assert len(manners(RULE, 4, colours=False, tests=1)) == 8
     assert len(manners(RULE, 4, colours=False, tests=3)) == 6
     assert len(manners(RULE, 4, colours=True, inner=True)) == 2
+    assert len(manners(NETWORK, 4, colours=False, inner=True)) == 1

@@ -324,8 +324,8 @@ def test_union_is_held_to_the_published_opt_and_to_the_published_union(tmp_path:
 def test_a_mean_says_on_how_many_units_it_rests(tmp_path: Path) -> None:
     write(tmp_path, UNION, record())
     mean = drawn(tmp_path, "background")["F1 by pool"]["mean"]["union"]
-    assert (mean["units"], mean["of"]) == (2, 8 * 2 * 7)
-    assert "2 of 112 units" in report("background", read(tmp_path)).markdown()
+    assert (mean["units"], mean["of"]) == (1, 8 * 7)
+    assert "1 of 56 units" in report("background", read(tmp_path)).markdown()
 
 
 def test_ratios_to_opt_are_taken_seed_by_seed(tmp_path: Path) -> None:

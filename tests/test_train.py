@@ -104,6 +104,20 @@ def test_the_better_trials_go_on_and_the_best_wins() -> None:
     assert heard[-1][1] == heard[-1][2], "all that was announced is done"
 
 
+def test_a_single_restart_is_announced_as_one_piece_of_work() -> None:
+    heard: list[tuple[int, int]] = []
+    tournament([task(replace(PAPER, epochs=1))], told=lambda _, done, total: heard.append((done, total)))
+    assert heard == [(1, 1)]
+
+
+@pytest.mark.parametrize("size", [1, 7, 99])
+def test_batches_of_any_size_are_learned_from(size: int) -> None:
+    """100 examples are trained on: batches of one, a last one of two, and a last one of one, which is left out."""
+    given = replace(PAPER, epochs=2, batch_size=size)
+    (state,) = advance([Trial(task(given), 0)], 1.0)
+    assert state.steps == given.steps(100)
+
+
 def survivors(given: Task, *scores: float, patient: bool = True, apart: bool = False) -> list[int]:
     """Which two restarts of a task go on where they have shown so much."""
     trials = [Trial(given, number) for number in range(len(scores))]

@@ -246,8 +246,8 @@ class Company:
         while self.steps < goal and len(self.actors[0].seen) and self._someone_plays():
             order = torch.stack([actor.shuffled() for actor in self.actors])
             for rows in torch.split(order, self.recipe.batch_size, dim=1):
-                # A batch of one example has no variance, which batch normalisation cannot take.
-                if rows.shape[1] > 1 or order.shape[1] == 1:
+                # A last batch of one example has no variance, which batch normalisation cannot take.
+                if rows.shape[1] > 1 or min(order.shape[1], self.recipe.batch_size) == 1:
                     self._step(rows)
                 if self.steps >= goal:
                     break

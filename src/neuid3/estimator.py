@@ -119,7 +119,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     random_state : int, RandomState, optional
         With a number, the same fit gives the same tree.
     verbose : int
-        1 tells of nodes as they are made.
+        1 tells of nodes as they are made, 2 also of the gains of tests with networks that were not given up early.
     limits : Limits, optional
         How much time, memory and space the background knowledge may take.
     """
@@ -352,7 +352,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             device=self.device,
             reused=questions.reused,
             first=questions.first,
-            told=Bar() if self.verbose else Silent(),
+            told=Bar(gains=self.verbose > 1) if self.verbose else Silent(),
         )
 
     def _keep(self, root: Node, learner: NodeLearner, program: Program) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from types import TracebackType
 
 from rich.console import Console
@@ -28,6 +29,9 @@ class Silent:
     def training(self, place: Place, test: str, done: int, total: int) -> None:
         """A candidate has been trained for a while: `done` of `total` such pieces of work at this node."""
 
+    def compared(self, place: Place, gains: Sequence[tuple[str, float]]) -> None:
+        """What each test with networks gains at this node, in bits; those that were given up early are not among them."""
+
     def node(self, place: Place, split: Split | None) -> None:
         """A node is finished."""
 
@@ -35,10 +39,12 @@ class Silent:
 class Bar(Silent):
     """A bar that shows node, candidate and time left; on a terminal it moves, in a log only nodes are told.
 
-    The root is always told of, and later nodes when there was nothing to read for a while.
+    The root is always told of, and later nodes when there was nothing to read for a while. With `gains`, those of all tests
+    with networks are told at every node.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, gains: bool = False) -> None:
+        self.gains = gains
         self.console = Console(stderr=True, highlight=False)
         self.bar = Progress(
             TextColumn("{task.description}", markup=False),
@@ -69,6 +75,11 @@ class Bar(Silent):
             total=total,
             refresh=True,
         )
+
+    def compared(self, place: Place, gains: Sequence[tuple[str, float]]) -> None:
+        if self.gains and gains:
+            told = ", ".join(f"{test} {gain:.3f}" for test, gain in sorted(gains, key=lambda pair: -pair[1]))
+            self.console.print(f"node {self.nodes} ({where(place)}): gains of networks: {told}", markup=False)
 
     def node(self, place: Place, split: Split | None) -> None:
         passed = time.monotonic() - self.started

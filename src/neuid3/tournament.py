@@ -51,7 +51,7 @@ def tournament(
     rounds = ((1.0, 0.0),) if whole else LATE if late else ROUNDS
     steps = done = 0
     everyone = len(alive)
-    total = sum(places(share, everyone) for _, share in ((0, 1.0), *rounds[:-1]))
+    total = sum(min(places(share, everyone), everyone) for _, share in ((0, 1.0), *rounds[:-1]))
     with Crew() if crew is None else nullcontext(crew) as workers:
         for number, (share, surviving) in enumerate(rounds):
             if not alive:

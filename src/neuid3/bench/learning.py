@@ -31,7 +31,7 @@ Labels = npt.NDArray[Any]
 
 WORKERS = 2
 
-# The baseline of 44 million parameters takes minutes in all; this many of its epochs are measured, and multiplied.
+# The baseline of 44 million parameters takes minutes in all; its first epoch is measured, and this many more, which are multiplied.
 MEASURED_EPOCHS = 5
 BASELINE_EPOCHS = 50
 CONCEPT = "hidden_order_simple"
@@ -256,7 +256,7 @@ def _table(row: str, X: Examples, y: Labels, quick: bool, data: str) -> Row:
     pictures = [readable(column, torch.float32, torch.device("cpu")) for _, column in X.items()]
     labels = torch.from_numpy(np.unique(y, return_inverse=True)[1])
     epochs = 1 if quick else BASELINE_EPOCHS
-    other = _fewer_threads_or_more(lambda: _train_perceptron(pictures, labels, epochs))
+    other = _fewer_threads_or_more(lambda: seconds_of(lambda: _train_perceptron(pictures, labels, epochs)))
     more = {"rows": len(y), "columns": X.shape[1], "epochs": epochs, "data": data, "workers": WORKERS}
     return no_slower(row, ours, other, 0.5, **more, note="other: the faster of one thread and all of them")
 
@@ -274,21 +274,32 @@ def eleusis(quick: bool) -> Iterator[Row]:
     windows, tests = windows_of(CONCEPT, 0), list(pool(CONCEPT, "union"))
     (X, y), validation = windows.train, windows.validation
     how: dict[str, Any] = dict(settings.ELEUSIS_TREE["default"])
-    epochs = MEASURED_EPOCHS
+    measured = MEASURED_EPOCHS
     if quick:
-        X, y, tests, epochs = X[:100], y[:100], tests[:2], 1
+        X, y, tests, measured = X[:100], y[:100], tests[:2], 1
         how |= {"max_depth": 1, "epochs": 1, "restarts": 1}
     tree = NeuID3Classifier(**how, background=POOL_BACKGROUND, tests=tests, n_jobs=WORKERS, random_state=0)
     _start_workers()
     ours = seconds_of(lambda: _fit(tree, X, y, validation=validation))
-    training = baselines.Training(**{**settings.LARGE_TRAINING, "epochs": epochs})
     shape = {"encoder": (16, 8), "decoder": (8,)} if quick else settings.LARGE
-    other = _fewer_threads_or_more(
-        lambda: baselines.NetworkClassifier(baselines.large(**shape), training).fit(X, y, validation=validation)
-    )
+
+    def network(epochs: int) -> float:
+        training = baselines.Training(**{**settings.LARGE_TRAINING, "epochs": epochs})
+        learner = baselines.NetworkClassifier(baselines.large(**shape), training)
+        return seconds_of(lambda: learner.fit(X, y, validation=validation))
+
+    def whole() -> float:
+        """The first epoch, with what comes before it, and as many like the next ones as are left."""
+        first = network(1)
+        return first + (network(1 + measured) - first) / measured * (BASELINE_EPOCHS - 1)
+
+    other = _fewer_threads_or_more(whole)
     more = {"concept": CONCEPT, "tests": len(tests), "examples": len(y), "workers": WORKERS}
-    note = f"other: {epochs} epochs measured and scaled to {BASELINE_EPOCHS}, the faster of one thread and all of them"
-    yield no_slower(name, ours, other * BASELINE_EPOCHS / epochs, 0.5, **more, note=note)
+    note = (
+        f"other: its first epoch and {measured} more measured, scaled to {BASELINE_EPOCHS}, each judged on the validation "
+        "windows; the faster of one thread and all of them"
+    )
+    yield no_slower(name, ours, other, 0.5, **more, note=note)
 
 
 def workers(quick: bool) -> Iterator[Row]:
@@ -311,11 +322,11 @@ def _start_workers() -> None:
     Parallel(n_jobs=WORKERS)(delayed(advance)(group, 0.01) for group in groups)
 
 
-def _fewer_threads_or_more(run: Callable[[], Any]) -> float:
+def _fewer_threads_or_more(seconds: Callable[[], float]) -> float:
     """The seconds of a plain torch loop, on one thread or on all, whichever is faster."""
     with one_thread():
-        alone = seconds_of(run)
-    return min(alone, seconds_of(run)) if torch.get_num_threads() > 1 else alone
+        alone = seconds()
+    return min(alone, seconds()) if torch.get_num_threads() > 1 else alone
 
 
 def _has_data() -> bool:

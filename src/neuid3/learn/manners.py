@@ -33,12 +33,13 @@ class Manners:
         restarts = self.recipe.restarts
         if restarts == 1:
             return ways[:1]
-        if place.path:  # there are networks to start from, and fewer examples to tell restarts apart
-            return ways[: -(-restarts // 2)]
         # Of a rule's restarts only those can learn that take it to be true of the right class, and a single draw is luck.
         half = min(restarts, max(2, len(ways), restarts // 2))
         usual = half if self._is_network(test) else restarts
-        wanted = max(usual, min(self.few, 2 * restarts))
+        if place.path:  # there are networks to start from, and fewer examples to tell restarts apart
+            wanted = max(usual // 2, min(len(ways), -(-restarts // 2)))
+        else:
+            wanted = max(usual, min(self.few, 2 * restarts))
         return [ways[i % len(ways)] for i in range(wanted)]
 
     def _ways(self, place: Place, test: NodeTest, inputs: Sequence[str]) -> list[Manner]:

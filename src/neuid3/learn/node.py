@@ -117,6 +117,7 @@ class NodeLearner:
         symbolic = list(self.symbolic.options(place))
         neural, steps = self.neural.options(place)
         self.steps += steps
+        self.told.compared(place, [(str(option.test), option.gain) for option in neural])
         options = [*symbolic, *neural]
         worth = [option for option in options if not option.vouched or option.bits >= self.price]
         if not worth:

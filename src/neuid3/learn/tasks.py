@@ -117,7 +117,7 @@ class Tasks:
         return sharpened(self.starts.fresh(look), look.width, self.recipe.sharpness)
 
     def _least(self, place: Place, lesson: Lesson, price: float) -> float:
-        """The gain that a restart must show when it is first judged: below the root, half of what it needs in the end."""
+        """The gain that a restart must show whenever it is judged: below the root, half of what it needs in the end."""
         mass = float((place.reach * self.sample.weights)[lesson.rows[lesson.unseen]].sum())
         return price / mass / 2 if place.path and mass > 0 else -np.inf
 

@@ -19,6 +19,7 @@ from sklearn.metrics import f1_score
 from threadpoolctl import threadpool_limits
 
 from neuid3 import Examples, NeuID3Classifier, __version__, datasets, tournament
+from neuid3.learn import manners
 from neuid3.parameters import recipe_of
 from neuid3.reproduce import baselines, settings
 from neuid3.reproduce.baselines import NetworkClassifier, Training
@@ -127,10 +128,14 @@ def make(unit: Unit, tests: list[Any]) -> tuple[Learner, dict[str, Any]]:
 
 
 def _spelled_out(tree: NeuID3Classifier) -> dict[str, Any]:
-    """What a recipe says in full, and when restarts are judged: a later version may say something else."""
+    """All parameters, what a recipe says in full, and how restarts compete: a later version may say something else."""
+    told = {
+        name: value for name, value in tree.get_params().items() if name not in ("tests", "background", "random_state")
+    }
     return {
+        "parameters": {name: value for name, value in told.items() if isinstance(value, str | int | float | None)},
         "training": asdict(recipe_of(tree.get_params(), 2)),
-        "judged": {"images": tournament.ROUNDS, "colours": tournament.LATE},
+        "judged": {"images": tournament.ROUNDS, "colours": tournament.LATE, "at_least": manners.TRIALS},
     }
 
 

@@ -21,7 +21,7 @@ CLASSES = ("violates", "holds")
 # What has to be reached beyond the published numbers.
 UNION_MEAN = 0.96
 REUSE_NEITHER = 0.93
-IMAGES_MEAN = 0.95
+IMAGES_MEAN, IMAGES_GOAL = 0.95, 0.964
 IMAGES_BEHIND_SYMBOLS = 0.01
 
 SECONDS_OF_ELEUSIS = (
@@ -73,17 +73,16 @@ def _times(results: Results, some: Unit, beside: float | None = None, bar: float
     return replace(_cell(results, _seconds, some, beside), bar=bar, at_most=True, decimals=None)
 
 
-def _mean(cells: Sequence[Cell], bar: float | None = None) -> Cell:
-    """The mean over cells that have units, beside the published mean over the same cells.
+def _mean(cells: Sequence[Cell], per_unit: int = 1) -> Cell:
+    """The mean over cells that have units, beside the published mean over the same cells; a unit fills so many of them.
 
-    Where the cells have bars, their mean has to reach the published one, or a bar of its own.
+    Where the cells have bars, their mean has to reach the published one.
     """
     there = [cell for cell in cells if cell.values]
     beside = [cell.published.mean for cell in there if isinstance(cell.published, Published)]
     known = fmean(beside) if beside and len(beside) == len(there) else None
-    if bar is None and all(cell.bar is not None for cell in cells):
-        bar = known
-    finished, wanted = (sum(counts) for counts in zip(*(cell.units for cell in cells), strict=True))
+    bar = known if all(cell.bar is not None for cell in cells) else None
+    finished, wanted = (sum(counts) // per_unit for counts in zip(*(cell.units for cell in cells), strict=True))
     means = tuple(fmean(cell.values) for cell in there)
     return Cell(means, len(cells), known, bar, spread=False, rests=(finished, wanted))
 
@@ -101,7 +100,7 @@ def _uci(results: Results) -> tuple[list[Table], list[str]]:
     means = {where: _mean([cells[name, *where] for name in _learnable()]) for where in models}
     means["mnist", TREE] = replace(means["mnist", TREE], bar=IMAGES_MEAN)
     rows.append(("mean of the ten learnable", "", *means.values()))
-    rows.append(("mean of all", "", *(_mean([cells[name, *where] for name in names]) for where in models)))
+    rows.append(("mean of all", "", *(_mean_of_all([cells[name, *where] for name in names]) for where in models)))
     columns = ("dataset", "default", *(f"{model}, {variant}" for variant, model in models))
     times: list[tuple[Entry, ...]] = [
         (
@@ -131,7 +130,17 @@ def _uci(results: Results) -> tuple[list[Table], list[str]]:
             results,
         ),
     ]
-    return tables, []
+    held = (
+        f"Beyond the published values, the tree on images is to reach a mean of {IMAGES_MEAN} over the ten learnable tables "
+        f"and to be at most {IMAGES_BEHIND_SYMBOLS} behind the tree on symbols; {IMAGES_GOAL}, the published network on "
+        "symbols, is the goal."
+    )
+    return tables, [held]
+
+
+def _mean_of_all(cells: Sequence[Cell]) -> Cell:
+    """The mean over all tables, once each of them has units: the mean of some is another row's."""
+    return _mean(cells) if all(cell.values for cell in cells) else Cell((), len(cells))
 
 
 def _learnable() -> list[str]:
@@ -198,7 +207,7 @@ def _eleusis(results: Results) -> tuple[list[Table], list[str]]:
     ]
     columns = ("concept", "tree of neural facts", *rivals)
     return [
-        Table("F1", columns, (*rows, ("mean", *_column_means(rows)))),
+        Table("F1", columns, (*rows, ("mean", *_column_means(rows, len(CLASSES))))),
         Table("Seconds of learning, one thread", columns, tuple(times)),
     ], [SECONDS_OF_ELEUSIS]
 
@@ -209,7 +218,7 @@ def _background(results: Results) -> tuple[list[Table], list[str]]:
         for concept in published.BACKGROUND
         for label in CLASSES
     ]
-    means = _column_means(rows)
+    means = _column_means(rows, len(CLASSES))
     means[POOLS.index("union")] = replace(means[POOLS.index("union")], bar=UNION_MEAN)
     tables = [
         Table("F1 by pool", ("concept", *POOLS), (*rows, ("mean", *means))),
@@ -232,7 +241,10 @@ def _background(results: Results) -> tuple[list[Table], list[str]]:
             results,
         ),
     ]
-    held = "Union is held to the published *opt* and to the published *union*, whichever is more, and is to take no longer than nn44m."
+    held = (
+        "Union is held to the published *opt* and to the published *union*, whichever is more, its mean to "
+        f"{UNION_MEAN}, and it is to take no longer than nn44m."
+    )
     return tables, [held, SECONDS_OF_ELEUSIS]
 
 
@@ -304,15 +316,16 @@ def _reuse(results: Results) -> tuple[list[Table], list[str]]:
         holds = replace(_cell(results, _f1("holds"), some, beside), bar=bar)
         rows.append((trained, holds, _cell(results, _f1("violates"), some), _times(results, some)))
     columns = ("trained tests handed in", "F1 of holds", "F1 of violates", "seconds, with those of the tests handed in")
-    return [Table(f"{REUSED_IN} with trained tests", columns, tuple(rows))], []
+    held = f"Without trained tests, F1 of holds is to reach {REUSE_NEITHER}."
+    return [Table(f"{REUSED_IN} with trained tests", columns, tuple(rows))], [held]
 
 
 # What all of them share ------------------------------------------------------------------------------
 
 
-def _column_means(rows: Sequence[tuple[Entry, ...]]) -> list[Cell]:
+def _column_means(rows: Sequence[tuple[Entry, ...]], per_unit: int = 1) -> list[Cell]:
     columns = list(zip(*rows, strict=True))[1:]
-    return [_mean([cell for cell in column if isinstance(cell, Cell)]) for column in columns]
+    return [_mean([cell for cell in column if isinstance(cell, Cell)], per_unit) for column in columns]
 
 
 def _shared(results: Results, score: Score, one: Unit, other: Unit) -> list[tuple[float, float]]:

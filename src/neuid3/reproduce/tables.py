@@ -15,7 +15,7 @@ from neuid3.reproduce.published import Published
 
 SHORT = "▼"
 LEGEND = (
-    f"Ours as mean ± standard deviation (divided by n), (published) in brackets. {SHORT} falls short of its bar. "
+    f"Ours as mean ± standard deviation over folds or seeds (dividing by n, not n − 1), (published) in brackets. {SHORT} falls short of its bar. "
     "A cell says “3 of 7” while units are missing."
 )
 
@@ -60,22 +60,23 @@ class Cell:
     def __str__(self) -> str:
         parts = ["–"]
         if self.mean is not None:
-            parts = [self._written(self.mean)]
+            parts = [self._written(self.mean, self.mean)]
             if self.spread and len(self.values) > 1:
-                parts.append(f"± {self._written(self.std or 0.0)}")
+                parts.append(f"± {self._written(self.std or 0.0, self.mean)}")
             if self.short:
                 parts.append(SHORT)
         if isinstance(self.published, Published):
-            parts.append(f"({self._written(self.published.mean)} ± {self._written(self.published.std)})")
+            mean, std = self.published.mean, self.published.std
+            parts.append(f"({self._written(mean, mean)} ± {self._written(std, mean)})")
         elif self.published is not None:
-            parts.append(f"({self._written(self.published)})")
+            parts.append(f"({self._written(self.published, self.published)})")
         finished, wanted = self.units
         if self.values and finished < wanted:
             parts.append(f"{finished} of {wanted}{' units' if self.rests else ''}")
         return " ".join(parts)
 
-    def _written(self, number: float) -> str:
-        size = self.mean if self.mean is not None else number
+    def _written(self, number: float, size: float) -> str:
+        """A number with as many decimals as one of this size has."""
         return f"{number:.{(0 if size >= 10 else 2) if self.decimals is None else self.decimals}f}"
 
     def as_json(self) -> dict[str, Any]:
