@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import torch
 
 from interrupted import RULES, problem
 from neuid3 import Bank, Examples, NeuID3Classifier, TrainedTest
-from neuid3.errors import BankError
+from neuid3.errors import BankError, NodeTestError
 
 HOW: dict[str, Any] = {"epochs": 25, "restarts": 2, "joint_epochs": 0, "random_state": 0}
 
@@ -111,6 +112,13 @@ def test_tests_over_other_columns_or_other_rules_are_left_in_the_bank(tmp_path: 
     assert trained.gradient_steps_ > 0
 
 
+def test_a_test_of_other_networks_is_refused(sure: TrainedTest) -> None:
+    X, y = first_problem()
+    other = "nn(other_net, [I]) :: bright(I)."
+    with pytest.raises(NodeTestError, match=r"'bright\(left\)' was trained with .* asks 'other_net' for it"):
+        NeuID3Classifier(background=other, tests=[sure], **HOW).fit(X, y)
+
+
 def test_a_bank_is_kept_from_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from click.testing import CliRunner
 
@@ -144,5 +152,10 @@ def test_a_bank_is_kept_from_the_command_line(tmp_path: Path, monkeypatch: pytes
         assert done.exit_code == 2
         assert told in done.stderr
         assert done.stderr.count("\n") == 1
+    shutil.copy("m.neuid3", "tests/model.neuid3")
+    shutil.copy("tests/bright.neuid3", "tests/not a name.neuid3")
+    assert "model.neuid3 is no trained test; take it out of the bank" in run("list", "tests").stderr
+    Path("tests/model.neuid3").unlink()
+    assert run("list", "tests").output == "bright  bright(left)  it is bright\n"
     assert run("remove", "tests", "bright").exit_code == 0
     assert "empty" in run("list", "tests").output

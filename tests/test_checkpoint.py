@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+from torch import nn
 
 from interrupted import classifier, problem
-from neuid3 import NeuID3Classifier
+from neuid3 import Bank, NeuID3Classifier
 from neuid3.errors import CheckpointError, NeuID3Error
 from neuid3.learn import NodeLearner
 
@@ -113,6 +115,48 @@ def test_a_checkpoint_of_another_fit_is_refused(tmp_path: Path) -> None:
     assert (tmp_path / "other" / "letter.txt").read_text() == "mine"
     with pytest.raises(CheckpointError, match="is no folder"):
         classifier(**small).fit(facts, y, checkpoint=tmp_path / "other" / "letter.txt")
+
+
+def test_what_is_left_of_an_unfinished_file_is_in_nobodys_way(tmp_path: Path) -> None:
+    X, y = problem()
+    (tmp_path / ".fit.json.x7.tmp").write_text("{")
+    classifier(background="", tests="auto").fit(X.select(["fact", "size"]), y, checkpoint=tmp_path)
+    assert (tmp_path / "fit.json").exists()
+
+
+@pytest.mark.parametrize("state", [np.random.RandomState, np.int64])
+def test_any_random_state_goes_on_as_it_began(tmp_path: Path, state: Any) -> None:
+    X, y = problem()
+    images = X.select(["left", "right"])
+    how: dict[str, Any] = {"epochs": 1, "restarts": 1, "joint_epochs": 1, "max_depth": 1, "pruning": 0.0}
+    clf = NeuID3Classifier(background="nn(eye, [I]) :: bright(I).", tests=["bright(left)"], **how)
+    first = clone(clf).set_params(random_state=state(3)).fit(images, y, checkpoint=tmp_path)
+    second = clone(clf).set_params(random_state=state(3)).fit(images, y, checkpoint=tmp_path)
+    moved = state(3)
+    if state is np.random.RandomState:
+        moved.random_sample(5)
+    third = clone(clf).set_params(random_state=moved).fit(images, y, checkpoint=tmp_path)
+    for again in (second, third):
+        assert (first.predict_proba(images) == again.predict_proba(images)).all()
+
+
+def test_a_bank_and_networks_of_ones_own_go_on(tmp_path: Path) -> None:
+    X, y = problem()
+    rules, how = "nn(eye, [I]) :: bright(I).", {"epochs": 2, "restarts": 1, "max_depth": 1, "pruning": 0.0}
+    shape = X.column("left").values.shape[1:]
+    own = {"eye": lambda: nn.Sequential(nn.Flatten(), nn.Linear(int(np.prod(shape)), 1), nn.Sigmoid())}
+    clf = NeuID3Classifier(background=rules, tests=["bright(left)"], networks=own, random_state=0, **how).fit(X, y)
+    tests = [test.thawed() for test in clf.tests_]
+    again = NeuID3Classifier(background=rules, tests=tests, joint_epochs=1, random_state=0, **how)
+    first, second = (clone(again).fit(X, y, checkpoint=tmp_path / "own") for _ in range(2))
+    assert (first.predict_proba(X) == second.predict_proba(X)).all()
+    with_bank = {"background": rules, "tests": ["bright(left)"], "random_state": 0, **how}
+    for bank in (Bank(tmp_path / "bank"), Bank(tmp_path / "bank"), tmp_path / "bank"):
+        NeuID3Classifier(**with_bank, bank=bank).fit(X, y, checkpoint=tmp_path / "banked")
+    plain = NeuID3Classifier(background=rules, tests=["bright(left)"], random_state=0, **how).fit(X, y)
+    Bank(tmp_path / "bank").add("bright", plain.tests_[0])
+    with pytest.raises(CheckpointError, match="parameter 'bank' differs"):
+        NeuID3Classifier(**with_bank, bank=tmp_path / "bank").fit(X, y, checkpoint=tmp_path / "banked")
 
 
 def test_a_damaged_node_is_told(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
 
@@ -205,6 +206,31 @@ def test_a_page_is_written(model: Path) -> None:
     )
 
 
+def test_a_page_knows_classes_that_are_no_words_and_leaves_out_rows_without_one(folder: Path) -> None:
+    table = pd.read_csv("people.csv")
+    numbers = (table["risk"] == "high").astype(int)
+    NeuID3Classifier().fit(table[["age"]], numbers).save("numbers.neuid3")
+    cells = numbers.astype(str)
+    cells[:3] = ""
+    table.assign(risk=cells).to_csv("numbers.csv", index=False)
+    done = run("report", "numbers.neuid3", "numbers.csv", "--target", "risk", "--out", "page.html")
+    assert done.exit_code == 0, done.output
+    assert "197" in (folder / "page.html").read_text()
+
+
+@pytest.mark.usefixtures("folder")
+def test_no_command_writes_over_what_it_reads(model: Path) -> None:
+    before = model.read_bytes(), Path("people.csv").read_bytes()
+    for arguments in (
+        ("show", model, "--out", model),
+        ("predict", model, "people.csv", "--out", "people.csv"),
+        ("explain", model, "people.csv", "--row", "0", "--out", model),
+        ("report", model, "people.csv", "--out", model),
+    ):
+        assert "is read by this very command" in mistake(*arguments)
+    assert before == (model.read_bytes(), Path("people.csv").read_bytes())
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_is_a_script_of_the_shell(shell: str) -> None:
     assert "_NEUID3_COMPLETE" in run("completion", shell).stdout
@@ -230,6 +256,9 @@ def test_completion_is_a_script_of_the_shell(shell: str) -> None:
         ("predict rules.pl people.csv", "rules.pl is no model of neuid3"),
         ("predict peopel.neuid3 people.csv", "There is no model peopel.neuid3."),
         ("show people.neuid3", "There is no model people.neuid3."),
+        ("fit people.csv --target risk --out people.csv", "people.csv is read by this very command; write to another"),
+        ("fit people.csv --target risk --jobs 0", "0 workers do nothing; give 1 or more"),
+        ("fit people.csv --target risk --background rules.pl --mode at_rsk", "Did you mean 'at_risk'?"),
         ("demo --files .", ". is there already; name a new folder"),
         ("datasets show rank_oder", "There is no dataset 'rank_oder' to show. Did you mean 'rank_order'?"),
     ],

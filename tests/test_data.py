@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import enum
 import pickle
 import warnings
 from pathlib import Path
@@ -552,3 +553,11 @@ def test_whatever_comes_is_read_or_refused_by_name(values: Any, declared: Any) -
         assert "'culprit'" in str(error)  # noqa: PT017
     else:
         assert len(column) == len(values)
+
+
+def test_words_of_an_enumeration_are_categories() -> None:
+    class Suit(str, enum.Enum):  # noqa: UP042 - StrEnum says its word, this one its name
+        HEARTS = "hearts"
+        CLUBS = "clubs"
+
+    assert Examples({"suit": [Suit.HEARTS, Suit.CLUBS, None]}).schema == {"suit": Category(("clubs", "hearts"))}

@@ -6,6 +6,7 @@ import itertools
 import re
 import warnings
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,7 +24,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from neuid3 import AtomTest, Examples, NeuID3Classifier, NeuID3Error, tournament
 from neuid3.candidates import Candidates
 from neuid3.demo import BACKGROUND, windows
-from neuid3.errors import NodeTestError
+from neuid3.errors import DataError, NetworkError, NodeTestError
 from neuid3.estimator import EXPECTED_FAILED_CHECKS, TrainedTest
 from neuid3.induce import Place
 from neuid3.learn import Instance, NodeLearner, Sample
@@ -552,3 +553,82 @@ def test_noise_grows_no_tree() -> None:
         sizes.append(len(clf.tree_.leaves))
     assert sizes.count(1) >= 8
     assert max(sizes) <= 4
+
+
+# Odd data -------------------------------------------------------------------------------------------
+
+
+def lights(dtype: str = "float32") -> tuple[Any, Any]:
+    """Dark and bright images."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 240)
+    images = rng.random((240, 8, 8)) * 0.2 + 0.7 * y[:, None, None]
+    return ((images * 255).round() if dtype == "uint8" else images).astype(dtype), y
+
+
+@pytest.mark.parametrize(("one", "other"), [("uint8", "float32"), ("float32", "uint8")])
+def test_bytes_and_fractions_are_the_same_image_also_where_they_judge(one: str, other: str) -> None:
+    (train, y), (judges, _) = lights(one), lights(other)
+    clf = NeuID3Classifier(**QUICK).fit({"image": train}, y, validation=({"image": judges}, y))
+    assert clf.score({"image": train}, y) > 0.9
+    assert clf.score({"image": judges}, y) > 0.9
+
+
+@pytest.mark.parametrize("dtype", ["float64", ">f4", "longdouble"])
+@pytest.mark.parametrize("shape", [(8, 8), (1, 64), (64, 1)])
+def test_tensors_of_any_float_and_of_any_side_are_learned(dtype: str, shape: tuple[int, int]) -> None:
+    images, y = lights(dtype)
+    X = {"image": images.reshape(-1, *shape)}
+    assert NeuID3Classifier(**QUICK).fit(X, y).score(X, y) > 0.9
+
+
+def test_a_tree_may_grow_deeper_than_pythons_stack() -> None:
+    X, y = pd.DataFrame({"id": np.arange(1200)}), np.arange(1200) % 2
+    with pytest.warns(UserWarning, match="single leaf"):
+        assert NeuID3Classifier().fit(X, y).tree_.depth == 0, "grown to its depth, and pruned"
+
+
+@pytest.mark.parametrize("kind", ["boolean", "probability", "category"])
+def test_a_column_without_a_single_entry_is_asked_nothing(kind: str) -> None:
+    fact = np.arange(40) % 2 == 0
+    empty = pd.Categorical([None] * 40, categories=["u", "v"]) if kind == "category" else [None] * 40
+    X = Examples({"fact": fact, "empty": empty}, kinds={} if kind == "category" else {"empty": kind})
+    assert [str(test) for test in NeuID3Classifier().fit(X, fact).tree_.tests] == ["fact"]
+
+
+def test_a_rule_may_speak_of_a_column_without_a_single_entry() -> None:
+    fact = np.arange(40) % 2 == 0
+    X = Examples({"fact": fact, "empty": [None] * 40}, kinds={"empty": "boolean"})
+    clf = NeuID3Classifier(background="both :- fact, empty.", tests=["both"], pruning=0.0).fit(X, fact)
+    assert [str(test) for test in clf.tree_.tests] == ["both"]
+
+
+@pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf])
+def test_class_weights_are_numbers_from_0_on(weight: float) -> None:
+    with pytest.raises(DataError, match="class_weight="):
+        NeuID3Classifier(class_weight={0: weight, 1: 1.0}).fit({"x": [True, False] * 10}, [0, 1] * 10)
+
+
+def test_a_share_that_keeps_nobody_apart_is_warned_of() -> None:
+    images, y = lights()
+    with pytest.warns(UserWarning, match=r"validation_fraction=0\.001 keeps no example apart"):
+        NeuID3Classifier(validation_fraction=0.001, **QUICK).fit({"image": images}, y)
+
+
+@pytest.mark.parametrize("mode", ["boht", "both(fact)", "both(+fact)"])
+def test_a_mode_that_gives_no_test_is_told(mode: str) -> None:
+    X = {"fact": np.arange(40) % 2 == 0, "other": np.arange(40) % 3 == 0}
+    with pytest.raises(NodeTestError, match=r"gives no test: the background knowledge has no bo\w+/[01]"):
+        NeuID3Classifier(background="both :- fact, other.", tests=["fact"], modes=[mode]).fit(X, X["fact"])
+
+
+def test_a_device_that_cannot_be_used_is_named() -> None:
+    images, y = lights()
+    for device in ("meta", "no_device"):
+        with pytest.raises(NetworkError, match=f"device='{device}'"):
+            NeuID3Classifier(device=device, **QUICK).fit({"image": images}, y)
+
+
+def test_labels_with_holes_of_any_kind_are_refused() -> None:
+    with pytest.raises(DataError, match="Input y contains NaN"):
+        NeuID3Classifier().fit({"x": [True, False] * 2}, pd.Series(["a", pd.NA] * 2, dtype="string"))

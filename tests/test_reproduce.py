@@ -100,7 +100,8 @@ folder = Path(sys.argv[1])
 
 def work(unit):
     time.sleep(float(sys.argv[2]))
-    return {"scores": {"accuracy": unit.number / 10, "f1": {}}, "made_by": sys.argv[3]}
+    found = {"scores": {"accuracy": unit.number / 10, "f1": {}}, "seconds": {"fit": 0.1}, "configuration": {}}
+    return {**found, "made_by": sys.argv[3]}
 
 run_units([Unit("uci", "zoo", "onehot", "tree", "default", n) for n in range(5)], folder, work)
 """
@@ -182,6 +183,21 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     path.write_text(path.read_text()[:40])
     with pytest.raises(DataError, match=r"seed-0\.json is no result of a unit"):
         read(tmp_path)
+    for part in ("scores", "seconds", "configuration"):
+        write(tmp_path, UNION, {name: value for name, value in record().items() if name != part})
+        with pytest.raises(DataError, match=rf"seed-0\.json is no result of a unit \('{part}'\)"):
+            read(tmp_path)
+
+
+def test_a_folder_without_results_is_told_and_pages_stay_as_they_are(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("<!-- table:uci -->\nmine\n<!-- /table:uci -->\n")
+    done = CliRunner().invoke(
+        main, ["reproduce", "table", "uci", "--results", str(tmp_path / "no"), "--into", str(page)]
+    )
+    assert done.exit_code == 2
+    assert "with results; name another with --results" in done.stderr
+    assert "mine" in page.read_text()
 
 
 def test_the_command_ends_with_1_when_a_unit_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

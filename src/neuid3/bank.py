@@ -12,7 +12,7 @@ from typing import Any
 from neuid3.columns import Schema
 from neuid3.errors import BankError, NeuID3Error, did_you_mean
 from neuid3.logic.program import Program
-from neuid3.saved.container import read
+from neuid3.saved.container import Saved, read
 from neuid3.saved.networks import Makers
 from neuid3.trained import TrainedTest, trained_test
 
@@ -34,7 +34,7 @@ class Bank:
 
     def names(self) -> list[str]:
         """The tests by name, in order."""
-        return sorted(path.stem for path in self.folder.glob(f"*{_SUFFIX}"))
+        return sorted(path.stem for path in self.folder.glob(f"*{_SUFFIX}") if _NAME.fullmatch(path.stem))
 
     def __len__(self) -> int:
         return len(self.names())
@@ -52,19 +52,21 @@ class Bank:
 
     def card(self, name: str) -> dict[str, Any]:
         """What is known of a test, without making its networks."""
-        words = read(self._known(name)).words
+        words = _checked(self._known(name)).words
         columns = [f"{column['name']}: {column['kind']}" for column in words.get("columns", [])]
         return {"name": name, "test": words["test"]["atom"], "columns": columns, **words.get("card", {})}
 
     def test(self, name: str) -> TrainedTest:
         """A copy of a test with its networks."""
         path = self._known(name)
-        saved = read(path)
-        if saved.words.get("kind") != "test":
-            raise BankError(f"{path} is no trained test; take it out of the bank.")
+        saved = _checked(path)
         used = {told.get("declared") for told in saved.words.get("networks", {}).values()}
         makers = {network: maker for network, maker in self.networks.items() if network in used}
         return trained_test(path, saved, makers)
+
+    def contents(self) -> dict[str, bytes]:
+        """The files of all tests."""
+        return {name: self._known(name).read_bytes() for name in self.names()}
 
     def remove(self, name: str) -> None:
         self._known(name).unlink()
@@ -102,6 +104,13 @@ class Bank:
         if not path.is_file():
             raise BankError(f"The bank {self.folder} has no test {name!r}.{did_you_mean(name, self.names())}")
         return path
+
+
+def _checked(path: Path) -> Saved:
+    saved = read(path)
+    if saved.words.get("kind") != "test":
+        raise BankError(f"{path} is no trained test; take it out of the bank.")
+    return saved
 
 
 def _fits(test: TrainedTest, schema: Schema) -> bool:

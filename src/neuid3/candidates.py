@@ -138,6 +138,22 @@ def expand(modes: Sequence[Mode], program: Program, most: int) -> tuple[NodeTest
     )
 
 
+def _asked_for(modes: Sequence[str], program: Program, most: int) -> tuple[NodeTest, ...]:
+    """The tests of the modes that a caller wrote, each of which is to give some."""
+    read = {text: read_mode(text, program.schema) for text in modes}
+    tests = expand(list(read.values()), program, most)
+    found = {str(test) for test in tests}
+    for text, mode in read.items():
+        if found.isdisjoint(mode.atoms()):
+            heads = sorted({head.rsplit("/", 1)[0] for head in program.predicates})
+            hint = "" if mode.predicate in heads else did_you_mean(mode.predicate, heads)
+            raise NodeTestError(
+                f"Mode {text!r} gives no test: the background knowledge has no {mode.predicate}/{len(mode.arguments)} "
+                f"that may be true or false of these arguments.{hint}"
+            )
+    return tests
+
+
 def make_candidates(
     tests: str | Sequence[str | NodeTest], modes: Sequence[str] | None, program: Program, most: int
 ) -> Candidates:
@@ -150,8 +166,9 @@ def make_candidates(
             columns = column_candidates(program.schema)
             found.extend(columns.tests)
             numbers.extend(columns.numbers)
-            chosen = [read_mode(mode, program.schema) for mode in modes] if modes is not None else rule_modes(program)
-            found.extend(expand(chosen, program, most))
+            found.extend(
+                _asked_for(modes, program, most) if modes is not None else expand(rule_modes(program), program, most)
+            )
         elif isinstance(test, str):
             found.append(_named(test, program.schema.get(test)))
             if isinstance(program.schema.get(test), Number):
@@ -160,7 +177,7 @@ def make_candidates(
         else:
             found.append(test)
     if modes is not None and not any(test == "auto" for test in listed):
-        found.extend(expand([read_mode(mode, program.schema) for mode in modes], program, most))
+        found.extend(_asked_for(modes, program, most))
     program.formulas([test.atom for test in found if isinstance(test, AtomTest)])
     return Candidates(tuple(dict.fromkeys(found)), tuple(dict.fromkeys(numbers)))
 

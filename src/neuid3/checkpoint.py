@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 from collections.abc import Mapping
@@ -30,7 +31,7 @@ _ABOUT = "fit.json"
 class Checkpoint:
     """A folder that belongs to one fit: what it learns from, and what it has learned so far, in order."""
 
-    def __init__(self, folder: Path | str, about: Mapping[str, str], seed: int, seeded: bool) -> None:
+    def __init__(self, folder: Path | str, about: Mapping[str, str], seed: int) -> None:
         self.folder = Path(folder)
         self.seed = seed
         if self.folder.exists() and not self.folder.is_dir():
@@ -38,14 +39,14 @@ class Checkpoint:
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / _ABOUT
         if path.exists():
-            self._go_on(path, about, seeded)
-        elif any(self.folder.iterdir()):
+            self._go_on(path, about)
+        elif any(not _is_unfinished(entry) for entry in self.folder.iterdir()):
             raise CheckpointError(f"{self.folder} is not empty and holds no checkpoint; give an empty folder.")
         else:
             words = {"seed": seed, "about": dict(about)}
             write_whole(path, (json.dumps(words, indent=1) + "\n").encode())
 
-    def _go_on(self, path: Path, about: Mapping[str, str], seeded: bool) -> None:
+    def _go_on(self, path: Path, about: Mapping[str, str]) -> None:
         with blaming(path):
             words = json.loads(path.read_text(encoding="utf-8"))
             kept, seed = dict(words["about"]), int(words["seed"])
@@ -56,8 +57,7 @@ class Checkpoint:
                 f"The checkpoint in {self.folder} is of another fit: {shown} differ{'s' if len(differs) == 1 else ''}; "
                 "go on with what it was started with, or give an empty folder."
             )
-        # Without a random_state, a fit that goes on draws what it drew before.
-        self.seed = self.seed if seeded else seed
+        self.seed = seed  # whatever the random_state is by now, a fit that goes on draws what it drew before
 
     def path(self, number: int) -> Path:
         return self.folder / f"node-{number:05}.neuid3"
@@ -122,7 +122,7 @@ class Remembering:
             saved = read(path)
             with blaming(path):
                 modules = {
-                    name: _filled(self.learner.network(self.learner.instances[name].network), name, saved.tensors)
+                    name: _filled(copy.deepcopy(self.learner.instances[name].module), name, saved.tensors)
                     for name in saved.words["networks"]
                 }
                 self.learner.refined(modules, int(saved.words["steps"]))
@@ -138,6 +138,11 @@ class Remembering:
         }
         write(path, Saved(words, "", tensors_of(moved)))
         return refined
+
+
+def _is_unfinished(path: Path) -> bool:
+    """Is this what is left of a file that was being written when somebody was stopped?"""
+    return path.name.startswith(".") and path.name.endswith(".tmp")
 
 
 def about_fit(parameters: Mapping[str, Any], columns: Mapping[str, Column], **more: Any) -> dict[str, str]:
@@ -167,6 +172,12 @@ def _feed(found: Any, value: Any) -> None:
         case nn.Module():
             found.update(str(value).encode())
             _feed(found, value.state_dict())
+        case np.random.RandomState() | np.random.Generator():
+            found.update(type(value).__name__.encode())  # its state is another one after every draw
+        case np.generic():
+            _feed(found, value.item())
+        case bytes():
+            found.update(value)
         case Mapping():
             for key, held in value.items():
                 found.update(f"{key}=".encode())

@@ -218,7 +218,7 @@ def _whole(name: str, holes: Array, torn: str) -> Array:
     return absent
 
 
-def _is_absent(entry: Any) -> bool:
+def is_absent(entry: Any) -> bool:
     if entry is None or entry is np.ma.masked or type(entry).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(entry, (float, np.floating)) and bool(np.isnan(entry))
@@ -226,7 +226,7 @@ def _is_absent(entry: Any) -> bool:
 
 def _unbox(name: str, values: Array, missing: Array | None) -> tuple[Array, Array]:
     """Objects as an array of the one type they have, or as objects where they are strings."""
-    absent: Array = np.fromiter(map(_is_absent, values), dtype=bool, count=len(values))
+    absent: Array = np.fromiter(map(is_absent, values), dtype=bool, count=len(values))
     absent = absent if missing is None else absent | missing
     types = set(map(type, values[~absent]))
     if all(issubclass(kind, (bool, np.bool_)) for kind in types) and types:
@@ -304,7 +304,9 @@ def _infer_numeric(name: str, values: Array, missing: Array | None) -> Column:
 
 
 def _read_category(values: Array, missing: Array | None) -> Column:
-    entries = values.tolist()
+    entries = [
+        str.__str__(entry) if isinstance(entry, str) else entry for entry in values.tolist()
+    ]  # not an Enum's name
     gone = [False] * len(entries) if missing is None else missing.tolist()
     labels = tuple(sorted({str(entry) for entry, absent in zip(entries, gone, strict=True) if not absent}))
     index = {label: code for code, label in enumerate(labels)}
@@ -317,8 +319,9 @@ def _read_tensor(name: str, values: Array, missing: Array | None) -> Column:
         _refuse(name, f"is a tensor of {values.dtype}; networks read numbers, so turn it into some.")
     if values.size == 0 and len(values):
         _refuse(name, f"has tensors of shape {values.shape[1:]}, which hold nothing; leave it out.")
-    if isinstance(values, np.memmap):
+    if isinstance(values, np.memmap) and _for_torch(values.dtype) == values.dtype:
         return _read_store(name, Entries(Mapped(values)), missing)
+    values = values.astype(_for_torch(values.dtype), copy=False)
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         absent = _whole(name, np.isnan(values), "has some NaN in")
         missing = absent if missing is None else np.logical_or(missing, absent)
@@ -328,10 +331,20 @@ def _read_tensor(name: str, values: Array, missing: Array | None) -> Column:
     return Column(Tensor(tuple(values.shape[1:])), values, missing)
 
 
+def _for_torch(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The type torch has for numbers of this one: no other order of bytes, nothing beyond double precision."""
+    return np.dtype(np.float64) if dtype.kind == "f" and dtype.itemsize > 8 else dtype.newbyteorder("=")
+
+
 def _read_store(name: str, entries: Entries, missing: Array | None) -> Column:
     """Tensors that lie elsewhere: they may be more than memory can hold, and are looked at when they are fetched."""
     if entries.dtype.kind not in "biuf":
         _refuse(name, f"is a tensor of {entries.dtype}; networks read numbers, so turn it into some.")
+    if _for_torch(entries.dtype) != entries.dtype:
+        _refuse(
+            name,
+            f"holds {entries.dtype.str}, a type that networks cannot read; store it as {_for_torch(entries.dtype)}.",
+        )
     if entries.ndim < 2 and len(entries):
         _refuse(name, "has entries without axes; read numbers into a list, and give tensors only from elsewhere.")
     if entries.size == 0 and len(entries):

@@ -37,7 +37,7 @@ from neuid3.nodetest import NodeTest
 from neuid3.parameters import CONSTRAINTS, NO_MATTER, PRICE, recipe_of
 from neuid3.priors import Priors, column_priors
 from neuid3.progress import Bar, Silent
-from neuid3.questions import Questions, check_networks, gather_questions, useful
+from neuid3.questions import Questions, check_device, check_networks, gather_questions, useful
 from neuid3.saved.classifier import classifier_to_words, learned_from_words
 from neuid3.score import shares_of
 from neuid3.tables import from_array, has_names, number_of, numbered, refuse_holes
@@ -241,10 +241,12 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         checkpoint = None
         if folder is not None:
             about = self._about(examples, labels, weights, validation)
-            checkpoint = Checkpoint(folder, about, seed, seeded=self.random_state is not None)
+            checkpoint = Checkpoint(folder, about, seed)
             seed = checkpoint.seed
         questions = self._questions(examples)
         recipe = recipe_of(self.get_params(deep=False), len(self.classes_))
+        if questions.are_neural:
+            check_device(self.device)
         judged = questions.are_neural and self.recipe == "default"
         sample = self._sample(examples, labels, weights, validation, seed, judged)
         learner = self._learner(sample, questions, useful(questions.candidates, examples, self.tests), recipe, seed)
@@ -274,6 +276,8 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _about(self, examples: Examples, labels: Any, weights: Any, validation: Any) -> dict[str, str]:
         """What the tree depends on; not on how many workers grow it, where, and how loudly."""
         parameters = {name: v for name, v in self.get_params(deep=False).items() if name not in NO_MATTER}
+        if self.bank is not None:  # what is in it, wherever it lies
+            parameters["bank"] = (self.bank if isinstance(self.bank, Bank) else Bank(self.bank)).contents()
         judges = None if validation is None else read_validation(validation, examples.schema)
         more = () if judges is None else ([(c.values, c.missing) for _, c in judges[0].items()], judges[1])
         told = {"classes": self.classes_, "labels": labels, "sample_weight": weights, "validation": more}
@@ -302,6 +306,10 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weights = _check_sample_weight(sample_weight, labels, dtype=np.float64, ensure_non_negative=True)
         if self.class_weight is not None:
             self.class_weights_ = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+            if not (np.isfinite(self.class_weights_) & (self.class_weights_ >= 0)).all():
+                raise DataError(
+                    f"class_weight={self.class_weight!r} has a weight that is negative or no number; give 0 or more."
+                )
             weights = weights * self.class_weights_[labels]
         kept = weights > 0
         if not kept.all():

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -123,16 +123,31 @@ class Grown:
     worth: tuple[tuple[NodeTest, float], ...]
 
 
+Growing: TypeAlias = "Generator[Growing, Grown | None, Grown]"
+
+
 def induce(
     learner: Learner, root: Place, settings: Settings, told: Callable[[Place, Split | None], None] | None = None
 ) -> Grown:
     """Grow a tree from the top: the best test at each node, every example split fractionally, and so on down."""
-    return _grow(learner, root, learner.masses(root), settings, told or (lambda *_: None))
+    # Nodes wait for their children on a stack of our own: Python's is too short for the deepest trees.
+    waiting = [_grow(learner, root, learner.masses(root), settings, told or (lambda *_: None))]
+    grown: Grown | None = None
+    while True:
+        try:
+            waiting.append(waiting[-1].send(grown))
+            grown = None
+        except StopIteration as finished:
+            grown = finished.value
+            waiting.pop()
+            if not waiting:
+                return cast("Grown", grown)
 
 
 def _grow(
     learner: Learner, place: Place, masses: Floats, settings: Settings, told: Callable[[Place, Split | None], None]
-) -> Grown:
+) -> Growing:
+    """A node: yields its children, one after the other, and is sent what became of each."""
     reached = tuple(masses.tolist())
     leaf = Grown(Leaf(leaf_estimate(masses), reached), 0.0, False, ())
     if _stops(masses, place, settings):
@@ -145,7 +160,8 @@ def _grow(
     of_yes, of_no = learner.masses(yes), learner.masses(no)
     if min(of_yes.sum(), of_no.sum()) < settings.min_mass / 2:
         return leaf
-    left, right = _grow(learner, yes, of_yes, settings, told), _grow(learner, no, of_no, settings, told)
+    left = cast("Grown", (yield _grow(learner, yes, of_yes, settings, told)))
+    right = cast("Grown", (yield _grow(learner, no, of_no, settings, told)))
     grown = Grown(
         Branch(split.test, left.node, right.node, split.gain, reached),
         settings.pruning * math.log2(max(split.among, 1)) + left.price + right.price,

@@ -60,10 +60,11 @@ def _relative(class_weights: Any | None, labels: Any) -> Any:
 
 def kept_apart(sample: Sample, fraction: float, seed: int) -> Sample:
     """The sample with a share of every class that networks do not train on; a warning where there is none."""
-    if fraction > 0:
-        return replace(sample, unseen=stratified(sample.labels, fraction, np.random.default_rng(seed)))
+    unseen = stratified(sample.labels, fraction, np.random.default_rng(seed))
+    if unseen.any():
+        return replace(sample, unseen=unseen)
     warnings.warn(
-        "validation_fraction=0: networks are judged by the examples they were trained on, which they may know by "
+        f"validation_fraction={fraction:g} keeps no example apart: networks are judged by the examples they were trained on, which they may know by "
         "heart; keep some apart, or give fit(…, validation=(X, y)).",
         UserWarning,
         stacklevel=5,

@@ -49,7 +49,7 @@ CONSTRAINTS: dict[str, Any] = {
     "warm_starts": ["boolean"],
     "augment": ["boolean"],
     "time_limit": [Interval(Real, 0, None, closed="left"), None],
-    "n_jobs": [Integral, None],
+    "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
     "device": [str],
     "random_state": ["random_state"],
     "verbose": ["verbose"],

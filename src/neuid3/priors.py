@@ -134,7 +134,7 @@ def _prevalence(column: Column, weights: Floats | None) -> ColumnPrior | None:
         present = present[~column.missing]
         counts = None if weights is None else weights[~column.missing]
     if len(present) == 0:
-        return None
+        return _anything(column.kind)
     match column.kind:
         case Boolean() | Probability():
             return float(np.average(present, weights=counts))
@@ -149,6 +149,17 @@ def _prevalence(column: Column, weights: Floats | None) -> ColumnPrior | None:
             shares = np.bincount(places, counts, len(known))
             return dict(zip(known.tolist(), (shares / shares.sum()).tolist(), strict=True))
         case Tensor():
+            return None
+
+
+def _anything(kind: Kind) -> ColumnPrior | None:
+    """What can be said of a column without a single entry: any of its values is as probable as any other."""
+    match kind:
+        case Boolean() | Probability():
+            return 0.5
+        case Category() | Distribution() if kind.values:
+            return dict.fromkeys(kind.values, 1.0 / len(kind.values))
+        case _:
             return None
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import nn
 
 from neuid3.bank import Bank
@@ -85,6 +86,11 @@ def _reuse(test: TrainedTest, declared: Sequence[str], number: int, reused: dict
     """The instances that a reused test looks through; tests that shared a network in their tree share it again."""
     held, names = dict(test.test.instances), {}
     for network in declared:
+        if held.get(network, network) not in test.networks:
+            raise NodeTestError(
+                f"Test '{test}' was trained with {', '.join(sorted(held)) or 'no network'}, and the background knowledge "
+                f"asks {network!r} for it; give the rules it was trained with, or train it anew."
+            )
         module = test.networks[held.get(network, network)]
         known = (n for n, i in reused.items() if i.frozen == test.frozen and same_weights(i.module, module))
         names[network] = next(known, f"{network}@{number}")
@@ -106,6 +112,15 @@ def useful(candidates: Candidates, examples: Examples, tests: str | Sequence[Any
         warnings.warn(f"Column {name!r} is constant and was skipped.", UserWarning, stacklevel=3)
     kept = tuple(test for test in candidates.tests if getattr(test, "column", None) not in constant)
     return Candidates(kept, tuple(name for name in candidates.numbers if name not in constant))
+
+
+def check_device(name: str) -> None:
+    """Can networks run there? Asked of the device itself, before anything is trained."""
+    try:
+        torch.zeros(1, device=name).item()
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).strip().split("\n")[0]
+        raise NetworkError(f"Networks cannot run on device={name!r} here ({reason}); use device='cpu'.") from None
 
 
 def check_networks(given: Mapping[str, Any], program: Program) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -244,7 +244,7 @@ class Joined:
         for start, part in zip(self.starts, self.parts, strict=False):
             mine = (rows >= start) & (rows < start + len(part))
             if mine.any():
-                found[mine] = fetched(part, rows[mine] - start)
+                found[mine] = _beside(fetched(part, rows[mine] - start), self.dtype)
         return found
 
 
@@ -257,7 +257,13 @@ def stacked(parts: Sequence[Array | Entries]) -> Array | Entries:
     """Entries one below the other: an array where all of them are arrays."""
     if any(isinstance(part, Entries) for part in parts):
         return Entries(Joined(parts))
-    return np.concatenate(parts)
+    whole = np.result_type(*(part.dtype for part in parts))
+    return np.concatenate([_beside(cast("Array", part), whole) for part in parts])
+
+
+def _beside(values: Array, whole: np.dtype[Any]) -> Array:
+    """Entries as they are beside others: bytes are read as fractions of 255, and so they are among floats."""
+    return values / whole.type(255) if values.dtype == np.uint8 and whole.kind == "f" else values
 
 
 def extremes(values: Array | Entries) -> tuple[float, float]:

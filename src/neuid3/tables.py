@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.columns import BLOCK, Boolean, Number
+from neuid3.columns import BLOCK, Boolean, Number, is_absent
 from neuid3.data import Examples
 from neuid3.errors import DataError
 
@@ -22,7 +22,7 @@ def refuse_holes(y: Any) -> None:
 
 def has_holes(labels: npt.NDArray[Any]) -> bool:
     if labels.dtype == object and labels.ndim == 1:
-        return any(label is None or (isinstance(label, float) and np.isnan(label)) for label in labels)
+        return any(map(is_absent, labels))
     return labels.dtype.kind == "f" and bool(np.isnan(labels).any())
 
 
@@ -33,7 +33,7 @@ def has_names(X: Any) -> bool:
 
 def numbered(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """The classes in order, and the number of each label's class."""
-    if y.dtype == object and any(label is None or label != label for label in y):
+    if has_holes(y):
         raise DataError(_HOLES)
     classes, labels = np.unique(y, return_inverse=True)
     if len(classes) < 2:
@@ -64,6 +64,8 @@ def from_array(table: npt.NDArray[Any]) -> Examples:
 
 
 def is_constant(column: Any) -> bool:
+    if column.missing is not None and column.missing.all():
+        return True
     if column.missing is not None or column.values.ndim > 1:
         return False
     first = column.values[0]

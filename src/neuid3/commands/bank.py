@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,11 +51,26 @@ def add(folder: Path, model: Path, atom: str | None, name: str | None, meaning: 
     if name is not None and atom is None and len(found) > 1:
         raise BankError(f"{model} has {len(found)} tests; say with --test which of them is to be called {name!r}.")
     kept = Bank(folder)
-    for said, test in found.items():
-        if atom in (None, said):
-            card = {"meaning": meaning, "trained_on": trained_on or str(model), "scores": _scores(clf, said)}
-            path = kept.add(name or said.split("(")[0], test, **card)
-            click.echo(f"{said} is in the bank as {path.stem}.")
+    wanted = [said for said in found if atom in (None, said)]
+    names = [name] if name is not None else _names(wanted)
+    for called in names:
+        if called in kept.names():  # before anything is written
+            raise BankError(f"The bank has a test {called!r}; remove it first, or give this one another --name.")
+    for said, called in zip(wanted, names, strict=True):
+        card = {"meaning": meaning, "trained_on": trained_on or str(model), "scores": _scores(clf, said)}
+        path = kept.add(called, found[said], **card)
+        click.echo(f"{said} is in the bank as {path.stem}.")
+
+
+def _names(tests: Sequence[str]) -> list[str]:
+    """Tests by their predicates, numbered from the second of the same one on.
+
+    >>> _names(["bright(left)", "higher(a, b)", "bright(right)"])
+    ['bright', 'higher', 'bright-2']
+    """
+    predicates = [test.split("(")[0] for test in tests]
+    seen = [predicates[: place + 1].count(predicate) for place, predicate in enumerate(predicates)]
+    return [name if count == 1 else f"{name}-{count}" for name, count in zip(predicates, seen, strict=True)]
 
 
 def _scores(clf: Any, said: str) -> dict[str, float]:

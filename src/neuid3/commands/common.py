@@ -74,8 +74,10 @@ def read_text(path: Path, what: str) -> str:
         raise DamagedFileError(f"{path} is not UTF-8 text; give a file with {what}.") from None
 
 
-def check_place(path: Path) -> None:
-    """Can a file be written here? Better asked before the work than after it."""
+def check_place(path: Path, *read: Path) -> None:
+    """Can a file be written here? Better asked before the work than after it; and not over what is read."""
+    if any(path.resolve() == other.resolve() for other in read):
+        raise MissingFileError(f"{path} is read by this very command; write to another file.")
     if path.is_dir():
         raise MissingFileError(f"{path} is a folder; name a file in it.")
     if not path.parent.is_dir():
@@ -84,11 +86,11 @@ def check_place(path: Path) -> None:
         raise MissingFileError(f"Nothing can be written to the folder {path.parent}; write somewhere else.")
 
 
-def deliver(parts: Iterable[str], out: Path | None) -> None:
+def deliver(parts: Iterable[str], out: Path | None, *read: Path) -> None:
     """Text to the standard output as it comes, or to a file that is whole or not there."""
     if out is None:
         for part in parts:
             click.echo(part, nl=False)
     else:
-        check_place(out)
+        check_place(out, *read)
         write_whole(out, "".join(parts).encode())

@@ -39,7 +39,7 @@ def explain(model: Path, table: Path, row: int, style: str, out: Path | None) ->
     if row >= len(sheet):
         raise RowError(f"There is no row {row}; {table} has {len(sheet)} rows, counted from 0.")
     examples = known_examples(clf, sheet.only([row]))
-    deliver([_told(clf, examples, style).rstrip("\n") + "\n"], out)
+    deliver([_told(clf, examples, style).rstrip("\n") + "\n"], out, model, table)
 
 
 def _told(clf: NeuID3Classifier, examples: Examples, style: str) -> str:

@@ -118,8 +118,10 @@ def fit(
       neuid3 fit iris.csv --target species
       neuid3 fit cards.csv --target result --background rules.pl --out cards.neuid3
     """
+    if jobs == 0:
+        raise DataError("0 workers do nothing; give 1 or more, or -1 for one on each core.")
     out = out or Path(f"{table.stem}.neuid3")
-    check_place(out)
+    check_place(out, table, *(path for path in (background,) if path is not None))
     rules = "" if background is None else read_text(background, "rules")
     if bank is not None and not bank.is_dir():
         raise MissingFileError(f"There is no bank {bank}; `neuid3 bank add` makes one.")

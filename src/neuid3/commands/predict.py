@@ -32,7 +32,7 @@ def predict(model: Path, table: Path, out: Path | None) -> None:
 
     Example: neuid3 predict cards.neuid3 new.csv --out predictions.csv
     """
-    deliver(_lines(*open_both(model, table)), out)
+    deliver(_lines(*open_both(model, table)), out, model, table)
 
 
 def _lines(clf: NeuID3Classifier, sheet: Sheet) -> Iterator[str]:

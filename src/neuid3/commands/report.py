@@ -21,11 +21,17 @@ def report(model: Path, table: Path, target: str | None, out: Path | None) -> No
     It needs no network. Example: neuid3 report cards.neuid3 cards.csv --target result --out cards.html
     """
     out = out or Path(f"{model.stem}.html")
-    check_place(out)
+    check_place(out, model, table)
     clf, sheet = open_both(model, table)
     if target is not None and target not in sheet.columns:
         raise DataError(f"{table} has no column {target!r} with classes.{did_you_mean(target, sheet.columns)}")
     from neuid3.page import write_page
+    from neuid3.reading.table import with_class
 
-    write_page(out, clf, known_examples(clf, sheet), None if target is None else sheet.columns[target])
+    labels = None
+    if target is not None:
+        sheet, _ = with_class(sheet, target)  # the others tell nothing about right and wrong
+        classes = {str(label): label for label in clf.classes_.tolist()}
+        labels = [classes.get(cell, cell) for cell in sheet.columns[target] or ()]
+    write_page(out, clf, known_examples(clf, sheet), labels)
     click.echo(f"Written to {out}.")

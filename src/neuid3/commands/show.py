@@ -29,7 +29,7 @@ def show(model: Path, style: str, out: Path | None) -> None:
 
     Example: neuid3 show cards.neuid3 --format svg --out tree.svg
     """
-    deliver([_shown(load_classifier(model), style).rstrip("\n") + "\n"], out)
+    deliver([_shown(load_classifier(model), style).rstrip("\n") + "\n"], out, model)
 
 
 def _shown(clf: NeuID3Classifier, style: str) -> str:

@@ -37,7 +37,7 @@ def list_() -> None:
     type=click.Path(dir_okay=False, writable=True, path_type=Path),
     help="The file to write.  [default: NAME.png]",
 )
-@click.option("--seed", default=0, show_default=True, help="Which examples are drawn.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Which examples are drawn.")
 def show(name: str, out: Path | None, seed: int) -> None:
     """Draw a contact sheet of a dataset.
 

@@ -177,9 +177,11 @@ class Answers:
         """P(those answers of a part that are left to chance), and 0 where one is forced to be another."""
         codes = forced[:, [test for test, _ in part]]  # (set, answer)
         agrees = ((codes == 0) | (codes == [1 + answer for _, answer in part])).all(axis=1)
-        masks, which = np.unique((codes == 0) @ (1 << np.arange(len(part))), return_inverse=True)
-        table = [self.odds.probability(a for i, a in enumerate(part) if mask >> i & 1) for mask in masks.tolist()]
-        return np.where(agrees, np.array(table)[which], 0.0)
+        masks, which = np.unique(codes == 0, axis=0, return_inverse=True)
+        table = [
+            self.odds.probability(a for a, free in zip(part, mask, strict=True) if free) for mask in masks.tolist()
+        ]
+        return np.where(agrees, np.array(table)[which.ravel()], 0.0)
 
     def possible(self, moves: Sequence[Move]) -> bool:
         return self.odds.possible(map(_answer, moves))

@@ -83,7 +83,7 @@ def read_sheet(
     _check_types(declared, sheet, target)
     labels, notes = None, []
     if target is not None:
-        sheet, gone = _with_class(sheet, target)
+        sheet, gone = with_class(sheet, target)
         notes += [f"{gone:,} rows have no class in {target!r} and were left out."] if gone else []
         labels = _labels(sheet, target)
     found = {name: _found(name, sheet, declared.get(name)) for name in sheet.columns if name != target}
@@ -132,7 +132,7 @@ def _check_types(declared: Mapping[str, str], sheet: Sheet, target: str | None) 
 # Classes --------------------------------------------------------------------------------------------
 
 
-def _with_class(sheet: Sheet, target: str) -> tuple[Sheet, int]:
+def with_class(sheet: Sheet, target: str) -> tuple[Sheet, int]:
     """The rows that have a class, and how many have none."""
     _, gone = present(target, sheet)
     if gone.all():

@@ -30,7 +30,10 @@ def _running(command: Command) -> Command:
     options = (
         click.option("--recipe", type=click.Choice(["default", "paper"]), default="default", show_default=True),
         click.option(
-            "--jobs", default=1, show_default=True, help="Units side by side, one thread each; -1: all cores."
+            "--jobs",
+            default=1,
+            show_default=True,
+            help="Units side by side, one thread each; -1: all cores.",
         ),
         click.option("--results", type=click.Path(path_type=Path), default=Path("results"), show_default=True),
     )

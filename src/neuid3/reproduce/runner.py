@@ -12,6 +12,7 @@ from typing import Any
 
 from joblib import Parallel, delayed, parallel_config
 
+from neuid3.errors import DataError
 from neuid3.reproduce.store import is_done, write
 from neuid3.reproduce.units import Unit
 
@@ -40,6 +41,8 @@ def run_units(
     units: Sequence[Unit], folder: Path, work: Work, jobs: int = 1, told: Callable[[str], None] = print
 ) -> list[Outcome]:
     """Run what is not finished yet, `jobs` units side by side, and keep every result the moment it is there."""
+    if jobs == 0:
+        raise DataError("0 jobs do nothing; give 1 or more, or -1 for one on each core.")
     waiting = [unit for unit in units if not is_done(folder, unit)]
     told(f"{len(units)} units, {len(units) - len(waiting)} of them finished before.")
     done: list[Outcome] = []

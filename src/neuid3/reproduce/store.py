@@ -51,12 +51,17 @@ def write(folder: Path, unit: Unit, record: Mapping[str, Any]) -> Path:
 
 def read(folder: Path) -> dict[Unit, Result]:
     """Every result below a folder, by its unit."""
+    if not folder.is_dir():
+        raise DataError(
+            f"There is no folder {folder} with results; name another with --results, or run some units first."
+        )
     results = {}
     for path in sorted(folder.glob("*/**/*.json")):
         try:
             record = json.loads(path.read_text(encoding="utf-8"))
-            unit = from_words(record)
-        except (ValueError, KeyError, TypeError) as error:
+            result = Result(from_words(record), record)
+            _ = result.accuracy, result.seconds, dict(record["scores"]["f1"]), dict(record["configuration"])
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DataError(f"{path} is no result of a unit ({error}); delete it and run its unit again.") from None
-        results[unit] = Result(unit, record)
+        results[result.unit] = result
     return results

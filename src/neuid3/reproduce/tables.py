@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from neuid3.disk import write_whole
 from neuid3.errors import DataError
 from neuid3.reproduce.published import Published
 
@@ -161,7 +162,7 @@ def insert(page: Path, tables: Mapping[str, str]) -> None:
             raise DataError(
                 f"{page} has no marks <!-- table:{name} --> … <!-- /table:{name} -->; add them, one a line."
             )
-    page.write_text(text, encoding="utf-8")
+    write_whole(page, text.encode())
 
 
 def _line(entries: Any) -> str:

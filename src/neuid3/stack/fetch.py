@@ -97,7 +97,8 @@ def changed(images: torch.Tensor, change: Change) -> torch.Tensor:
     centre = torch.tensor([height - 1, width - 1]) / 2
     here = torch.stack(torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij"), -1) - centre
     moved = torch.stack((change.down, change.right), -1)[:, None, None]
-    there = (torch.einsum("nij,yxj->nyxi", warp, here.to(warp.dtype)) + moved) / centre  # from -1 to 1 inside the image
+    # From -1 to 1 inside the image; along a side of one pixel there is only the middle.
+    there = (torch.einsum("nij,yxj->nyxi", warp, here.to(warp.dtype)) + moved) / centre.clamp_min(0.5)
     grid = there.flip(-1).to(planes)
     found = functional.grid_sample(planes, grid, "bilinear", "zeros", align_corners=True)
     found = torch.where(change.grey.to(planes.device).view(-1, 1, 1, 1), found.amax(1, keepdim=True), found)
