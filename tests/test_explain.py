@@ -346,6 +346,16 @@ def test_a_class_that_nothing_can_change_is_said_to_be_so() -> None:
     assert "no facts would change the class" in why.text()
 
 
+def test_a_path_may_have_more_answers_than_a_word_has_bits() -> None:
+    clf = NeuID3Classifier(pruning=0.0).fit({"x": np.arange(72.0)}, np.arange(72) % 2)
+    scene = look_at(clf.model_, Examples({"x": [np.nan]}, kinds={"x": "number"}))
+    answers = change.Answers(scene, Odds(scene))
+    assert answers.slots > 64
+    forced = np.zeros((2 * answers.slots, answers.slots), dtype=np.int64)
+    forced[np.arange(len(forced)), np.arange(len(forced)) // 2] = 1 + np.arange(len(forced)) % 2
+    np.testing.assert_allclose(answers.reach(forced)[:, scene.leaf_places].sum(1), 1.0)
+
+
 def test_a_search_that_would_take_too_long_says_how_far_it_got(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(change, "TRIES", 3)
     tree = Tree(Branch("a", Branch("b", Branch("c", Leaf(0.9), Leaf(0.1)), Leaf(0.1)), Leaf(0.1)))
