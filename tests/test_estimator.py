@@ -632,3 +632,5 @@ def test_a_device_that_cannot_be_used_is_named() -> None:
 def test_labels_with_holes_of_any_kind_are_refused() -> None:
     with pytest.raises(DataError, match="Input y contains NaN"):
         NeuID3Classifier().fit({"x": [True, False] * 2}, pd.Series(["a", pd.NA] * 2, dtype="string"))
+    with pytest.raises(DataError, match="Input y contains NaN"):
+        NeuID3Classifier().fit({"x": [True, False] * 2}, np.array([["a"], [None]] * 2, dtype=object))

@@ -119,7 +119,7 @@ def _fillers(part: str, text: str, schema: Schema) -> tuple[str, ...]:
     return tuple(map(atom_text, chosen))
 
 
-def expand(modes: Sequence[Mode], program: Program, most: int) -> tuple[NodeTest, ...]:
+def expand(modes: Sequence[Mode], program: Program, most: int) -> tuple[AtomTest, ...]:
     """The tests of these modes that mean something; an error where there would be too many."""
     count = sum(len(mode) for mode in modes)
     if count > most:
@@ -138,11 +138,11 @@ def expand(modes: Sequence[Mode], program: Program, most: int) -> tuple[NodeTest
     )
 
 
-def _asked_for(modes: Sequence[str], program: Program, most: int) -> tuple[NodeTest, ...]:
+def _asked_for(modes: Sequence[str], program: Program, most: int) -> tuple[AtomTest, ...]:
     """The tests of the modes that a caller wrote, each of which is to give some."""
     read = {text: read_mode(text, program.schema) for text in modes}
     tests = expand(list(read.values()), program, most)
-    found = {str(test) for test in tests}
+    found = {test.atom for test in tests}
     for text, mode in read.items():
         if found.isdisjoint(mode.atoms()):
             heads = sorted({head.rsplit("/", 1)[0] for head in program.predicates})

@@ -64,8 +64,8 @@ def kept_apart(sample: Sample, fraction: float, seed: int) -> Sample:
     if unseen.any():
         return replace(sample, unseen=unseen)
     warnings.warn(
-        f"validation_fraction={fraction:g} keeps no example apart: networks are judged by the examples they were trained on, which they may know by "
-        "heart; keep some apart, or give fit(…, validation=(X, y)).",
+        f"validation_fraction={fraction:g} keeps no example apart: networks are judged by the examples they were "
+        "trained on, which they may know by heart; keep some apart, or give fit(…, validation=(X, y)).",
         UserWarning,
         stacklevel=5,
     )

@@ -86,12 +86,13 @@ def _reuse(test: TrainedTest, declared: Sequence[str], number: int, reused: dict
     """The instances that a reused test looks through; tests that shared a network in their tree share it again."""
     held, names = dict(test.test.instances), {}
     for network in declared:
-        if held.get(network, network) not in test.networks:
+        instance = held.get(network, network)
+        if instance not in test.networks:
             raise NodeTestError(
                 f"Test '{test}' was trained with {', '.join(sorted(held)) or 'no network'}, and the background knowledge "
                 f"asks {network!r} for it; give the rules it was trained with, or train it anew."
             )
-        module = test.networks[held.get(network, network)]
+        module = test.networks[instance]
         known = (n for n, i in reused.items() if i.frozen == test.frozen and same_weights(i.module, module))
         names[network] = next(known, f"{network}@{number}")
         if names[network] not in reused:

@@ -21,8 +21,8 @@ def refuse_holes(y: Any) -> None:
 
 
 def has_holes(labels: npt.NDArray[Any]) -> bool:
-    if labels.dtype == object and labels.ndim == 1:
-        return any(map(is_absent, labels))
+    if labels.dtype == object:
+        return any(map(is_absent, labels.ravel()))
     return labels.dtype.kind == "f" and bool(np.isnan(labels).any())
 
 
@@ -33,8 +33,6 @@ def has_names(X: Any) -> bool:
 
 def numbered(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """The classes in order, and the number of each label's class."""
-    if has_holes(y):
-        raise DataError(_HOLES)
     classes, labels = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise DataError(

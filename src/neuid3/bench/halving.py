@@ -13,11 +13,11 @@ import numpy.typing as npt
 from joblib import Parallel, delayed
 
 from neuid3 import Branch, Examples, NeuID3Classifier, tournament
+from neuid3.bench.learning import WORKERS
 from neuid3.bench.timing import Row, rounded, seconds_of
 from neuid3.score import gain_of
 
-# Seeds are learned side by side, each on one thread.
-SEEDS, WORKERS = 20, 2
+SEEDS = 20  # learned side by side, each on one thread
 BACKGROUND = """
 nn(rank_net, [I], R, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]) :: rank(I, R).
 nn(kind_net, [I], B, [0, 1]) :: kind(I, B).
