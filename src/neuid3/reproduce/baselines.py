@@ -251,18 +251,13 @@ def large(encoder: Sequence[int], decoder: Sequence[int]) -> Callable[[Tensor, i
     return build
 
 
-def lenet_eye(channels: int, filters: tuple[int, int] = (6, 16)) -> nn.Sequential:
+def lenet_eye(channels: int, filters: tuple[int, int] = (6, 16), normalised: bool = False) -> nn.Sequential:
     """The convolutions of a LeNet, or of a wider one: `(n, c, 28, 28)` to a latent space of 16 numbers a filter."""
-    first, second = filters
-    return nn.Sequential(
-        nn.Conv2d(channels, first, 5),
-        nn.MaxPool2d(2),
-        nn.ReLU(),
-        nn.Conv2d(first, second, 5),
-        nn.MaxPool2d(2),
-        nn.ReLU(),
-        nn.Flatten(),
-    )
+    layers: list[nn.Module] = []
+    for before, after in pairwise((channels, *filters)):
+        norm = [nn.BatchNorm2d(after)] if normalised else []
+        layers += [nn.Conv2d(before, after, 5), *norm, nn.MaxPool2d(2), nn.ReLU()]
+    return nn.Sequential(*layers, nn.Flatten())
 
 
 def lean(width: int, dropout: float) -> Callable[[Tensor, int], nn.Module]:
@@ -274,7 +269,8 @@ def lean(width: int, dropout: float) -> Callable[[Tensor, int], nn.Module]:
     def build(inputs: Tensor, classes: int) -> nn.Module:
         columns, channels = inputs.shape[1], inputs.shape[2]
         encoders = [
-            nn.Sequential(*lenet_eye(channels, (16, 32)), dense([512, 128, width]), nn.ReLU()) for _ in range(2)
+            nn.Sequential(lenet_eye(channels, (16, 32), normalised=True), dense([512, 128, width]), nn.ReLU())
+            for _ in range(2)
         ]
         return Windows(encoders, [i % 2 for i in range(columns)], dense([columns * width, 128, 64, classes], dropout))
 

@@ -112,7 +112,7 @@ def make(unit: Unit, tests: list[Any]) -> tuple[Learner, dict[str, Any]]:
         case "lean":
             return _network(baselines.lean, settings.LEAN, settings.LEAN_TRAINING, unit)
         case "soft":
-            return _network(baselines.soft, settings.SOFT, settings.SOFT_TRAINING, unit)
+            return _network(baselines.soft, settings.SOFT, settings.SOFT_TRAINING[unit.experiment], unit)
         case "sklearn":
             return baselines.SymbolTree(unit.number), {"random_state": unit.number}
     chosen = _tree_settings(unit)
