@@ -296,6 +296,18 @@ def test_cells_and_means_of_the_pools_are_those_computed_by_hand(tmp_path: Path)
     assert (seconds["union"]["mean"], seconds["nn44m"]["mean"], seconds["union"]["short"]) == (100, 90, True)
 
 
+def test_a_report_begins_with_the_bars_that_are_met_and_names_the_others(tmp_path: Path) -> None:
+    assert report("background", {}).verdict is None
+    write(tmp_path, UNION, record(0.95, 0.90))
+    told = report("background", read(tmp_path)).markdown().split("\n\n")[1]
+    # Two cells and their mean are held to something; there is no 44M network whose time could be a bar.
+    assert told == (
+        f"**1 of 3 bars are met. {SHORT} Short: rank_order, holds (union) 0.900, bar 0.9220; mean (union) 0.925, bar 0.9600.**"
+    )
+    write(tmp_path, UNION, record(0.99, 0.99))
+    assert report("background", read(tmp_path)).verdict == "**All 3 bars are met.**"
+
+
 def test_rules_of_the_bad_pool_are_counted_by_depth_and_marked(tmp_path: Path) -> None:
     asked = [
         {"test": "eq_rank_attrs(rank_1, rank_2)", "depth": 1},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -106,6 +106,13 @@ class Table:
     rows: tuple[tuple[Entry, ...], ...]
     needs: str = ""
 
+    def held(self) -> Iterator[tuple[str, Cell]]:
+        """The cells that have something to reach and units to reach it with, each by the names of its row and column."""
+        for row in self.rows:
+            for column, entry in zip(self.columns, row, strict=True):
+                if isinstance(entry, Cell) and entry.bar is not None and entry.values:
+                    yield f"{row[0]} ({column})", entry
+
     def markdown(self) -> str:
         title = f"**{self.title}**" + (f" (with units of `{self.needs}`)" if self.needs else "")
         lines = [title, "", _line(self.columns), _line(["---"] * len(self.columns))]
@@ -136,10 +143,22 @@ class Report:
     def commands(self) -> tuple[str, str]:
         return f"neuid3 reproduce {self.name}", f"neuid3 reproduce table {self.name}"
 
+    @property
+    def verdict(self) -> str | None:
+        """How many bars are met, and by name those that are not; None where nothing has a bar."""
+        held = [named for table in self.tables for named in table.held()]
+        missed = [f"{name} {cell.mean:.3f}, bar {cell.bar:.4f}" for name, cell in held if cell.short]
+        if not held:
+            return None
+        if not missed:
+            return f"**All {len(held)} bars are met.**"
+        return f"**{len(held) - len(missed)} of {len(held)} bars are met. {SHORT} Short: {'; '.join(missed)}.**"
+
     def markdown(self) -> str:
         run, draw = self.commands
         rests = f"{self.finished} of {self.of} units. Run by `{run}`, drawn by `{draw}`."
-        return "\n\n".join([rests, *(table.markdown() for table in self.tables), *self.notes, LEGEND])
+        told = [rests] if self.verdict is None else [rests, self.verdict]
+        return "\n\n".join([*told, *(table.markdown() for table in self.tables), *self.notes, LEGEND])
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -147,6 +166,7 @@ class Report:
             "commands": list(self.commands),
             "finished": self.finished,
             "of": self.of,
+            "verdict": self.verdict,
             "tables": [table.as_json() for table in self.tables],
             "notes": list(self.notes),
         }
