@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -99,6 +100,36 @@ def test_the_epoch_that_judged_best_is_kept() -> None:
     last = NetworkClassifier(mlp(2, 20), Training(epochs=30, learning_rate=1e-2)).fit(X, y, validation=(X, y))
     assert (last.predict(X) == y).mean() > 0.97
     assert (trained.predict(X) == y).mean() < 0.9
+
+
+def test_a_network_that_learned_nothing_is_begun_anew() -> None:
+    X, y = facts(200, 0)
+    started: list[int] = []
+
+    def build(inputs: torch.Tensor, classes: int) -> torch.nn.Module:
+        started.append(len(started))
+        network = mlp(2, 20)(inputs, classes)
+        return network if started[-1] else Stuck(network)
+
+    training = Training(epochs=30, learning_rate=1e-2)
+    stuck = NetworkClassifier(build, training).fit(X, y)
+    assert isinstance(stuck.network_, Stuck)
+    started.clear()
+    again = NetworkClassifier(build, replace(training, tries=3)).fit(X, y)
+    assert started == [0, 1], "the second has learned, and there is no third"
+    assert (again.predict(X) == y).mean() > 0.97
+    assert again.gradient_steps_ == 2 * stuck.gradient_steps_
+
+
+class Stuck(torch.nn.Module):
+    """A network that says the rarer class of everything, and cannot learn."""
+
+    def __init__(self, network: torch.nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        return 0.0 * self.network(inputs) + torch.tensor([-1.0, 1.0])
 
 
 def test_networks_side_by_side_see_only_their_own_column() -> None:

@@ -26,7 +26,10 @@ Labelled = tuple[Examples, Labels]
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """How a network is trained; `shift` and `warp` move images as in our own recipe, `judged` is kept apart if need be."""
+    """How a network is trained; `shift` and `warp` move images as in our own recipe, `judged` is kept apart if need be.
+
+    A network that tells the judges no more about their classes than the shares of those is begun anew, `tries` times in all.
+    """
 
     epochs: int = 50
     batch_size: int = 64
@@ -36,6 +39,7 @@ class Training:
     shift: int = 0
     warp: float = 0.0
     judged: float = 0.2
+    tries: int = 1
 
 
 class NetworkClassifier:
@@ -62,9 +66,22 @@ class NetworkClassifier:
             judges = stacked(validation[0]), torch.from_numpy(known)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.random_state)
-            self.network_ = self.build(inputs, len(self.classes_))
-            self.gradient_steps_ = train(self.network_, inputs, targets, judges, self.training)
+            self._begin(inputs, targets, judges)
         return self
+
+    def _begin(self, inputs: Tensor, targets: Tensor, judges: tuple[Tensor, Tensor]) -> None:
+        """Train networks until one has learned something; the one that the judges like best is kept."""
+        shares = torch.bincount(targets, minlength=len(self.classes_)) / len(targets)
+        nothing = float(functional.nll_loss(shares.log().expand(len(judges[1]), -1), judges[1]))
+        least, self.gradient_steps_ = float("inf"), 0
+        for _ in range(self.training.tries):
+            network = self.build(inputs, len(self.classes_))
+            self.gradient_steps_ += train(network, inputs, targets, judges, self.training)
+            loss = loss_on(network, judges)
+            if loss < least:
+                least, self.network_ = loss, network
+            if loss < nothing:
+                break
 
     def predict(self, X: Examples) -> Labels:
         answers: Labels = self.classes_[logits_of(self.network_, stacked(X)).argmax(1).numpy()]
@@ -110,7 +127,7 @@ def train(
             if schedule is not None:
                 schedule.step()
         if schedule is None:
-            loss = float(functional.cross_entropy(logits_of(network, judges[0]), judges[1]))
+            loss = loss_on(network, judges)
             if loss < best:
                 best, kept = loss, copy.deepcopy(network.state_dict())
     if kept is not None:
@@ -123,6 +140,11 @@ def loss_of(network: nn.Module, inputs: Tensor, targets: Tensor) -> Tensor:
     if isinstance(network, SoftTree):
         return network.loss(inputs, targets)
     return functional.cross_entropy(network(inputs), targets)
+
+
+def loss_on(network: nn.Module, judges: tuple[Tensor, Tensor]) -> float:
+    """How much a network's answers surprise the judges."""
+    return float(functional.cross_entropy(logits_of(network, judges[0]), judges[1]))
 
 
 def logits_of(network: nn.Module, inputs: Tensor, block: int = 1000) -> Tensor:

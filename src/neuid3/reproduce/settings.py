@@ -44,6 +44,7 @@ LEAN_TRAINING: Mapping[str, Any] = {
     "weight_decay": 0.05,
     "shift": 2,
     "warp": 0.2,
+    "tries": 2,
 }
 
 SOFT: Mapping[str, Any] = {"depth": 5, "balance": 0.1}
