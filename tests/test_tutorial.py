@@ -42,6 +42,17 @@ def words(text: str) -> set[str]:
     return set(re.findall(r"[^\W\d]{2,}", text))
 
 
+def expected(line: str, shown: str) -> set[str]:
+    """The words that a command prints on any machine.
+
+    How sure a network is of one image differs between machines, and with it which leaves and ways an explanation lists:
+    of those, only the headings, which are not indented, and what they say of the class.
+    """
+    if "explain" in line:
+        shown = "\n".join(part for part in shown.splitlines() if not part.startswith(" "))
+    return words(shown)
+
+
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[tuple[str, str, str]]]:
     """Every command, what the tutorial shows, and what it printed; in a folder where the files are afterwards."""
@@ -54,7 +65,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[tuple[str, s
 def test_every_command_runs_and_prints_what_is_shown(told: list[tuple[str, str, str]]) -> None:
     assert {line.split()[1] for line, _, _ in told} >= {"demo", "fit", "predict", "show", "explain", "report"}
     for line, shown, printed in told:
-        assert not words(shown) - words(printed), line
+        assert not expected(line, shown) - words(printed), line
         if re.match("head .* cards/", line):
             assert shown == printed
 
