@@ -74,11 +74,11 @@ class NetworkClassifier:
         shares = torch.bincount(targets, minlength=len(self.classes_)) / len(targets)
         nothing = float(functional.nll_loss(shares.log().expand(len(judges[1]), -1), judges[1]))
         least, self.gradient_steps_ = float("inf"), 0
-        for _ in range(self.training.tries):
+        for number in range(self.training.tries):
             network = self.build(inputs, len(self.classes_))
             self.gradient_steps_ += train(network, inputs, targets, judges, self.training)
             loss = loss_on(network, judges)
-            if loss < least:
+            if number == 0 or loss < least:  # also where the loss is no number
                 least, self.network_ = loss, network
             if loss < nothing:
                 break
