@@ -122,14 +122,25 @@ def test_a_network_that_learned_nothing_is_begun_anew() -> None:
 
 
 class Stuck(torch.nn.Module):
-    """A network that says the rarer class of everything, and cannot learn."""
+    """A network that says the same of everything, by default the rarer class, and cannot learn."""
 
-    def __init__(self, network: torch.nn.Module) -> None:
+    def __init__(self, network: torch.nn.Module, says: tuple[float, float] = (-1.0, 1.0)) -> None:
         super().__init__()
-        self.network = network
+        self.network, self.says = network, says
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        return 0.0 * self.network(inputs) + torch.tensor([-1.0, 1.0])
+        return 0.0 * self.network(inputs) + torch.tensor(self.says)
+
+
+def test_a_network_whose_loss_is_no_number_is_kept_only_where_there_is_no_other() -> None:
+    X, y = facts(200, 0)
+    broken = NetworkClassifier(lambda x, k: Stuck(mlp(1, 5)(x, k), (np.nan, 0.0)), Training(epochs=1, tries=2)).fit(
+        X, y
+    )
+    assert isinstance(broken.network_, Stuck)
+    made = iter([(np.nan, 0.0), (-1.0, 1.0), (np.nan, 0.0)])
+    other = NetworkClassifier(lambda x, k: Stuck(mlp(1, 5)(x, k), next(made)), Training(epochs=1, tries=3)).fit(X, y)
+    assert other.network_.says == (-1.0, 1.0)
 
 
 def test_networks_side_by_side_see_only_their_own_column() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -74,11 +75,12 @@ class NetworkClassifier:
         shares = torch.bincount(targets, minlength=len(self.classes_)) / len(targets)
         nothing = float(functional.nll_loss(shares.log().expand(len(judges[1]), -1), judges[1]))
         least, self.gradient_steps_ = float("inf"), 0
-        for number in range(self.training.tries):
+        for _ in range(self.training.tries):
             network = self.build(inputs, len(self.classes_))
             self.gradient_steps_ += train(network, inputs, targets, judges, self.training)
             loss = loss_on(network, judges)
-            if number == 0 or loss < least:  # also where the loss is no number
+            loss = float("inf") if math.isnan(loss) else loss
+            if loss <= least:
                 least, self.network_ = loss, network
             if loss < nothing:
                 break
