@@ -97,7 +97,8 @@ class Remembering:
 
     def _state(self, instances: Mapping[str, Instance]) -> Words:
         told = {
-            name: {"network": i.network, "read": sorted(i.read), "frozen": i.frozen} for name, i in instances.items()
+            name: {"network": i.network, "read": sorted(i.read), "frozen": i.frozen, "reader": i.reader}
+            for name, i in instances.items()
         }
         return {"instances": told, "count": self.learner.count, "steps": self.learner.steps}
 
@@ -106,7 +107,9 @@ class Remembering:
         found = {}
         for name, told in words["instances"].items():
             module = _filled(learner.network(told["network"]), name, saved.tensors)
-            found[name] = Instance(module.to(learner.device), told["network"], frozenset(told["read"]), told["frozen"])
+            found[name] = Instance(
+                module.to(learner.device), told["network"], frozenset(told["read"]), told["frozen"], told["reader"]
+            )
         learner.recall(found, int(words["count"]), int(words["steps"]))
         split = words["split"]
         if split is None:

@@ -15,7 +15,7 @@ from neuid3.errors import NetworkError
 from neuid3.infer import FLOOR, Reach
 from neuid3.infer.evidence import as_tensor, check_output, dtype_of, run_network
 from neuid3.logic.formula import Variable
-from neuid3.score import gain_of
+from neuid3.score import gain_of, gain_of_tests
 from neuid3.stack import Adam, Album, Change, Stack, architecture, one_cycle, stack
 from neuid3.task import Manner, State, Task, Trial, Use
 
@@ -320,7 +320,10 @@ class Company:
         if actor.failed is not None:
             return -np.inf
         judged, task = actor.judged.numpy(), actor.task
-        return gain_of(answers[i][0], task.weights[judged], task.labels[judged], task.classes)
+        weights, labels = task.weights[judged], task.labels[judged]
+        if len(answers[i]) > 2:
+            return gain_of_tests(answers[i], weights, labels, task.classes)
+        return gain_of(answers[i][0], weights, labels, task.classes)
 
     def likelihoods(self) -> tuple[Floats, Floats]:
         """The log-likelihood of every unseen example under the first restart's leaves, and the weights of the examples."""
@@ -384,6 +387,9 @@ def _first_leaves(task: Task, positive: int, random: torch.Generator) -> torch.T
         return torch.from_numpy(np.log(np.clip(task.leaves, 1e-4, None)))
     masses = np.bincount(task.labels, task.weights * ~task.unseen, task.classes) + 1e-3
     prior = torch.from_numpy(np.log(masses / masses.sum()))
+    paths = len(task.factored.factors)
+    if paths > 2:  # which of them will tell what, nobody knows
+        return prior.repeat(paths, 1)
     if task.classes == 2:
         tilt = torch.tensor([-1.0, -1.0])
         tilt[positive] = 1.0

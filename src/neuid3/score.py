@@ -75,6 +75,18 @@ def gain_of(answers: Masses, weights: Masses, labels: npt.NDArray[np.int64], cla
     return float(information_gain(yes, no))
 
 
+def gain_of_tests(sides: Masses, weights: Masses, labels: npt.NDArray[np.int64], classes: int) -> float:
+    """The average gain of several tests, of which each example is asked one: `(side, example)`, a yes and a no for each.
+
+    >>> sides = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]])
+    >>> round(gain_of_tests(sides, np.ones(3), np.array([0, 1, 1]), 2), 3)  # two examples are told apart, one is alone
+    0.667
+    """
+    masses = np.stack([np.bincount(labels, weights * side, classes) for side in sides])
+    gains = information_gain(masses[0::2], masses[1::2])
+    return float(np.average(gains, weights=(masses[0::2] + masses[1::2]).sum(axis=1)))
+
+
 def shares_of(told: Iterable[tuple[Sequence[str], float]], names: Iterable[str]) -> npt.NDArray[np.float64]:
     """The share of each column in the bits that tests told; a test of several columns shares its own out evenly.
 

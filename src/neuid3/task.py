@@ -14,6 +14,7 @@ from torch import nn
 from neuid3.circuit.factor import Factored
 from neuid3.logic.formula import Variable
 from neuid3.stack import Moments
+from neuid3.stores import Entries
 
 Floats = npt.NDArray[Any]
 
@@ -87,7 +88,7 @@ class Task:
     factored: Factored
     uses: Mapping[Variable, Use]
     fixed: Mapping[Variable, Floats]
-    columns: Mapping[str, npt.NDArray[Any]]
+    columns: Mapping[str, npt.NDArray[Any] | Entries]
     labels: npt.NDArray[np.int64]
     weights: Floats
     unseen: npt.NDArray[np.bool_]

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from neuid3.stores import Entries, Joined
+
 Array = npt.NDArray[Any]
 
 
@@ -75,3 +77,32 @@ class Part(Mapping[str, Array]):
 
     def __len__(self) -> int:
         return len(self.names)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pile(Mapping[str, Entries]):
+    """Some rows of several columns of a stock, one below the other, as one column with a name of its own.
+
+    >>> stock = Stock({"a": np.arange(3), "b": np.arange(3) + 10})
+    >>> np.asarray(Pile(stock, "both", (("a", np.array([2])), ("b", np.array([0, 1]))))["both"])
+    array([ 2, 10, 11])
+    """
+
+    stock: Stock | Label
+    name: str
+    parts: tuple[tuple[str, npt.NDArray[np.int64]], ...]
+
+    def __getitem__(self, name: str) -> Entries:
+        if name != self.name:
+            raise KeyError(name)
+        columns = self.stock.here().columns
+        whole = Joined([columns[column] for column, _ in self.parts])
+        begins = whole.starts[:-1]
+        rows = [begin + rows for begin, (_, rows) in zip(begins, self.parts, strict=True)]
+        return Entries(whole, np.concatenate(rows))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((self.name,))
+
+    def __len__(self) -> int:
+        return 1

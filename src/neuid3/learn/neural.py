@@ -10,6 +10,7 @@ import numpy as np
 from neuid3.crew import Crew
 from neuid3.induce import Place
 from neuid3.learn.exact import Exact
+from neuid3.learn.readers import Readers
 from neuid3.learn.ready import Ready
 from neuid3.learn.sample import Instance, Option
 from neuid3.learn.tasks import Tasks
@@ -42,6 +43,7 @@ class Neural:
         tests: Sequence[NodeTest],
         ready: Ready,
         tasks: Tasks,
+        readers: Readers,
         crew: Crew,
         *,
         price: float,
@@ -50,26 +52,48 @@ class Neural:
     ) -> None:
         self.exact, self.sample = exact, exact.sample
         self.tests, self.every = tuple(tests), frozenset(tests)
-        self.ready, self.tasks, self.crew = ready, tasks, crew
+        self.ready, self.tasks, self.readers, self.crew = ready, tasks, readers, crew
         self.price, self.first, self.told = price, first, told
 
     def options(self, place: Place) -> tuple[list[Option], int]:
         """All that can be asked at a place, and how many gradient steps it took to find out."""
-        ready = {test: list(self.ready.options(place, test)) for test in self.tests if test in place.tests}
+        ready = self._as_they_are(place)
         if not ready:  # a table of plain columns: what follows would look at every example once more
             return [], 0
-        as_they_are = [option for options in ready.values() for option in options]
-        if self._is_served(place, ready) or self._is_settled(place) or not self._is_promising(place):
-            return as_they_are, 0
-        trained, steps = self._train(place, ready)
-        return [*as_they_are, *trained], steps
+        trained: list[Option] = []
+        steps = 0
+        if not self._is_served(place, ready) and not self._is_settled(place) and self._is_promising(place):
+            if not place.path:
+                before = len(self.exact.instances)
+                steps = self._learn_to_read(place)
+                ready = self._as_they_are(place) if len(self.exact.instances) > before else ready
+            trained, more = self._train(place, ready)
+            steps += more
+        return [*(option for options in ready.values() for option in options), *trained], steps
+
+    def _as_they_are(self, place: Place) -> dict[NodeTest, list[Option]]:
+        return {test: list(self.ready.options(place, test)) for test in self.tests if test in place.tests}
+
+    def _learn_to_read(self, place: Place) -> int:
+        """Before anything is asked, let networks that may serve many columns learn from all of them; returns the steps."""
+        readings = list(self.readers.readings([test for test in self.tests if test in place.tests]))
+        names = [f"reading {len(reading.columns)} columns" for reading in readings]
+        finished, steps = tournament(
+            [reading.task for reading in readings],
+            self.crew,
+            lambda i, done, total: self.told.training(place, names[i], done, total),
+        )
+        for reading, trained in zip(readings, finished, strict=True):
+            self.exact.keep(reading.reader(trained))
+        return steps
 
     def _train(self, place: Place, ready: Mapping[NodeTest, Sequence[Option]]) -> tuple[list[Option], int]:
         tasks: list[tuple[NodeTest, AtomTest, Task]] = []
-        for test in _worth_training(ready):
+        beaten = self._worth_training(place, ready)
+        for test, gain in beaten.items():
             untrained = self.ready.untrained(test)
             if untrained and isinstance(test, AtomTest):
-                made = self.tasks.of(place, test, untrained, ready[test], self._price(place))
+                made = self.tasks.of(place, test, untrained, () if gain else ready[test], self._price(place), gain)
                 if made is not None:
                     tasks.append((test, *made))
         names = [str(test) for test, _, _ in tasks]
@@ -79,11 +103,29 @@ class Neural:
             lambda i, done, total: self.told.training(place, names[i], done, total),
         )
         options = [
-            self._trained(place, test, named, task, trained)
+            self._trained(place, test, named, task, trained, beaten[test])
             for (test, named, task), trained in zip(tasks, finished, strict=True)
             if trained is not None
         ]
         return [option for option in options if option is not None], steps
+
+    def _worth_training(self, place: Place, ready: Mapping[NodeTest, Sequence[Option]]) -> dict[NodeTest, float]:
+        """Tests that nobody can ask yet, and the best of those that can be asked through a network trained before.
+
+        Readers are good enough as they are. But images may be of another kind than they know: at the root, networks of
+        their own have a try with each test, and must tell more than readers do. Returns the gain that is to be beaten.
+        """
+        read = {test for test in ready if self.ready.is_read(test)}
+        best = {test: max(options, key=lambda option: option.gain) for test, options in ready.items() if options}
+        further = set(sorted((test for test in best if test not in read), key=lambda test: -best[test].gain)[:FURTHER])
+        price = self._price(place)
+        worth = {}
+        for test in ready:
+            if test not in read and (test in further or test not in best):
+                worth[test] = 0.0
+            elif test in read and not place.path:
+                worth[test] = best[test].gain if test in best and best[test].bits >= price else 0.0
+        return worth
 
     def _is_served(self, place: Place, ready: Mapping[NodeTest, Sequence[Option]]) -> bool:
         """Is there a test of the bank that is worth asking here as it is?"""
@@ -119,8 +161,10 @@ class Neural:
         tests = sum(test in place.tests for test in self.tests)
         return self.price + np.log2(max(tests, 1)) if self.price else 0.0
 
-    def _trained(self, place: Place, asked: NodeTest, named: AtomTest, task: Task, trained: Trained) -> Option | None:
-        """What became of a test that was trained, as the unseen examples judge it."""
+    def _trained(
+        self, place: Place, asked: NodeTest, named: AtomTest, task: Task, trained: Trained, beaten: float
+    ) -> Option | None:
+        """What became of a test that was trained, as the unseen examples judge it; what was `beaten` saves no bits."""
         if trained.failed is not None:
             warnings.warn(f"Test '{asked}' was dropped at one node: {trained.failed}", UserWarning, stacklevel=2)
             return None
@@ -135,17 +179,10 @@ class Neural:
         declared = {instance: network for network, instance in named.instances}
         instances = {name: Instance(net, declared[name], read, False) for name, net in trained.networks.items()}
         # The best of many that were trained looks better than it is.
-        bits = trained.score * mass - (self._price(place) - self.price)
+        bits = (trained.score - beaten) * mass - (self._price(place) - self.price)
         return Option(named, trained.score * share, bits, asked, bool(task.unseen.any()), instances=instances)
 
     def _read_before(self) -> frozenset[str]:
         """The columns that networks which can be started from have read."""
         instances = self.exact.instances.values()
         return frozenset(name for instance in instances if not instance.frozen for name in instance.read)
-
-
-def _worth_training(ready: Mapping[NodeTest, Sequence[Option]]) -> list[NodeTest]:
-    """Tests that nobody can ask yet, and the best of those that can be asked through a network trained before."""
-    gains = {test: max(option.gain for option in options) for test, options in ready.items() if options}
-    best = set(sorted(gains, key=lambda test: -gains[test])[:FURTHER])
-    return [test for test in ready if test not in gains or test in best]

@@ -17,6 +17,7 @@ from neuid3.learn.joint import joint_task, with_leaves
 from neuid3.learn.manners import Manners
 from neuid3.learn.meaning import Meaning
 from neuid3.learn.neural import Neural
+from neuid3.learn.readers import Readers
 from neuid3.learn.ready import Ready
 from neuid3.learn.sample import TIE, Factory, Floats, Instance, Sample
 from neuid3.learn.starts import Starts
@@ -65,13 +66,16 @@ class NodeLearner:
         neural = [test for test in candidates.tests if meaning.is_neural(test)]
         self.exact = Exact(sample, meaning, {**_came_trained(given, device), **(reused or {})}, priors, device)
         self.starts = Starts(given, program.schema, seed)
-        ready = Ready(self.exact, self.starts, adaptive)
+        ready = Ready(self.exact, self.starts, adaptive, least)
         _check_trainable(neural, ready)
         stock = Stock({name: sample.examples.column(name).values for name in _looked_at(neural, meaning)})
         self.crew = Crew(jobs, stock)
         manners = Manners(sample, meaning, recipe, len(neural), device)
         tasks = Tasks(self.exact, self.starts, manners, stock, recipe)
-        self.neural = Neural(self.exact, neural, ready, tasks, self.crew, price=price, first=first, told=self.told)
+        readers = Readers(self.exact, self.starts, stock, recipe, adaptive)
+        self.neural = Neural(
+            self.exact, neural, ready, tasks, readers, self.crew, price=price, first=first, told=self.told
+        )
         plain = [test for test in candidates.tests if test not in self.neural.every]
         self.symbolic = Symbolic(self.exact, plain, candidates.numbers, least)
 

@@ -20,16 +20,28 @@ MOST_BOUND = 6
 
 
 class Ready:
-    """Finds ways to ask a test as things are, and judges them; `adaptive` if networks may serve other tests too."""
+    """Finds ways to ask a test as things are, and judges them; `adaptive` if networks may serve other tests too.
 
-    def __init__(self, exact: Exact, starts: Starts, adaptive: bool) -> None:
+    What is counted like a fact must send a mass of `least` either way.
+    """
+
+    def __init__(self, exact: Exact, starts: Starts, adaptive: bool, least: float) -> None:
         self.exact, self.sample, self.meaning = exact, exact.sample, exact.meaning
-        self.starts, self.adaptive = starts, adaptive
+        self.starts, self.adaptive, self.least = starts, adaptive, least
 
     def untrained(self, test: NodeTest) -> list[str]:
         """The networks of a test that have no weights yet."""
         names = dict.fromkeys(look.network for look in self.meaning.looks(test))
         return [name for name in names if name not in self.exact.instances]
+
+    def is_read(self, test: NodeTest) -> bool:
+        """Is there a reader that can stand in for the network of this test?"""
+        readers = [instance.module for instance in self.exact.instances.values() if instance.reader]
+        untrained = self.untrained(test)
+        if not readers or len(untrained) != 1:
+            return False
+        fresh = self.starts.shaped(next(look for look in self.meaning.looks(test) if look.network == untrained[0]))
+        return any(alike(reader, fresh) for reader in readers)
 
     def options(self, place: Place, test: NodeTest) -> Iterator[Option]:
         """The test as it came where all its networks are trained; otherwise through those that can stand in."""
@@ -48,14 +60,21 @@ class Ready:
         """Choices of trained networks for those that are not."""
         if len(untrained) == 1:
             fresh = self.starts.fresh(next(look for look in looks if look.network == untrained[0]))
-            yield from ((name,) for name in self._standing_in(place, untrained[0], fresh))
+            columns = frozenset(name for look in looks for name in look.inputs)
+            yield from ((name,) for name in self._standing_in(place, untrained[0], fresh, columns))
         else:
             yield from islice(product(*(self._on_path(place, name) for name in untrained)), MOST_BOUND)
 
-    def _standing_in(self, place: Place, network: str, fresh: nn.Module) -> list[str]:
-        """Instances that could stand in for a network: those of its name on this path first, then others like it."""
-        others = [n for n, i in self.exact.instances.items() if not i.frozen and alike(i.module, fresh)]
-        return list(dict.fromkeys(self._on_path(place, network) + others[::-1]))[:MOST_BOUND]
+    def _standing_in(self, place: Place, network: str, fresh: nn.Module, columns: frozenset[str]) -> list[str]:
+        """Instances that could stand in for a network: those of its name on this path first, then others like it.
+
+        Where a reader has not learned from these columns, those that have are not asked.
+        """
+        found = {n: i for n, i in self.exact.instances.items() if not i.frozen and alike(i.module, fresh)}
+        strangers = {n for n, i in found.items() if i.reader and not i.read & columns}
+        biased = {n for n, i in found.items() if i.reader and strangers and n not in strangers}
+        names = dict.fromkeys(self._on_path(place, network) + list(found)[::-1])
+        return [name for name in names if name not in biased][:MOST_BOUND]
 
     def _on_path(self, place: Place, network: str) -> list[str]:
         path = self.meaning.networks_on(place.path)
@@ -74,4 +93,8 @@ class Ready:
             return
         answers = self.exact.conditional(place.path, test, place.rows[judged])
         gain = gain_of(answers, weights, labels[judged], self.sample.classes)
-        yield Option(test, gain, gain * float(weights.sum()), asked, True)
+        # What a reader says of columns it did not learn from is counted, and has to pay, as a fact does.
+        as_fact = fair and all(instance.reader for instance in through)
+        mass, yes = float(weights.sum()), float(weights @ answers)
+        if not as_fact or min(yes, mass - yes) >= self.least:
+            yield Option(test, gain, gain * mass, asked, not as_fact)

@@ -27,12 +27,14 @@ class Instance:
     """A network with weights: the module, the name it was declared by, and what it was trained on.
 
     `read` are the columns whose training examples it has seen; an instance that came trained has seen none of ours.
+    A `reader` has learned from many columns at once, to be asked about others.
     """
 
     module: nn.Module
     network: str
     read: frozenset[str]
     frozen: bool
+    reader: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -44,11 +44,17 @@ class Tasks:
         self.lesson: Lesson | None = None
 
     def of(
-        self, place: Place, test: AtomTest, untrained: Sequence[str], ready: Sequence[Option], price: float
+        self,
+        place: Place,
+        test: AtomTest,
+        untrained: Sequence[str],
+        ready: Sequence[Option],
+        price: float,
+        beaten: float = 0.0,
     ) -> tuple[AtomTest, Task] | None:
         """A task for a test whose networks are not all trained; None where there is nothing to be learned.
 
-        `ready` are ways to ask it as it is, and `price` the bits that it must save in the end.
+        `ready` are ways to start from, and `price` the bits that it must save in the end, beyond a gain to be `beaten`.
         """
         looks = self.meaning.looks(test)
         renamed = {network: f"{network}#{self.starts.number()}" for network in untrained}
@@ -78,7 +84,7 @@ class Tasks:
             self.starts.seed * 104_729 + self.starts.count,
             self.exact.device,
             manners=tuple(manners),
-            least=self._least(place, lesson, price),
+            least=self._least(place, lesson, price, beaten),
         )
         return named, task
 
@@ -116,10 +122,13 @@ class Tasks:
     def _sharp(self, look: Look) -> nn.Module:
         return sharpened(self.starts.fresh(look), look.width, self.recipe.sharpness)
 
-    def _least(self, place: Place, lesson: Lesson, price: float) -> float:
-        """The gain that a restart must show whenever it is judged: below the root, half of what it needs in the end."""
+    def _least(self, place: Place, lesson: Lesson, price: float, beaten: float) -> float:
+        """The gain that a restart must show whenever it is judged: half of what it needs in the end, where it is compared.
+
+        At the root, where nothing else tells as much, it may take its time.
+        """
         mass = float((place.reach * self.sample.weights)[lesson.rows[lesson.unseen]].sum())
-        return price / mass / 2 if place.path and mass > 0 else -np.inf
+        return beaten + price / mass / 2 if (place.path or beaten) and mass > 0 else -np.inf
 
 
 def _firsts(looks: Sequence[Look], networks: Sequence[str]) -> list[Look]:

@@ -38,7 +38,7 @@ class Change:
 class Album:
     """The columns that networks read, ready to be looked up; bytes are read as fractions of 255."""
 
-    def __init__(self, columns: Mapping[str, npt.NDArray[Any]], device: str = "cpu") -> None:
+    def __init__(self, columns: Mapping[str, npt.NDArray[Any] | Entries], device: str = "cpu") -> None:
         self.device = torch.device(device)
         self.columns = {
             name: values if isinstance(values, Entries) else _tensor(values).to(self.device)

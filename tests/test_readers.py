@@ -1,0 +1,200 @@
+"""Does one network learn to read many columns, and is it believed only where it may be?"""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chi2
+from sklearn.datasets import load_digits
+
+from neuid3 import Examples, NeuID3Classifier
+from neuid3.candidates import Candidates
+from neuid3.infer import Reach
+from neuid3.learn import NodeLearner, Sample
+from neuid3.learn.readers import Reading
+from neuid3.logic.program import Program
+from neuid3.nodetest import AtomTest
+from neuid3.priors import Priors
+from neuid3.score import gain_of, gain_of_tests
+from neuid3.task import Recipe, Trained
+from neuid3.tree import Branch, Node
+
+
+def pictures(symbols: np.ndarray, seed: int) -> dict[str, np.ndarray]:
+    """A column of images for each column of zeros and ones; every image is another handwritten digit."""
+    rng = np.random.default_rng(seed)
+    images, digits = load_digits(return_X_y=True)
+    images = (images.reshape(-1, 8, 8) / 16).astype("float32")
+    shown = np.empty((*symbols.shape, 8, 8), dtype="float32")
+    for digit in (0, 1):
+        shown[symbols == digit] = images[rng.choice(np.flatnonzero(digits == digit), int((symbols == digit).sum()))]
+    return {f"c{j}": shown[:, j] for j in range(symbols.shape[1])}
+
+
+def weak(n: int, seed: int, tells: float = 0.6, columns: int = 8) -> tuple[np.ndarray, np.ndarray]:
+    """Zeros and ones of which every column tells a little about the class, every other one the other way round."""
+    rng = np.random.default_rng(seed)
+    symbols = rng.random((n, columns)) < 0.5
+    signs = np.where(np.arange(columns) % 2, 1.0, -1.0)
+    odds = tells * ((2.0 * symbols - 1.0) * signs).sum(1)
+    return symbols, rng.random(n) < 1.0 / (1.0 + np.exp(-2.0 * odds))
+
+
+def drawn(n: int, seed: int, tells: float = 0.6) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    symbols, y = weak(n, seed, tells)
+    return pictures(symbols, seed), y
+
+
+def networks_in(node: Node) -> set[str]:
+    if not isinstance(node, Branch):
+        return set()
+    named = dict(node.test.instances).values() if isinstance(node.test, AtomTest) else ()
+    return {*named, *networks_in(node.yes), *networks_in(node.no)}
+
+
+def learner_of(columns: dict[str, np.ndarray], y: np.ndarray, **options: object) -> NodeLearner:
+    X = Examples(columns)
+    background = "\n".join(f"nn({name}_net, [I]) :: {name}_on(I)." for name in columns)
+    tests = tuple(AtomTest(f"{name}_on({name})") for name in columns)
+    sample = Sample(X, y.astype(np.int64), np.ones(len(y)), np.arange(len(y)) % 4 == 0, int(y.max()) + 1, 1)
+    made = {"priors": Priors(), "price": 2.0, "adaptive": True, "seed": 0, **options}
+    return NodeLearner(sample, Program(background, X.schema), Candidates(tests, ()), {}, Recipe(), **made)
+
+
+def readings_of(learner: NodeLearner) -> list[Reading]:
+    return list(learner.neural.readers.readings(learner.neural.tests))
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.integers(2, 4))
+def test_the_average_gain_is_that_of_tests_one_by_one(seed: int, tests: int, classes: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = 40
+    which, labels, weights = rng.integers(0, tests, n), rng.integers(0, classes, n), rng.random(n)
+    answers = rng.random(n)
+    sides = np.zeros((2 * tests, n))
+    sides[2 * which, np.arange(n)], sides[2 * which + 1, np.arange(n)] = answers, 1.0 - answers
+    alone = sum(
+        weights[which == j].sum() * gain_of(answers[which == j], weights[which == j], labels[which == j], classes)
+        for j in range(tests)
+    )
+    assert gain_of_tests(sides, weights, labels, classes) == pytest.approx(alone / weights.sum(), abs=1e-12)
+
+
+def test_each_half_of_the_columns_teaches_once_and_judges_once() -> None:
+    columns, y = drawn(60, 0)
+    one, other = readings_of(learner_of(columns, y))
+    assert one.columns | other.columns == set(columns)
+    assert not one.columns & other.columns
+    for reading in (one, other):
+        task = reading.task
+        assert len(task.labels) == 45 * 4 + 60 * 4, "of the columns that teach only rows that are not kept apart"
+        assert int((~task.unseen).sum()) == 45 * 4
+        shown = np.asarray(task.columns["image"])
+        teaching = sorted(reading.columns)
+        np.testing.assert_array_equal(shown[:45], columns[teaching[0]][np.arange(60) % 4 != 0])
+        np.testing.assert_array_equal(shown[-60:], columns[max(set(columns) - reading.columns)])
+
+
+def test_an_example_takes_the_paths_of_its_column_only() -> None:
+    columns, y = drawn(40, 0)
+    task = readings_of(learner_of(columns, y))[0].task
+    (network,) = task.uses
+    says = np.random.default_rng(0).random(len(task.labels))
+
+    class Told:
+        def __len__(self) -> int:
+            return len(says)
+
+        def weights(self, variable: object) -> torch.Tensor:
+            return torch.tensor(np.stack((1 - says, says)) if variable == network else task.fixed[variable]).double()
+
+    reached = Reach(task.factored)(Told()).numpy()
+    (which,) = task.fixed.values()
+    for j, here in enumerate(which.astype(bool)):
+        np.testing.assert_allclose(reached[here][:, [2 * j, 2 * j + 1]], np.stack((says, 1 - says), 1)[here])
+        assert not np.delete(reached[here], [2 * j, 2 * j + 1], axis=1).any()
+
+
+@pytest.mark.parametrize("gain", [0.0, 0.001, 0.01, 0.02, 0.1])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_chance_is_that_of_the_chi_squared_distribution(gain: float, classes: int) -> None:
+    columns, y = drawn(80, 0)
+    reading = readings_of(learner_of(columns, (y + np.arange(80)) % classes))[0]
+    judges = 80 * 4
+    expected = chi2.sf(2 * np.log(2) * gain * judges, 4 * (classes - 1))
+    net = next(iter(reading.task.starts[0].values()))
+    kept = reading.reader(Trained({reading.name: net}, np.zeros((0, classes)), gain, 1))
+    assert bool(kept) == (expected < 1e-3)
+    assert not reading.reader(None)
+
+
+def test_what_no_column_tells_by_itself_is_read_by_one_network_of_all() -> None:
+    symbols, y = weak(300, 0, tells=0.25, columns=16)
+    clf = NeuID3Classifier(max_depth=3, epochs=20, joint_epochs=0, random_state=0).fit(
+        Examples(pictures(symbols, 0)), y
+    )
+    assert 1 <= len(networks_in(clf.tree_.root)) <= 2, "readers of either half, and nobody else"
+    fresh, truth = weak(2000, 1, tells=0.25, columns=16)
+    assert clf.score(Examples(pictures(fresh, 1)), truth) > 0.56  # a network for each column learns nothing: .5
+
+
+def test_with_labels_that_mean_nothing_nobody_learns_to_read() -> None:
+    columns, _ = drawn(120, 0)
+    y = np.random.default_rng(7).random(120) < 0.5
+    with pytest.warns(UserWarning, match="single leaf"):
+        clf = NeuID3Classifier(max_depth=3, epochs=15, random_state=0).fit(Examples(columns), y)
+    assert not clf.networks_
+
+
+def test_images_of_another_kind_get_a_network_of_their_own() -> None:
+    columns, y = drawn(300, 0)
+    rng = np.random.default_rng(3)
+    stripes = np.where((np.arange(8) % 2).astype(bool), 1.0, 0.0)
+    upright = y ^ (rng.random(300) < 0.05)
+    fields = np.where(upright[:, None, None], stripes[None, None, :], stripes[None, :, None])
+    columns["other"] = np.clip(fields + rng.normal(0, 0.3, (300, 8, 8)), 0, 1).astype("float32")
+    clf = NeuID3Classifier(max_depth=1, joint_epochs=0, random_state=0).fit(Examples(columns), y)
+    assert str(clf.tree_.root.test) == "other_net(other)"
+    assert clf.tree_.root.gain > 0.5
+
+
+def test_without_warm_starts_no_network_serves_two_columns() -> None:
+    columns, y = drawn(60, 0)
+    assert not readings_of(learner_of(columns, y, adaptive=False))
+
+
+def test_fewer_than_four_columns_share_nothing() -> None:
+    columns, y = drawn(60, 0)
+    assert not readings_of(learner_of({name: columns[name] for name in ("c0", "c1", "c2")}, y))
+
+
+def test_missing_images_neither_teach_nor_judge() -> None:
+    columns, y = drawn(60, 0)
+    columns["c3"][::3] = np.nan
+    sizes = {len(reading.task.labels) for reading in readings_of(learner_of(columns, y))}
+    assert sizes == {45 * 4 + 60 * 4 - 15, 45 * 4 + 60 * 4 - 20}
+
+
+def test_a_fit_that_was_stopped_below_its_readers_goes_on_to_the_same_tree(tmp_path: Path) -> None:
+    columns, y = drawn(300, 0)
+    X = Examples(columns)
+
+    def fit(folder: Path, jobs: int) -> NeuID3Classifier:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return NeuID3Classifier(max_depth=3, epochs=15, random_state=0, n_jobs=jobs).fit(X, y, checkpoint=folder)
+
+    whole = fit(tmp_path, 2)
+    nodes = sorted(tmp_path.glob("node-*.neuid3"))
+    assert len(nodes) > 2
+    for path in (*nodes[2:], tmp_path / "tree.neuid3"):
+        path.unlink()
+    again = fit(tmp_path, 1)
+    assert again.export_text() == whole.export_text()
+    np.testing.assert_array_equal(again.predict_proba(X), whole.predict_proba(X))
