@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +17,10 @@ from sklearn.datasets import load_digits
 from neuid3 import Examples, NeuID3Classifier
 from neuid3.candidates import Candidates
 from neuid3.infer import Reach
-from neuid3.learn import NodeLearner, Sample
+from neuid3.learn import Instance, NodeLearner, Sample
 from neuid3.learn.readers import Reading
 from neuid3.logic.program import Program
+from neuid3.networks import default_network
 from neuid3.nodetest import AtomTest
 from neuid3.priors import Priors
 from neuid3.score import gain_of, gain_of_tests
@@ -198,3 +200,64 @@ def test_a_fit_that_was_stopped_below_its_readers_goes_on_to_the_same_tree(tmp_p
     again = fit(tmp_path, 1)
     assert again.export_text() == whole.export_text()
     np.testing.assert_array_equal(again.predict_proba(X), whole.predict_proba(X))
+
+
+# What readers are believed ------------------------------------------------------------------------
+
+
+def reader_of(columns: dict[str, np.ndarray], read: set[str], name: str) -> tuple[str, Instance]:
+    """A network with random weights that is said to have learned from these columns."""
+    torch.manual_seed(len(name))
+    return f"{name}_net#1", Instance(
+        default_network([columns[name].shape[1:]], 1), f"{name}_net", frozenset(read), False, True
+    )
+
+
+def test_a_reader_is_asked_about_columns_it_did_not_learn_from_and_counted_like_a_fact() -> None:
+    columns, y = drawn(80, 0)
+    halves = {"c0", "c1", "c2", "c3"}, {"c4", "c5", "c6", "c7"}
+    readers = dict([reader_of(columns, halves[0], "c0"), reader_of(columns, halves[1], "c4")])
+    learner = learner_of(columns, y, reused=readers)
+    for test in learner.neural.tests:
+        stranger = "c4_net#1" if str(test)[:2] in halves[0] else "c0_net#1"
+        (option,) = learner.neural.ready.options(learner.root, test)
+        assert dict(option.test.instances) == {f"{str(test)[:2]}_net": stranger}
+        assert not option.vouched
+        answers = learner.exact.conditional((), option.test)
+        assert option.gain == pytest.approx(gain_of(answers, np.ones(80), y.astype(int), 2)), "all examples count"
+        assert option.bits == pytest.approx(80 * option.gain)
+        assert option.blur * 80 == pytest.approx(0.5), "half a bit less is as good"
+        unseen = np.arange(80) % 4 == 0
+        assert learner.neural.ready.gain_on_unseen(learner.root, option.test) == pytest.approx(
+            gain_of(answers[unseen], np.ones(20), y[unseen].astype(int), 2)
+        )
+
+
+def test_without_another_reader_one_is_judged_by_unseen_examples_about_its_own_columns() -> None:
+    columns, y = drawn(80, 0)
+    learner = learner_of(columns, y, reused=dict([reader_of(columns, {"c0", "c1", "c2", "c3"}, "c0")]))
+    own, strange = (next(learner.neural.ready.options(learner.root, learner.neural.tests[i])) for i in (1, 5))
+    assert own.vouched
+    assert not strange.vouched
+    assert own.bits == pytest.approx(20 * own.gain)
+
+
+def test_a_column_that_sends_all_examples_one_way_is_no_option() -> None:
+    columns, y = drawn(80, 0)
+    readers = dict([reader_of(columns, {"c0", "c1", "c2", "c3"}, "c0")])
+    learner = learner_of(columns, y, reused=readers, least=41.0)
+    assert not list(learner.neural.ready.options(learner.root, learner.neural.tests[5])), "neither side has 41 of 80"
+
+
+def test_a_network_of_its_own_must_tell_more_than_a_reader_on_the_same_examples() -> None:
+    columns, y = drawn(80, 0)
+    learner = learner_of(columns, y, reused=dict([reader_of(columns, {"c0"}, "c0")]))
+    neural, place = learner.neural, learner.root
+    ready = {test: list(neural.ready.options(place, test)) for test in neural.tests}
+    test = neural.tests[5]
+    ready[test][0].bits = 100.0  # as if it told a lot
+    beaten = neural._worth_training(place, ready)
+    assert beaten[test] == neural.ready.gain_on_unseen(place, ready[test][0].test)
+    assert all(gain == 0.0 for other, gain in beaten.items() if other != test)
+    below = replace(place, path=((AtomTest("c6_on(c6)", (("c6_net", "c0_net#1"),)), True),))
+    assert not neural._worth_training(below, ready), "below the root, readers are good enough"

@@ -107,7 +107,8 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     one_cycle : bool, optional
         Whether the learning rate rises and falls once, or stays as it is.
     warm_starts : bool
-        Whether networks trained elsewhere in the tree may be asked again, or be started from.
+        Whether networks may serve other columns than their own: one that has learned to read many columns at once, or one
+        that was trained elsewhere in the tree, which may be asked again or be started from.
     augment : bool
         Whether images are shifted, turned, stretched and slanted a little while networks are trained.
     time_limit : float, optional

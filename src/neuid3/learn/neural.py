@@ -124,7 +124,8 @@ class Neural:
             if test not in read and (test in further or test not in best):
                 worth[test] = 0.0
             elif test in read and not place.path:
-                worth[test] = best[test].gain if test in best and best[test].bits >= price else 0.0
+                told = test in best and best[test].bits >= price
+                worth[test] = self.ready.gain_on_unseen(place, best[test].test) if told else 0.0
         return worth
 
     def _is_served(self, place: Place, ready: Mapping[NodeTest, Sequence[Option]]) -> bool:

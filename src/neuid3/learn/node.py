@@ -19,7 +19,7 @@ from neuid3.learn.meaning import Meaning
 from neuid3.learn.neural import Neural
 from neuid3.learn.readers import Readers
 from neuid3.learn.ready import Ready
-from neuid3.learn.sample import TIE, Factory, Floats, Instance, Sample
+from neuid3.learn.sample import Factory, Floats, Instance, Sample
 from neuid3.learn.starts import Starts
 from neuid3.learn.symbolic import Symbolic
 from neuid3.learn.tasks import Tasks
@@ -127,7 +127,7 @@ class NodeLearner:
         if not worth:
             return None
         chosen = max(worth, key=lambda option: option.gain)
-        tied = sum(option.tied for option in options if option.gain >= chosen.gain - TIE)
+        tied = sum(option.tied for option in options if option.gain >= chosen.gain - chosen.blur)
         among = sum(option.among for option in options) / tied
         self.exact.keep(chosen.instances)
         return self.asked(place, chosen.test, chosen.gain, chosen.vouched, chosen.asked, among)

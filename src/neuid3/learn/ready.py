@@ -10,13 +10,16 @@ from torch import nn
 from neuid3.induce import Place
 from neuid3.infer import Look
 from neuid3.learn.exact import Exact
-from neuid3.learn.sample import Instance, Option, alike
+from neuid3.learn.sample import Floats, Instance, Option, alike
 from neuid3.learn.starts import Starts
 from neuid3.nodetest import AtomTest, NodeTest
 from neuid3.score import gain_of
 
 # Through so many trained networks, or choices of them, a test is tried at most.
 MOST_BOUND = 6
+
+# Two columns that say the same are read with a few errors each. Tests that tell so many bits less than the best do as well.
+BLUR = 0.5
 
 
 class Ready:
@@ -86,15 +89,26 @@ class Ready:
         columns = {name for look in looks for name in look.inputs}
         # A network that never saw these columns in training cannot have memorised them.
         fair = all(not (instance.read & columns) for instance in through)
+        answers, weights, gain = self._answered(place, test, fair)
+        mass, yes = float(weights.sum()), float(weights @ answers)
+        if mass <= 0:
+            return
+        # What a reader says of columns it did not learn from is counted, and has to pay, as a fact does.
+        if not fair or not all(instance.reader for instance in through):
+            yield Option(test, gain, gain * mass, asked, True)
+        elif min(yes, mass - yes) >= self.least:
+            yield Option(test, gain, gain * mass, asked, False, blur=BLUR / mass)
+
+    def _answered(self, place: Place, test: NodeTest, by_all: bool) -> tuple[Floats, Floats, float]:
+        """What a test says of examples that reach a place, of `all` or of unseen ones, their weights, and its gain."""
         labels, weights = self.sample.here(place)
-        judged = slice(None) if fair else self.sample.unseen[place.rows]
+        judged = slice(None) if by_all else self.sample.unseen[place.rows]
         weights = weights[judged]
         if weights.sum() <= 0:
-            return
+            return weights, weights, 0.0
         answers = self.exact.conditional(place.path, test, place.rows[judged])
-        gain = gain_of(answers, weights, labels[judged], self.sample.classes)
-        # What a reader says of columns it did not learn from is counted, and has to pay, as a fact does.
-        as_fact = fair and all(instance.reader for instance in through)
-        mass, yes = float(weights.sum()), float(weights @ answers)
-        if not as_fact or min(yes, mass - yes) >= self.least:
-            yield Option(test, gain, gain * mass, asked, not as_fact)
+        return answers, weights, gain_of(answers, weights, labels[judged], self.sample.classes)
+
+    def gain_on_unseen(self, place: Place, test: NodeTest) -> float:
+        """The gain of a test that can be asked on the examples that would judge a network trained for it."""
+        return self._answered(place, test, not self.sample.unseen[place.rows].any())[2]

@@ -61,7 +61,8 @@ class Sample:
 class Option:
     """A candidate at a node with its score; `bits` is how much its answer tells about the examples that judged it.
 
-    `among` is for how many candidates it stands: it is the best of them, and `tied` of them tell as much.
+    `among` is for how many candidates it stands: it is the best of them, and `tied` of them tell as much. Others whose gain
+    is below its own by no more than `blur` tell as much, too.
     """
 
     test: NodeTest
@@ -71,6 +72,7 @@ class Option:
     vouched: bool
     among: float = 1
     tied: int = 1
+    blur: float = TIE
     instances: dict[str, Instance] = field(default_factory=dict)
 
 
