@@ -16,6 +16,7 @@ from sklearn.datasets import load_digits
 
 from neuid3 import Examples, NeuID3Classifier
 from neuid3.candidates import Candidates
+from neuid3.errors import DataError
 from neuid3.infer import Reach
 from neuid3.learn import Instance, NodeLearner, Sample
 from neuid3.learn.readers import Reading
@@ -65,7 +66,7 @@ def learner_of(columns: dict[str, np.ndarray], y: np.ndarray, **options: object)
     background = "\n".join(f"nn({name}_net, [I]) :: {name}_on(I)." for name in columns)
     tests = tuple(AtomTest(f"{name}_on({name})") for name in columns)
     sample = Sample(X, y.astype(np.int64), np.ones(len(y)), np.arange(len(y)) % 4 == 0, int(y.max()) + 1, 1)
-    made = {"priors": Priors(), "price": 2.0, "adaptive": True, "seed": 0, **options}
+    made = {"priors": Priors(), "price": 2.0, "adaptive": True, "together": True, "seed": 0, **options}
     return NodeLearner(sample, Program(background, X.schema), Candidates(tests, ()), {}, Recipe(), **made)
 
 
@@ -138,7 +139,7 @@ def test_chance_is_that_of_the_chi_squared_distribution(gain: float, classes: in
 
 def test_what_no_column_tells_by_itself_is_read_by_one_network_of_all() -> None:
     symbols, y = weak(300, 0, tells=0.25, columns=16)
-    clf = NeuID3Classifier(max_depth=3, epochs=20, joint_epochs=0, random_state=0).fit(
+    clf = NeuID3Classifier(read_together=True, max_depth=3, epochs=20, joint_epochs=0, random_state=0).fit(
         Examples(pictures(symbols, 0)), y
     )
     assert 1 <= len(networks_in(clf.tree_.root)) <= 2, "readers of either half, and nobody else"
@@ -150,7 +151,7 @@ def test_with_labels_that_mean_nothing_nobody_learns_to_read() -> None:
     columns, _ = drawn(120, 0)
     y = np.random.default_rng(7).random(120) < 0.5
     with pytest.warns(UserWarning, match="single leaf"):
-        clf = NeuID3Classifier(max_depth=3, epochs=15, random_state=0).fit(Examples(columns), y)
+        clf = NeuID3Classifier(read_together=True, max_depth=3, epochs=15, random_state=0).fit(Examples(columns), y)
     assert not clf.networks_
 
 
@@ -161,14 +162,21 @@ def test_images_of_another_kind_get_a_network_of_their_own() -> None:
     upright = y ^ (rng.random(300) < 0.05)
     fields = np.where(upright[:, None, None], stripes[None, None, :], stripes[None, :, None])
     columns["other"] = np.clip(fields + rng.normal(0, 0.3, (300, 8, 8)), 0, 1).astype("float32")
-    clf = NeuID3Classifier(max_depth=1, joint_epochs=0, random_state=0).fit(Examples(columns), y)
+    clf = NeuID3Classifier(read_together=True, max_depth=1, joint_epochs=0, random_state=0).fit(Examples(columns), y)
     assert str(clf.tree_.root.test) == "other_net(other)"
     assert clf.tree_.root.gain > 0.5
 
 
-def test_without_warm_starts_no_network_serves_two_columns() -> None:
+def test_nobody_reads_together_unasked() -> None:
     columns, y = drawn(60, 0)
-    assert not readings_of(learner_of(columns, y, adaptive=False))
+    assert not readings_of(learner_of(columns, y, together=False))
+
+
+@pytest.mark.parametrize("other", [{"recipe": "paper"}, {"warm_starts": False}])
+def test_what_cannot_be_had_together_is_named(other: dict[str, object]) -> None:
+    columns, y = drawn(60, 0)
+    with pytest.raises(DataError, match=r"read_together=True .* leave one of them out"):
+        NeuID3Classifier(read_together=True, **other).fit(Examples(columns), y)
 
 
 def test_fewer_than_four_columns_share_nothing() -> None:
@@ -190,7 +198,9 @@ def test_a_fit_that_was_stopped_below_its_readers_goes_on_to_the_same_tree(tmp_p
     def fit(folder: Path, jobs: int) -> NeuID3Classifier:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return NeuID3Classifier(max_depth=3, epochs=15, random_state=0, n_jobs=jobs).fit(X, y, checkpoint=folder)
+            return NeuID3Classifier(read_together=True, max_depth=3, epochs=15, random_state=0, n_jobs=jobs).fit(
+                X, y, checkpoint=folder
+            )
 
     whole = fit(tmp_path, 2)
     nodes = sorted(tmp_path.glob("node-*.neuid3"))

@@ -34,7 +34,7 @@ from neuid3.logic.program import Program
 from neuid3.logic.sandbox import Limits
 from neuid3.model import NeurosymbolicTree
 from neuid3.nodetest import NodeTest
-from neuid3.parameters import CONSTRAINTS, NO_MATTER, PRICE, recipe_of
+from neuid3.parameters import CONSTRAINTS, NO_MATTER, PRICE, reads_together, recipe_of
 from neuid3.priors import Priors, column_priors
 from neuid3.progress import Bar, Silent
 from neuid3.questions import Questions, check_device, check_networks, gather_questions, useful
@@ -107,8 +107,10 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     one_cycle : bool, optional
         Whether the learning rate rises and falls once, or stays as it is.
     warm_starts : bool
-        Whether networks may serve other columns than their own: one that has learned to read many columns at once, or one
-        that was trained elsewhere in the tree, which may be asked again or be started from.
+        Whether networks trained elsewhere in the tree may be asked again, or be started from.
+    read_together : bool
+        Whether four or more columns of images are read by networks that learn from all of them at once: for columns that
+        show one kind of thing and tell too little each.
     augment : bool
         Whether images are shifted, turned, stretched and slanted a little while networks are trained.
     time_limit : float, optional
@@ -155,6 +157,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         loss: str | None = None,
         one_cycle: bool | None = None,
         warm_starts: bool = True,
+        read_together: bool = False,
         augment: bool = True,
         time_limit: float | None = None,
         n_jobs: int | None = None,
@@ -188,6 +191,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.loss = loss
         self.one_cycle = one_cycle
         self.warm_starts = warm_starts
+        self.read_together = read_together
         self.augment = augment
         self.time_limit = time_limit
         self.n_jobs = n_jobs
@@ -356,6 +360,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             price=PRICE * self._pruning(),
             least=self.min_mass / 2,
             adaptive=self.recipe == "default" and self.warm_starts,
+            together=reads_together(self.get_params(deep=False)),
             seed=seed,
             jobs=self.n_jobs,
             device=self.device,
@@ -367,7 +372,8 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _keep(self, root: Node, learner: NodeLearner, program: Program) -> None:
         if not isinstance(root, Branch):
             warnings.warn(
-                "No candidate test was worth asking; the tree is a single leaf. Networks may need more epochs or examples.",
+                "No candidate test was worth asking; the tree is a single leaf. Networks may need more epochs or examples; "
+                "if many columns of images show the same kind of thing, try read_together=True.",
                 UserWarning,
                 stacklevel=3,
             )

@@ -47,6 +47,7 @@ CONSTRAINTS: dict[str, Any] = {
     "loss": [StrOptions({"leaves", "branches"}), None],
     "one_cycle": ["boolean", None],
     "warm_starts": ["boolean"],
+    "read_together": ["boolean"],
     "augment": ["boolean"],
     "time_limit": [Interval(Real, 0, None, closed="left"), None],
     "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
@@ -73,3 +74,18 @@ def recipe_of(parameters: Mapping[str, Any], classes: int) -> Recipe:
     else:
         start = Recipe() if parameters["augment"] else replace(Recipe(), shift=0, warp=0.0)
     return replace(start, **{name: value for name, value in changed.items() if value is not None})
+
+
+def reads_together(parameters: Mapping[str, Any]) -> bool:
+    """Do networks learn from all columns of images at once?
+
+    >>> reads_together({"read_together": True, "recipe": "default", "warm_starts": True})
+    True
+    """
+    if parameters["read_together"] and parameters["recipe"] == "paper":
+        raise DataError("read_together=True is no part of recipe='paper'; leave one of them out.")
+    if parameters["read_together"] and not parameters["warm_starts"]:
+        raise DataError(
+            "read_together=True lets networks serve more than one column, which warm_starts=False forbids; leave one of them out."
+        )
+    return bool(parameters["read_together"])

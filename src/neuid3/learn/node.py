@@ -51,6 +51,7 @@ class NodeLearner:
         price: float,
         least: float = 0.0,
         adaptive: bool,
+        together: bool = False,
         seed: int,
         jobs: int | None = None,
         device: str = "cpu",
@@ -72,7 +73,7 @@ class NodeLearner:
         self.crew = Crew(jobs, stock)
         manners = Manners(sample, meaning, recipe, len(neural), device)
         tasks = Tasks(self.exact, self.starts, manners, stock, recipe)
-        readers = Readers(self.exact, self.starts, stock, recipe, adaptive)
+        readers = Readers(self.exact, self.starts, stock, recipe, together)
         self.neural = Neural(
             self.exact, neural, ready, tasks, readers, self.crew, price=price, first=first, told=self.told
         )

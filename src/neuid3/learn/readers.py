@@ -66,10 +66,10 @@ class Reading:
 class Readers:
     """Finds tests whose networks look at one image each and could be one network, and makes it learn from all of them."""
 
-    def __init__(self, exact: Exact, starts: Starts, stock: Stock, recipe: Recipe, adaptive: bool) -> None:
+    def __init__(self, exact: Exact, starts: Starts, stock: Stock, recipe: Recipe, wanted: bool) -> None:
         self.exact, self.sample, self.meaning = exact, exact.sample, exact.meaning
         self.starts, self.stock, self.recipe = starts, stock, recipe
-        self.wanted = adaptive and recipe.loss == "leaves"
+        self.wanted = wanted
 
     def readings(self, tests: Sequence[NodeTest]) -> Iterator[Reading]:
         """For every group of tests that could share a network two tasks: each half of the columns teaches one."""
@@ -154,4 +154,5 @@ class Readers:
 
     def _recipe(self, images: int) -> Recipe:
         steps = STEPS * self.recipe.epochs
-        return replace(self.recipe, epochs=steps, enough=steps, batch_size=int(np.clip(images // 8, *BATCHES)))
+        batch = int(np.clip(images // 8, *BATCHES))
+        return replace(self.recipe, loss="leaves", epochs=steps, enough=steps, batch_size=batch)
