@@ -77,6 +77,13 @@ def test_fit_tells_what_it_read_what_it_learned_and_how_well_it_does(folder: Pat
 
 
 @pytest.mark.usefixtures("folder")
+def test_networks_are_told_to_read_together() -> None:
+    for more in ((), ("--read-together",)):
+        assert run("fit", "people.csv", "--target", "risk", "--max-depth", "1", *more).exit_code == 0
+        assert neuid3.load("people.neuid3").read_together == bool(more)
+
+
+@pytest.mark.usefixtures("folder")
 def test_scores_are_those_of_the_rows_that_were_kept_apart() -> None:
     done = run("fit", "people.csv", "--target", "risk", "--max-depth", "1", "--seed", "3", "--json")
     told = json.loads(done.stdout)

@@ -173,10 +173,13 @@ def test_nobody_reads_together_unasked() -> None:
 
 
 @pytest.mark.parametrize("other", [{"recipe": "paper"}, {"warm_starts": False}])
-def test_what_cannot_be_had_together_is_named(other: dict[str, object]) -> None:
+def test_what_cannot_be_had_together_is_named_before_anything_is_written(
+    other: dict[str, object], tmp_path: Path
+) -> None:
     columns, y = drawn(60, 0)
     with pytest.raises(DataError, match=r"read_together=True .* leave one of them out"):
-        NeuID3Classifier(read_together=True, **other).fit(Examples(columns), y)
+        NeuID3Classifier(read_together=True, **other).fit(Examples(columns), y, checkpoint=tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_fewer_than_four_columns_share_nothing() -> None:

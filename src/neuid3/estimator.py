@@ -34,7 +34,7 @@ from neuid3.logic.program import Program
 from neuid3.logic.sandbox import Limits
 from neuid3.model import NeurosymbolicTree
 from neuid3.nodetest import NodeTest
-from neuid3.parameters import CONSTRAINTS, NO_MATTER, PRICE, reads_together, recipe_of
+from neuid3.parameters import CONSTRAINTS, NO_MATTER, PRICE, check_reading, recipe_of
 from neuid3.priors import Priors, column_priors
 from neuid3.progress import Bar, Silent
 from neuid3.questions import Questions, check_device, check_networks, gather_questions, useful
@@ -241,6 +241,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, X: Any, y: Any, sample_weight: Any, validation: tuple[Any, Any] | None, folder: Path | str | None
     ) -> None:
         deadline = time.monotonic() + (np.inf if self.time_limit is None else self.time_limit)
+        check_reading(self.get_params(deep=False))
         examples, labels, weights = self._read(X, y, sample_weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         checkpoint = None
@@ -360,7 +361,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             price=PRICE * self._pruning(),
             least=self.min_mass / 2,
             adaptive=self.recipe == "default" and self.warm_starts,
-            together=reads_together(self.get_params(deep=False)),
+            together=self.read_together,
             seed=seed,
             jobs=self.n_jobs,
             device=self.device,

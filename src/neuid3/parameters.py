@@ -76,16 +76,11 @@ def recipe_of(parameters: Mapping[str, Any], classes: int) -> Recipe:
     return replace(start, **{name: value for name, value in changed.items() if value is not None})
 
 
-def reads_together(parameters: Mapping[str, Any]) -> bool:
-    """Do networks learn from all columns of images at once?
-
-    >>> reads_together({"read_together": True, "recipe": "default", "warm_starts": True})
-    True
-    """
+def check_reading(parameters: Mapping[str, Any]) -> None:
+    """Refuse what cannot be had with networks that learn from all columns at once."""
     if parameters["read_together"] and parameters["recipe"] == "paper":
         raise DataError("read_together=True is no part of recipe='paper'; leave one of them out.")
     if parameters["read_together"] and not parameters["warm_starts"]:
         raise DataError(
             "read_together=True lets networks serve more than one column, which warm_starts=False forbids; leave one of them out."
         )
-    return bool(parameters["read_together"])

@@ -57,6 +57,11 @@ if TYPE_CHECKING:
 @click.option(
     "--time-limit", type=click.FloatRange(0), metavar="SECONDS", help="Grow no further once this time is over."
 )
+@click.option(
+    "--read-together",
+    is_flag=True,
+    help="Let networks learn to read from all columns of images at once, if four or more show the same kind of thing.",
+)
 @click.option("--bank", type=FILE, metavar="FOLDER", help="Tests trained before, to be tried first (see neuid3 bank).")
 @click.option(
     "--checkpoint",
@@ -100,6 +105,7 @@ def fit(
     held_out: float,
     max_depth: int | None,
     time_limit: float | None,
+    read_together: bool,
     bank: Path | None,
     checkpoint: Path | None,
     image_size: int,
@@ -145,6 +151,7 @@ def fit(
         bank=bank,
         max_depth=max_depth,
         time_limit=time_limit,
+        read_together=read_together,
         n_jobs=jobs,
         random_state=seed,
         verbose=1,
