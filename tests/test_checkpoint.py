@@ -117,6 +117,17 @@ def test_a_checkpoint_of_another_fit_is_refused(tmp_path: Path) -> None:
         classifier(**small).fit(facts, y, checkpoint=tmp_path / "other" / "letter.txt")
 
 
+@pytest.mark.parametrize(
+    "wrong", [{"background": "p(X :- a."}, {"networks": {"net": nn.Linear(1, 1)}}, {"pos_label": "perhaps"}]
+)
+def test_what_is_refused_begins_no_checkpoint(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    X, y = problem()
+    small = {"background": "", "tests": "auto"}
+    with pytest.raises(NeuID3Error):
+        classifier(**{**small, **wrong}).fit(X.select(["fact", "size"]), y, checkpoint=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_what_is_left_of_an_unfinished_file_is_in_nobodys_way(tmp_path: Path) -> None:
     X, y = problem()
     (tmp_path / ".fit.json.x7.tmp").write_text("{")

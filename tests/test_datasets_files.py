@@ -227,15 +227,3 @@ def test_the_digest_knows_neither_the_order_of_rows_nor_how_numbers_are_written(
     told = uci.digest([("1", "4", "m"), ("0", "2.50", "b")], spec)
     assert told == uci.digest([("0", "2.5", "b"), ("1", "04.0", "m")], spec)
     assert told != uci.digest([("0", "2.5", "m"), ("1", "4", "b")], spec)
-
-
-def test_a_file_that_cannot_be_written_whole_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(self: Path, content: bytes) -> int:
-        with self.open("wb") as file:
-            file.write(content[:1])
-        raise OSError("No space left")
-
-    monkeypatch.setattr(Path, "write_bytes", fails)
-    with pytest.raises(OSError, match="No space"):
-        files.write_whole(tmp_path / "kept", b"all of it")
-    assert left_in(tmp_path) == []

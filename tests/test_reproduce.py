@@ -26,7 +26,7 @@ from neuid3.reproduce.reports import report, reports
 from neuid3.reproduce.runner import run_units
 from neuid3.reproduce.store import read, write
 from neuid3.reproduce.tables import SHORT, Cell, insert
-from neuid3.reproduce.units import EXPERIMENTS, RECIPES, Unit, chosen, from_words, units
+from neuid3.reproduce.units import EXPERIMENTS, Unit, chosen, from_words, units
 
 UNION = Unit("background", "rank_order", "union", "tree", "default", 0)
 
@@ -36,7 +36,7 @@ def record(violates: float = 0.9, holds: float = 0.8, fit: float = 10.0, **more:
     return {
         "configuration": {"max_depth": 3, "random_state": 0},
         "scores": {"accuracy": 0.85, "f1": {"holds": holds, "violates": violates}, "default_accuracy": 0.5},
-        "seconds": {"fit": fit, "predict": 1.0},
+        "processor_seconds": {"fit": fit, "predict": 1.0},
         "tests": [],
         **more,
     }
@@ -46,19 +46,16 @@ def record(violates: float = 0.9, holds: float = 0.8, fit: float = 10.0, **more:
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
-@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.parametrize("recipe", ["default", "paper"])
 def test_every_unit_has_a_file_of_its_own_and_can_be_read_back(experiment: str, recipe: str) -> None:
     every = units(experiment, recipe)
     assert len({unit.path for unit in every}) == len(every)
     assert all(from_words(json.loads(json.dumps(unit.words))) == unit for unit in every)
 
 
-def test_the_time_of_a_unit_is_the_processors_where_it_is_known(tmp_path: Path) -> None:
-    first, second = units("background", "default")[:2]
-    write(tmp_path, first, record(fit=100.0))
-    write(tmp_path, second, record(fit=100.0, processor_seconds={"prepare": 1.0, "fit": 40.0, "predict": 5.0}))
-    found = read(tmp_path)
-    assert (found[first].seconds, found[second].seconds) == (100.0, 41.0)
+def test_the_time_of_a_unit_is_the_processors_and_without_prediction(tmp_path: Path) -> None:
+    write(tmp_path, UNION, record(seconds={"fit": 100.0}, processor_seconds={"prepare": 1, "fit": 40, "predict": 5}))
+    assert read(tmp_path)[UNION].seconds == 41.0
 
 
 def test_the_experiments_have_as_many_units_as_the_paper_has_folds_and_seeds() -> None:
@@ -100,7 +97,7 @@ folder = Path(sys.argv[1])
 
 def work(unit):
     time.sleep(float(sys.argv[2]))
-    found = {"scores": {"accuracy": unit.number / 10, "f1": {}}, "seconds": {"fit": 0.1}, "configuration": {}}
+    found = {"scores": {"accuracy": unit.number / 10, "f1": {}}, "processor_seconds": {"fit": 0.1}, "configuration": {}}
     return {**found, "made_by": sys.argv[3]}
 
 run_units([Unit("uci", "zoo", "onehot", "tree", "default", n) for n in range(5)], folder, work)
@@ -183,7 +180,7 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     path.write_text(path.read_text()[:40])
     with pytest.raises(DataError, match=r"seed-0\.json is no result of a unit"):
         read(tmp_path)
-    for part in ("scores", "seconds", "configuration"):
+    for part in ("scores", "processor_seconds", "configuration"):
         write(tmp_path, UNION, {name: value for name, value in record().items() if name != part})
         with pytest.raises(DataError, match=rf"seed-0\.json is no result of a unit \('{part}'\)"):
             read(tmp_path)
@@ -377,7 +374,9 @@ def test_reuse_shares_its_first_cell_with_the_optimal_pool(tmp_path: Path) -> No
     opt = Unit("background", "hidden_order_simple", "opt", "tree", "default", 0)
     write(tmp_path, opt, record(holds=0.94))
     write(
-        tmp_path, replace(opt, experiment="reuse", setting="rank"), record(holds=0.96, seconds={"prepare": 5, "fit": 2})
+        tmp_path,
+        replace(opt, experiment="reuse", setting="rank"),
+        record(holds=0.96, processor_seconds={"prepare": 5, "fit": 2}),
     )
     rows = drawn(tmp_path, "reuse")["hidden_order_simple with trained tests"]
     neither, rank = rows["neither"]["F1 of holds"], rows["rank"]["F1 of holds"]
@@ -392,6 +391,32 @@ def test_units_made_with_different_settings_are_told(tmp_path: Path) -> None:
     assert "different settings" not in report("background", read(tmp_path)).markdown()
     write(tmp_path, replace(UNION, number=2), record(configuration={"max_depth": 4, "random_state": 2}))
     assert "different settings" in report("background", read(tmp_path)).markdown()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "differ"),
+    [
+        ({"parameters": {"pruning": 0.75}}, {"parameters": {"pruning": 0.75, "read_together": False}}, False),
+        ({"parameters": {"pruning": 0.75}}, {"parameters": {"pruning": 0.75, "read_together": True}}, True),
+        ({"parameters": {"pruning": 0.75}}, {"parameters": {"pruning": 0.5}}, True),
+    ],
+)
+def test_a_setting_that_a_file_does_not_name_came_later_and_was_as_it_is_by_default(
+    tmp_path: Path, one: dict[str, Any], other: dict[str, Any], differ: bool
+) -> None:
+    for recipe in ("default", "paper"):
+        for number, used in enumerate((one, other)):
+            write(tmp_path / recipe, replace(UNION, recipe=recipe, number=number), record(configuration=used))
+        assert ("different settings" in report("background", read(tmp_path / recipe)).markdown()) == differ
+
+
+def test_a_baseline_that_names_no_tries_had_one(tmp_path: Path) -> None:
+    lean = Unit("eleusis", "rank_order", None, "lean", None, 0)
+    write(tmp_path, lean, record(configuration={"epochs": 60}))
+    write(tmp_path, replace(lean, number=1), record(configuration={"epochs": 60, "tries": 1}))
+    assert "different settings" not in report("eleusis", read(tmp_path)).markdown()
+    write(tmp_path, replace(lean, number=2), record(configuration={"epochs": 60, "tries": 2}))
+    assert "different settings, and better run again: rank_order/lean" in report("eleusis", read(tmp_path)).markdown()
 
 
 def test_a_page_gets_its_tables_between_the_marks(tmp_path: Path) -> None:

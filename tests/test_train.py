@@ -86,11 +86,13 @@ def test_unseen_examples_are_never_trained_on() -> None:
 def test_training_in_pieces_is_training_in_one_go() -> None:
     given = task(replace(Recipe(), restarts=2, epochs=6, batch_size=16), starts=2)
     state: State | None = None
-    for share in (0.3, 0.7, 1.0):
+    for share in (1 / 3, 2 / 3, 1.0):  # at ends of epochs
         (state,) = advance([Trial(given, 0, state)], share)
     (whole,) = advance([Trial(given, 0)], 1.0)
     assert state is not None
     assert state.steps == whole.steps
+    for a, b in zip(state.networks["net"].parameters(), whole.networks["net"].parameters(), strict=True):
+        assert torch.equal(a, b)
 
 
 def test_the_better_trials_go_on_and_the_best_wins() -> None:
@@ -139,6 +141,18 @@ def test_restarts_without_colour_are_judged_among_themselves_until_they_see_it()
     assert survivors(coloured, 0.3, 0.0, 0.4, 0.1, apart=True) == [2, 3]
     assert survivors(coloured, 0.3, 0.0, 0.4, 0.1) == [0, 2]
     assert survivors(given, 0.3, 0.0, 0.4, 0.1, apart=True) == [0, 2], "where all see the same, all have all places"
+
+
+def test_restarts_that_failed_take_no_places_and_one_of_them_tells_why_nothing_is_left_of_a_test() -> None:
+    one, other = (task(replace(Recipe(), epochs=12, batch_size=16), starts=3) for _ in range(2))
+    (begun,) = advance([Trial(one, 0)], 0.01)
+    failed = replace(begun, score=float("-inf"), failed="NaN")
+    well = [Trial(one, number, replace(begun, score=score)) for number, score in enumerate((0.5, 0.4, 0.3))]
+    broken = [Trial(other, number, failed) for number in range(3)]
+    assert _survivors([*well, *broken], 3, False, False) == [*well, broken[2]]
+    assert _survivors([*well, replace(broken[0], task=one)], 3, False, False) == well
+    shown = [replace(trial, state=replace(begun, score=0.0)) for trial in well]
+    assert _survivors([*shown, *broken], 2, True, False) == [*shown, broken[2]]
 
 
 def test_who_shows_too_little_is_given_up() -> None:

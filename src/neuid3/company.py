@@ -239,7 +239,7 @@ class Company:
     # Training ------------------------------------------------------------------------------------
 
     def advance(self, share: float) -> None:
-        """Train up to this share of all epochs."""
+        """Train up to this share of all epochs; where it ends within one, nobody goes on with the rest of that epoch."""
         goal = int(np.ceil(self.total * share))
         for ensemble in self.ensembles:
             ensemble.stack.train()

@@ -45,9 +45,6 @@ from neuid3.task import Recipe
 from neuid3.trained import TrainedTest, trained_tests
 from neuid3.tree import Branch, Node, Tree
 
-# Checks of scikit-learn's `check_estimator` that do not apply, each with its reason.
-EXPECTED_FAILED_CHECKS: dict[str, str] = {}
-
 
 class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A decision tree whose tests are facts, networks, or rules over what networks see.
@@ -244,15 +241,17 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_reading(self.get_params(deep=False))
         examples, labels, weights = self._read(X, y, sample_weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        checkpoint = None
-        if folder is not None:
-            about = self._about(examples, labels, weights, validation)
-            checkpoint = Checkpoint(folder, about, seed)
-            seed = checkpoint.seed
         questions = self._questions(examples)
+        check_networks(dict(self.networks or {}), questions.program)
         recipe = recipe_of(self.get_params(deep=False), len(self.classes_))
         if questions.are_neural:
             check_device(self.device)
+        if self.pos_label is not None:
+            number_of(self.pos_label, self.classes_)
+        checkpoint = None
+        if folder is not None:  # all that can be refused was looked at: what is begun there can be gone on with
+            checkpoint = Checkpoint(folder, self._about(examples, labels, weights, validation), seed)
+            seed = checkpoint.seed
         judged = questions.are_neural and self.recipe == "default"
         sample = self._sample(examples, labels, weights, validation, seed, judged)
         learner = self._learner(sample, questions, useful(questions.candidates, examples, self.tests), recipe, seed)
@@ -271,6 +270,11 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with learner.told, learner.crew:
             grown = induce(timed, learner.root, settings, learner.told.node)
             root = grown.node if timed.given_up else grower.refine(grown.node)
+            again = None if timed.given_up else learner.again(root)
+            if again is not None:
+                anew = induce(again, again.root, settings)
+                if not again.is_refused(anew.node, root):
+                    grown, root = anew, anew.node
         if timed.given_up:
             warnings.warn(
                 f"time_limit={self.time_limit:g} was reached: {timed.given_up} nodes were not split further.",
@@ -349,13 +353,11 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _learner(
         self, sample: Sample, questions: Questions, candidates: Candidates, recipe: Recipe, seed: int
     ) -> NodeLearner:
-        given = dict(self.networks or {})
-        check_networks(given, questions.program)
         return NodeLearner(
             sample,
             questions.program,
             candidates,
-            given,
+            dict(self.networks or {}),
             recipe,
             priors=Priors(column_priors(sample.examples, sample.weights)),
             price=PRICE * self._pruning(),

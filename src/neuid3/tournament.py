@@ -106,14 +106,20 @@ def _survivors(trials: Sequence[Trial], count: int, patient: bool, apart: bool) 
     What colour tells is soon learned, and what shapes tell is not: as long as some see no colour, those that do and those
     that do not are judged `apart`, and half of the places are for either.
     """
-    worthy = [trial for trial in trials if trial.score >= trial.task.least]
+    well = [trial for trial in trials if trial.state is None or trial.state.failed is None]
+    worthy = [trial for trial in well if trial.score >= trial.task.least]
     ranked = sorted(worthy, key=lambda trial: -trial.score)
     if patient and ranked and ranked[0].score < SHOWN:
-        return worthy
-    sides = [[trial for trial in ranked if _is_grey(trial) == grey] for grey in (True, False)] if apart else [ranked]
-    sides = [side for side in sides if side]
-    chosen = {id(trial) for side in sides for trial in _spread(side)[: ceil(count / len(sides))]}
-    return [trial for trial in trials if id(trial) in chosen]
+        chosen = worthy
+    else:
+        seeing = [[trial for trial in ranked if _is_grey(trial) == grey] for grey in (True, False)]
+        sides = [side for side in seeing if side] if apart else [ranked]
+        chosen = [trial for side in sides for trial in _spread(side)[: ceil(count / len(sides))]]
+    # Those that failed take no places; where nothing else is left of a task, one of them goes on to tell why.
+    going = {id(trial.task) for trial in well}
+    lost = {id(trial.task): trial for trial in trials if id(trial.task) not in going}
+    kept = {id(trial) for trial in (*chosen, *lost.values())}
+    return [trial for trial in trials if id(trial) in kept]
 
 
 def _is_grey(trial: Trial) -> bool:

@@ -53,12 +53,12 @@ def train_jointly(task: Task) -> tuple[Trained | None, int]:
         before, weights = company.likelihoods()
         company.advance(1.0)
         after, _ = company.likelihoods()
-        if company.actors[0].failed is not None or _is_clearly_worse(before, after, weights):
+        if company.actors[0].failed is not None or is_clearly_worse(before, after, weights):
             return None, company.steps
         return trained(company.state(0, float(np.average(after, weights=weights)))), company.steps
 
 
-def _is_clearly_worse(before: Floats, after: Floats, weights: Floats) -> bool:
+def is_clearly_worse(before: Floats, after: Floats, weights: Floats) -> bool:
     """Has the likelihood of the same examples fallen by more than two standard errors of the difference?"""
     difference = after - before
     mean = np.average(difference, weights=weights)

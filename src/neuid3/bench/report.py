@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from neuid3.errors import DataError, MissingFileError
+from neuid3.export.figures import save
 
 Row = Mapping[str, Any]
 
@@ -82,7 +83,7 @@ def draw(rows: Sequence[Row], path: Path) -> None:
     axes.invert_yaxis()
     for part in below:
         _draw_growth(part, grown)
-    figure.savefig(path)
+    save(figure, path)
 
 
 def _draw_growth(figure: Any, grown: Mapping[str, Mapping[str, float]]) -> None:

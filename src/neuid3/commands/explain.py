@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -10,6 +9,7 @@ import click
 
 from neuid3.commands.common import FILE, deliver, known_examples, open_both, out_option
 from neuid3.errors import RowError
+from neuid3.export.figures import drawn
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,8 +49,6 @@ def _told(clf: NeuID3Classifier, examples: Examples, style: str) -> str:
         case "json":
             return clf.explain(examples).json()
         case "svg":
-            drawn, figure = io.StringIO(), cast("Figure", clf.explain(examples).plot().figure)
-            figure.savefig(drawn, format="svg", metadata={"Date": None})
-            return drawn.getvalue()
+            return drawn(cast("Figure", clf.explain(examples).plot().figure), "svg").decode()
         case _:
             return clf.model_.to_problog(examples)

@@ -44,11 +44,12 @@ def show(name: str, out: Path | None, seed: int) -> None:
     NAME is mnist, letters, digits, cards, a concept of Eleusis (its windows), or a UCI table (as images).
     Example: neuid3 datasets show rank_order --out rank_order.png
     """
-    from neuid3.datasets.files import write_whole
     from neuid3.datasets.sheets import sheet
+    from neuid3.disk import write_whole
     from neuid3.pixels import png
 
     drawn = sheet(name, seed)
     target = out or Path(f"{name}.png")
+    target.parent.mkdir(parents=True, exist_ok=True)
     write_whole(target, png(drawn.picture))
     click.echo("\n".join((*drawn.legend, f"Written to {target}.")))

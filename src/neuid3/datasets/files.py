@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from urllib.request import urlopen
 
 from neuid3.cache import cache_folder
+from neuid3.disk import write_whole
 from neuid3.errors import DamagedFileError, MissingFileError
 
 PATIENCE = 30.0  # seconds without an answer until a server counts as unreachable
@@ -74,19 +75,10 @@ def _not_found(name: str, official: Official, error: Exception) -> str:
 
 def _keep(files: Mapping[str, bytes], wanted: str) -> Path:
     for name, content in files.items():
-        write_whole(cache_folder() / name, content)
+        place = cache_folder() / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(place, content)
     return cache_folder() / wanted
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file that is either there and whole, or not there."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        part.write_bytes(content)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 @contextmanager

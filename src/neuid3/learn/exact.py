@@ -69,6 +69,20 @@ class Exact:
                 np.divide(sides[:, 0], total, out=answers[part], where=total > 0)
         return answers
 
+    def reach(self, paths: Sequence[Path]) -> Floats:
+        """P(κ | e) of several paths, exactly, for all examples, `(example, path)`."""
+        tests = list(dict.fromkeys(test for path in paths for test, _ in path))
+        number = {test: i for i, test in enumerate(tests)}
+        self.know(tests)
+        answers = [[(number[test], answer) for test, answer in path] for path in paths]
+        factored = self.meaning.factored([self.meaning.formula(test) for test in tests], answers)
+        reach = Reach(factored, torch.float64, self.device)
+        found = np.empty((len(self.evidence), len(paths)))
+        with torch.no_grad():
+            for part, evidence in self._in_parts(variables_of(factored), None):
+                found[part] = reach(evidence).cpu().numpy()
+        return found
+
     def _in_parts(self, variables: Sequence[Variable], rows: Any) -> Iterator[tuple[slice, Evidence]]:
         """What these variables are in some examples, in parts where there are many: a circuit holds many numbers for each."""
         n = len(self.evidence) if rows is None else len(rows)

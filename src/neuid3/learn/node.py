@@ -12,6 +12,7 @@ from neuid3.candidates import Candidates
 from neuid3.crew import Crew, Stock
 from neuid3.errors import NodeTestError
 from neuid3.induce import Place, Split
+from neuid3.learn.again import Again, what_is_read
 from neuid3.learn.exact import Exact
 from neuid3.learn.joint import joint_task, with_leaves
 from neuid3.learn.manners import Manners
@@ -19,7 +20,7 @@ from neuid3.learn.meaning import Meaning
 from neuid3.learn.neural import Neural
 from neuid3.learn.readers import Readers
 from neuid3.learn.ready import Ready
-from neuid3.learn.sample import Factory, Floats, Instance, Sample
+from neuid3.learn.sample import Factory, Floats, Instance, Sample, picked
 from neuid3.learn.starts import Starts
 from neuid3.learn.symbolic import Symbolic
 from neuid3.learn.tasks import Tasks
@@ -59,7 +60,8 @@ class NodeLearner:
         first: frozenset[NodeTest] = frozenset(),
         told: Silent | None = None,
     ) -> None:
-        self.sample, self.recipe, self.price = sample, recipe, price
+        self.sample, self.recipe, self.price, self.least = sample, recipe, price, least
+        self.may_read_on = adaptive and not together
         self.told = told or Silent()
         self.everything = frozenset(candidates.tests)
         self.steps = 0
@@ -79,6 +81,7 @@ class NodeLearner:
         )
         plain = [test for test in candidates.tests if test not in self.neural.every]
         self.symbolic = Symbolic(self.exact, plain, candidates.numbers, least)
+        self.readers = readers
 
     @property
     def root(self) -> Place:
@@ -123,13 +126,10 @@ class NodeLearner:
         neural, steps = self.neural.options(place)
         self.steps += steps
         self.told.compared(place, [(str(option.test), option.gain) for option in neural])
-        options = [*symbolic, *neural]
-        worth = [option for option in options if not option.vouched or option.bits >= self.price]
-        if not worth:
+        found = picked([*symbolic, *neural], self.price)
+        if found is None:
             return None
-        chosen = max(worth, key=lambda option: option.gain)
-        tied = sum(option.tied for option in options if option.gain >= chosen.gain - chosen.blur)
-        among = sum(option.among for option in options) / tied
+        chosen, among = found
         self.exact.keep(chosen.instances)
         return self.asked(place, chosen.test, chosen.gain, chosen.vouched, chosen.asked, among)
 
@@ -154,6 +154,12 @@ class NodeLearner:
             return root
         self.exact.move(trained.networks)
         return with_leaves(root, trained.leaves)
+
+    def again(self, root: Node) -> Again | None:
+        """Who learns the tree once more, from what the networks of the finished one read; None where they read nothing."""
+        read = what_is_read(root, self.readers, self.neural.tests) if self.may_read_on else {}
+        symbolic = self.symbolic
+        return Again(self.exact, symbolic.tests, tuple(symbolic.numbers), read, self.least) if read else None
 
     def networks_of(self, tests: Sequence[NodeTest]) -> dict[str, nn.Module]:
         """The networks of these tests; the average output of each is known from now on, for examples without its input."""

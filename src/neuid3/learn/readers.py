@@ -83,7 +83,7 @@ class Readers:
     def _groups(self, tests: Sequence[NodeTest]) -> list[list[Look]]:
         """Looks at images of one shape through networks of one architecture, one look for each column."""
         groups: list[tuple[nn.Module, list[Look]]] = []
-        looks = [look for test in tests for look in self._lone(test)]
+        looks = [look for test in tests if (look := self.lone(test)) and look.network not in self.exact.instances]
         for look in {look.inputs: look for look in looks}.values():
             fresh = self.starts.shaped(look)
             for module, members in groups:
@@ -97,17 +97,16 @@ class Readers:
     def _shape(self, look: Look) -> tuple[int, ...]:
         return shapes_of(look.inputs, self.meaning.program.schema)[0]
 
-    def _lone(self, test: NodeTest) -> Iterator[Look]:
-        """How the network of a test looks, if it is not trained, looks at one image, and nothing else is asked."""
+    def lone(self, test: NodeTest) -> Look | None:
+        """How the network of a test looks, if it looks at one image, and nothing else is asked."""
         formula = self.meaning.formula(test)
         if not isinstance(test, AtomTest) or not isinstance(formula, Literal):
-            return
+            return None
         variable = formula.variable
-        if not isinstance(variable, NeuralVariable) or variable.network in self.exact.instances:
-            return
+        if not isinstance(variable, NeuralVariable):
+            return None
         look = self.meaning.look(variable)
-        if look.width == 1 and len(look.inputs) == 1 and len(self._shape(look)) > 1:
-            yield look
+        return look if look.width == 1 and len(look.inputs) == 1 and len(self._shape(look)) > 1 else None
 
     def _reading(self, taught: Sequence[Look], judging: Sequence[Look]) -> Reading:
         number = self.starts.number()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -74,6 +74,16 @@ class Option:
     tied: int = 1
     blur: float = TIE
     instances: dict[str, Instance] = field(default_factory=dict)
+
+
+def picked(options: Sequence[Option], price: float = 0.0) -> tuple[Option, float] | None:
+    """The option with the highest gain, of those worth it, and how many it was chosen among for each that would do as well."""
+    worth = [option for option in options if not option.vouched or option.bits >= price]
+    if not worth:
+        return None
+    chosen = max(worth, key=lambda option: option.gain)
+    tied = sum(option.tied for option in options if option.gain >= chosen.gain - chosen.blur)
+    return chosen, sum(option.among for option in options) / tied
 
 
 def same_weights(one: nn.Module, other: nn.Module) -> bool:

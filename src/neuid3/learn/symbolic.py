@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,15 +24,26 @@ CUTS = 4 / 3
 
 
 class Symbolic:
-    """Tests without networks, whose answers are known before the tree is grown, and the cuts of numbers."""
+    """Tests whose answers are known before the tree is grown, and the cuts of numbers.
 
-    def __init__(self, exact: Exact, tests: Sequence[NodeTest], numbers: Sequence[str], least: float) -> None:
+    Those are tests without networks, and others whose answers are given.
+    """
+
+    def __init__(
+        self,
+        exact: Exact,
+        tests: Sequence[NodeTest],
+        numbers: Sequence[str],
+        least: float,
+        given: Mapping[NodeTest, Answer] | None = None,
+    ) -> None:
         self.exact, self.sample, self.meaning = exact, exact.sample, exact.meaning
         self.least = least
         self.tests = tuple(tests)
         self.every = frozenset(tests)
         self.places = {test: i for i, test in enumerate(self.tests)}
-        self.answers = Answers([self._answer(test) for test in self.tests])
+        given = given or {}
+        self.answers = Answers([given[test] if test in given else self._answer(test) for test in self.tests])
         sample = self.sample
         self.numbers = {name: SortedColumn(sample.examples.column(name), name, sample.weights) for name in numbers}
 

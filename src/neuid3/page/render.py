@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from neuid3 import __version__
 from neuid3.data import Examples
-from neuid3.datasets.files import write_whole
+from neuid3.disk import write_whole
 from neuid3.errors import ExportError, TreeError
 from neuid3.estimator import NeuID3Classifier
 from neuid3.export import export_text
@@ -61,6 +61,7 @@ def write_page(
     """Write `evidence_page` to a file, which is there whole or not at all."""
     page, target = evidence_page(model, X, y, title=title, images=images), Path(path)
     try:
+        target.parent.mkdir(parents=True, exist_ok=True)
         write_whole(target, page.encode("utf-8"))
     except OSError as error:
         raise ExportError(f"The page cannot be written to {target} ({error.strerror}); choose another place.") from None

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from neuid3.errors import DataError
+from neuid3.export.figures import save
 from neuid3.reproduce.published import Published
 from neuid3.reproduce.tables import SHORT, Cell, Report
 
@@ -40,7 +41,7 @@ def draw(reports: Iterable[Report], path: Path) -> None:
     axes.set(xlabel="published", ylabel="ours", xlim=ends, ylim=ends, aspect="equal")
     axes.legend(loc="lower right")
     try:
-        figure.savefig(path)
+        save(figure, path)
     except ValueError as error:
         raise DataError(f"{path} cannot be drawn ({error}); name a file that ends in .svg, .png or .pdf.") from None
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from statistics import fmean
+from typing import Any
 
-from neuid3 import datasets
+from neuid3 import NeuID3Classifier, datasets
 from neuid3.reproduce import published, settings
+from neuid3.reproduce.baselines import Training
 from neuid3.reproduce.published import Published
 from neuid3.reproduce.store import Result
 from neuid3.reproduce.tables import Cell, Entry, Report, Table
@@ -35,7 +37,7 @@ def report(name: str, results: Results) -> Report:
     wanted = units(name)
     tables, notes = draw(results)
     finished = [unit for unit in wanted if unit in results]
-    notes = [*notes, *_mixed(results[unit] for unit in finished)]
+    notes = [*notes, *_mixed(result for unit, result in results.items() if unit.experiment == name)]
     return Report(name, len(finished), len(wanted), tuple(table for table in tables if table.rows), tuple(notes))
 
 
@@ -350,17 +352,26 @@ def _recipes(what: str, rows: Sequence[tuple[str, Score, Unit, Published]], resu
 
 
 def _mixed(finished: Iterable[Result]) -> list[str]:
-    """A warning where units of one model were made with different settings, as far as their files tell."""
-    made: dict[tuple[str, str | None, str], list[dict[str, str]]] = {}
-    for result in finished:
-        unit, used = result.unit, dict(result.record["configuration"])
-        used.pop("random_state", None)
-        told = {name: repr(value) for name, value in used.items()}
-        made.setdefault((unit.problem, unit.setting, unit.model), []).append(told)
-    mixed = ["/".join(filter(None, key)) for key, used in made.items() if not _agree(used)]
+    """A warning where units of one model were made with different settings."""
+    made: dict[str, set[str]] = {}
+    for unit, used in ((result.unit, _settings(result)) for result in finished):
+        told = (unit.problem, unit.setting, unit.model, unit.recipe if unit.recipe == "paper" else None)
+        made.setdefault("/".join(filter(None, told)), set()).add(repr(sorted(used.items())))
+    mixed = [name for name, used in made.items() if len(used) > 1]
     return [f"Made with different settings, and better run again: {', '.join(mixed)}."] if mixed else []
 
 
-def _agree(used: Sequence[Mapping[str, str]]) -> bool:
-    every = {name for settings in used for name in settings}
-    return all(len({settings[name] for settings in used if name in settings}) == 1 for name in every)
+def _settings(result: Result) -> dict[str, Any]:
+    """All settings of a unit; one that its file does not name came later, and was as it is by default."""
+    used = dict(result.record["configuration"])
+    used.pop("random_state", None)
+    later = {"parameters": NeuID3Classifier().get_params()} if result.unit.model == TREE else asdict(Training())
+    return {**_flat(later), **_flat(used)}
+
+
+def _flat(settings: Mapping[str, Any], where: str = "") -> dict[str, Any]:
+    """Settings within settings by their whole names."""
+    flat: dict[str, Any] = {}
+    for name, value in settings.items():
+        flat |= _flat(value, f"{where}{name}.") if isinstance(value, Mapping) else {f"{where}{name}": value}
+    return flat

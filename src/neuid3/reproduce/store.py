@@ -29,11 +29,8 @@ class Result:
 
     @property
     def seconds(self) -> float:
-        """The processor's time of learning, on one thread, with everything that had to be learned before.
-
-        Files of units that were run before processors were asked tell the time on the wall.
-        """
-        spent = self.record.get("processor_seconds", self.record["seconds"])
+        """The processor's time of learning, on one thread, with everything that had to be learned before."""
+        spent = self.record["processor_seconds"]
         return float(sum(seconds for what, seconds in spent.items() if what != "predict"))
 
 

@@ -19,7 +19,6 @@ WORDS: Mapping[str, tuple[str, str | None, str]] = {
 }
 EXPERIMENTS = tuple(WORDS)
 
-RECIPES = ("default", "paper")
 TREE = "tree"
 UCI_MODELS = {"onehot": (TREE, "mlp", "sklearn"), "mnist": (TREE, "mlp", "soft")}
 ELEUSIS_MODELS = ("lean", "soft", "nn44m")

@@ -1,0 +1,30 @@
+"""How does a figure become a file? The same figure as the same bytes, whole or not at all."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from neuid3.disk import write_whole
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# Matplotlib writes the time into these, and names parts of an SVG by chance, unless it is told not to.
+_UNDATED: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+
+
+def drawn(figure: Figure, kind: str) -> bytes:
+    """A figure as a file of this kind, such as "svg"."""
+    from matplotlib import rc_context
+
+    made = io.BytesIO()
+    with rc_context({"svg.hashsalt": "neuid3"}):
+        figure.savefig(made, format=kind, metadata=_UNDATED.get(kind))
+    return made.getvalue()
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure to a file whose name says of which kind it is; a ValueError where there is no such kind."""
+    write_whole(path, drawn(figure, path.suffix.removeprefix(".").lower()))

@@ -1,0 +1,121 @@
+"""Would the tree be another one, now that its networks can read? Grown once more, from what they read as from facts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
+
+from neuid3.answers import Answer, Share, Truth
+from neuid3.induce import Place, Split
+from neuid3.infer import Look
+from neuid3.learn.exact import Exact
+from neuid3.learn.readers import FEWEST, Readers
+from neuid3.learn.ready import MOST_BOUND
+from neuid3.learn.sample import Floats, alike, picked
+from neuid3.learn.symbolic import Symbolic
+from neuid3.nodetest import AtomTest, NodeTest
+from neuid3.score import gain_of, leaf_estimate
+from neuid3.train import is_clearly_worse
+from neuid3.tree import Node, branches, paths
+
+# How many examples the shares of the classes are worth in a leaf, where trees are compared.
+DOUBT = 2.0
+
+
+class Again:
+    """A learner of trees that takes what networks read for facts; nothing is trained.
+
+    Networks that never saw a column cannot know it by heart, but those of a finished tree have seen many. So a tree that is
+    grown from what they read must stand before examples which they have not seen.
+    """
+
+    def __init__(
+        self,
+        exact: Exact,
+        plain: Sequence[NodeTest],
+        numbers: Sequence[str],
+        read: Mapping[NodeTest, Answer],
+        least: float,
+    ) -> None:
+        self.exact, self.sample = exact, exact.sample
+        self.tests = frozenset((*plain, *read))
+        self.symbolic = Symbolic(exact, (*plain, *read), numbers, least, read)
+
+    @property
+    def root(self) -> Place:
+        return Place.root(len(self.sample.labels), self.tests)
+
+    def masses(self, place: Place) -> Floats:
+        """Σ P(κ|e) of each class: what was read is counted on all examples."""
+        labels, masses = self.sample.here(place)
+        return np.bincount(labels, masses, self.sample.classes)
+
+    def best(self, place: Place) -> Split | None:
+        """The test that tells most about the class."""
+        found = picked(list(self.symbolic.options(place)))
+        if found is None:
+            return None
+        option, among = found
+        said = self.symbolic.said(place, option.test)
+        answers = self.exact.conditional(place.path, option.test, place.rows) if said is None else said
+        return Split(option.test, answers, option.gain, False, option.asked, among)
+
+    def is_refused(self, tree: Node, before: Node) -> bool:
+        """Do unseen examples clearly speak for the tree that was there before?"""
+        weights = self.sample.weights[self.sample.unseen]
+        return is_clearly_worse(self._likelihoods(before), self._likelihoods(tree), weights)
+
+    def _likelihoods(self, root: Node) -> Floats:
+        """log P(class | e) of every unseen example, by leaves that the other examples fill."""
+        sample, unseen = self.sample, self.sample.unseen
+        reach = self.exact.reach([path for path, _ in paths(root)])
+        taught = np.where(unseen, 0.0, sample.weights)
+        masses = np.stack([np.bincount(sample.labels, taught * share, sample.classes) for share in reach.T])
+        counted = masses + DOUBT * np.array(leaf_estimate(masses.sum(0)))
+        told = reach[unseen] @ (counted / counted.sum(1, keepdims=True))
+        likelihoods: Floats = np.log(np.maximum(told[np.arange(len(told)), sample.labels[unseen]], 1e-12))
+        return likelihoods
+
+
+def what_is_read(root: Node, readers: Readers, candidates: Sequence[NodeTest]) -> dict[NodeTest, Answer]:
+    """What the networks of a tree read in all columns that are like those they learned from.
+
+    Nothing where some of them do more than read an image, where there are few columns to read, or nobody judges it.
+    """
+    exact, sample = readers.exact, readers.sample
+    asked = [test for test in dict.fromkeys(branch.test for branch in branches(root)) if exact.meaning.is_neural(test)]
+    looks = [readers.lone(test) for test in asked]
+    networks = {look.network for look in looks if look is not None and not exact.instances[look.network].frozen}
+    alone = {test: look for test in candidates if (look := readers.lone(test)) is not None}
+    fresh = [look for look in alone.values() if look.network not in exact.instances]
+    if None in looks or not networks or len(fresh) < FEWEST or not 0 < sample.unseen.sum() < len(sample.unseen):
+        return {}
+    read: dict[NodeTest, Answer] = {}
+    for test, look in alone.items():
+        said = {through: _likelier(exact, through, look) for through in _ways(test, look, networks, readers)}
+        if said:
+            best = max(said, key=lambda way: gain_of(said[way], sample.weights, sample.labels, sample.classes))
+            read[best] = _kept(said[best])
+    return read
+
+
+def _ways(test: NodeTest, look: Look, networks: Collection[str], readers: Readers) -> list[NodeTest]:
+    """A test that came trained as it is; any other through the networks that can stand in for its own."""
+    instances = readers.exact.instances
+    if look.network in instances or not isinstance(test, AtomTest):
+        return [test]
+    fresh = readers.starts.shaped(look)
+    found = [name for name, instance in instances.items() if name in networks and alike(instance.module, fresh)]
+    return [AtomTest(test.atom, ((look.network, name),)) for name in found[:MOST_BOUND]]
+
+
+def _likelier(exact: Exact, test: NodeTest, look: Look) -> Floats:
+    """What a network reads in every example: yes or no, and how probable a yes is where there is no image."""
+    said = exact.conditional((), test)
+    return np.where(exact.sample.examples.complete(look.inputs), said > 0.5, said)
+
+
+def _kept(said: Floats) -> Answer:
+    certain = said == 1.0
+    return Truth(certain) if bool((certain | (said == 0.0)).all()) else Share(said.astype(np.float32))
