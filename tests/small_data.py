@@ -1,4 +1,4 @@
-"""A data folder of a few tiny files, whose images say in their first pixels what they are."""
+"""Small data: a folder of a few tiny files whose images say in their first pixels what they are, and columns of digits."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 
 from neuid3.datasets.images import LETTER_FILES, MNIST_FILES, write_idx
 
@@ -38,3 +39,14 @@ def use(patch: pytest.MonkeyPatch, data: Path | None, cache: Path) -> None:
     else:
         patch.setenv("NEUID3_DATA", str(data))
     patch.setenv("NEUID3_CACHE", str(cache))
+
+
+def pictures(symbols: np.ndarray, seed: int) -> dict[str, np.ndarray]:
+    """A column of images for each column of zeros and ones; every image is another handwritten digit."""
+    rng = np.random.default_rng(seed)
+    images, digits = load_digits(return_X_y=True)
+    images = (images.reshape(-1, 8, 8) / 16).astype("float32")
+    shown = np.empty((*symbols.shape, 8, 8), dtype="float32")
+    for digit in (0, 1):
+        shown[symbols == digit] = images[rng.choice(np.flatnonzero(digits == digit), int((symbols == digit).sum()))]
+    return {f"c{j}": shown[:, j] for j in range(symbols.shape[1])}

@@ -72,3 +72,25 @@ def test_each_image_gets_a_network_of_its_own() -> None:
     program = Program(RULES + declared, SCHEMA)
     assert {"left_net", "right_net"} <= set(program.networks)
     assert "left_net(left)" in {str(test) for test in make_candidates("auto", None, program, 100).tests}
+
+
+@pytest.mark.parametrize(
+    ("rules", "reason"),
+    [
+        ("risk :- Smoker, Age > 50.", "In line 1, Age is a variable; if the column is meant, put it in quotes: 'Age'"),
+        ("risk :- 'Smoker', X > 3.", "Test 'risk' cannot be grounded"),
+        ("nn(net, [I], D, [0, 1]) :: shown(I, D).\nbad(I) :- shown(I, D), D > E.", "cannot be grounded"),
+    ],
+)
+def test_a_rule_that_cannot_be_asked_is_told(rules: str, reason: str) -> None:
+    schema = {"Smoker": Boolean(), "Age": Number(), "scan": Tensor((8, 8))}
+    with pytest.warns(UserWarning, match="A rule is never asked") as told:
+        make_candidates("auto", None, Program(rules, schema), 100)
+    assert any(reason in str(warning.message) for warning in told)
+
+
+def test_a_rule_for_other_rules_is_no_mistake(recwarn: pytest.WarningsRecorder) -> None:
+    schema = {"age": Number(), "ill": Boolean()}
+    rules = "next(X, Y) :- Y is X + 1.\nnever :- fail.\nrisk :- ill, age > 50."
+    assert "risk" in [str(test) for test in make_candidates("auto", None, Program(rules, schema), 100).tests]
+    assert not [warning for warning in recwarn if "never asked" in str(warning.message)]

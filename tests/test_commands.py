@@ -125,6 +125,13 @@ def test_a_fit_that_ran_out_of_time_is_told_and_goes_on_later() -> None:
 
 
 @pytest.mark.usefixtures("folder")
+def test_the_demo_writes_nothing_where_it_cannot_draw(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("neuid3.commands.files.find_spec", lambda _: None)
+    assert "Images need Pillow" in mistake("demo", "--files", "cards")
+    assert not Path("cards").exists()
+
+
+@pytest.mark.usefixtures("folder")
 def test_tests_modes_and_types_are_heard() -> None:
     told = run("fit", "people.csv", "--target", "risk", "--tests", "smoker", "--tests", "age > 40").stdout
     assert "smoker?" in told
@@ -267,6 +274,10 @@ def test_completion_is_a_script_of_the_shell(shell: str) -> None:
         ("fit people.csv --target risk --jobs 0", "0 workers do nothing; give 1 or more"),
         ("fit people.csv --target risk --background rules.pl --mode at_rsk", "Did you mean 'at_risk'?"),
         ("demo --files .", ". is there already; name a new folder"),
+        ("fit people.csv --target risk --pos-label hgih", "pos_label='hgih' is no class of y"),
+        ("datasets show digits --out there/digits.png", "There is no folder there; make it first"),
+        ("datasets show digits --out digits.jpg", "digits.jpg is no name for a PNG image; end it in .png"),
+        ("reproduce uci --fold 10", "No unit here is of 10. There are 0 to 9."),
         ("datasets show rank_oder", "There is no dataset 'rank_oder' to show. Did you mean 'rank_order'?"),
     ],
 )
@@ -344,3 +355,12 @@ def test_ctrl_c_ends_with_130_and_leaves_no_file(folder: Path) -> None:
     assert told.endswith("Stopped.\n")
     assert "Traceback" not in told
     assert not list(folder.glob("*.neuid3"))
+
+
+def test_a_report_tells_which_rows_it_leaves_out(model: Path) -> None:
+    lines = Path("people.csv").read_text().splitlines()
+    lines[3] = lines[3].rsplit(",", 1)[0] + ","
+    Path("holes.csv").write_text("\n".join(lines) + "\n")
+    told = run("report", model, "holes.csv", "--target", "risk", "--out", "page.html").stdout
+    assert "Left out, and not counted among the examples: 1 of its rows, without a class in 'risk'." in told
+    assert "Left out" not in run("report", model, "people.csv", "--target", "risk", "--out", "page.html").stdout

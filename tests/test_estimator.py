@@ -627,6 +627,20 @@ def test_a_device_that_cannot_be_used_is_named() -> None:
     for device in ("meta", "no_device"):
         with pytest.raises(NetworkError, match=f"device='{device}'"):
             NeuID3Classifier(device=device, **QUICK).fit({"image": images}, y)
+        with pytest.raises(NetworkError, match=f"device='{device}'"):
+            NeuID3Classifier(device=device).fit({"fact": y}, y)
+
+
+def test_why_a_tree_is_a_single_leaf_is_told_where_nobody_asked_for_one(recwarn: pytest.WarningsRecorder) -> None:
+    X, y = {"fact": np.arange(40) % 2 == 0}, np.arange(40) % 4 < 2
+    NeuID3Classifier(max_depth=0).fit(X, y)
+    assert not recwarn
+    NeuID3Classifier(time_limit=0).fit(X, y)
+    assert ["time_limit" in str(warning.message) for warning in recwarn] == [True]
+    with pytest.warns(UserWarning, match="single leaf. What they tell about the classes does not pay"):
+        NeuID3Classifier().fit(X, y)
+    with pytest.warns(UserWarning, match="single leaf. Networks may need more epochs"):
+        NeuID3Classifier(epochs=1, restarts=1).fit({"image": np.zeros((40, 8, 8), dtype="float32")}, y)
 
 
 def test_labels_with_holes_of_any_kind_are_refused() -> None:

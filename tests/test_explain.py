@@ -549,3 +549,17 @@ def test_priors_told_by_hand_change_what_would_change() -> None:
     model = NeurosymbolicTree(tree, X.schema, priors=Priors(columns={"alarm": 0.3}))
     (only,) = model.explain(X).other_facts.changes
     assert (only.name, only.before, only.after, only.probability) == ("alarm", "missing", "true", 0.3)
+
+
+def test_long_names_of_columns_and_classes_do_not_run_into_each_other() -> None:
+    rng = np.random.default_rng(0)
+    table = {f"petal length number {i} (cm)": rng.random(200) for i in range(4)}
+    first, second, third, _ = table.values()
+    y = np.where(
+        first > 0.5, np.where(second > 0.5, "versicolor", "virginica"), np.where(third > 0.5, "setosa", "other one")
+    )
+    ax = NeuID3Classifier(max_depth=4, pruning=0.0).fit(table, y).explain(table, 3).plot()
+    renderer = ax.figure.canvas.get_renderer()
+    boxes = {text.get_text(): text.get_window_extent(renderer) for text in ax.texts if text.get_text()}
+    for (one, a), (other, b) in itertools.combinations(boxes.items(), 2):
+        assert not a.overlaps(b), f"{one!r} and {other!r}"

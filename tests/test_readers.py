@@ -12,7 +12,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
-from sklearn.datasets import load_digits
 
 from neuid3 import Examples, NeuID3Classifier
 from neuid3.candidates import Candidates
@@ -27,17 +26,7 @@ from neuid3.priors import Priors
 from neuid3.score import gain_of, gain_of_tests
 from neuid3.task import Recipe, Trained
 from neuid3.tree import Branch, Node
-
-
-def pictures(symbols: np.ndarray, seed: int) -> dict[str, np.ndarray]:
-    """A column of images for each column of zeros and ones; every image is another handwritten digit."""
-    rng = np.random.default_rng(seed)
-    images, digits = load_digits(return_X_y=True)
-    images = (images.reshape(-1, 8, 8) / 16).astype("float32")
-    shown = np.empty((*symbols.shape, 8, 8), dtype="float32")
-    for digit in (0, 1):
-        shown[symbols == digit] = images[rng.choice(np.flatnonzero(digits == digit), int((symbols == digit).sum()))]
-    return {f"c{j}": shown[:, j] for j in range(symbols.shape[1])}
+from small_data import pictures
 
 
 def weak(n: int, seed: int, tells: float = 0.6, columns: int = 8) -> tuple[np.ndarray, np.ndarray]:

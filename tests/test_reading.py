@@ -105,6 +105,12 @@ def test_text_that_differs_from_row_to_row_is_left_out_and_told(tmp_path: Path) 
     assert read_table(tmp_path / "table.csv", {"name": "category"}).examples.names == ("name", "age")
 
 
+def test_one_cell_that_names_no_image_is_told(tmp_path: Path) -> None:
+    lines = "".join(f"im/{i}.{'gif' if i == 40 else 'png'}\n" for i in range(60))
+    (column,) = read_table(table(tmp_path, "scan\n" + lines)).columns
+    assert column.told.endswith("; no images because of 'im/40.gif'")
+
+
 def test_the_target_gives_classes_and_rows_without_one_are_left_out(tmp_path: Path) -> None:
     read = read_table(table(tmp_path, "a,y\n1,10\n2,\n3,9\n4,10\n5,9\n"), target="y")
     assert read.examples.names == ("a",)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 import re
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from neuid3.columns import Boolean, Category, Distribution, Kind, Number, Probability, Schema, Tensor, kind_name
-from neuid3.errors import NodeTestError, did_you_mean
+from neuid3.errors import NeuID3Error, NodeTestError, did_you_mean
 from neuid3.logic.formula import Truth
 from neuid3.logic.program import Program
 from neuid3.logic.spelling import atom_text, plain_name
@@ -138,6 +139,25 @@ def expand(modes: Sequence[Mode], program: Program, most: int) -> tuple[AtomTest
     )
 
 
+def _from_rules(program: Program, most: int) -> tuple[AtomTest, ...]:
+    """The tests of all rules and neural facts; a warning where a rule without arguments, or the whole program, gives none.
+
+    A rule with arguments may be there for others alone.
+    """
+    modes = rule_modes(program)
+    tests = expand(modes, program, most)
+    found = {test.atom for test in tests}
+    lost = [mode.predicate for mode in modes if not mode.arguments and mode.predicate not in found]
+    if not tests and not lost:
+        lost = [atom for mode in modes for atom in mode.atoms()][:1]
+    for atom in lost:
+        try:
+            program.formula(atom)
+        except NeuID3Error as error:
+            warnings.warn(f"A rule is never asked. {error}", UserWarning, stacklevel=2)
+    return tests
+
+
 def _asked_for(modes: Sequence[str], program: Program, most: int) -> tuple[AtomTest, ...]:
     """The tests of the modes that a caller wrote, each of which is to give some."""
     read = {text: read_mode(text, program.schema) for text in modes}
@@ -166,9 +186,7 @@ def make_candidates(
             columns = column_candidates(program.schema)
             found.extend(columns.tests)
             numbers.extend(columns.numbers)
-            found.extend(
-                _asked_for(modes, program, most) if modes is not None else expand(rule_modes(program), program, most)
-            )
+            found.extend(_asked_for(modes, program, most) if modes is not None else _from_rules(program, most))
         elif isinstance(test, str):
             found.append(_named(test, program.schema.get(test)))
             if isinstance(program.schema.get(test), Number):

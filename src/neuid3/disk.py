@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
-from neuid3.errors import ModelFileError, did_you_mean
+from neuid3.errors import MissingFileError, ModelFileError, did_you_mean
 
 
 def place_for_model(path: Path | str) -> Path:
@@ -17,6 +17,18 @@ def place_for_model(path: Path | str) -> Path:
     if place.is_dir():
         raise ModelFileError(f"{place} is a folder; give the name of a file.")
     return place
+
+
+def check_place(path: Path, *read: Path) -> None:
+    """Can a file be written here? Better asked before the work than after it; and not over what is read."""
+    if any(path.resolve() == other.resolve() for other in read):
+        raise MissingFileError(f"{path} is read by this very command; write to another file.")
+    if path.is_dir():
+        raise MissingFileError(f"{path} is a folder; name a file in it.")
+    if not path.parent.is_dir():
+        raise MissingFileError(f"There is no folder {path.parent}; make it first, or write somewhere else.")
+    if not os.access(path.parent, os.W_OK):
+        raise MissingFileError(f"Nothing can be written to the folder {path.parent}; write somewhere else.")
 
 
 def write_whole(path: Path, content: bytes) -> Path:

@@ -244,8 +244,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         questions = self._questions(examples)
         check_networks(dict(self.networks or {}), questions.program)
         recipe = recipe_of(self.get_params(deep=False), len(self.classes_))
-        if questions.are_neural:
-            check_device(self.device)
+        check_device(self.device)
         if self.pos_label is not None:
             number_of(self.pos_label, self.classes_)
         checkpoint = None
@@ -280,6 +279,16 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"time_limit={self.time_limit:g} was reached: {timed.given_up} nodes were not split further.",
                 UserWarning,
                 stacklevel=4,
+            )
+        elif not isinstance(root, Branch) and self.max_depth != 0:
+            advice = (
+                "Networks may need more epochs or examples; if many columns of images show the same kind of thing, try "
+                "read_together=True."
+                if learner.neural.tests
+                else "What they tell about the classes does not pay for a split; a lower `pruning` asks less of it."
+            )
+            warnings.warn(
+                f"No candidate test was worth asking; the tree is a single leaf. {advice}", UserWarning, stacklevel=4
             )
         return root, grown.worth
 
@@ -373,13 +382,6 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _keep(self, root: Node, learner: NodeLearner, program: Program) -> None:
-        if not isinstance(root, Branch):
-            warnings.warn(
-                "No candidate test was worth asking; the tree is a single leaf. Networks may need more epochs or examples; "
-                "if many columns of images show the same kind of thing, try read_together=True.",
-                UserWarning,
-                stacklevel=3,
-            )
         self.tree_ = Tree(root, tuple(self.classes_.tolist()))
         self.networks_: dict[str, Any] = learner.networks_of(self.tree_.tests)
         self.gradient_steps_ = learner.steps

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuid3.disk import neighbours, write_whole
+from neuid3.disk import check_place, neighbours, write_whole
 from neuid3.errors import DamagedFileError, MissingFileError, ModelFileError
 
 if TYPE_CHECKING:
@@ -72,18 +71,6 @@ def read_text(path: Path, what: str) -> str:
         raise MissingFileError(f"There is no file {path} with {what}.{neighbours(path)}") from None
     except UnicodeDecodeError:
         raise DamagedFileError(f"{path} is not UTF-8 text; give a file with {what}.") from None
-
-
-def check_place(path: Path, *read: Path) -> None:
-    """Can a file be written here? Better asked before the work than after it; and not over what is read."""
-    if any(path.resolve() == other.resolve() for other in read):
-        raise MissingFileError(f"{path} is read by this very command; write to another file.")
-    if path.is_dir():
-        raise MissingFileError(f"{path} is a folder; name a file in it.")
-    if not path.parent.is_dir():
-        raise MissingFileError(f"There is no folder {path.parent}; make it first, or write somewhere else.")
-    if not os.access(path.parent, os.W_OK):
-        raise MissingFileError(f"Nothing can be written to the folder {path.parent}; write somewhere else.")
 
 
 def deliver(parts: Iterable[str], out: Path | None, *read: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,7 @@ def write_files(folder: Path, rows: int = 600, new: int = 100, seed: int = 0) ->
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise DataError(f"{folder} is there already; name a new folder.")
+    _need_pillow()
     generator = np.random.default_rng(seed)
     digits = load_digits()
     ranks = generator.permutation(np.flatnonzero((digits.target >= 1) & (digits.target <= 5)))
@@ -66,11 +68,15 @@ def _image(number: int) -> str:
     return f"images/{number:04}.png"
 
 
+def _need_pillow() -> None:
+    """Asked before anything is written."""
+    if find_spec("PIL") is None:
+        raise MissingPackageError('Images need Pillow: pip install "neuid3[tables]".')
+
+
 def _draw(folder: Path, images: npt.NDArray[np.float64], chosen: npt.NDArray[np.int64]) -> None:
-    try:
-        from PIL import Image
-    except ImportError:
-        raise MissingPackageError('Images need Pillow: pip install "neuid3[tables]".') from None
+    from PIL import Image
+
     for number in chosen.tolist():
         pixels = (images[number] * 255 / 16).round().astype(np.uint8)
         Image.fromarray(pixels).save(folder / _image(number))

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuid3.commands.common import FILE, check_place, read_text
+from neuid3.commands.common import FILE, read_text
+from neuid3.disk import check_place
 from neuid3.errors import DataError, MissingFileError
 
 if TYPE_CHECKING:
@@ -52,6 +53,9 @@ if TYPE_CHECKING:
     metavar="SHARE",
     show_default=True,
     help="The share of rows that is kept apart to measure the tree.",
+)
+@click.option(
+    "--pos-label", metavar="CLASS", help="The class that rules are written for.  [default: the second in sort order]"
 )
 @click.option("--max-depth", type=click.IntRange(0), metavar="N", help="The most tests on a path.")
 @click.option(
@@ -103,6 +107,7 @@ def fit(
     types: tuple[str, ...],
     out: Path | None,
     held_out: float,
+    pos_label: str | None,
     max_depth: int | None,
     time_limit: float | None,
     read_together: bool,
@@ -149,6 +154,7 @@ def fit(
         tests=list(tests) or "auto",
         modes=list(mode) or None,
         bank=bank,
+        pos_label=pos_label,
         max_depth=max_depth,
         time_limit=time_limit,
         read_together=read_together,

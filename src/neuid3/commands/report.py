@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from neuid3.commands.common import FILE, check_place, known_examples, open_both
+from neuid3.commands.common import FILE, known_examples, open_both
+from neuid3.disk import check_place
 from neuid3.errors import DataError, did_you_mean
 
 
@@ -28,10 +29,14 @@ def report(model: Path, table: Path, target: str | None, out: Path | None) -> No
     from neuid3.page import write_page
     from neuid3.reading.table import with_class
 
-    labels = None
+    labels, gone = None, 0
     if target is not None:
-        sheet, _ = with_class(sheet, target)  # the others tell nothing about right and wrong
+        sheet, gone = with_class(sheet, target)  # the others tell nothing about right and wrong
         classes = {str(label): label for label in clf.classes_.tolist()}
         labels = [classes.get(cell, cell) for cell in sheet.columns[target] or ()]
     write_page(out, clf, known_examples(clf, sheet), labels)
     click.echo(f"Written to {out}.")
+    if gone:
+        click.echo(
+            f"Left out, and not counted among the examples: {gone:,} of its rows, without a class in {target!r}."
+        )

@@ -6,6 +6,9 @@ from pathlib import Path
 
 import click
 
+from neuid3.disk import check_place
+from neuid3.errors import DataError
+
 
 @click.group()
 def datasets() -> None:
@@ -48,8 +51,10 @@ def show(name: str, out: Path | None, seed: int) -> None:
     from neuid3.disk import write_whole
     from neuid3.pixels import png
 
-    drawn = sheet(name, seed)
     target = out or Path(f"{name}.png")
-    target.parent.mkdir(parents=True, exist_ok=True)
+    if target.suffix.lower() != ".png":
+        raise DataError(f"{target} is no name for a PNG image; end it in .png.")
+    check_place(target)
+    drawn = sheet(name, seed)
     write_whole(target, png(drawn.picture))
     click.echo("\n".join((*drawn.legend, f"Written to {target}.")))

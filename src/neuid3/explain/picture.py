@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from neuid3.errors import ExportError
@@ -25,6 +26,12 @@ ROWS = 9
 # The picture is a unit square; where its parts stand in it.
 SEEN_RIGHT, FLOW_LEFT, FLOW_RIGHT, CLASSES_LEFT, BAR = 0.24, 0.29, 0.74, 0.87, 0.007
 BOTTOM, TOP, LINE = 0.15, 0.86, 0.032
+
+# How wide a letter of a test is, and of how many lines a test has at most.
+LETTER, LINES = 0.0066, 3
+
+# With more classes than this, a long name shares one line with its probability.
+FEW = 5
 
 
 @dataclass(slots=True)
@@ -138,13 +145,16 @@ def _draw_tree(ax: Axes, box: _Box, scale: float, colours: Sequence[str]) -> Non
         _draw_tree(ax, child, scale, colours)
     if box.children:
         ax.add_patch(_rectangle(box.x, box.middle - box.mass * scale / 2, BAR, box.mass * scale, "0.2"))
-        written = ax.text(box.x, box.middle + box.mass * scale / 2 + 0.012, f"{_short(box.label, 34)}?", fontsize=9)
+        room = min(child.x for _, child in box.children) - box.x
+        told = _wrapped(f"{box.label}?", int(room / LETTER))
+        written = ax.text(box.x, box.middle + box.mass * scale / 2 + 0.012, told, fontsize=9, linespacing=1.05)
         written.set_path_effects([withStroke(linewidth=2.5, foreground="white", alpha=0.8)])
 
 
 def _draw_classes(ax: Axes, e: Explanation, leaves: Sequence[_Box], scale: float, colours: Sequence[str]) -> None:
     """Every leaf as a bar of its classes, which flow into the bars of the classes of the whole example."""
-    gap = 0.05
+    few = len(e.classes) <= FEW
+    gap = 0.085 if few and any(len(str(label)) > 8 for label in e.classes) else 0.05
     height = scale + gap * (len(e.classes) - 1)
     middle = (TOP + BOTTOM) / 2
     tops, y = [], middle + height / 2
@@ -154,7 +164,8 @@ def _draw_classes(ax: Axes, e: Explanation, leaves: Sequence[_Box], scale: float
         ax.add_patch(_rectangle(CLASSES_LEFT, bottom, 2 * BAR, probability * scale, colour))
         weight = "bold" if label == e.prediction else "normal"
         place = (CLASSES_LEFT + 0.022, (y + bottom) / 2)
-        told = f"{_short(str(label), 16)}\n{probability:.2f}" if len(str(label)) > 8 else f"{label} {probability:.2f}"
+        long = few and len(str(label)) > 8
+        told = f"{_short(str(label), 16 if long else 8)}{chr(10) if long else ' '}{probability:.2f}"
         ax.text(*place, told, fontsize=10, va="center", fontweight=weight, linespacing=1.1)
         y = bottom - gap
     for leaf in leaves:
@@ -230,6 +241,11 @@ def _caption(e: Explanation, hidden: int) -> str:
     if hidden:
         lines.append(f"{hidden} {'leaf' if hidden == 1 else 'leaves'} with less than {SHOWN} not drawn.")
     return "\n".join(_short(line, 170) for line in dict.fromkeys(lines))
+
+
+def _wrapped(text: str, width: int) -> str:
+    """A text in lines of about so many letters; what does not fit into a few of them is left out."""
+    return "\n".join(wrap(text, max(width, 8), max_lines=LINES, placeholder=" …"))
 
 
 def _short(text: str, most: int) -> str:

@@ -40,6 +40,7 @@ class Again:
     ) -> None:
         self.exact, self.sample = exact, exact.sample
         self.tests = frozenset((*plain, *read))
+        self.read = read
         self.symbolic = Symbolic(exact, (*plain, *read), numbers, least, read)
 
     @property

@@ -73,11 +73,15 @@ def told_values(values: Collection[str]) -> str:
 
 
 def _stray(counts: Counter[str], sheet: Sheet) -> str:
-    """What keeps a column from being one of numbers, where that is a single value."""
+    """What keeps a column from being one of numbers or images, where that is a single value."""
     if len(counts) < 3:
         return ""
-    strange = [value for value in counts if as_numbers((value,), sheet.commas) is None]
-    return f"; no numbers because of {strange[0]!r:.40}" if len(strange) == 1 else ""
+    no_numbers = [value for value in counts if as_numbers((value,), sheet.commas) is None]
+    no_images = [value for value in counts if not value.lower().endswith(IMAGES)]
+    for strange, kind in ((no_numbers, "numbers"), (no_images, "images")):
+        if len(strange) == 1:
+            return f"; no {kind} because of {strange[0]!r:.40}"
+    return ""
 
 
 def as_numbers(cells: Collection[str], commas: bool) -> npt.NDArray[np.float64] | None:

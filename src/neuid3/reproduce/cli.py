@@ -114,10 +114,12 @@ def table(experiments: tuple[str, ...], results: Path, style: str, into: Path | 
 @click.option("--results", type=click.Path(path_type=Path), default=Path("results"), show_default=True)
 def figure(file: Path, results: Path) -> None:
     """A picture of our means against the published ones. Example: neuid3 reproduce figure results.svg"""
+    from neuid3.disk import check_place
     from neuid3.reproduce.figure import draw
     from neuid3.reproduce.reports import reports
     from neuid3.reproduce.store import read
 
+    check_place(file)
     draw(reports(read(results)).values(), file)
     click.echo(f"drawn: {file}")
 

@@ -44,7 +44,7 @@ def run_units(
     if jobs == 0:
         raise DataError("0 jobs do nothing; give 1 or more, or -1 for one on each core.")
     waiting = [unit for unit in units if not is_done(folder, unit)]
-    told(f"{len(units)} units, {len(units) - len(waiting)} of them finished before.")
+    told(f"{len(units)} unit{'' if len(units) == 1 else 's'}, {len(units) - len(waiting)} of them finished before.")
     done: list[Outcome] = []
     with parallel_config(backend="loky", inner_max_num_threads=1):
         running = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(

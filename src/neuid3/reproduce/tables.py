@@ -52,9 +52,15 @@ class Cell:
         return float(np.std(self.values)) if self.values else None
 
     @property
+    def judged(self) -> bool:
+        """Is there a bar, and enough to be held to it? Some units are; a mean over cells has to rest on all of its own."""
+        finished, wanted = self.units
+        return self.bar is not None and finished > 0 and (self.rests is None or finished == wanted)
+
+    @property
     def short(self) -> bool:
-        """Does the mean miss its bar? A cell without units misses nothing yet."""
-        if self.mean is None or self.bar is None:
+        """Does the mean miss its bar? What cannot be judged yet misses nothing."""
+        if self.mean is None or self.bar is None or not self.judged:
             return False
         return self.mean > self.bar if self.at_most else self.mean < self.bar
 
@@ -107,10 +113,10 @@ class Table:
     needs: str = ""
 
     def held(self) -> Iterator[tuple[str, Cell]]:
-        """The cells that have something to reach and units to reach it with, each by the names of its row and column."""
+        """The cells that have something to reach, each by the names of its row and column."""
         for row in self.rows:
             for column, entry in zip(self.columns, row, strict=True):
-                if isinstance(entry, Cell) and entry.bar is not None and entry.values:
+                if isinstance(entry, Cell) and entry.bar is not None:
                     yield f"{row[0]} ({column})", entry
 
     def markdown(self) -> str:
@@ -145,14 +151,16 @@ class Report:
 
     @property
     def verdict(self) -> str | None:
-        """How many bars are met, and by name those that are not; None where nothing has a bar."""
+        """How many bars are met, and by name those that are not; None where nothing can be judged yet."""
         held = [named for table in self.tables for named in table.held()]
+        judged = sum(cell.judged for _, cell in held)
         missed = [f"{name} {cell.mean:.3f}, bar {cell.bar:.4f}" for name, cell in held if cell.short]
-        if not held:
+        if not judged:
             return None
-        if not missed:
-            return f"**All {len(held)} bars are met.**"
-        return f"**{len(held) - len(missed)} of {len(held)} bars are met. {SHORT} Short: {'; '.join(missed)}.**"
+        met = "All" if not missed and judged == len(held) else f"{judged - len(missed)} of"
+        waiting = f" {len(held) - judged} wait for units." if judged < len(held) else ""
+        short = f" {SHORT} Short: {'; '.join(missed)}." if missed else ""
+        return f"**{met} {len(held)} bars are met.{waiting}{short}**"
 
     def markdown(self) -> str:
         run, draw = self.commands

@@ -130,7 +130,12 @@ def chosen(of: Iterable[Unit], **wanted: Collection[str | int]) -> list[Unit]:
         known = {getattr(unit, field) for unit in kept} - {None}
         for value in values:
             if value not in known:
-                raise DataError(f"No unit here is of {value!r}.{did_you_mean(str(value), map(str, known))}")
+                there = (
+                    did_you_mean(value, map(str, known))
+                    if isinstance(value, str)
+                    else f" There are {min(known)} to {max(known)}."
+                )
+                raise DataError(f"No unit here is of {value!r}.{there}")
         if values:
             kept = [unit for unit in kept if getattr(unit, field) in values]
     return kept

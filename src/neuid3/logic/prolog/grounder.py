@@ -92,13 +92,20 @@ class Grounder:
             try:
                 self.engine.ground(self.database, asked, target=formula, label=LogicFormula.LABEL_QUERY)
             except ProbLogError as error:
-                raise NodeTestError(f"Test {text!r} cannot be grounded: {_reason(error)}") from None
+                raise NodeTestError(f"Test {text!r} cannot be grounded: {_reason(error)}{self._unquoted()}") from None
         try:
             graph = LogicDAG.create_from(formula)
         except ProbLogError as error:
             raise RuleError(f"The rules cannot be turned into a formula: {_reason(error)}") from None
         roots = {int(name.args[0]): node for name, node in graph.queries()}
         return _Writer(self.reading).write(graph, [roots[number] for number in range(first, self.asked)])
+
+    def _unquoted(self) -> str:
+        """A hint where a rule has a variable by the name of a column, which perhaps was to be that column."""
+        for statement in self.reading.statements:
+            for name in sorted(set(statement.variables) & set(self.reading.columns)):
+                return f" In line {statement.line}, {name} is a variable; if the column is meant, put it in quotes: '{name}'."
+        return ""
 
 
 def _reason(error: ProbLogError) -> str:

@@ -1,0 +1,110 @@
+"""Is a tree of networks better when it is grown once more from what they read? Inside training folds of tables as images.
+
+NEUID3_DATA=… python -m benchmarks.again results/again.jsonl; finished folds are not repeated. Rows are those of one training fold in inner
+folds; the images of the rows that judge are others than those that teach, all of them MNIST's training images. Both trees come of
+one fit, and a tree is learned from the symbols beside them.
+python -m benchmarks.again --table results/again.jsonl docs/learning.md draws the table.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+import zlib
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold
+from threadpoolctl import threadpool_limits
+
+from benchmarks.rows import draw, keep, kept
+from neuid3 import Examples, NeuID3Classifier
+from neuid3.datasets import mnist, uci_fold
+from neuid3.learn.again import Again
+from neuid3.reproduce import settings
+from neuid3.train import one_thread
+from neuid3.tree import Node
+
+# A table, one of its outer folds, and in how many inner folds its training rows are judged.
+JOBS = (
+    ("wine", 0, 5),
+    ("congressional", 0, 5),
+    ("dermatology", 0, 5),
+    ("diabetes", 0, 5),
+    ("breast-cancer", 0, 5),
+    ("credit-approval", 0, 10),
+    ("credit-approval", 5, 10),
+)
+TEACHING = 48_000  # of MNIST's training images; the others are for rows that judge
+
+
+def main(path: str) -> None:
+    warnings.simplefilter("ignore")
+    known = {(row["table"], row["outer"], row["inner"]) for row in kept(path)}
+    with one_thread(), threadpool_limits(1):
+        for name, outer, folds in JOBS:
+            for inner in range(folds):
+                if (name, outer, inner) not in known:
+                    keep(path, {"table": name, "outer": outer, "inner": inner, **measured(name, outer, inner, folds)})
+
+
+def measured(name: str, outer: int, inner: int, folds: int) -> dict[str, Any]:
+    """How many rows are judged, and of each tree how many of them it is right about, and its leaves."""
+    X, y = uci_fold(name, "onehot", outer, settings.FOLDS).train
+    split = StratifiedKFold(folds, shuffle=True, random_state=outer).split(np.zeros(len(y)), y)
+    taught, judging = list(split)[inner]
+    images = [
+        Examples({column: written(X.column(column).values[rows], part, (outer, inner, column)) for column in X.schema})
+        for part, rows in enumerate((taught, judging))
+    ]
+    how = {**settings.UCI_TREE["default"], "random_state": 100 * outer + inner}
+    trees: list[Node] = []
+
+    def caught(self: Again, tree: Node, before: Node) -> bool:
+        trees.extend((before, tree))
+        return judged(self, tree, before)
+
+    judged, keep_tree = Again.is_refused, NeuID3Classifier._keep
+    with patch.object(Again, "is_refused", caught), patch.object(NeuID3Classifier, "_keep", autospec=True) as kept_as:
+        kept_as.side_effect = keep_tree
+        clf = NeuID3Classifier(**how).fit(images[0], y[taught])
+    _, _, learner, program = kept_as.call_args.args
+    found = {"rows": len(judging), "again": len(trees) == 2, "taken": bool(trees) and clf.tree_.root is trees[1]}
+    for told, root in zip(("first", "once_more"), trees or [clf.tree_.root] * 2, strict=True):
+        keep_tree(clf, root, learner, program)
+        found[told] = [int((clf.predict(images[1]) == y[judging]).sum()), len(clf.tree_.leaves)]
+    by_symbols = NeuID3Classifier(**how).fit(X[taught], y[taught])
+    right = int((by_symbols.predict(X[judging]) == y[judging]).sum())
+    return {**found, "symbols": [right, len(by_symbols.tree_.leaves)]}
+
+
+def written(answers: Any, part: int, drawn: tuple[int, int, str]) -> Any:
+    """An image of a 1 for every true answer and of a 0 for every other."""
+    shown, digits = mnist("train")
+    outer, inner, column = drawn
+    rng = np.random.default_rng([outer, inner, part, zlib.crc32(column.encode())])
+    mine = np.arange(len(digits)) < TEACHING if part == 0 else np.arange(len(digits)) >= TEACHING
+    rows = np.empty(len(answers), dtype=np.int64)
+    for digit in (0, 1):
+        of = np.flatnonzero(answers == bool(digit))
+        rows[of] = rng.choice(np.flatnonzero(mine & (digits == digit)), len(of))
+    return shown[rows]
+
+
+def table(path: str, page: str) -> None:
+    rows = kept(path)
+    lines = ["| table | rows judged | first tree | grown once more | from symbols |", "|---|---|---|---|---|"]
+    for name in dict.fromkeys(name for name, _, _ in JOBS):
+        mine = [row for row in rows if row["table"] == name]
+        count = sum(row["rows"] for row in mine)
+        cells = []
+        for told in ("first", "once_more", "symbols"):
+            right, leaves = (sum(row[told][i] for row in mine) for i in (0, 1))
+            cells.append(f"{right / count:.3f}, {leaves / len(mine):.1f}")
+        lines.append(f"| {name} | {count} | " + " | ".join(cells) + " |")
+    draw(page, "again", lines)
+
+
+if __name__ == "__main__":
+    table(*sys.argv[2:]) if sys.argv[1] == "--table" else main(*sys.argv[1:])

@@ -1,0 +1,170 @@
+"""Is a tree of networks that can read grown once more from what they read, and only where that can be judged?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from neuid3 import Examples, NeuID3Classifier
+from neuid3.answers import Share, Truth
+from neuid3.learn import NodeLearner
+from neuid3.learn.again import Again
+from neuid3.tree import Branch, Node
+from small_data import pictures
+
+
+def told(n: int, seed: int, columns: int = 6) -> tuple[np.ndarray, np.ndarray]:
+    """Zeros and ones, and a class that the first three columns decide, each less than the one before, but for some noise."""
+    rng = np.random.default_rng(seed)
+    symbols = rng.random((n, columns)) < np.array([0.5, 0.5, 0.25, *[0.5] * (columns - 3)])
+    holds = symbols[:, 0] & (symbols[:, 1] | symbols[:, 2])
+    return symbols, holds ^ (rng.random(n) < 0.05)
+
+
+def asked(node: Node) -> Any:
+    """What a tree asks, whichever answer is called yes: columns and subtrees without their order."""
+    if not isinstance(node, Branch):
+        return None
+    column = str(node.test).split("(")[-1].rstrip(")")
+    return column, frozenset({asked(node.yes), asked(node.no)})
+
+
+def grown_again(monkeypatch: pytest.MonkeyPatch) -> list[Again]:
+    """Who learned trees once more, as it happens."""
+    found: list[Again] = []
+    before = NodeLearner.again
+
+    def again(self: NodeLearner, root: Node) -> Again | None:
+        learner = before(self, root)
+        found.extend([learner] if learner is not None else [])
+        return learner
+
+    monkeypatch.setattr(NodeLearner, "again", again)
+    return found
+
+
+Problem = tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]
+
+
+@pytest.fixture(scope="module")
+def problem() -> Problem:
+    symbols, y = told(240, 0)
+    return symbols, pictures(symbols, 0), y
+
+
+@pytest.fixture(scope="module")
+def learned(problem: Problem) -> tuple[NeuID3Classifier, Again]:
+    _, images, y = problem
+    with pytest.MonkeyPatch.context() as patch:
+        found = grown_again(patch)
+        clf = NeuID3Classifier(max_depth=4, random_state=0).fit(Examples(images), y)
+    (learner,) = found
+    return clf, learner
+
+
+def test_it_is_the_tree_of_the_symbols(learned: tuple[NeuID3Classifier, Again], problem: Problem) -> None:
+    fitted, (symbols, _, y) = learned[0], problem
+    facts = {f"c{j}": symbols[:, j] for j in range(symbols.shape[1])}
+    by_symbols = NeuID3Classifier(max_depth=4).fit(Examples(facts), y)
+    assert asked(fitted.tree_.root) == asked(by_symbols.tree_.root)
+    unseen, labels = told(300, 1)
+    assert fitted.score(Examples(pictures(unseen, 1)), labels) > 0.88
+    assert fitted.tree_.leaves[0].masses == pytest.approx(np.round(fitted.tree_.leaves[0].masses)), "counted like facts"
+    assert fitted.feature_importances_.argmax() in (0, 1, 2)
+
+
+def test_the_same_examples_give_the_same_tree_with_a_checkpoint(
+    tmp_path: Path, learned: tuple[NeuID3Classifier, Again], problem: Problem
+) -> None:
+    fitted, (_, images, y) = learned[0], problem
+    X = Examples(images)
+    for _ in range(2):  # the second time everything is recalled, and the tree is grown once more all the same
+        kept = clone(fitted).fit(X, y, checkpoint=tmp_path)
+        assert kept.tree_ == fitted.tree_
+        assert np.array_equal(kept.predict_proba(X), fitted.predict_proba(X))
+
+
+def test_a_tree_that_unseen_examples_speak_against_is_not_taken(
+    monkeypatch: pytest.MonkeyPatch, problem: Problem
+) -> None:
+    _, images, y = problem
+    trees: list[Node] = []
+
+    def likelihoods(self: Again, root: Node) -> np.ndarray:
+        trees.append(root)
+        surer = len(trees) == 1  # the tree that was there before is asked about first
+        return np.log(np.where(surer, 0.9, 0.5) * np.ones(self.sample.unseen.sum()))
+
+    monkeypatch.setattr(Again, "_likelihoods", likelihoods)
+    found = grown_again(monkeypatch)
+    clf = NeuID3Classifier(max_depth=4, random_state=0).fit(Examples(images), y)
+    assert len(found) == 1
+    assert clf.tree_.root == trees[0]
+    assert clf.score(Examples(images), y) > 0.85
+
+
+def test_likelihoods_are_those_of_leaves_that_the_other_examples_fill(
+    learned: tuple[NeuID3Classifier, Again], problem: Problem
+) -> None:
+    (clf, learner), (_, images, y) = learned, problem
+    reach, unseen = clf.leaf_probabilities(Examples(images)), learner.sample.unseen
+    expected = []
+    for row in np.flatnonzero(unseen):
+        share = 0.0
+        for leaf in range(reach.shape[1]):
+            masses = [sum(reach[i, leaf] for i in np.flatnonzero(~unseen) if y[i] == label) for label in (False, True)]
+            prior = np.mean(y[~unseen] == y[row])
+            share += reach[row, leaf] * (masses[int(y[row])] + 2.0 * prior) / (sum(masses) + 2.0)
+        expected.append(np.log(share))
+    assert learner._likelihoods(clf.tree_.root) == pytest.approx(np.array(expected), rel=1e-6)
+
+
+def test_what_is_missing_is_as_probable_as_it_is_on_average(monkeypatch: pytest.MonkeyPatch, problem: Problem) -> None:
+    symbols, images, y = problem
+    found = grown_again(monkeypatch)
+    column = np.array([*images["c4"], None], dtype=object)[:-1]
+    column[::5] = None
+    clf = NeuID3Classifier(max_depth=4, random_state=0).fit(Examples({**images, "c4": column}), y)
+    (learner,) = found
+    read = {str(test).split("(")[-1].rstrip(")"): answer for test, answer in learner.read.items()}
+    assert isinstance(read["c0"], Truth)
+    assert np.mean(read["c0"].column == symbols[:, 0]) in (pytest.approx(0.0, abs=0.01), pytest.approx(1.0, abs=0.01))
+    assert isinstance(read["c4"], Share)
+    assert len(np.unique(read["c4"].column[::5])) == 1
+    assert set(np.unique(np.delete(read["c4"].column, np.s_[::5]))) <= {0.0, 1.0}
+    assert np.isfinite(clf.predict_proba(Examples({**images, "c4": column}))).all()
+
+
+@pytest.mark.parametrize(
+    ("columns", "settings"),
+    [
+        (3, {}),  # few columns
+        (6, {"recipe": "paper", "epochs": 1}),
+        (6, {"warm_starts": False, "epochs": 2, "joint_epochs": 1}),
+        (6, {"validation_fraction": 0.0, "epochs": 2, "joint_epochs": 1}),  # nobody to judge
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_elsewhere_the_tree_stays_as_it_was(
+    monkeypatch: pytest.MonkeyPatch, columns: int, settings: dict[str, Any]
+) -> None:
+    symbols, y = told(120, 0, columns)
+    found = grown_again(monkeypatch)
+    NeuID3Classifier(max_depth=2, random_state=0, **settings).fit(Examples(pictures(symbols, 0)), y)
+    assert not found
+
+
+def test_facts_and_numbers_are_asked_beside_what_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    symbols, y = told(300, 0)
+    more = {"number": np.random.default_rng(5).random(300), "fact": symbols[:, 1]}
+    y = y & (more["number"] < 0.8)
+    found = grown_again(monkeypatch)
+    clf = NeuID3Classifier(max_depth=5, random_state=0).fit(Examples({**pictures(symbols, 0), **more}), y)
+    assert found
+    named = {str(test).split(" ")[0] for test in clf.tree_.tests}
+    assert {"c0_net(c0)", "number", "fact"} <= named
+    assert clf.score(Examples({**pictures(symbols, 3), **more}), y) > 0.88
