@@ -159,3 +159,10 @@ def test_a_bank_is_kept_from_the_command_line(tmp_path: Path, monkeypatch: pytes
     assert run("list", "tests").output == "bright  bright(left)  it is bright\n"
     assert run("remove", "tests", "bright").exit_code == 0
     assert "empty" in run("list", "tests").output
+
+
+def test_a_bank_that_is_not_there_is_told(tmp_path: Path) -> None:
+    X = {"fact": np.arange(20) % 2 == 0}
+    with pytest.raises(BankError, match=r"There is no bank .*nobank; `Bank.add` or `neuid3 bank add` makes one"):
+        NeuID3Classifier(bank=tmp_path / "nobank").fit(X, X["fact"])
+    NeuID3Classifier(bank=Bank(tmp_path / "to be filled")).fit(X, X["fact"])

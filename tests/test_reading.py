@@ -105,10 +105,21 @@ def test_text_that_differs_from_row_to_row_is_left_out_and_told(tmp_path: Path) 
     assert read_table(tmp_path / "table.csv", {"name": "category"}).examples.names == ("name", "age")
 
 
+def test_what_is_missing_is_counted_whoever_said_the_kind(tmp_path: Path) -> None:
+    Image.new("L", (8, 8)).save(tmp_path / "a.png")
+    given = table(tmp_path, "scan,age,name\na.png,3,x\n,,x\na.png,5,y\n")
+    told = {column.name: column.told for column in read_table(given, {"age": "number"}).columns}
+    assert told["scan"].endswith("; 1 missing")
+    assert told["age"] == "as declared; 1 missing"
+    assert "missing" not in told["name"]
+
+
 def test_one_cell_that_names_no_image_is_told(tmp_path: Path) -> None:
     lines = "".join(f"im/{i}.{'gif' if i == 40 else 'png'}\n" for i in range(60))
-    (column,) = read_table(table(tmp_path, "scan\n" + lines)).columns
-    assert column.told.endswith("; no images because of 'im/40.gif'")
+    with pytest.raises(DataError, match=r"'scan' is left out \(text .*; no images because of 'im/40.gif'\); declare"):
+        read_table(table(tmp_path, "scan\n" + lines))
+    with pytest.raises(DataError, match="no column besides the classes"):
+        read_table(table(tmp_path, "class\na\nb\na\nb\n"), target="class")
 
 
 def test_the_target_gives_classes_and_rows_without_one_are_left_out(tmp_path: Path) -> None:
@@ -289,7 +300,7 @@ def test_images_are_read_with_the_channels_they_have(tmp_path: Path) -> None:
     assert one.missing.tolist() == [False, True, False]
     np.testing.assert_array_equal(one.values[[0, 2]], grey)
     np.testing.assert_array_equal(other.values, np.moveaxis([colour[0], colour[1], colour[0]], -1, 1))
-    assert [c.told for c in read.columns] == ["9 × 6, grey", "7 × 5, colour"]
+    assert [c.told for c in read.columns] == ["9 × 6, grey; 1 missing", "7 × 5, colour"]
     assert read.notes == ()
 
 

@@ -16,7 +16,7 @@ from neuid3.bank import Bank
 from neuid3.candidates import Candidates, make_candidates, neural_facts
 from neuid3.columns import Schema
 from neuid3.data import Examples
-from neuid3.errors import NetworkError, NodeTestError, did_you_mean
+from neuid3.errors import BankError, NetworkError, NodeTestError, did_you_mean
 from neuid3.learn import Instance, same_weights
 from neuid3.logic.formula import NeuralVariable, sources
 from neuid3.logic.program import Program
@@ -57,6 +57,8 @@ def gather_questions(
         extra = neural_facts(schema, Program(background, schema, limits).predicates)
         background = f"{background}\n{extra}" if extra else background
     program = Program(background, schema, limits)
+    if isinstance(bank, (str, Path)) and not Path(bank).exists():
+        raise BankError(f"There is no bank {bank}; `Bank.add` or `neuid3 bank add` makes one.")
     opened = bank if isinstance(bank, Bank) or bank is None else Bank(bank)
     if opened is not None and (extra := opened.clauses(program)):
         program = Program(f"{background}\n{extra}", schema, limits)

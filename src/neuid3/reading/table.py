@@ -93,8 +93,18 @@ def read_sheet(
         found[told.name] = replace(found[told.name], told=str(looks[told.name]))
         notes += _resized(told, looks[told.name])
     columns = {name: _column(name, told.kind, sheet, looks) for name, told in found.items() if told.kind != "left out"}
+    for name, column in columns.items():
+        gone = 0 if column.missing is None else int(column.missing.sum())
+        if gone and not found[name].told.endswith(" missing"):
+            found[name] = replace(found[name], told=f"{found[name].told}; {gone:,} missing")
     if not columns:
-        raise DataError(f"{sheet.path} has no column to learn from; declare the kind of one, as in notes=category.")
+        if not found:
+            raise DataError(f"{sheet.path} has no column besides the classes; add some to learn from.")
+        first = next(iter(found.values()))
+        raise DataError(
+            f"{sheet.path} has no column to learn from: {first.name!r} is left out ({first.told}); declare the kind of one, "
+            f"as in {first.name}=category."
+        )
     if labels is not None and target is not None:
         found[target] = Found(target, "class", told_values(set(labels.tolist())))
     return Read(Examples(columns), labels, tuple(found[name] for name in sheet.columns), tuple(notes))
