@@ -56,6 +56,7 @@ def test_a_record_says_what_was_learned_and_how(model: str) -> None:
     assert made["configuration"]["random_state"] == 3
     assert set(made["versions"]) == {"neuid3", "torch", "numpy", "scikit-learn", "problog", "python"}
     assert made["threads"] == 1
+    assert set(made["machine"]) == {"processor", "kernel"}
     assert all(spent >= 0 for spent in made["seconds"].values())
     if model == "tree":
         assert {(test["test"], test["depth"]) for test in made["tests"]} in (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import platform
 import warnings
 from collections.abc import Mapping
@@ -24,6 +25,7 @@ from neuid3.parameters import recipe_of
 from neuid3.reproduce import baselines, settings
 from neuid3.reproduce.baselines import NetworkClassifier, Training
 from neuid3.reproduce.units import GIVERS, TREE, Unit
+from neuid3.stack.kernel import kernel, processor
 from neuid3.train import one_thread
 from neuid3.trained import TrainedTest
 from neuid3.tree import Branch, Node
@@ -75,6 +77,7 @@ def run(unit: Unit) -> dict[str, Any]:
         "processor_seconds": {what: round(float(spent), 3) for what, spent in processor.items()},
         **described(learner),
         "versions": _versions(),
+        "machine": _machine(),
         "threads": 1,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
     }
@@ -211,6 +214,12 @@ def _default(problem: Problem) -> float:
     """The accuracy of always answering the most frequent class of the training examples."""
     labels, counts = np.unique(problem.train[1], return_counts=True)
     return float((problem.test[1] == labels[counts.argmax()]).mean())
+
+
+def _machine() -> dict[str, Any]:
+    """A mark of the kind of processor, and whether it ran compiled code: another one rounds otherwise, and takes another time."""
+    mark = hashlib.sha256(processor().encode()).hexdigest()[:8]
+    return {"processor": f"{platform.machine()} {mark}", "kernel": kernel(torch.float32) is not None}
 
 
 def _versions() -> dict[str, str]:

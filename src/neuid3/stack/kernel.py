@@ -34,7 +34,7 @@ def kernel(dtype: torch.dtype) -> ctypes.CDLL | None:
     if compiler is None:
         return None
     flags = (*_FLAGS, *(("-DDOUBLE",) if dtype == torch.float64 else ()))
-    key = hashlib.sha256("\0".join((_SOURCE.read_text(), compiler, *flags, _processor())).encode()).hexdigest()
+    key = hashlib.sha256("\0".join((_SOURCE.read_text(), compiler, *flags, processor())).encode()).hexdigest()
     library = cache_folder() / f"kernel-{key[:16]}.so"
     try:
         if not library.exists():
@@ -55,7 +55,7 @@ def _build(compiler: str, flags: tuple[str, ...], library: Path) -> None:
         made.replace(library)  # whoever comes second puts the same file in its place
 
 
-def _processor() -> str:
+def processor() -> str:
     """What the machine code is made for; a cache may be shared by machines that differ."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
