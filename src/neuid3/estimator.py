@@ -274,23 +274,24 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 anew = induce(again, again.root, settings)
                 if not again.is_refused(anew.node, root):
                     grown, root = anew, anew.node
-        if timed.given_up:
-            warnings.warn(
-                f"time_limit={self.time_limit:g} was reached: {timed.given_up} nodes were not split further.",
-                UserWarning,
-                stacklevel=4,
-            )
-        elif not isinstance(root, Branch) and self.max_depth != 0:
+        self._tell(root, learner, timed.given_up)
+        return root, grown.worth
+
+    def _tell(self, root: Node, learner: NodeLearner, given_up: int) -> None:
+        """Warn of a tree that is smaller than anybody asked for."""
+        if given_up:
+            told = f"time_limit={self.time_limit:g} was reached: {given_up} nodes were not split further."
+        elif isinstance(root, Branch) or self.max_depth == 0:
+            return
+        else:
             advice = (
                 "Networks may need more epochs or examples; if many columns of images show the same kind of thing, try "
                 "read_together=True."
                 if learner.neural.tests
                 else "What they tell about the classes does not pay for a split; a lower `pruning` asks less of it."
             )
-            warnings.warn(
-                f"No candidate test was worth asking; the tree is a single leaf. {advice}", UserWarning, stacklevel=4
-            )
-        return root, grown.worth
+            told = f"No candidate test was worth asking; the tree is a single leaf. {advice}"
+        warnings.warn(told, UserWarning, stacklevel=5)
 
     def _about(self, examples: Examples, labels: Any, weights: Any, validation: Any) -> dict[str, str]:
         """What the tree depends on; not on how many workers grow it, where, and how loudly."""

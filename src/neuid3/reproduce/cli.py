@@ -98,6 +98,8 @@ def table(experiments: tuple[str, ...], results: Path, style: str, into: Path | 
     from neuid3.reproduce.store import read
     from neuid3.reproduce.tables import insert
 
+    if into is not None and style == "json":
+        raise click.UsageError("--into takes Markdown tables; leave out --format json.")
     drawn = reports(read(results), experiments)
     if into is not None:
         insert(into, {name: report.markdown() for name, report in drawn.items()})

@@ -12,7 +12,7 @@ from typing import Any
 
 from joblib import Parallel, delayed, parallel_config
 
-from neuid3.errors import DataError
+from neuid3.errors import DataError, NeuID3Error
 from neuid3.reproduce.store import is_done, write
 from neuid3.reproduce.units import Unit
 
@@ -65,6 +65,8 @@ def _attempt(unit: Unit, folder: Path, work: Work, starter: int) -> Outcome:
     try:
         record = work(unit)
         write(folder, unit, record)
+    except NeuID3Error as error:  # says all there is to say
+        return Outcome(unit, perf_counter() - started, error=str(error))
     except Exception as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
         said = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
