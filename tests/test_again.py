@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from neuid3 import Examples, NeuID3Classifier
+from neuid3 import Examples, LeNet, NeuID3Classifier, load
 from neuid3.answers import Share, Truth
 from neuid3.learn import NodeLearner
 from neuid3.learn.again import Again
@@ -126,36 +126,59 @@ def test_likelihoods_are_those_of_leaves_that_the_other_examples_fill(
 def test_what_is_missing_is_as_probable_as_it_is_on_average(monkeypatch: pytest.MonkeyPatch, problem: Problem) -> None:
     symbols, images, y = problem
     found = grown_again(monkeypatch)
-    column = np.array([*images["c4"], None], dtype=object)[:-1]
-    column[::5] = None
-    clf = NeuID3Classifier(max_depth=4, random_state=0).fit(Examples({**images, "c4": column}), y)
+    column = np.array([*images["c0"], None], dtype=object)[:-1]
+    column[::10] = None
+    clf = NeuID3Classifier(max_depth=4, random_state=0).fit(Examples({**images, "c0": column}), y)
     (learner,) = found
     read = {str(test).split("(")[-1].rstrip(")"): answer for test, answer in learner.read.items()}
-    assert isinstance(read["c0"], Truth)
-    assert np.mean(read["c0"].column == symbols[:, 0]) in (pytest.approx(0.0, abs=0.01), pytest.approx(1.0, abs=0.01))
-    assert isinstance(read["c4"], Share)
-    assert len(np.unique(read["c4"].column[::5])) == 1
-    assert set(np.unique(np.delete(read["c4"].column, np.s_[::5]))) <= {0.0, 1.0}
-    assert np.isfinite(clf.predict_proba(Examples({**images, "c4": column}))).all()
+    assert isinstance(read["c1"], Truth)
+    assert np.mean(read["c1"].column == symbols[:, 1]) in (pytest.approx(0.0, abs=0.01), pytest.approx(1.0, abs=0.01))
+    assert isinstance(read["c0"], Share)
+    root = learner.best(learner.root)
+    assert root is not None
+    assert "c0_net" in str(root.test)
+    assert len(np.unique(root.answers[::10])) == 1
+    assert set(np.unique(np.delete(root.answers, np.s_[::10]))) == {0.0, 1.0}, "where there is an image, it is read"
+    assert np.isfinite(clf.predict_proba(Examples({**images, "c0": column}))).all()
 
 
 @pytest.mark.parametrize(
     ("columns", "settings"),
-    [
-        (3, {}),  # few columns
-        (6, {"recipe": "paper", "epochs": 1}),
-        (6, {"warm_starts": False, "epochs": 2, "joint_epochs": 1}),
-        (6, {"validation_fraction": 0.0, "epochs": 2, "joint_epochs": 1}),  # nobody to judge
-    ],
+    [(3, {}), (6, {"warm_starts": False}), (6, {"validation_fraction": 0.0}), (6, {"time_limit": 0.001})],
+    ids=["few columns", "a network for each column", "nobody to judge", "no time"],
 )
 @pytest.mark.filterwarnings("ignore")
 def test_elsewhere_the_tree_stays_as_it_was(
     monkeypatch: pytest.MonkeyPatch, columns: int, settings: dict[str, Any]
 ) -> None:
-    symbols, y = told(120, 0, columns)
+    symbols, y = told(240, 0, columns)
     found = grown_again(monkeypatch)
-    NeuID3Classifier(max_depth=2, random_state=0, **settings).fit(Examples(pictures(symbols, 0)), y)
+    clf = NeuID3Classifier(max_depth=2, random_state=0, **settings).fit(Examples(pictures(symbols, 0)), y)
     assert not found
+    assert isinstance(clf.tree_.root, Branch) == ("time_limit" not in settings)
+
+
+class Own(LeNet):
+    """A network that nobody else knows how to make again."""
+
+    def __init__(self) -> None:
+        super().__init__(1, size=8)
+
+
+def test_a_tree_of_own_networks_is_loaded_with_the_factories_it_was_learned_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: Problem
+) -> None:
+    _, images, y = problem
+    found = grown_again(monkeypatch)
+    names = [f"c{j}_net" for j in range(6)]
+    clf = NeuID3Classifier(max_depth=4, random_state=0, networks=dict.fromkeys(names, Own)).fit(Examples(images), y)
+    assert found
+    path = clf.save(tmp_path / "own.neuid3")
+    asked = sorted({name for test in clf.tree_.tests for name, _ in test.instances})
+    for given in (dict.fromkeys(asked, Own), *({name: Own} for name in asked)):
+        if len(clf.networks_) == 1 or len(given) == len(asked):
+            again = load(path, networks=given)
+            assert np.array_equal(again.predict_proba(Examples(images)), clf.predict_proba(Examples(images)))
 
 
 def test_facts_and_numbers_are_asked_beside_what_is_read(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -118,13 +118,25 @@ def test_a_checkpoint_of_another_fit_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"background": "p(X :- a."}, {"networks": {"net": nn.Linear(1, 1)}}, {"pos_label": "perhaps"}]
+    "wrong",
+    [
+        {"background": "p(X :- a."},
+        {"networks": {"net": nn.Linear(1, 1)}},
+        {"pos_label": "perhaps"},
+        {"background": "nn(net, [size]) :: big.", "tests": ["big"], "networks": {"net": lambda: 3}},
+    ],
 )
 def test_what_is_refused_begins_no_checkpoint(tmp_path: Path, wrong: dict[str, Any]) -> None:
     X, y = problem()
     small = {"background": "", "tests": "auto"}
     with pytest.raises(NeuID3Error):
         classifier(**{**small, **wrong}).fit(X.select(["fact", "size"]), y, checkpoint=tmp_path)
+    strange = (X.select(["fact", "size"]), np.full(len(y), "no class"))
+    if "tests" in wrong:
+        with pytest.raises(NeuID3Error):
+            classifier(**{**small, **wrong, "networks": None}).fit(
+                X.select(["fact", "size"]), y, validation=strange, checkpoint=tmp_path
+            )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -162,6 +174,7 @@ def test_a_bank_and_networks_of_ones_own_go_on(tmp_path: Path) -> None:
     first, second = (clone(again).fit(X, y, checkpoint=tmp_path / "own") for _ in range(2))
     assert (first.predict_proba(X) == second.predict_proba(X)).all()
     with_bank = {"background": rules, "tests": ["bright(left)"], "random_state": 0, **how}
+    (tmp_path / "bank").mkdir()
     for bank in (Bank(tmp_path / "bank"), Bank(tmp_path / "bank"), tmp_path / "bank"):
         NeuID3Classifier(**with_bank, bank=bank).fit(X, y, checkpoint=tmp_path / "banked")
     plain = NeuID3Classifier(background=rules, tests=["bright(left)"], random_state=0, **how).fit(X, y)

@@ -42,9 +42,13 @@ class Checkpoint:
             self._go_on(path, about)
         elif any(not _is_unfinished(entry) for entry in self.folder.iterdir()):
             raise CheckpointError(f"{self.folder} is not empty and holds no checkpoint; give an empty folder.")
-        else:
-            words = {"seed": seed, "about": dict(about)}
-            write_whole(path, (json.dumps(words, indent=1) + "\n").encode())
+        self._begun = None if path.exists() else {"seed": seed, "about": dict(about)}
+
+    def begin(self) -> None:
+        """Write down whose folder it is, now that there is something to keep: a fit that was refused leaves nothing."""
+        if self._begun is not None:
+            write_whole(self.folder / _ABOUT, (json.dumps(self._begun, indent=1) + "\n").encode())
+            self._begun = None
 
     def _go_on(self, path: Path, about: Mapping[str, str]) -> None:
         with blaming(path):
@@ -90,6 +94,7 @@ class Remembering:
                 return self._recalled(place, saved)
         before = dict(self.learner.instances)
         split = self.learner.best(place)
+        self.checkpoint.begin()
         new = {name: instance for name, instance in self.learner.instances.items() if name not in before}
         words = {"kind": "node", "where": where, "split": _split_to_words(split), **self._state(new)}
         write(path, Saved(words, "", tensors_of({name: instance.module for name, instance in new.items()})))
@@ -132,6 +137,7 @@ class Remembering:
                 return nodes_from_words(saved.words["nodes"])
         before = {name: instance.module for name, instance in self.learner.instances.items()}
         refined = self.learner.refine(root)
+        self.checkpoint.begin()
         moved = {n: i.module for n, i in self.learner.instances.items() if before.get(n) is not i.module}
         words = {
             "kind": "whole",

@@ -245,10 +245,8 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_networks(dict(self.networks or {}), questions.program)
         recipe = recipe_of(self.get_params(deep=False), len(self.classes_))
         check_device(self.device)
-        if self.pos_label is not None:
-            number_of(self.pos_label, self.classes_)
         checkpoint = None
-        if folder is not None:  # all that can be refused was looked at: what is begun there can be gone on with
+        if folder is not None:
             checkpoint = Checkpoint(folder, self._about(examples, labels, weights, validation), seed)
             seed = checkpoint.seed
         judged = questions.are_neural and self.recipe == "default"
@@ -269,7 +267,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with learner.told, learner.crew:
             grown = induce(timed, learner.root, settings, learner.told.node)
             root = grown.node if timed.given_up else grower.refine(grown.node)
-            again = None if timed.given_up else learner.again(root)
+            again = None if timed.given_up or timed.is_late() else learner.again(root)
             if again is not None:
                 anew = induce(again, again.root, settings)
                 if not again.is_refused(anew.node, root):
@@ -284,12 +282,13 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         elif isinstance(root, Branch) or self.max_depth == 0:
             return
         else:
-            advice = (
-                "Networks may need more epochs or examples; if many columns of images show the same kind of thing, try "
-                "read_together=True."
-                if learner.neural.tests
-                else "What they tell about the classes does not pay for a split; a lower `pruning` asks less of it."
-            )
+            advice = "What they tell about the classes does not pay for a split; a lower `pruning` asks less of it."
+            if learner.neural.tests:
+                advice = "Networks may need more epochs or examples" + (
+                    "."
+                    if self.read_together
+                    else "; if many columns of images show the same kind of thing, try read_together=True."
+                )
             told = f"No candidate test was worth asking; the tree is a single leaf. {advice}"
         warnings.warn(told, UserWarning, stacklevel=5)
 

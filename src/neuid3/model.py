@@ -290,8 +290,11 @@ class NeurosymbolicTree:
 
     def save_as(self, path: FilePath | str, more: Mapping[str, Any]) -> FilePath:
         """Write the tree to one file; `more` says what else it is."""
-        tests = [test for test in self.tree.tests if isinstance(test, AtomTest)]
-        declared = {instance: name for test in tests for name, instance in test.instances}
+        serves = served(self.tree)
+        declared = {
+            instance: next((n for n in names if instance.startswith(f"{n}#")), names[0])
+            for instance, names in serves.items()
+        }
         networks = {name: self.networks[name] for name in sorted({network for network, _, _ in self.uses})}
         words = {
             **more,
@@ -309,11 +312,12 @@ class NeurosymbolicTree:
     ) -> NeurosymbolicTree:
         """The tree that a file tells of."""
         words = saved.words
+        tree = tree_from_words(words["tree"])
         return cls(
-            tree_from_words(words["tree"]),
+            tree,
             schema_from_words(words["schema"]),
             background=saved.background,
-            networks=networks_from_words(words["networks"], saved.tensors, networks, device),
+            networks=networks_from_words(words["networks"], saved.tensors, networks, device, served(tree)),
             priors=priors_from_words(words["priors"]),
             limits=limits,
             dtype={"float32": torch.float32, "float64": torch.float64}[words["precision"]],
@@ -327,6 +331,15 @@ class NeurosymbolicTree:
         made.__dict__.update(self.__dict__)
         made.priors = priors
         return made
+
+
+def served(tree: Tree) -> dict[str, list[str]]:
+    """For every trained network of a tree, the names of those that it stands in for, in the order in which they are asked."""
+    names: dict[str, dict[str, None]] = {}
+    for test in tree.tests:
+        for name, instance in test.instances if isinstance(test, AtomTest) else ():
+            names.setdefault(instance, {})[name] = None
+    return {instance: list(found) for instance, found in names.items()}
 
 
 def check_threshold(threshold: float) -> None:

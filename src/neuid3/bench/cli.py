@@ -96,7 +96,9 @@ def _table(history: Path, into: Path | None) -> None:
 
 def _plot(history: Path, plot: Path) -> None:
     from neuid3.bench.report import draw, read
+    from neuid3.disk import check_place
 
+    check_place(plot)
     draw(read(history), plot)
     click.echo(f"drawn: {plot}")
 

@@ -165,8 +165,15 @@ def _draw_classes(ax: Axes, e: Explanation, leaves: Sequence[_Box], scale: float
         weight = "bold" if label == e.prediction else "normal"
         place = (CLASSES_LEFT + 0.022, (y + bottom) / 2)
         long = few and len(str(label)) > 8
-        told = f"{_short(str(label), 16 if long else 8)}{chr(10) if long else ' '}{probability:.2f}"
-        ax.text(*place, told, fontsize=10, va="center", fontweight=weight, linespacing=1.1)
+        told = f"{_short(str(label), 16)}{chr(10) if long else ' '}{probability:.2f}"
+        ax.text(
+            *place,
+            told,
+            fontsize=10 if long or len(str(label)) <= 8 else 7,
+            va="center",
+            fontweight=weight,
+            linespacing=1.1,
+        )
         y = bottom - gap
     for leaf in leaves:
         top = leaf.middle + leaf.mass * scale / 2

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuid3.disk import write_whole
+from neuid3.errors import DataError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,5 +27,9 @@ def drawn(figure: Figure, kind: str) -> bytes:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure to a file whose name says of which kind it is; a ValueError where there is no such kind."""
-    write_whole(path, drawn(figure, path.suffix.removeprefix(".").lower()))
+    """Write a figure to a file whose name says of which kind it is."""
+    try:
+        made = drawn(figure, path.suffix.removeprefix(".").lower())
+    except ValueError as error:
+        raise DataError(f"{path} cannot be drawn ({error}); name a file that ends in .svg, .png or .pdf.") from None
+    write_whole(path, made)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -58,9 +58,15 @@ class Again:
         if found is None:
             return None
         option, among = found
-        said = self.symbolic.said(place, option.test)
-        answers = self.exact.conditional(place.path, option.test, place.rows) if said is None else said
-        return Split(option.test, answers, option.gain, False, option.asked, among)
+        return Split(option.test, self._answers(place, option.test), option.gain, False, option.asked, among)
+
+    def _answers(self, place: Place, test: NodeTest) -> Floats:
+        """What a test says of the examples that reach a place; what was read is no surer or less sure than it was counted."""
+        match self.read.get(test):
+            case Truth(column) | Share(column):
+                return column[place.rows]
+        said = self.symbolic.said(place, test)
+        return self.exact.conditional(place.path, test, place.rows) if said is None else said
 
     def is_refused(self, tree: Node, before: Node) -> bool:
         """Do unseen examples clearly speak for the tree that was there before?"""
@@ -87,28 +93,31 @@ def what_is_read(root: Node, readers: Readers, candidates: Sequence[NodeTest]) -
     exact, sample = readers.exact, readers.sample
     asked = [test for test in dict.fromkeys(branch.test for branch in branches(root)) if exact.meaning.is_neural(test)]
     looks = [readers.lone(test) for test in asked]
-    networks = {look.network for look in looks if look is not None and not exact.instances[look.network].frozen}
+    asking = {look.network for look in looks if look is not None}
+    networks = [name for name, instance in exact.instances.items() if name in asking and not instance.frozen]
     alone = {test: look for test in candidates if (look := readers.lone(test)) is not None}
-    fresh = [look for look in alone.values() if look.network not in exact.instances]
-    if None in looks or not networks or len(fresh) < FEWEST or not 0 < sample.unseen.sum() < len(sample.unseen):
+    ways = {test: _ways(test, look, networks, readers) for test, look in alone.items()}
+    columns = {look.inputs for test, look in alone.items() if look.network not in exact.instances and ways[test]}
+    if None in looks or len(columns) < FEWEST or not 0 < sample.unseen.sum() < len(sample.unseen):
         return {}
     read: dict[NodeTest, Answer] = {}
     for test, look in alone.items():
-        said = {through: _likelier(exact, through, look) for through in _ways(test, look, networks, readers)}
+        said = {through: _likelier(exact, through, look) for through in ways[test]}
         if said:
             best = max(said, key=lambda way: gain_of(said[way], sample.weights, sample.labels, sample.classes))
             read[best] = _kept(said[best])
     return read
 
 
-def _ways(test: NodeTest, look: Look, networks: Collection[str], readers: Readers) -> list[NodeTest]:
-    """A test that came trained as it is; any other through the networks that can stand in for its own."""
+def _ways(test: NodeTest, look: Look, networks: Sequence[str], readers: Readers) -> list[NodeTest]:
+    """A test that came trained as it is; any other through networks that can stand in for its own, those that read its column first."""
     instances = readers.exact.instances
     if look.network in instances or not isinstance(test, AtomTest):
         return [test]
     fresh = readers.starts.shaped(look)
-    found = [name for name, instance in instances.items() if name in networks and alike(instance.module, fresh)]
-    return [AtomTest(test.atom, ((look.network, name),)) for name in found[:MOST_BOUND]]
+    found = [name for name in networks if alike(instances[name].module, fresh)]
+    near = sorted(found, key=lambda name: not instances[name].read.issuperset(look.inputs))[:MOST_BOUND]
+    return [AtomTest(test.atom, ((look.network, name),)) for name in found if name in near]
 
 
 def _likelier(exact: Exact, test: NodeTest, look: Look) -> Floats:

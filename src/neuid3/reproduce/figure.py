@@ -40,10 +40,7 @@ def draw(reports: Iterable[Report], path: Path) -> None:
     ends = (max(0.0, np.floor(10 * lowest - 0.5) / 10), 1.02)
     axes.set(xlabel="published", ylabel="ours", xlim=ends, ylim=ends, aspect="equal")
     axes.legend(loc="lower right")
-    try:
-        save(figure, path)
-    except ValueError as error:
-        raise DataError(f"{path} cannot be drawn ({error}); name a file that ends in .svg, .png or .pdf.") from None
+    save(figure, path)
 
 
 def published_cells(report: Report) -> list[Cell]:

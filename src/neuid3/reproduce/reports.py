@@ -352,21 +352,29 @@ def _recipes(what: str, rows: Sequence[tuple[str, Score, Unit, Published]], resu
 
 
 def _mixed(finished: Iterable[Result]) -> list[str]:
-    """A warning where units of one model were made with different settings."""
-    made: dict[str, set[str]] = {}
+    """A warning where units of one model were made with different settings, as far as their files tell."""
+    made: dict[str, list[dict[str, Any]]] = {}
     for unit, used in ((result.unit, _settings(result)) for result in finished):
         told = (unit.problem, unit.setting, unit.model, unit.recipe if unit.recipe == "paper" else None)
-        made.setdefault("/".join(filter(None, told)), set()).add(repr(sorted(used.items())))
-    mixed = [name for name, used in made.items() if len(used) > 1]
+        made.setdefault("/".join(filter(None, told)), []).append(used)
+    mixed = [name for name, used in made.items() if not _agree(used)]
     return [f"Made with different settings, and better run again: {', '.join(mixed)}."] if mixed else []
 
 
+def _agree(used: Sequence[Mapping[str, Any]]) -> bool:
+    every = {name for settings in used for name in settings}
+    return all(len({repr(settings[name]) for settings in used if name in settings}) == 1 for name in every)
+
+
 def _settings(result: Result) -> dict[str, Any]:
-    """All settings of a unit; one that its file does not name came later, and was as it is by default."""
+    """The settings of a unit; a parameter that its file does not name came later, and was as it is by default."""
     used = dict(result.record["configuration"])
     used.pop("random_state", None)
-    later = {"parameters": NeuID3Classifier().get_params()} if result.unit.model == TREE else asdict(Training())
-    return {**_flat(later), **_flat(used)}
+    if result.unit.model != TREE:
+        return {**asdict(Training()), **used}
+    defaults = NeuID3Classifier().get_params()
+    told = {name: value for name, value in used.items() if name in defaults}
+    return _flat({**used, "parameters": {**defaults, **told, **used.get("parameters", {}), "random_state": None}})
 
 
 def _flat(settings: Mapping[str, Any], where: str = "") -> dict[str, Any]:

@@ -53,21 +53,37 @@ def tensors_of(networks: Mapping[str, Any]) -> dict[str, torch.Tensor]:
 
 
 def networks_from_words(
-    words: Mapping[str, Words], tensors: Tensors, makers: Makers, device: str | torch.device
+    words: Mapping[str, Words],
+    tensors: Tensors,
+    makers: Makers,
+    device: str | torch.device,
+    serves: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, Any]:
-    """The networks again: those we know from what they were made with, others by the caller's own factory."""
-    known = {told["declared"] for told in words.values()} | set(words)
+    """The networks again: those we know from what they were made with, others by the caller's own factory.
+
+    A factory may be given by any of the names that a network `serves` as.
+    """
+    serves = serves or {}
+    known = (
+        {told["declared"] for told in words.values()}
+        | set(words)
+        | {name for names in serves.values() for name in names}
+    )
     for name in makers:
         if name not in known:
             raise NetworkError(
                 f"networks[{name!r}] is given and the model has no such network; it has {sorted(known)}."
             )
-    return {instance: _made(instance, told, tensors, makers, device) for instance, told in words.items()}
+    found = {}
+    for instance, told in words.items():
+        names = (instance, told["declared"], *serves.get(instance, ()))
+        maker = next((makers[name] for name in names if name in makers), None)
+        found[instance] = _made(instance, told, tensors, maker, device)
+    return found
 
 
-def _made(instance: str, words: Words, tensors: Tensors, makers: Makers, device: str | torch.device) -> Any:
+def _made(instance: str, words: Words, tensors: Tensors, maker: Any, device: str | torch.device) -> Any:
     declared = words["declared"]
-    maker = makers.get(instance, makers.get(declared))
     if words.get("function"):
         if maker is None:
             raise ModelFileError(f"{_lacking(declared, 'a function')}; give load(…, networks={{{declared!r}: it}}).")
