@@ -71,11 +71,8 @@ class Exact:
 
     def reach(self, paths: Sequence[Path]) -> Floats:
         """P(κ | e) of several paths, exactly, for all examples, `(example, path)`."""
-        tests = list(dict.fromkeys(test for path in paths for test, _ in path))
-        number = {test: i for i, test in enumerate(tests)}
-        self.know(tests)
-        answers = [[(number[test], answer) for test, answer in path] for path in paths]
-        factored = self.meaning.factored([self.meaning.formula(test) for test in tests], answers)
+        self.know([test for path in paths for test, _ in path])
+        factored = self.meaning.conjunctions(paths)
         reach = Reach(factored, torch.float64, self.device)
         found = np.empty((len(self.evidence), len(paths)))
         with torch.no_grad():

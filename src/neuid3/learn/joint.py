@@ -19,10 +19,7 @@ def joint_task(root: Node, exact: Exact, recipe: Recipe, seed: int) -> Task | No
     """The tree as a task, each of its leaves a path; None where no network would move."""
     sample, meaning = exact.sample, exact.meaning
     leaves = list(paths(root))
-    tests = list(dict.fromkeys(test for path, _ in leaves for test, _ in path))
-    number = {test: i for i, test in enumerate(tests)}
-    answers = [[(number[test], answer) for test, answer in path] for path, _ in leaves]
-    factored = meaning.factored([meaning.formula(test) for test in tests], answers)
+    factored = meaning.conjunctions([path for path, _ in leaves])
     variables = variables_of(factored)
     moving = {v for v in variables if isinstance(v, NeuralVariable) and not exact.instances[v.network].frozen}
     if not moving or recipe.joint_epochs == 0:

@@ -72,6 +72,13 @@ class Meaning:
         answers = [(i, path[i][1]) for i in sorted(near - {last})]
         return self.factored(formulas, [[*answers, (last, True)], [*answers, (last, False)]])
 
+    def conjunctions(self, paths: Sequence[Path]) -> Factored:
+        """The tests and answers of each path, compiled together."""
+        tests = list(dict.fromkeys(test for path in paths for test, _ in path))
+        number = {test: i for i, test in enumerate(tests)}
+        answers = [[(number[test], answer) for test, answer in path] for path in paths]
+        return self.factored([self.formula(test) for test in tests], answers)
+
     def factored(self, formulas: Sequence[Formula], answers: Sequence[Sequence[tuple[int, bool]]]) -> Factored:
         """Conjunctions of answers as circuits, within the program's limits."""
         return factorise(formulas, answers, self.program.limits.circuit_nodes)
