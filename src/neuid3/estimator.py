@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Container, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -236,7 +237,8 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Grow a tree from the top. `validation=(X, y)` are examples that judge the networks and never train them.
 
         With `checkpoint`, a folder, every finished node is written there, and a fit that was stopped goes on when it is
-        called again in the same way: with the same tree in the end, bit by bit.
+        called again in the same way: with the same tree in the end, bit by bit. One fit at a time may use the folder.
+        Other threads may predict meanwhile: they see the fit before this one until it has ended, and then all of this one.
         """
         draft = self._copied(without=LEARNED)
         draft._validate_params()
@@ -270,14 +272,13 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_networks(dict(self.networks or {}), questions.program)
         recipe = recipe_of(self.get_params(deep=False), len(self.classes_))
         check_device(self.device)
-        checkpoint = None
-        if folder is not None:
-            checkpoint = Checkpoint(folder, self._about(examples, labels, weights, validation), seed)
-            seed = checkpoint.seed
-        judged = questions.are_neural and self.recipe == "default"
-        sample = self._sample(examples, labels, weights, validation, seed, judged)
-        learner = self._learner(sample, questions, useful(questions.candidates, examples, self.tests), recipe, seed)
-        root, worth = self._grow(learner, checkpoint, deadline)
+        about = {} if folder is None else self._about(examples, labels, weights, validation)
+        with nullcontext() if folder is None else Checkpoint(folder, about, seed) as checkpoint:
+            seed = seed if checkpoint is None else checkpoint.seed
+            judged = questions.are_neural and self.recipe == "default"
+            sample = self._sample(examples, labels, weights, validation, seed, judged)
+            learner = self._learner(sample, questions, useful(questions.candidates, examples, self.tests), recipe, seed)
+            root, worth = self._grow(learner, checkpoint, deadline)
         self._keep(root, learner, questions.program)
         told = [(self.model_.columns_of(test), bits) for test, bits in worth]
         self.feature_importances_ = shares_of(told, self.schema_)
