@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 import re
 import threading
 import warnings
@@ -731,3 +732,34 @@ def test_what_only_the_last_fit_learned_does_not_outlive_it() -> None:
     clf.set_params(class_weight=None).fit(X["holds"][:, None], y)
     assert not hasattr(clf, "class_weights_")
     assert not hasattr(clf, "feature_names_in_")
+
+
+def test_parameters_set_during_a_fit_are_those_of_the_next() -> None:
+    X, y = renamed(("a", "b"))
+    X["image"] = np.random.default_rng(0).random((40, 2, 2))
+
+    def network() -> torch.nn.Module:
+        clf.set_params(max_depth=0, class_weight="balanced")
+        return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 1), torch.nn.Sigmoid())
+
+    eye = {"background": "nn(eye, [I]) :: bright(I).", "networks": {"eye": network}}
+    clf = NeuID3Classifier(**eye, epochs=1, restarts=1, random_state=0)
+    assert len(clf.fit(X, y).tree_.tests) == 1
+    assert not hasattr(clf, "class_weights_")
+    assert not clf.fit(X, y).tree_.tests
+    assert hasattr(clf, "class_weights_")
+
+
+class Named(NeuID3Classifier):
+    """A classifier that learns something before its tree."""
+
+    def fit(self, X: Any, y: Any, **more: Any) -> NeuID3Classifier:
+        self.name_, self._seen = "mine", len(y)
+        return super().fit(X, y, **more)
+
+
+def test_a_subclass_keeps_what_it_set_before_fit() -> None:
+    X, y = renamed(("a", "b"))
+    clf = pickle.loads(pickle.dumps(Named(random_state=0).fit(X, y)))
+    assert (clf.name_, clf._seen) == ("mine", 40)
+    assert (clf.predict(X) == y).all()

@@ -87,7 +87,6 @@ class _Main(click.Group):
 @contextmanager
 def _ending_in_order() -> Iterator[None]:
     """SIGTERM raises an error inside, once; a second one ends the process on the spot."""
-
     delays = iter(range(100))
 
     def terminate(number: int, frame: FrameType | None) -> None:

@@ -244,9 +244,8 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         draft._validate_params()
         draft._fit(X, y, sample_weight, validation, checkpoint)
         learned = {name: value for name, value in vars(draft).items() if name.endswith("_")}
-        kept = {name: value for name, value in vars(self).items() if name not in LEARNED}
         # One assignment: other threads see the old fit or the new one, and a fit that fails never comes here.
-        self.__dict__ = {**kept, **learned}
+        self.__dict__ = {**vars(self._copied(without=LEARNED)), **learned}
         return self
 
     def _copied(self, without: Container[str] = ()) -> NeuID3Classifier:
