@@ -361,11 +361,12 @@ def test_a_failed_fit_gives_the_folder_back(tmp_path: Path, monkeypatch: pytest.
     classifier(**FACTS).fit(*facts(), checkpoint=tmp_path)
 
 
-def test_a_folder_that_cannot_be_locked_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo, lambda path: path.symlink_to("../victim")])
+def test_a_folder_that_cannot_be_locked_is_named(make: Callable[[Path], Any], tmp_path: Path) -> None:
     (tmp_path / "victim").write_text("mine")
     (tmp_path / "c").mkdir()
-    (tmp_path / "c" / ".lock").symlink_to(tmp_path / "victim")
-    with pytest.raises(CheckpointError, match=r"\.lock cannot be locked"):
+    make(tmp_path / "c" / ".lock")
+    with pytest.raises(CheckpointError, match=r"\.lock cannot be locked .*; remove it"):
         classifier(**FACTS).fit(*facts(), checkpoint=tmp_path / "c")
     assert (tmp_path / "victim").read_text() == "mine"
 

@@ -40,20 +40,22 @@ class FileLock:
         while True:
             descriptor = os.open(self.path, flags, 0o666)
             try:
-                if not _take(descriptor):
-                    os.close(descriptor)
-                    return False
-                if self._is_in_place(descriptor):
-                    break
+                is_taken = _take(descriptor)
+                is_in_place = is_taken and self._is_in_place(descriptor)
+                if is_in_place:
+                    os.ftruncate(descriptor, 0)
+                    os.write(descriptor, f"{_this_process()}\n".encode())
             except BaseException:
                 os.close(descriptor)
                 raise
-            os.close(descriptor)  # whoever held it before has just removed the file
-        self._descriptor, self._owner = descriptor, os.getpid()
-        _held.add(descriptor)
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode())
-        return True
+            if is_in_place:
+                self._descriptor, self._owner = descriptor, os.getpid()
+                _held.add(descriptor)
+                return True
+            os.close(descriptor)
+            if not is_taken:
+                return False
+            # Otherwise whoever held it before has just removed the file, and the next one is tried.
 
     def _is_in_place(self, descriptor: int) -> bool:
         try:
@@ -78,11 +80,15 @@ class FileLock:
         """Who has the lock: a process and its machine, as far as is known."""
         with suppress(OSError, UnicodeDecodeError):
             told = self.path.read_text(encoding="utf-8").strip()
-            if told == f"process {os.getpid()} on {socket.gethostname()}":
+            if told == _this_process():
                 return f"{told} (another thread of this one)"
             if told:
                 return told[:200]
         return "another process"
+
+
+def _this_process() -> str:
+    return f"process {os.getpid()} on {socket.gethostname()}"
 
 
 def _take(descriptor: int) -> bool:
