@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 import re
+import threading
 import warnings
+from collections import UserDict
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -648,3 +651,115 @@ def test_labels_with_holes_of_any_kind_are_refused() -> None:
         NeuID3Classifier().fit({"x": [True, False] * 2}, pd.Series(["a", pd.NA] * 2, dtype="string"))
     with pytest.raises(DataError, match="Input y contains NaN"):
         NeuID3Classifier().fit({"x": [True, False] * 2}, np.array([["a"], [None]] * 2, dtype=object))
+
+
+def renamed(labels: tuple[str, str]) -> tuple[dict[str, Any], Any]:
+    """A table whose one column is the class; the names of the classes are given."""
+    holds = np.arange(40) % 2 == 0
+    return {"holds": holds}, np.where(holds, labels[1], labels[0])
+
+
+def test_during_a_refit_the_classifier_answers_as_before() -> None:
+    X, y = renamed(("a", "b"))
+    clf = NeuID3Classifier(random_state=0).fit(X, y)
+    tree, seen = clf.tree_, []
+
+    def network() -> torch.nn.Module:
+        seen.append((clf.predict(X) == y).all() and clf.tree_ is tree and clf.classes_.tolist() == ["a", "b"])
+        return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 1), torch.nn.Sigmoid())
+
+    images = {"image": np.random.default_rng(0).random((40, 2, 2)), **X}
+    clf.set_params(background="nn(eye, [I]) :: bright(I).", networks={"eye": network}, epochs=1, restarts=1)
+    swapped = np.where(y == "a", "d", "c")
+    clf.fit(images, swapped)
+    assert seen
+    assert all(seen)
+    assert (clf.predict(images) == swapped).all()
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "apply", "leaf_probabilities"])
+def test_an_answer_is_of_one_fit_also_where_a_refit_ends_meanwhile(method: str) -> None:
+    X, y = renamed(("a", "b"))
+    clf = NeuID3Classifier(random_state=0).fit(X, y)
+    expected = getattr(clf, method)(X)
+
+    class Refitting(UserDict[str, Any]):
+        """A table that is read while another thread ends a fit."""
+
+        def __getitem__(self, name: str) -> Any:
+            clf.fit({"other": ~X["holds"]}, np.where(X["holds"], "c", "d"))
+            return super().__getitem__(name)
+
+    assert (getattr(clf, method)(Refitting(X)) == expected).all()
+    assert clf.classes_.tolist() == ["c", "d"]
+
+
+def test_readers_in_other_threads_see_whole_fits() -> None:
+    tables = [renamed(("a", "b")), renamed(("d", "c"))]  # in the second, sorting exchanges the classes
+    clf = NeuID3Classifier(random_state=0).fit(*tables[0])
+    allowed = [y.tolist() for _, y in tables]
+    ended, wrong = threading.Event(), []
+
+    def read() -> None:
+        while not ended.is_set():
+            predicted = clf.predict(tables[0][0]).tolist()
+            if predicted not in allowed:
+                wrong.append(predicted)
+
+    readers = [threading.Thread(target=read) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    for turn in range(20):
+        clf.fit(*tables[turn % 2])
+    ended.set()
+    for reader in readers:
+        reader.join()
+    assert not wrong
+
+
+def test_a_failed_refit_leaves_the_old_fit() -> None:
+    X, y = renamed(("a", "b"))
+    clf = NeuID3Classifier(random_state=0, class_weight="balanced").fit(X, y)
+    before = dict(vars(clf))
+    with pytest.raises(NeuID3Error):
+        clf.fit({"other": X["holds"]}, np.full(40, np.nan))
+    assert vars(clf) == before
+
+
+def test_what_only_the_last_fit_learned_does_not_outlive_it() -> None:
+    X, y = renamed(("a", "b"))
+    clf = NeuID3Classifier(random_state=0, class_weight="balanced").fit(X, y)
+    clf.set_params(class_weight=None).fit(X["holds"][:, None], y)
+    assert not hasattr(clf, "class_weights_")
+    assert not hasattr(clf, "feature_names_in_")
+
+
+def test_parameters_set_during_a_fit_are_those_of_the_next() -> None:
+    X, y = renamed(("a", "b"))
+    X["image"] = np.random.default_rng(0).random((40, 2, 2))
+
+    def network() -> torch.nn.Module:
+        clf.set_params(max_depth=0, class_weight="balanced")
+        return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 1), torch.nn.Sigmoid())
+
+    eye = {"background": "nn(eye, [I]) :: bright(I).", "networks": {"eye": network}}
+    clf = NeuID3Classifier(**eye, epochs=1, restarts=1, random_state=0)
+    assert len(clf.fit(X, y).tree_.tests) == 1
+    assert not hasattr(clf, "class_weights_")
+    assert not clf.fit(X, y).tree_.tests
+    assert hasattr(clf, "class_weights_")
+
+
+class Named(NeuID3Classifier):
+    """A classifier that learns something before its tree."""
+
+    def fit(self, X: Any, y: Any, **more: Any) -> NeuID3Classifier:
+        self.name_, self._seen = "mine", len(y)
+        return super().fit(X, y, **more)
+
+
+def test_a_subclass_keeps_what_it_set_before_fit() -> None:
+    X, y = renamed(("a", "b"))
+    clf = pickle.loads(pickle.dumps(Named(random_state=0).fit(X, y)))
+    assert (clf.name_, clf._seen) == ("mine", 40)
+    assert (clf.predict(X) == y).all()

@@ -52,6 +52,20 @@ def test_networks_predict_in_eval_mode_and_are_left_as_they_were() -> None:
     assert network.training
 
 
+def test_a_prediction_that_ends_leaves_networks_in_eval_mode_for_one_that_still_runs() -> None:
+    frozen, trained = torch.nn.BatchNorm1d(1).eval(), TinyNetwork(3, 1, 0).train()
+    trained.part = frozen
+    tree = NeurosymbolicTree(TREE, REFERENCE.schema, background=PREAMBLE, networks={"rank_net": trained}, priors=PRIORS)
+    first, second = tree.evaluating(), tree.with_priors(PRIORS).evaluating()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert not trained.training
+    second.__exit__(None, None, None)
+    assert trained.training
+    assert not frozen.training
+
+
 def test_a_network_runs_once_on_each_of_its_inputs() -> None:
     calls = []
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-from collections.abc import Mapping
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,46 +18,104 @@ from torch import nn
 
 from neuid3.columns import Column
 from neuid3.disk import write_whole
-from neuid3.errors import CheckpointError
+from neuid3.errors import CheckpointError, NeuID3Error
 from neuid3.induce import Floats, Place, Split
 from neuid3.learn import Instance, NodeLearner
+from neuid3.locks import FileLock
 from neuid3.nodetest import NodeTest
-from neuid3.saved.container import Saved, blaming, read, write
+from neuid3.saved.container import UNREADABLE, Saved, packed, unpacked
 from neuid3.saved.networks import tensors_of
 from neuid3.saved.words import Words, nodes_from_words, nodes_to_words, question_from_words, question_to_words
 from neuid3.stores import Entries
 from neuid3.tree import Node
 
-_ABOUT = "fit.json"
+# A folder of another version cannot be gone on with.
+VERSION = 2
+
+_FIT, _LOCK = "fit.json", ".lock"
+_HEADER = f"neuid3 checkpoint {VERSION} "
 
 
 class Checkpoint:
-    """A folder that belongs to one fit: what it learns from, and what it has learned so far, in order."""
+    """A folder that belongs to one fit: what it learns from, and what it has learned so far, in order.
+
+    As a context manager it holds the folder: no other fit may use it meanwhile. Every file carries a digest, which is
+    there to notice damage and edits; it is no protection against somebody who computes digests.
+    """
 
     def __init__(self, folder: Path | str, about: Mapping[str, str], seed: int) -> None:
         self.folder = Path(folder)
         self.seed = seed
+        self._about = dict(about)
+        self._digest = ""
+        self._is_begun = False
+        self._lock = FileLock(self.folder / _LOCK)
+
+    def __enter__(self) -> Checkpoint:
         if self.folder.exists() and not self.folder.is_dir():
             raise CheckpointError(f"{self.folder} is no folder; give a folder for the checkpoint.")
         self.folder.mkdir(parents=True, exist_ok=True)
-        path = self.folder / _ABOUT
-        if path.exists():
-            self._go_on(path, about)
-        elif any(not _is_unfinished(entry) for entry in self.folder.iterdir()):
+        self._acquire()
+        try:
+            self._open()
+        except BaseException:
+            self._lock.release()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+    def _acquire(self) -> None:
+        try:
+            is_ours = self._lock.acquire()
+        except OSError as error:
+            raise CheckpointError(
+                f"{self._lock.path} cannot be locked ({error.strerror}); remove it, or give a folder that can be written to."
+            ) from None
+        if not is_ours:
+            raise CheckpointError(
+                f"The checkpoint in {self.folder} is in use by {self._lock.holder()}; "
+                "wait until that fit ends, or give another folder."
+            )
+
+    def _open(self) -> None:
+        entries = [entry for entry in self.folder.iterdir() if entry.name != _LOCK]
+        for entry in entries:
+            if _is_unfinished(entry):
+                entry.unlink()
+        path = self.folder / _FIT
+        if os.path.lexists(path):
+            self._go_on(path)
+            return
+        if any(_is_ours(entry) for entry in entries):
+            raise CheckpointError(f"{path} is missing, which says what was learned from; {_anew(self.folder)}")
+        if not all(_is_unfinished(entry) for entry in entries):
             raise CheckpointError(f"{self.folder} is not empty and holds no checkpoint; give an empty folder.")
-        self._begun = None if path.exists() else {"seed": seed, "about": dict(about)}
+        self._digest = _settings_digest(self.seed, self._about)
 
-    def begin(self) -> None:
+    def _begin(self) -> None:
         """Write down whose folder it is, now that there is something to keep: a fit that was refused leaves nothing."""
-        if self._begun is not None:
-            write_whole(self.folder / _ABOUT, (json.dumps(self._begun, indent=1) + "\n").encode())
-            self._begun = None
+        if not self._is_begun:
+            settings = {"version": VERSION, "seed": self.seed, "about": self._about, "digest": self._digest}
+            write_whole(self.folder / _FIT, (json.dumps(settings, indent=1) + "\n").encode())
+            self._is_begun = True
 
-    def _go_on(self, path: Path, about: Mapping[str, str]) -> None:
-        with blaming(path):
-            words = json.loads(path.read_text(encoding="utf-8"))
-            kept, seed = dict(words["about"]), int(words["seed"])
-        differs = sorted(name for name in {*kept, *about} if kept.get(name) != about.get(name))
+    def _go_on(self, path: Path) -> None:
+        with _damaged(path):
+            settings = json.loads(_content(path).decode())
+            if not isinstance(settings, dict):
+                raise ValueError("it is no JSON object")
+            version = settings.get("version", 1)
+            if version != VERSION:
+                raise CheckpointError(
+                    f"The checkpoint in {self.folder} was written by another version of neuid3 (format {version!r:.20}; this "
+                    f"one goes on with format {VERSION}); finish the fit with that version, or {_anew(self.folder)}"
+                )
+            kept, seed = settings["about"], settings["seed"]
+            if settings["digest"] != _settings_digest(seed, kept):
+                raise ValueError("its digest is another")
+        differs = sorted(name for name in {*kept, *self._about} if kept.get(name) != self._about.get(name))
         if differs:
             shown = ", ".join(differs[:5]) + (", …" if len(differs) > 5 else "")
             raise CheckpointError(
@@ -62,6 +123,7 @@ class Checkpoint:
                 "go on with what it was started with, or give an empty folder."
             )
         self.seed = seed  # whatever the random_state is by now, a fit that goes on draws what it drew before
+        self._digest, self._is_begun = settings["digest"], True
 
     def path(self, number: int) -> Path:
         return self.folder / f"node-{number:05}.neuid3"
@@ -70,6 +132,68 @@ class Checkpoint:
     def whole(self) -> Path:
         """Where the finished tree is, after it was trained as one."""
         return self.folder / "tree.neuid3"
+
+    def write(self, path: Path, saved: Saved) -> None:
+        """Keep a file, under a digest of this fit, the file's name and its content."""
+        self._begin()
+        content = packed(saved)
+        write_whole(path, f"{_HEADER}{self._file_digest(path, content)}\n".encode() + content)
+
+    def read(self, path: Path) -> Saved | None:
+        """What was kept in a file, if it was."""
+        if not os.path.lexists(path):
+            return None
+        with _damaged(path):
+            header, _, content = _content(path).partition(b"\n")
+            if header.decode() != f"{_HEADER}{self._file_digest(path, content)}":
+                raise ValueError("its digest is another")
+            return unpacked(content, path)
+
+    def _file_digest(self, path: Path, content: bytes) -> str:
+        return hashlib.sha256(f"{self._digest} {path.name}\n".encode() + content).hexdigest()
+
+
+def _settings_digest(seed: Any, about: Any) -> str:
+    return hashlib.sha256(json.dumps([VERSION, seed, about], sort_keys=True).encode()).hexdigest()
+
+
+def _content(path: Path) -> bytes:
+    if not path.is_file():  # a pipe would be waited for
+        raise ValueError("it is no regular file")
+    return path.read_bytes()
+
+
+@contextmanager
+def _damaged(path: Path) -> Iterator[None]:
+    """Whatever goes wrong inside is the file's fault."""
+    try:
+        yield
+    except CheckpointError:
+        raise
+    except (*UNREADABLE, NeuID3Error, OSError) as error:
+        raise CheckpointError(f"{path} is damaged ({_reason(error)}); {_anew(path.parent)}") from None
+
+
+@contextmanager
+def _fitting(path: Path) -> Iterator[None]:
+    """The file is whole: whatever goes wrong inside, networks or rules are not what they were."""
+    try:
+        yield
+    except NeuID3Error:
+        raise
+    except UNREADABLE as error:
+        raise CheckpointError(
+            f"{path} does not go with the networks of this fit ({_reason(error)}); go on with those that it was started "
+            f"with, or {_anew(path.parent)}"
+        ) from None
+
+
+def _anew(folder: Path) -> str:
+    return f"delete the folder {folder} and start the fit anew."
+
+
+def _reason(error: BaseException) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__
 
 
 class Remembering:
@@ -86,18 +210,18 @@ class Remembering:
         path = self.checkpoint.path(self.number)
         self.number += 1
         where = [[question_to_words(test), answer] for test, answer in place.path]
-        if path.exists():
-            saved = read(path)
-            with blaming(path):
+        saved = self.checkpoint.read(path)
+        if saved is not None:
+            with _fitting(path):
                 if saved.words["where"] != where:
                     raise ValueError("it is of another node")
                 return self._recalled(place, saved)
         before = dict(self.learner.instances)
         split = self.learner.best(place)
-        self.checkpoint.begin()
         new = {name: instance for name, instance in self.learner.instances.items() if name not in before}
         words = {"kind": "node", "where": where, "split": _split_to_words(split), **self._state(new)}
-        write(path, Saved(words, "", tensors_of({name: instance.module for name, instance in new.items()})))
+        tensors = tensors_of({name: instance.module for name, instance in new.items()})
+        self.checkpoint.write(path, Saved(words, "", tensors))
         return split
 
     def _state(self, instances: Mapping[str, Instance]) -> Words:
@@ -126,9 +250,9 @@ class Remembering:
     def refine(self, root: Node) -> Node:
         """The finished tree trained as one, or as it was after that."""
         path = self.checkpoint.whole
-        if path.exists():
-            saved = read(path)
-            with blaming(path):
+        saved = self.checkpoint.read(path)
+        if saved is not None:
+            with _fitting(path):
                 modules = {
                     name: _filled(copy.deepcopy(self.learner.instances[name].module), name, saved.tensors)
                     for name in saved.words["networks"]
@@ -137,7 +261,6 @@ class Remembering:
                 return nodes_from_words(saved.words["nodes"])
         before = {name: instance.module for name, instance in self.learner.instances.items()}
         refined = self.learner.refine(root)
-        self.checkpoint.begin()
         moved = {n: i.module for n, i in self.learner.instances.items() if before.get(n) is not i.module}
         words = {
             "kind": "whole",
@@ -145,13 +268,20 @@ class Remembering:
             "networks": sorted(moved),
             "steps": self.learner.steps,
         }
-        write(path, Saved(words, "", tensors_of(moved)))
+        self.checkpoint.write(path, Saved(words, "", tensors_of(moved)))
         return refined
+
+
+_OURS = re.compile(r"fit\.json|node-[0-9]+\.neuid3|tree\.neuid3")
+
+
+def _is_ours(path: Path) -> bool:
+    return _OURS.fullmatch(path.name) is not None
 
 
 def _is_unfinished(path: Path) -> bool:
     """Is this what is left of a file that was being written when somebody was stopped?"""
-    return path.name.startswith(".") and path.name.endswith(".tmp")
+    return re.fullmatch(rf"\.({_OURS.pattern})\..*\.tmp", path.name) is not None
 
 
 def about_fit(parameters: Mapping[str, Any], columns: Mapping[str, Column], **more: Any) -> dict[str, str]:

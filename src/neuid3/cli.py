@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import errno
+import os
+import signal
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import click
@@ -34,14 +38,18 @@ GROUPS = {
     "completion": ("neuid3.commands.completion", "Print the script that lets a shell complete commands and options."),
 }
 
-# What a shell says of a program that Ctrl-C has stopped.
-STOPPED = 130
+# What a shell says of a program that Ctrl-C has stopped, and of one that was asked to end (SIGTERM).
+STOPPED, TERMINATED = 130, 143
 
 
 class Mistake(click.ClickException):
     """Something that the caller can put right."""
 
     exit_code = 2
+
+
+class _Terminated(BaseException):
+    """Raised where SIGTERM arrives, so that unfinished files are removed and workers ended on the way out."""
 
 
 class _Main(click.Group):
@@ -60,7 +68,7 @@ class _Main(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            with _warnings_as_sentences():
+            with _ending_in_order(), _warnings_as_sentences():
                 return super().invoke(ctx)
         except NeuID3Error as error:
             raise Mistake(str(error)) from None
@@ -72,6 +80,40 @@ class _Main(click.Group):
         except KeyboardInterrupt:
             click.echo("Stopped.", err=True)
             ctx.exit(STOPPED)
+        except _Terminated:
+            ctx.exit(TERMINATED)
+
+
+@contextmanager
+def _ending_in_order() -> Iterator[None]:
+    """SIGTERM raises an error inside, once; a second one ends the process on the spot."""
+    delays = iter(range(100))
+
+    def terminate(number: int, frame: FrameType | None) -> None:
+        # A worker whose start is interrupted would complain, so its start is waited for.
+        if _is_in(frame, "joblib.externals.loky.") and next(delays, None) is not None:
+            threading.Timer(0.05, os.kill, (os.getpid(), number)).start()
+            return
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        raise _Terminated
+
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield  # only the main thread may, and whoever has called us has a way of their own
+        return
+    signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _is_in(frame: FrameType | None, package: str) -> bool:
+    """Is a function of this package being called?"""
+    while frame is not None:
+        if str(frame.f_globals.get("__name__")).startswith(package):
+            return True
+        frame = frame.f_back
+    return False
 
 
 @contextmanager

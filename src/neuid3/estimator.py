@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -44,6 +45,22 @@ from neuid3.tables import from_array, has_names, number_of, numbered, refuse_hol
 from neuid3.task import Recipe
 from neuid3.trained import TrainedTest, trained_tests
 from neuid3.tree import Branch, Node, Tree
+
+# The attributes that a fit sets.
+LEARNED = frozenset(
+    {
+        "class_weights_",
+        "classes_",
+        "feature_importances_",
+        "feature_names_in_",
+        "gradient_steps_",
+        "model_",
+        "n_features_in_",
+        "networks_",
+        "schema_",
+        "tree_",
+    }
+)
 
 
 class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -220,19 +237,28 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Grow a tree from the top. `validation=(X, y)` are examples that judge the networks and never train them.
 
         With `checkpoint`, a folder, every finished node is written there, and a fit that was stopped goes on when it is
-        called again in the same way: with the same tree in the end, bit by bit.
+        called again in the same way: with the same tree in the end, bit by bit. One fit at a time may use the folder.
+        Other threads may predict meanwhile: they see the fit before this one until it has ended, and then all of this one.
         """
-        self._validate_params()
-        before = {name: value for name, value in vars(self).items() if name.endswith("_")}
-        try:
-            self._fit(X, y, sample_weight, validation, checkpoint)
-        except BaseException:
-            # Stopped halfway, the classifier is what it was before.
-            for name in [name for name in vars(self) if name.endswith("_")]:
-                delattr(self, name)
-            self.__dict__.update(before)
-            raise
+        draft = self._copied(without=LEARNED)
+        draft._validate_params()
+        draft._fit(X, y, sample_weight, validation, checkpoint)
+        learned = {name: value for name, value in vars(draft).items() if name.endswith("_")}
+        # One assignment: other threads see the old fit or the new one, and a fit that fails never comes here.
+        self.__dict__ = {**vars(self._copied(without=LEARNED)), **learned}
         return self
+
+    def _copied(self, without: Container[str] = ()) -> NeuID3Classifier:
+        """A shallow copy with the parameters and attributes of this moment."""
+        copied: NeuID3Classifier = object.__new__(type(self))
+        copied.__dict__.update((name, value) for name, value in self.__dict__.copy().items() if name not in without)
+        return copied
+
+    def _fitted(self) -> NeuID3Classifier:
+        """A snapshot to read several attributes from; a fit that ends meanwhile in another thread does not change it."""
+        fitted = self._copied()
+        check_is_fitted(fitted)
+        return fitted
 
     def _fit(
         self, X: Any, y: Any, sample_weight: Any, validation: tuple[Any, Any] | None, folder: Path | str | None
@@ -245,14 +271,13 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_networks(dict(self.networks or {}), questions.program)
         recipe = recipe_of(self.get_params(deep=False), len(self.classes_))
         check_device(self.device)
-        checkpoint = None
-        if folder is not None:
-            checkpoint = Checkpoint(folder, self._about(examples, labels, weights, validation), seed)
-            seed = checkpoint.seed
-        judged = questions.are_neural and self.recipe == "default"
-        sample = self._sample(examples, labels, weights, validation, seed, judged)
-        learner = self._learner(sample, questions, useful(questions.candidates, examples, self.tests), recipe, seed)
-        root, worth = self._grow(learner, checkpoint, deadline)
+        about = {} if folder is None else self._about(examples, labels, weights, validation)
+        with nullcontext() if folder is None else Checkpoint(folder, about, seed) as checkpoint:
+            seed = seed if checkpoint is None else checkpoint.seed
+            judged = questions.are_neural and self.recipe == "default"
+            sample = self._sample(examples, labels, weights, validation, seed, judged)
+            learner = self._learner(sample, questions, useful(questions.candidates, examples, self.tests), recipe, seed)
+            root, worth = self._grow(learner, checkpoint, deadline)
         self._keep(root, learner, questions.program)
         told = [(self.model_.columns_of(test), bits) for test, bits in worth]
         self.feature_importances_ = shares_of(told, self.schema_)
@@ -398,8 +423,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def tests_(self) -> list[TrainedTest]:
         """The tests of the tree with their trained networks, to be given to another classifier."""
-        check_is_fitted(self)
-        return trained_tests(self.model_)
+        return trained_tests(self._fitted().model_)
 
     # Files ---------------------------------------------------------------------------------------
 
@@ -409,8 +433,8 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Networks of our own classes and registered ones are rebuilt from the file; `load` asks for the factory of others.
         Parameters that are no plain values, such as factories and trained tests, are not kept.
         """
-        check_is_fitted(self)
-        return self.model_.save_as(path, {"kind": "classifier", **classifier_to_words(self)})
+        fitted = self._fitted()
+        return fitted.model_.save_as(path, {"kind": "classifier", **classifier_to_words(fitted)})
 
     @classmethod
     def restored(cls, model: NeurosymbolicTree, words: Mapping[str, Any]) -> NeuID3Classifier:
@@ -425,7 +449,6 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # Answers -------------------------------------------------------------------------------------
 
     def _examples(self, X: Any) -> Examples:
-        check_is_fitted(self)
         if not has_names(X):
             X = validate_data(self, X, reset=False, dtype=None, ensure_all_finite="allow-nan")
         return Examples.read(X, self.schema_)
@@ -436,19 +459,19 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         A network looks at an example only if a branch that asks it is reached with a probability above `threshold`; no
         probability changes by more than the mass that was dropped (see `NeurosymbolicTree.predict_proba`).
         """
-        examples = self._examples(X)
-        return self.model_.predict_proba(examples, threshold=threshold)
+        fitted = self._fitted()
+        return fitted.model_.predict_proba(fitted._examples(X), threshold=threshold)
 
     def predict(self, X: Any, *, threshold: float = 0.0) -> npt.NDArray[Any]:
         """The most probable class of each example; `threshold` as in `predict_proba`."""
-        check_is_fitted(self)
-        best: npt.NDArray[Any] = self.classes_[self.predict_proba(X, threshold=threshold).argmax(axis=1)]
+        fitted = self._fitted()
+        best: npt.NDArray[Any] = fitted.classes_[fitted.predict_proba(X, threshold=threshold).argmax(axis=1)]
         return best
 
     def leaf_probabilities(self, X: Any, *, threshold: float = 0.0) -> npt.NDArray[np.float64]:
         """P(leaf | e) for every leaf from left (all yes) to right (all no); `threshold` as in `predict_proba`."""
-        examples = self._examples(X)
-        return self.model_.apply(examples, threshold=threshold)
+        fitted = self._fitted()
+        return fitted.model_.apply(fitted._examples(X), threshold=threshold)
 
     def apply(self, X: Any, *, threshold: float = 0.0) -> npt.NDArray[np.int64]:
         """The leaf in which each example most probably lands, counted from the left; `threshold` as in `predict_proba`."""
@@ -457,7 +480,8 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def explain(self, X: Any, row: int = 0, *, proofs: int = 5, changes: int = 3) -> Explanation:
         """Why an example gets its class; see `NeurosymbolicTree.explain`."""
-        return self.model_.explain(self._examples(X), row, proofs=proofs, changes=changes)
+        fitted = self._fitted()
+        return fitted.model_.explain(fitted._examples(X), row, proofs=proofs, changes=changes)
 
     # Elsewhere -----------------------------------------------------------------------------------
 
@@ -475,13 +499,13 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def to_problog(self, X: Any, row: int = 0) -> str:
         """The tree as a ProbLog program for one example, with the networks' outputs written in."""
-        examples = self._examples(X)
-        return self.model_.to_problog(examples, row)
+        fitted = self._fitted()
+        return fitted.model_.to_problog(fitted._examples(X), row)
 
     def to_deepproblog(self, X: Any, row: int = 0) -> DeepProbLogProgram:
         """The tree as a DeepProbLog program with its networks, for one example's symbolic columns."""
-        examples = self._examples(X)
-        return self.model_.to_deepproblog(examples, row)
+        fitted = self._fitted()
+        return fitted.model_.to_deepproblog(fitted._examples(X), row)
 
     def export_onnx(self, path: Path | str, *, opset: int = OPSET) -> Path:
         """Write the tree with its networks to one ONNX file, which runs without Python; see `neuid3.export_onnx`."""
@@ -490,7 +514,8 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _repr_html_inner(self) -> str:
         """In a notebook a fitted classifier shows its tree, and folded below it what scikit-learn shows."""
         diagram: str = super()._repr_html_inner()
-        return tree_html(self.tree_, "Parameters", diagram) if self.__sklearn_is_fitted__() else diagram
+        tree: Tree | None = getattr(self, "tree_", None)
+        return diagram if tree is None else tree_html(tree, "Parameters", diagram)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -42,6 +43,10 @@ from neuid3.saved.words import (
 )
 from neuid3.stack import Quick
 from neuid3.tree import Path, Tree, paths
+
+# Modules that are in `eval()` mode for a while: how many threads need them so, and whether they were being trained before.
+_MODES: dict[torch.nn.Module, tuple[int, bool]] = {}
+_MODES_LOCK = threading.Lock()
 
 
 class NeurosymbolicTree:
@@ -201,15 +206,25 @@ class NeurosymbolicTree:
 
     @contextmanager
     def evaluating(self) -> Iterator[None]:
-        """Networks are in `eval()` mode inside, and as they were afterwards."""
-        modes = [(module, module.training) for module in self.networks.values() if isinstance(module, torch.nn.Module)]
-        for module, _ in modes:
-            module.eval()
+        """Networks are in `eval()` mode inside, and as they were afterwards, also where threads share them."""
+        modules = [module for module in self.networks.values() if isinstance(module, torch.nn.Module)]
+        parts = list({part: None for module in modules for part in module.modules()})
+        with _MODES_LOCK:
+            for part in parts:
+                users, training = _MODES.get(part, (0, part.training))
+                _MODES[part] = users + 1, training
+            for module in modules:
+                module.eval()
         try:
             yield
         finally:
-            for module, training in modes:
-                module.train(training)
+            with _MODES_LOCK:
+                for part in parts:
+                    users, training = _MODES.pop(part)
+                    if users > 1:
+                        _MODES[part] = users - 1, training
+                    else:
+                        part.training = training
 
     def columns_of(self, test: NodeTest) -> tuple[str, ...]:
         """The columns that a test depends on, in the order of the schema."""

@@ -11,6 +11,7 @@ from joblib import Parallel, cpu_count
 from joblib.parallel import get_active_backend
 
 from neuid3.crew.stock import Stock
+from neuid3.processes import initialize, this_process
 
 
 class Crew:
@@ -48,8 +49,21 @@ class Crew:
             self._until_the_end.enter_context(_delivered(self.stock, backend))
         returned = "generator" if backend.supports_return_generator else "list"
         return self._until_the_end.enter_context(
-            Parallel(n_jobs=_no_more_than_cores(self.jobs, backend), return_as=returned)
+            Parallel(
+                n_jobs=_no_more_than_cores(self.jobs, backend), return_as=returned, **ending_with_this_process(backend)
+            )
         )
+
+
+def ending_with_this_process(backend: Any) -> dict[str, Any]:
+    """Arguments of `joblib.Parallel` with which workers on this machine end when this process does, even if it is killed.
+
+    By themselves they would finish their task, wait minutes for another, and hold our standard output all the while.
+    """
+    if type(backend).__name__ not in {"LokyBackend", "MultiprocessingBackend"}:
+        return {}
+    own = backend.backend_kwargs
+    return {"initializer": initialize, "initargs": (this_process(), own.get("initializer"), own.get("initargs", ()))}
 
 
 def _no_more_than_cores(jobs: int | None, backend: Any) -> int | None:

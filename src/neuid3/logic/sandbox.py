@@ -9,10 +9,11 @@ import os
 import subprocess
 import sys
 import threading
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 from neuid3 import errors
+from neuid3.processes import this_process
 
 _START = "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from neuid3.logic.prolog.worker import main; main()"
 
@@ -37,6 +38,10 @@ class _Child:
         self.process: subprocess.Popen[str] | None = None
         self.owner = -1
         self.megabytes = -1
+
+    def forked(self) -> None:
+        """Forget the parent's conversation, of which a fork may happen in the middle."""
+        self.lock = threading.Lock()
 
     def ask(self, request: dict[str, Any], limits: Limits) -> dict[str, Any]:
         with self.lock:
@@ -80,13 +85,16 @@ class _Child:
         if self.process is not None and (self.owner != os.getpid() or self.megabytes != megabytes):
             self.stop()
         if self.process is None or self.process.poll() is not None:
+            parent = astuple(this_process())
             self.process = subprocess.Popen(
-                [sys.executable, "-I", "-c", _START, json.dumps(sys.path), str(megabytes)],
+                [sys.executable, "-I", "-c", _START, json.dumps(sys.path), json.dumps(parent), str(megabytes)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 text=True,
                 encoding="utf-8",
+                # The C library would reserve address space for a second thread, of which `megabytes` is a bound.
+                env={**os.environ, "MALLOC_ARENA_MAX": "1"},
             )
             self.owner, self.megabytes = os.getpid(), megabytes
         return self.process
@@ -120,6 +128,8 @@ def _too_much(limits: Limits) -> str:
 
 
 _CHILD = _Child()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_CHILD.forked)
 
 
 def stop() -> None:

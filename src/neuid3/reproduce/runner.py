@@ -11,7 +11,9 @@ from time import perf_counter
 from typing import Any
 
 from joblib import Parallel, delayed, parallel_config
+from joblib.parallel import get_active_backend
 
+from neuid3.crew import ending_with_this_process
 from neuid3.errors import DataError, NeuID3Error
 from neuid3.reproduce.store import is_done, write
 from neuid3.reproduce.units import Unit
@@ -47,7 +49,8 @@ def run_units(
     told(f"{len(units)} unit{'' if len(units) == 1 else 's'}, {len(units) - len(waiting)} of them finished before.")
     done: list[Outcome] = []
     with parallel_config(backend="loky", inner_max_num_threads=1):
-        running = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(
+        ending = ending_with_this_process(get_active_backend()[0])
+        running = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1, **ending)(
             delayed(_attempt)(unit, folder, work, os.getpid()) for unit in waiting
         )
         for outcome in running:

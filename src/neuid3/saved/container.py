@@ -27,7 +27,7 @@ _WORDS, _BACKGROUND, _NETWORKS = "model.json", "background.pl", "networks.safete
 _PARTS = (_WORDS, _BACKGROUND, _NETWORKS)
 
 # What reading bytes that somebody made up can raise.
-_WRONG = (
+UNREADABLE = (
     ArithmeticError,
     AssertionError,
     AttributeError,
@@ -56,6 +56,11 @@ class Saved:
 
 def write(path: Path, saved: Saved) -> Path:
     """Write a file; a crash or a full disk leaves the old one or none."""
+    return write_whole(place_for_model(path), packed(saved))
+
+
+def packed(saved: Saved) -> bytes:
+    """The content of a file."""
     words = {"format": NAME, "version": VERSION, **saved.words}
     text = json.dumps(words, indent=1, ensure_ascii=False, allow_nan=False)
     parts = {_WORDS: text.encode(), _BACKGROUND: saved.background.encode(), _NETWORKS: save(dict(saved.tensors))}
@@ -64,7 +69,7 @@ def write(path: Path, saved: Saved) -> Path:
         for name, content in parts.items():
             # Without the time of day, the same model gives the same bytes.
             archive.writestr(zipfile.ZipInfo(name), content)
-    return write_whole(place_for_model(path), made.getvalue())
+    return made.getvalue()
 
 
 def read(path: Path) -> Saved:
@@ -76,12 +81,17 @@ def read(path: Path) -> Saved:
     except IsADirectoryError:
         raise ModelFileError(f"{path} is a folder; give the model's file.") from None
     with blaming(path):
-        if not content.startswith(b"PK"):
-            raise ModelFileError(f"{path} is no model of neuid3; give a file that save() or `neuid3 fit` has written.")
-        parts = dict(_parts(content))
-        words = json.loads(parts[_WORDS].decode())
-        _check_version(words, path)
-        return Saved(words, parts[_BACKGROUND].decode(), load(parts[_NETWORKS]))
+        return unpacked(content, path)
+
+
+def unpacked(content: bytes, path: Path) -> Saved:
+    """What the content of a file says; bytes that somebody made up raise one of `UNREADABLE`."""
+    if not content.startswith(b"PK"):
+        raise ModelFileError(f"{path} is no model of neuid3; give a file that save() or `neuid3 fit` has written.")
+    parts = dict(_parts(content))
+    words = json.loads(parts[_WORDS].decode())
+    _check_version(words, path)
+    return Saved(words, parts[_BACKGROUND].decode(), load(parts[_NETWORKS]))
 
 
 @contextmanager
@@ -91,7 +101,7 @@ def blaming(path: Path) -> Iterator[None]:
         yield
     except NeuID3Error:
         raise
-    except _WRONG as error:
+    except UNREADABLE as error:
         told = " ".join(str(error).split())[:200] or type(error).__name__
         raise ModelFileError(f"{path} is damaged ({told}); save the model again, or take a copy of it.") from None
 

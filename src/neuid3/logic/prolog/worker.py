@@ -15,6 +15,7 @@ from neuid3.logic.prolog.evaluator import evaluate
 from neuid3.logic.prolog.grounder import Grounder
 from neuid3.logic.prolog.terms import name_of
 from neuid3.logic.prolog.translator import translate
+from neuid3.processes import Parent, end_with
 
 _LATEST: dict[str, Grounder] = {}
 
@@ -107,8 +108,9 @@ def _ground(grounder: Grounder, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Serve until the parent closes the pipe."""
-    megabytes = int(sys.argv[-1])
+    """Serve until the parent closes the pipe, or has ended."""
+    parent, megabytes = Parent(*json.loads(sys.argv[-2])), int(sys.argv[-1])
+    end_with(parent)
     if megabytes:
         import resource
 
