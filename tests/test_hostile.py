@@ -18,7 +18,7 @@ from problog.engine import DefaultEngine
 
 from neuid3 import Examples, Limits, NeuID3Error, read_table
 from neuid3.logic.program import Program
-from neuid3.logic.prolog.reader import OPEN_BUILTINS
+from neuid3.logic.prolog.engine import OPEN_BUILTINS
 
 MANY = int(os.environ.get("NEUID3_FUZZ", "60"))
 QUICK = Limits(seconds=5.0, megabytes=1024, circuit_nodes=20_000)
