@@ -144,10 +144,9 @@ def _comparison(operator: str, numbers: frozenset[str], original: Callable[..., 
             )
         try:
             constant = column_constant(other, engine)
-        except (TypeError, ValueError, AttributeError, ArithmeticError) as error:
-            reason = f"; {error}" if isinstance(error, OverflowError) else ""
+        except (TypeError, ValueError, AttributeError, OverflowError):
             raise GroundingError(
-                f"'{source(left)} {operator} {source(right)}' does not compare column '{name}' with a number{reason}"
+                f"'{source(left)} {operator} {source(right)}' does not compare column '{name}' with a number"
             ) from None
         weight = Term("'$compare'", Term(atom_text(str(name))), Term(f"'{direction}'"), Constant(constant))
         return [((left, right), target.add_atom(("$compare", name, direction, constant), weight))]
@@ -163,15 +162,12 @@ def _comparison(operator: str, numbers: frozenset[str], original: Callable[..., 
 
 
 def column_constant(term: PrologTerm, engine: DefaultEngine) -> float:
-    """The constant that a number column is compared with, as a float, which is what the column holds.
-
-    Raises
-    ------
-    OverflowError : the constant is an integer that no float equals.
-    """
+    """The constant that a number column is compared with, as a float, which is what the column holds."""
     value = number_value(term, engine)
     if isinstance(value, int) and not equals_float(value):
-        raise OverflowError("no float equals it, and number columns hold floats")
+        raise GroundingError(
+            f"no float equals {source(term)}, and number columns hold floats; compare with a neighbouring number"
+        )
     return float(value)
 
 

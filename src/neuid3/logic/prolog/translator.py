@@ -30,6 +30,7 @@ from neuid3.logic.prolog.terms import (
     rewrite,
     signature,
     source,
+    value_term,
 )
 from neuid3.logic.spelling import atom_text, plain_name
 
@@ -159,22 +160,24 @@ class _Translator:
         statements = [self.by_number[number] for number in needed]
         if not any(calls_variable(statement.body) for statement in statements):
             return
-        places = [(f"Line {s.line}", goal) for s in statements for goal in calls(s.body)]
-        places += [(f"Line {s.line}", head) for s in statements for head in s.heads]
-        places += [
-            (f"Line {s.line}", prolog_list(list(s.neural.domain))) for s in statements if s.neural and s.neural.domain
-        ]
+        goals = [(f"Line {s.line}", goal) for s in statements for goal in calls(s.body)]
+        called = {signature(goal) for _, goal in goals}
+        places = [*goals, *((f"Line {s.line}", head) for s in statements for head in s.heads)]
+        places += [(f"Line {s.line}", prolog_list(list(s.neural.domain or ()))) for s in statements if s.neural]
         places += [(f"Test '{source(goal)}'", goal) for goal, _ in self.tests]
+        for name, column in self.grounder.reading.columns.items():
+            if f"{name}/1" in called and "values" in column:
+                places.append((f"Column '{name}'", prolog_list([value_term(value) for value in column["values"]])))
         for place, goal in places:
-            goals = dict(META.get(signature(goal), ()))
-            data = [argument for number, argument in enumerate(goal.args) if number not in goals]
+            called_places = dict(META.get(signature(goal), ()))
+            data = [argument for number, argument in enumerate(goal.args) if number not in called_places]
             # The first argument of compare/3 is an order, <, = or >, and is never called.
             found = next(
                 (part for term in data[signature(goal) == "compare/3" :] for part in _operators_in(term)), None
             )
             if found is not None:
                 raise ExportError(
-                    f"{place}: '{source(goal)}' passes the comparison '{source(found)}' on as a term, and ProbLog cannot "
+                    f"{place}: {source(goal)} passes the comparison {source(found)} on as a term, and ProbLog cannot "
                     "compare number columns by it when it is called; write the comparison as a goal of its own rule."
                 )
 
