@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -19,6 +21,7 @@ from neuid3.errors import (
     TreeError,
 )
 from neuid3.logic.program import Program
+from neuid3.nodetest import CutTest
 
 X = Examples(
     {
@@ -53,6 +56,17 @@ def model(test: str | AtomTest, background: str = "", **more: object) -> Neurosy
         ("a :- age.", RuleError, ["compare it"]),
         ("a :- suit > 3.", RuleError, ["only number columns"]),
         ("a :- agee > 3.", RuleError, ["Did you mean 'age'?"]),
+        ("a :- (alarm -> age > 3 ; true).", RuleError, ["Line 1", "'->'", "write (a, b ; \\+ a, c)"]),
+        ("b.\na :- \\+ (alarm -> b).", RuleError, ["Line 2", "'->'"]),
+        ("a :- findall(X, (alarm -> X = 1), L), L = [].", RuleError, ["'->'"]),
+        ("a :- alarm, !.", RuleError, ["'!'", "no cut", "\\+"]),
+        ("a :- age @< 3.", RuleError, ["compares the name 'age'"]),
+        ("forall(a, b).", RuleError, ["built in"]),
+        ("neuid3_number(a).", RuleError, ["'neuid3_'", "rename"]),
+        ("% one\ra.\r% two\rb :- zork.", RuleError, ["Line 4", "zork/0"]),
+        ("% one\r\na.\r\n\r\nb :- zork.", RuleError, ["Line 4", "zork/0"]),
+        ("a.\rb :- c(1,.\r", SyntaxErrorInProgram, ["line 2"]),
+        ("nn(n, [I], R, [1, (a, b), (a, b)]) :: v(I, R).", RuleError, ["different"]),
         ("evidence(a). a.", RuleError, ["evidence", "refused"]),
         ("query(a). a.", RuleError, ["query", "refused"]),
         ("a :- query(b).", RuleError, ["query/1"]),
@@ -160,6 +174,111 @@ def test_grounding_that_does_not_end_is_stopped_and_the_process_lives(program: s
     with pytest.raises(GroundingLimitError, match=r"Limits\("):
         Program(program, X.schema, Limits(seconds=1.5, megabytes=600)).formula("a(0)")
     assert Program("b.", X.schema).formula("b")
+
+
+def test_a_circuit_that_takes_too_long_to_build_is_stopped_as_grounding_is() -> None:
+    """A random formula of three literals a clause: its grounding is quick, and its diagram explodes."""
+    random = np.random.default_rng(0)
+    facts = "".join(f"0.5 :: f({i}).\n" for i in range(60))
+    signs = ["", "\\+ "]
+    bodies = [", ".join(f"{random.choice(signs)}f({i})" for i in random.choice(60, 3)) for _ in range(200)]
+    rules = "".join(f"p :- {body}.\n" for body in bodies)
+    limits = Limits(seconds=2.0, circuit_nodes=10**9)
+    tree = Tree(Branch("p", Leaf(0.9), Leaf(0.1)))
+    with pytest.raises(GroundingLimitError, match=r"Building the circuit .* took longer than 2 s"):
+        NeurosymbolicTree(tree, X.schema, background=facts + rules, limits=limits).predict_proba(X)
+
+
+def test_a_network_may_have_ten_thousand_values() -> None:
+    values = ", ".join(map(str, range(10_000)))
+    background = f"nn(net, [I], V, [{values}]) :: value(I, V). large(I) :- value(I, V), V >= 9000."
+    network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 10_000), torch.nn.Softmax(1))
+    made = model("large(card_1)", background, networks={"net": network})
+    with torch.no_grad():
+        expected = network(torch.zeros(1, 4))[0, 9000:].sum()
+    assert made.apply(X)[0, 0] == pytest.approx(float(expected), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("test", "background", "words"),
+    [
+        ("age =< nan", "", "'nan' is not a number"),
+        ("a", "a :- X is inf - inf, age < X.", "'inf-inf' is not a number"),
+        ("a", "a :- X is nan, X =:= X.", "'nan' is not a number"),
+        ("a", "a :- nan < 1.", "'nan' is not a number"),
+        ("age < 9007199254740993", "", "no float equals 9007199254740993"),
+        ("older(9007199254740993)", "older(X) :- age > X.", "no float equals 9007199254740993"),
+        ("a", "a :- age < 10 ** 400.", "no float equals"),
+        ("a", "a :- G = (alarm -> true), call(G).", "ProbLog does not have '->'"),
+        ("a", "a :- G =.. ['_lists_select_uniform', x, [1, 2], 1, _], call(G).", "a random choice that is none of its"),
+    ],
+)
+def test_what_cannot_be_decided_is_refused(test: str, background: str, words: str) -> None:
+    with pytest.raises(NeuID3Error, match=re.escape(words)):
+        model(test, background)
+
+
+@pytest.mark.parametrize(("threshold", "words"), [(float("nan"), "compared with nan"), (2**53 + 1, "no float equals")])
+def test_a_cut_that_cannot_be_decided_is_refused(threshold: float, words: str) -> None:
+    with pytest.raises(NodeTestError, match=words):
+        NeurosymbolicTree(Tree(Branch(CutTest("age", threshold), Leaf(0.9), Leaf(0.1))), X.schema)
+
+
+@pytest.mark.parametrize(
+    ("test", "expected"),
+    [
+        ("age < inf", [1, 1, 1, 1]),
+        ("age >= inf", [0, 0, 0, 0]),
+        ("age > -inf", [1, 1, 1, 1]),
+        ("age =:= inf", [0, 0, 0, 0]),
+        ("age < 42.5 + 1e-20", [1, 0, 0, 0]),
+        ("age > 1e-20", [1, 1, 1, 1]),
+    ],
+)
+def test_infinity_and_tiny_numbers_are_compared_as_they_are(test: str, expected: list[int]) -> None:
+    made = model(test)
+    assert made.apply(X)[:, 0].tolist() == expected
+    assert made.verify(X) < 1e-9
+
+
+def test_a_tiny_constant_is_not_zero() -> None:
+    tiny = Examples({"n": [1e-21, 2e-20, -1.0, 3.0]})
+    made = NeurosymbolicTree(Tree(Branch("n < 1e-20", Leaf(0.9), Leaf(0.1))), tiny.schema)
+    assert made.apply(tiny)[:, 0].tolist() == [1, 0, 1, 0]
+    both = Tree(Branch("n < 1e-20", Leaf(0.9), Branch("n < 2e-20", Leaf(0.5), Leaf(0.1))))
+    with pytest.raises(ExportError, match="which ProbLog rounds to one number"):
+        NeurosymbolicTree(both, tiny.schema).to_problog(tiny)
+
+
+@pytest.mark.parametrize(
+    "background",
+    [
+        "a :- call(>, age, 40).",
+        "a :- maplist(<(age), [60, 70]).",
+        "a :- maplist(>, [age, 7], [50, 6]).",
+        "a :- include(<(50), [40, 60], L), length(L, 1), age > 40.",
+        "a :- partition(>(age), [40, 60], [_], _).",
+        "a :- foldl(over, [40, 50], 0, N), N >= 2. over(X, A, B) :- age > X, B is A + 1. over(X, A, A) :- age =< X.",
+        "a :- compare(<, 1, 2), G = alarm, call(G), age > 40.",
+    ],
+)
+def test_comparisons_passed_to_other_predicates_are_exported(background: str) -> None:
+    assert model("a", background).verify(X) < 1e-9
+
+
+@pytest.mark.parametrize(
+    "background",
+    [
+        "c(O) :- call(O, age, 40). a :- c(>).",
+        "a :- G = (age > 40), G.",
+        "a :- G =.. [>, age, 40], call(G).",
+        "a :- member(O, [<, >]), call(O, age, 40), alarm.",
+    ],
+)
+def test_comparisons_that_problog_could_not_run_are_refused_by_the_export(background: str) -> None:
+    made = model("a", background)
+    with pytest.raises(ExportError, match="write the comparison as a goal of its own rule"):
+        made.to_problog(X)
 
 
 def test_grounding_that_explodes_is_stopped_by_its_memory_limit() -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from neuid3.circuit import FALSE, TRUE, Circuit, compile_formulas
 from neuid3.circuit.diagram import Diagram
 from neuid3.circuit.factor import factorise
+from neuid3.errors import GroundingLimitError
 from neuid3.infer import LayeredCircuit
 from neuid3.logic.formula import (
     And,
@@ -27,6 +28,7 @@ from neuid3.logic.formula import (
     draw_cells,
     sources,
 )
+from neuid3.logic.sandbox import Limits
 from oracles import drawn, enumerate_worlds, holds
 
 VARIABLES = [ColumnVariable(f"v{size}{i}", size) for size in (2, 3, 5) for i in range(2)]
@@ -155,3 +157,46 @@ def test_a_diagram_of_a_thousand_variables_needs_no_deep_recursion() -> None:
     node = diagram.conjoin(diagram.literal(i, {1}) for i in range(3000))
     assert diagram.negate(diagram.negate(node)) == node
     assert len(diagram) >= 3000
+
+
+def test_wide_variables_make_the_circuits_that_narrow_ones_make(monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b = (ColumnVariable(name, 4) for name in "ab")
+    one, two, three = (Literal(a, frozenset({value})) for value in (1, 2, 3))
+    other = Literal(b, frozenset({0}))
+    formulas = [
+        Or((one, two, other)),
+        And((Or((one, three)), Not(two))),
+        Not(Or((one, one))),
+        one,
+        Or((two, other, two)),
+    ]
+    narrow = compile_formulas(formulas)
+    monkeypatch.setattr("neuid3.circuit.compile._WIDE", 3)
+    wide = compile_formulas(formulas)
+    for root, same in zip(narrow.roots, wide.roots, strict=True):
+        for x in range(4):
+            for y in range(4):
+                assert walk(narrow, root, {a: x, b: y}) == walk(wide, same, {a: x, b: y})
+    assert len(wide) <= len(narrow)
+
+
+def test_a_circuit_that_is_there_when_the_time_is_over_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the search for a better order of the variables is given up."""
+    pairs = [(ColumnVariable(f"a{i}", 2), ColumnVariable(f"b{i}", 2)) for i in range(8)]
+    parts = [And((Literal(a, frozenset({1})), Literal(b, frozenset({1})))) for a, b in pairs]
+    firsts = Or(tuple(Literal(a, frozenset({0, 1})) for a, _ in pairs))
+    formula = And((firsts, Or(tuple(parts))))
+    found = compile_formulas([formula])
+
+    def over(*_: object) -> list[Variable]:
+        raise GroundingLimitError("over")
+
+    monkeypatch.setattr("neuid3.circuit.compile._force", over)
+    assert len(compile_formulas([formula])) >= len(found)
+
+
+def test_the_time_of_a_circuit_is_limited() -> None:
+    firsts, seconds = ([Literal(ColumnVariable(f"{name}{i}", 2), frozenset({1})) for i in range(150)] for name in "ab")
+    pairs = [Or((first, second)) for first in firsts for second in seconds]
+    with pytest.raises(GroundingLimitError, match=r"raise the limit with Limits\(seconds=…\)"):
+        compile_formulas(pairs, Limits(seconds=0.0))

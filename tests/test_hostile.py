@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from problog.engine import DefaultEngine
+from problog.errors import ProbLogError
 
-from neuid3 import Examples, Limits, NeuID3Error, read_table
+from neuid3 import Branch, Examples, Leaf, Limits, NeuID3Error, NeurosymbolicTree, Tree, read_table
+from neuid3.errors import ExportError, RuleError
+from neuid3.export.deepproblog import DeepProbLogProgram
 from neuid3.logic.program import Program
-from neuid3.logic.prolog.reader import OPEN_BUILTINS
+from neuid3.logic.prolog.engine import CLOSED_IN_LIBRARIES, OPEN_BUILTINS
+from neuid3.logic.prolog.evaluator import evaluate
+from neuid3.logic.prolog.grounder import Grounder
+from neuid3.logic.sandbox import ask
 
 MANY = int(os.environ.get("NEUID3_FUZZ", "60"))
 QUICK = Limits(seconds=5.0, megabytes=1024, circuit_nodes=20_000)
@@ -31,35 +38,179 @@ relaxed = settings(max_examples=MANY, deadline=None, suppress_health_check=list(
 
 
 def closed() -> list[str]:
-    """Every built-in of ProbLog that programs must not call."""
-    engine = DefaultEngine()
-    engine.load_builtins()
-    names = {f"{name}/{arity}" for name, arity in (str(key).rsplit("/", 1) for key in engine.get_builtins())}
-    control = {",/2", ";/2", "\\+/1", "not/1", "call/1"} | {f"call/{n}" for n in range(2, 10)}
-    return sorted(names - OPEN_BUILTINS - control)
+    """Every built-in of the installed ProbLog, and every predicate of its libraries, that programs must not call."""
+    return sorted({*DefaultEngine().get_builtins(), *CLOSED_IN_LIBRARIES} - OPEN_BUILTINS)
 
 
 def test_there_is_something_to_close() -> None:
-    assert {"consult/1", "use_module/1", "write/1"} <= set(closed())
+    assert {"consult/1", "use_module/1", "_use_module/2", "write/1", "subquery/2", "try_call/1", "possible/1"} <= set(
+        closed()
+    )
 
 
-@pytest.mark.parametrize("way", ["{goal}", "call({goal})", "G =.. [{atom}{parts}], call(G)", "call({atom}{parts})"])
-def test_closed_built_ins_cannot_be_reached(way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_open_built_ins_are_there_and_documented() -> None:
+    assert set(DefaultEngine().get_builtins()) >= OPEN_BUILTINS
+    listed = (Path(__file__).parents[1] / "docs" / "background.md").read_text(encoding="utf-8")
+    for entry in OPEN_BUILTINS | {"forall/2"}:
+        assert f"`{entry.rsplit('/', 1)[0]}`" in listed
+
+
+# Ways to a goal: {goal} as it is written, {atom} its name, {list} its name and arguments as a list, {more} its arguments.
+WAYS = [
+    "call({goal})",
+    "call_nc({goal})",
+    "once({goal})",
+    "\\+ {goal}",
+    "G = {goal}, G",
+    "G =.. {list}, call(G)",
+    "G =.. {list}, try_call(G)",
+    "G =.. {list}, \\+ call(G)",
+    "G =.. {list}, findall(x, G, L)",
+    "G =.. {list}, all(x, G, L)",
+    "G =.. {list}, forall(G, true)",
+    "G =.. {list}, forall(true, G)",
+    "G =.. {list}, subquery(G, P)",
+    "G =.. {list}, possible(G)",
+    "call({atom}{more})",
+    "maplist({atom}{more_lists})",
+]
+
+
+def sneaky(entry: str, way: str, mark: str) -> str:
+    """A body that calls a built-in in this way, each of its arguments the name of a file."""
+    name, arity = entry.rsplit("/", 1)
+    atom = "'" + name.replace("'", "\\'") + "'"
+    arguments = [f"'{mark}'"] * int(arity)
+    return way.format(
+        goal=f"{atom}({', '.join(arguments)})" if arguments else atom,
+        atom=atom,
+        list=f"[{', '.join([atom, *arguments])}]",
+        more="".join(f", {argument}" for argument in arguments),
+        more_lists="".join(f", [{argument}]" for argument in arguments or ["x"]),
+    )
+
+
+def test_closed_built_ins_cannot_be_reached_while_a_program_is_grounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    reached = []
+    ask = "run(L) :- G =.. L, call(G). sneaky(W, L) :- G =.. L, do(W, G)."
+    ways = "".join(
+        f" do({number}, G) :- {goal}."
+        for number, goal in enumerate(
+            [
+                "G",
+                "call(G)",
+                "call_nc(G)",
+                "once(G)",
+                "\\+ G",
+                "findall(x, G, L)",
+                "all(x, G, L)",
+                "forall(true, G)",
+                "maplist(G)",
+            ]
+        )
+    )
+    grounder = Grounder(ask + ways.replace("maplist(G)", "maplist(call, [G])"), {})
+    told: set[str] = set()
     for entry in closed():
         name, arity = entry.rsplit("/", 1)
-        atom = "'" + name.replace("\\", "\\\\").replace("'", "\\'") + "'"
+        atom = "'" + name.replace("'", "\\'") + "'"
         arguments = [f"'{tmp_path}/mark'"] * int(arity)
-        goal = f"{atom}({', '.join(arguments)})" if arguments else atom
-        body = way.format(goal=goal, atom=atom, parts="".join(f", {argument}" for argument in arguments))
+        written = f"{atom}({', '.join(arguments)})" if arguments else atom
+        built = f"[{', '.join([atom, *arguments])}]"
+        for test in (written, *(f"sneaky({way}, {built})" for way in range(9))):
+            with pytest.raises(NeuID3Error) as caught:
+                grounder.ground([test])
+            told.add(re.sub(r"'.*'", "…", str(caught.value)))
+    assert all("closed" in message or "is not an atom" in message or "uses …" in message for message in told), told
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_closed_built_ins_cannot_be_reached_when_problog_runs_a_program(
+    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    libraries = ":- use_module(library(lists)). :- use_module(library(apply)). "
+    reached = []
+    for entry in closed():
+        program = f"p :- {sneaky(entry, way, f'{tmp_path}/mark')}. query(p)."
         try:
-            Program(f"sneaky :- {body}.", X.schema, QUICK).formula("sneaky")
+            evaluate((libraries if "maplist" in way else "") + program)
             reached.append(entry)
-        except NeuID3Error:
+        except ExportError:
             pass
     assert not reached
     assert not list(tmp_path.iterdir())
+
+
+EVIL = "from pathlib import Path\nPath({mark!r}).write_text('run')\n"
+
+
+@pytest.fixture
+def evil(tmp_path: Path) -> Path:
+    """A Python file that leaves a mark when it is run."""
+    (tmp_path / "evil.py").write_text(EVIL.format(mark=str(tmp_path / "mark")))
+    return tmp_path / "evil.py"
+
+
+@pytest.mark.parametrize(
+    "door",
+    [
+        "0.5::'_directive'; 0.5::b :- G =.. [use_module, '{evil}'], try_call(G).",
+        "0.5::b; 0.5::'_directive' :- G =.. [use_module, '{evil}'], call(G).",
+        "0.5::'_directive' :- use_module('{evil}').",
+        "'_directive' :- use_module('{evil}').",
+        ":- use_module('{evil}').",
+        ":- G =.. [use_module, '{evil}'], call(G).",
+        ":- initialization(use_module('{evil}')).",
+        ":- use_module(library('../../../../../../../../../../../../../..{evil}')).",
+        "b :- use_module('{evil}'). a :- b.",
+        "b :- '_use_module'(x, '{evil}'). a :- b.",
+        "b :- G =.. ['_use_module', x, '{evil}'], call(G). a :- b.",
+        "b :- G =.. ['_consult', x, '{evil}'], call(G). a :- b.",
+        "b :- ['{evil}']. a :- b.",
+        "b :- G =.. [use_module, '{evil}'], subquery(G, _). a :- b.",
+    ],
+)
+def test_no_directive_and_no_detour_runs_python(door: str, evil: Path) -> None:
+    program = door.replace("{evil}", str(evil)) + " 0.5::a. p :- a. p :- '_directive'. p :- b. query(p). query(a)."
+    with pytest.raises(NeuID3Error):
+        Program(program.replace(" query(p). query(a).", ""), X.schema, QUICK).formula("p")
+    for text in (program, program.replace(" p :- '_directive'.", ""), program.replace(" query(p).", "")):
+        with contextlib.suppress(NeuID3Error):
+            ask({"do": "evaluate", "program": text}, QUICK)
+        with contextlib.suppress(NeuID3Error, ProbLogError, ValueError):
+            DeepProbLogProgram(
+                text.split(" query(p).")[0].removesuffix(" query(a)."), ("p", "a"), {}, {}
+            ).class_probabilities()
+    assert not (evil.parent / "mark").exists()
+
+
+def test_a_saved_model_with_a_hidden_directive_is_refused(evil: Path) -> None:
+    background = f"0.5::'_directive'; 0.5::b :- G =.. [use_module, '{evil}'], call(G). p :- alarm. p :- '_directive'."
+    tree = Tree(Branch("p", Leaf(0.9), Leaf(0.1)))
+    with pytest.raises(RuleError, match=r"Line 1: '_directive/0' begins with '_', which is kept for ProbLog itself"):
+        NeurosymbolicTree(tree, X.schema, background=background)
+    assert not (evil.parent / "mark").exists()
+
+
+@pytest.mark.parametrize("name", ["_directive", "_lists_is_set"])
+def test_columns_cannot_take_the_names_of_problogs_own_clauses(name: str) -> None:
+    table = Examples({name: ["a", "b"] if "is_set" in name else [True, False]})
+    with pytest.raises(RuleError, match=f"Column '{name}' has the name of a built-in predicate"):
+        Program("p :- true.", table.schema, QUICK)
+
+
+@pytest.mark.parametrize(
+    "head", ["'_directive'", "'_directive'(a)", "0.5::'_directive'; 0.5::b", "'_lists_member'(a, b)"]
+)
+def test_clauses_cannot_take_the_names_of_problogs_own_clauses(head: str) -> None:
+    with pytest.raises(RuleError, match="is kept for ProbLog itself; rename it"):
+        Program(f"{head}.", X.schema, QUICK)
+    with pytest.raises(RuleError, match="is kept for ProbLog itself; rename it"):
+        Program(f"{head} :- true.", X.schema, QUICK)
 
 
 @pytest.mark.parametrize(

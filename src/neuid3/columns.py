@@ -236,6 +236,7 @@ def _unbox(name: str, values: Array, missing: Array | None) -> tuple[Array, Arra
     no_numbers = (complex, np.complexfloating, np.timedelta64)
     if all(issubclass(kind, numbers.Number) and not issubclass(kind, no_numbers) for kind in types):
         try:
+            _check_exact(name, values, absent)
             return np.where(absent, np.nan, values).astype(np.float64), absent
         except OverflowError:
             _refuse(name, "contains a number too large to compare; replace it by a smaller one or by NaN (missing).")
@@ -289,7 +290,22 @@ def _infer(name: str, values: Array, missing: Array | None) -> Column:
             _refuse(name, f"holds {values.dtype}, which is no kind we know; turn it into numbers or strings.")
 
 
+def _check_exact(name: str, values: Array, missing: Array | None) -> None:
+    """Numbers are kept as 64-bit floats, which merge some integers beyond 2**53 with their neighbours."""
+    for row in range(len(values)) if values.dtype == object else np.flatnonzero((values > 2**53) | (values < -(2**53))):
+        entry = values[row]
+        whole = isinstance(entry, (int, np.integer)) and (missing is None or not missing[row])
+        if whole and int(float(entry)) != int(entry):
+            _refuse(
+                name,
+                f"holds the integer {entry} in row {row}, which no 64-bit float equals; make its entries strings if they "
+                "are names, or subtract an offset.",
+            )
+
+
 def _infer_numeric(name: str, values: Array, missing: Array | None) -> Column:
+    if values.dtype.kind in "iu":
+        _check_exact(name, values, missing)
     numbers = values.astype(np.float64, copy=False)
     if missing is not None and missing.any():
         numbers = np.where(missing, np.nan, numbers)

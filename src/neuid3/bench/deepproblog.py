@@ -14,6 +14,8 @@ from deepproblog.semiring.graph_semiring import GraphSemiring
 from deepproblog.train import TrainObject
 from problog.logic import Constant, Term
 
+from neuid3.logic.prolog.engine import ClosedEngine
+
 
 def deepproblog_step(
     program: str,
@@ -49,7 +51,9 @@ def deepproblog_probabilities(
 
 def _model(program: str, name: str, network: torch.nn.Module, columns: Mapping[str, torch.Tensor], cache: bool) -> Any:
     model = Model(program, [Network(network, name, batching=True)], load=False)
-    model.set_engine(ExactEngine(model), cache=cache)
+    engine = ExactEngine(model)
+    engine.engine = ClosedEngine()
+    model.set_engine(engine, cache=cache)
     for column, values in columns.items():
         model.add_tensor_source(column, {(Constant(i),): values[i] for i in range(len(values))})
     return model

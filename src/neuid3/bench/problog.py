@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from problog import get_evaluatable
-from problog.program import PrologString
+from neuid3.logic.prolog.evaluator import compiled
 
 
 def problog_circuit(program: str) -> Any:
     """A program grounded and compiled, into the kind of circuit that ProbLog finds best (an SDD)."""
-    return get_evaluatable().create_from(PrologString(program))
+    return compiled(program)
 
 
 def problog_answers(circuit: Any) -> dict[str, float]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from neuid3.circuit.diagram import FALSE, TRUE, Diagram
-from neuid3.errors import CircuitLimitError
+from neuid3.circuit.diagram import FALSE, TRUE, Clock, Diagram
+from neuid3.errors import CircuitLimitError, GroundingLimitError
 from neuid3.logic.formula import (
     And,
     Compare,
@@ -20,9 +20,14 @@ from neuid3.logic.formula import (
     draw_cells,
     parts_of,
 )
+from neuid3.logic.sandbox import DEFAULT_LIMITS, Limits
 
 # Below this size a second opinion about the order of variables is not worth its time.
 _SMALL = 64
+
+# A literal is a node with a child for each value of its variable. Above this width, `v(1) or v(2) or …` is drawn as
+# one literal from the start: as a node for each value it would take the square of the width.
+_WIDE = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +46,8 @@ class Circuit:
         return len(self.levels)
 
 
-def compile_formulas(formulas: Sequence[Formula], limit: int = 200_000) -> Circuit:
-    """One circuit with a root for each formula; at most `limit` nodes on the way.
+def compile_formulas(formulas: Sequence[Formula], limits: Limits = DEFAULT_LIMITS) -> Circuit:
+    """One circuit with a root for each formula, with at most `circuit_nodes` nodes and in at most `seconds` of time.
 
     >>> from neuid3.logic.formula import ColumnVariable
     >>> a, b = (Literal(ColumnVariable(name, 2), frozenset({1})) for name in "ab")
@@ -51,38 +56,43 @@ def compile_formulas(formulas: Sequence[Formula], limit: int = 200_000) -> Circu
     (4, 2)
     """
     drawn = draw_cells(formulas)
+    clock = Clock(limits.seconds)
     best, failure = None, None
-    for order in _orders(drawn):
-        ceiling = limit if best is None else min(limit, 4 * len(best) + _SMALL)
-        try:
-            tried = _compile(drawn, order, ceiling)
-        except CircuitLimitError as error:
-            failure = error
-            continue
-        if best is None or len(tried) < len(best):
-            best = tried
-        if len(best) <= _SMALL:
-            break
+    try:
+        for order in _orders(drawn, clock):
+            ceiling = limits.circuit_nodes if best is None else min(limits.circuit_nodes, 4 * len(best) + _SMALL)
+            try:
+                tried = _compile(drawn, order, ceiling, clock)
+            except CircuitLimitError as error:
+                failure = error
+                continue
+            if best is None or len(tried) < len(best):
+                best = tried
+            if len(best) <= _SMALL:
+                break
+    except GroundingLimitError:
+        if best is None:
+            raise
     if best is None:
         assert failure is not None
         raise failure
     return best
 
 
-def _orders(formulas: Sequence[Formula]) -> list[list[Variable]]:
+def _orders(formulas: Sequence[Formula], clock: Clock) -> Iterator[list[Variable]]:
     """Orders worth trying: as the rules mention them, that reversed, and neighbours put close."""
     mentioned: dict[Variable, None] = {}
     for node in bottom_up(formulas):
         if isinstance(node, Literal):
             mentioned.setdefault(node.variable)
     first = list(mentioned)
-    orders = [first]
+    yield first
     if len(first) > 2:
-        orders += [first[::-1], _force(formulas, first)]
-    return orders
+        yield first[::-1]
+        yield _force(formulas, first, clock)
 
 
-def _force(formulas: Sequence[Formula], order: list[Variable], rounds: int = 30) -> list[Variable]:
+def _force(formulas: Sequence[Formula], order: list[Variable], clock: Clock, rounds: int = 30) -> list[Variable]:
     """Variables that stand in the same small parts are pulled together (the FORCE heuristic).
 
     Each part is a spring: in every round a variable moves to the mean of the centres of its parts.
@@ -93,6 +103,7 @@ def _force(formulas: Sequence[Formula], order: list[Variable], rounds: int = 30)
             groups[id(node)] = frozenset({node.variable})
         else:
             groups[id(node)] = frozenset().union(*(groups[id(part)] for part in parts_of(node)))
+            clock.step(sum(len(groups[id(part)]) for part in parts_of(node)))
     springs = [group for group in set(groups.values()) if 1 < len(group) < len(order)]
     if not springs:
         return order
@@ -100,6 +111,7 @@ def _force(formulas: Sequence[Formula], order: list[Variable], rounds: int = 30)
     for _ in range(rounds):
         pulls: dict[Variable, list[float]] = {variable: [] for variable in order}
         for spring in springs:
+            clock.step(2 * len(spring))
             centre = sum(place[variable] for variable in spring) / len(spring)
             for variable in spring:
                 pulls[variable].append(centre)
@@ -109,25 +121,43 @@ def _force(formulas: Sequence[Formula], order: list[Variable], rounds: int = 30)
     return order
 
 
-def _compile(formulas: Sequence[Formula], order: list[Variable], limit: int) -> Circuit:
-    diagram = Diagram([variable.size for variable in order], limit)
+def _compile(formulas: Sequence[Formula], order: list[Variable], limit: int, clock: Clock) -> Circuit:
+    diagram = Diagram([variable.size for variable in order], limit, clock)
     level = {variable: i for i, variable in enumerate(order)}
     made: dict[int, int] = {}
+    # Literals of wide variables are drawn by themselves only where they are no part of a disjunction.
+    alone = {id(part) for node in bottom_up(formulas) if not isinstance(node, Or) for part in parts_of(node)}
+    alone.update(map(id, formulas))
     for node in bottom_up(formulas):
         match node:
             case Truth(value):
                 made[id(node)] = TRUE if value else FALSE
             case Literal(variable, values):
-                made[id(node)] = diagram.literal(level[variable], values)
+                if variable.size <= _WIDE or id(node) in alone:
+                    made[id(node)] = diagram.literal(level[variable], values)
             case Not(part):
                 made[id(node)] = diagram.negate(made[id(part)])
             case And(parts):
                 made[id(node)] = diagram.conjoin(made[id(part)] for part in parts)
             case Or(parts):
-                made[id(node)] = diagram.disjoin(made[id(part)] for part in parts)
+                narrow, wide = _wide_literals(parts)
+                wide_nodes = [diagram.literal(level[variable], values) for variable, values in wide.items()]
+                made[id(node)] = diagram.disjoin([*(made[id(part)] for part in narrow), *wide_nodes])
             case Compare():
                 raise AssertionError("comparisons are drawn as cells before compiling")
     return _reachable(diagram, order, [made[id(formula)] for formula in formulas])
+
+
+def _wide_literals(parts: Sequence[Formula]) -> tuple[list[Formula], dict[Variable, set[int]]]:
+    """The literals of wide variables in a disjunction, one for each variable, apart from its other parts."""
+    narrow: list[Formula] = []
+    wide: dict[Variable, set[int]] = {}
+    for part in parts:
+        if isinstance(part, Literal) and part.variable.size > _WIDE:
+            wide.setdefault(part.variable, set()).update(part.values)
+        else:
+            narrow.append(part)
+    return narrow, wide
 
 
 def _reachable(diagram: Diagram, order: list[Variable], roots: list[int]) -> Circuit:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterable, Sequence
 
-from neuid3.errors import CircuitLimitError
+from neuid3.errors import CircuitLimitError, GroundingLimitError
 
 FALSE, TRUE = 0, 1
 
@@ -29,6 +31,33 @@ def _or(left: int, right: int) -> int | None:
     return left if right == FALSE else None
 
 
+class Clock:
+    """The time that is left for a circuit; asked at every step, it looks at the time once in many.
+
+    Raises
+    ------
+    GroundingLimitError : when the time is over.
+    """
+
+    _BETWEEN = 20_000  # children visited between two looks at the time, some milliseconds
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._end = time.monotonic() + seconds
+        self._left = self._BETWEEN
+
+    def step(self, children: int) -> None:
+        """Count the work of one step."""
+        self._left -= children
+        if self._left < 0:
+            self._left = self._BETWEEN
+            if time.monotonic() > self._end:
+                raise GroundingLimitError(
+                    f"Building the circuit of a test or path took longer than {self.seconds:g} s and was stopped; simplify "
+                    "the rules, or raise the limit with Limits(seconds=…)."
+                )
+
+
 class Diagram:
     """A growing store of nodes. A node asks for the value of one variable and has a child for each.
 
@@ -41,9 +70,10 @@ class Diagram:
     (True, True)
     """
 
-    def __init__(self, sizes: Sequence[int], limit: int = 1_000_000) -> None:
+    def __init__(self, sizes: Sequence[int], limit: int = 1_000_000, clock: Clock | None = None) -> None:
         self.sizes = tuple(sizes)
         self.limit = limit
+        self.clock = clock or Clock(math.inf)
         self.levels: list[int] = [len(self.sizes), len(self.sizes)]
         self.children: list[tuple[int, ...]] = [(), ()]
         self._unique: dict[tuple[int, tuple[int, ...]], int] = {}
@@ -73,6 +103,7 @@ class Diagram:
     def literal(self, level: int, values: Iterable[int]) -> int:
         """The variable of this level takes one of these values."""
         wanted = set(values)
+        self.clock.step(self.sizes[level])
         return self.node(level, tuple(TRUE if value in wanted else FALSE for value in range(self.sizes[level])))
 
     def conjoin(self, nodes: Iterable[int]) -> int:
@@ -105,6 +136,7 @@ class Diagram:
                 stack.pop()
                 continue
             level = min(levels[a], levels[b])
+            self.clock.step(self.sizes[level])
             below = [
                 (self.children[a][v] if levels[a] == level else a, self.children[b][v] if levels[b] == level else b)
                 for v in range(self.sizes[level])
@@ -126,6 +158,7 @@ class Diagram:
         stack = [root]
         while stack:
             node = stack[-1]
+            self.clock.step(len(self.children[node]))
             waiting = [child for child in self.children[node] if child not in self._negated]
             if node in self._negated:
                 stack.pop()

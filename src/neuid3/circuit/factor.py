@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from neuid3.circuit.compile import Circuit, compile_formulas
 from neuid3.logic.formula import And, Formula, negate, sources
+from neuid3.logic.sandbox import DEFAULT_LIMITS, Limits
 
 # A test by its number, and the answer it must give.
 Answer = tuple[int, bool]
@@ -23,7 +24,7 @@ class Factored:
     factors: tuple[tuple[int, ...], ...]
 
 
-def factorise(tests: Sequence[Formula], paths: Sequence[Sequence[Answer]], limit: int = 200_000) -> Factored:
+def factorise(tests: Sequence[Formula], paths: Sequence[Sequence[Answer]], limits: Limits = DEFAULT_LIMITS) -> Factored:
     """Compile the conjunctions of signed tests that `paths` lists.
 
     Tests on one path that share a random variable are compiled as one conjunction, since the product of
@@ -43,7 +44,7 @@ def factorise(tests: Sequence[Formula], paths: Sequence[Sequence[Answer]], limit
             parts.append((cluster, wanted[cluster].setdefault(part, len(wanted[cluster]))))
         parts_of_paths.append(parts)
     used = [number for number, parts in enumerate(wanted) if parts]
-    circuits = tuple(compile_formulas([_conjunction(tests, part) for part in wanted[n]], limit) for n in used)
+    circuits = tuple(compile_formulas([_conjunction(tests, part) for part in wanted[n]], limits) for n in used)
     offset, offsets = 0, {}
     for number in used:
         offsets[number] = offset

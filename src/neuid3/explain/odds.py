@@ -52,7 +52,7 @@ class Odds:
 
     def _part(self, part: frozenset[Answer]) -> tuple[float, bool]:
         if part not in self._parts:
-            circuit = compile_formulas([conjunction(self.scene, part)], self.scene.limit)
+            circuit = compile_formulas([conjunction(self.scene, part)], self.scene.limits)
             root = circuit.roots[0]
             self._parts[part] = count(circuit, self.scene.weights)[root], root != FALSE
         return self._parts[part]

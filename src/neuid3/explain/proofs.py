@@ -36,7 +36,7 @@ def proofs_of(scene: Scene, odds: Odds, path: tuple[Answer, ...], answer: Answer
     total = odds.probability(given)
     if total == 0.0:
         return ()
-    circuit = compile_formulas([signed(scene, answer), conjunction(scene, given)], scene.limit)
+    circuit = compile_formulas([signed(scene, answer), conjunction(scene, given)], scene.limits)
     best = islice(_Walk(circuit, scene.weights).ways(), most)
     return tuple(Proof(tuple(scene.taking(*step) for step in way), mass / total) for way, mass in best)
 

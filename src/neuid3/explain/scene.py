@@ -31,6 +31,7 @@ from neuid3.logic.formula import (
     draw_cells,
 )
 from neuid3.logic.program import Program
+from neuid3.logic.sandbox import Limits
 from neuid3.nodetest import NodeTest
 from neuid3.tree import Leaf, Node, Tree
 
@@ -71,7 +72,7 @@ class Scene:
     weights: Mapping[Variable, tuple[float, ...]]
     names: Mapping[Variable, Named]
     readings: Mapping[Variable, Reading]
-    limit: int
+    limits: Limits
 
     @cached_property
     def tests(self) -> tuple[NodeTest, ...]:
@@ -85,7 +86,7 @@ class Scene:
 
     @cached_property
     def _reach(self) -> Reach:
-        return Reach(factorise(self.formulas, [place.path for place in self.places], self.limit))
+        return Reach(factorise(self.formulas, [place.path for place in self.places], self.limits))
 
     def masses(self, codes: Mapping[Variable, Codes] | None = None, n: int = 1) -> Floats:
         """P(path | e) for every place, `(n, place)`, n times with variables forced as `codes` say.
@@ -169,7 +170,7 @@ def look_at(model: Explainable, example: Examples) -> Scene:
         weights = {variable: _weigh(evidence, variable) for variable in variables}
     names = name_all(variables, model.program)
     readings = {v: _reading(v, names[v], weights[v], example, model.program) for v in variables}
-    return Scene(model.tree, formulas, weights, names, readings, model.program.limits.circuit_nodes)
+    return Scene(model.tree, formulas, weights, names, readings, model.program.limits)
 
 
 def _weigh(evidence: Evidence, variable: Variable) -> tuple[float, ...]:

@@ -31,6 +31,8 @@ class DeepProbLogProgram:
             from deepproblog.model import Model
             from deepproblog.network import Network as DeepProbLogNetwork
             from problog.logic import Constant
+
+            from neuid3.logic.prolog.engine import ClosedEngine
         except ImportError as error:
             raise ExportError(
                 f"DeepProbLog cannot be imported ({error}); install it with 'pip install --no-deps deepproblog'."
@@ -39,7 +41,9 @@ class DeepProbLogProgram:
             DeepProbLogNetwork(as_module(network), name, batching=True) for name, network in self.networks.items()
         ]
         model = Model(self.program, networks, load=False)
-        model.set_engine(ExactEngine(model), cache=False)
+        engine = ExactEngine(model)
+        engine.engine = ClosedEngine()  # a program comes from a model, which may come from anywhere
+        model.set_engine(engine, cache=False)
         for name, tensor in self.tensors.items():
             model.add_tensor_source(name, {(Constant(0),): tensor})
         model.eval()

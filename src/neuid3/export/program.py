@@ -21,9 +21,12 @@ from neuid3.logic.formula import (
     draw_cells,
 )
 from neuid3.logic.program import Program
-from neuid3.logic.spelling import RESERVED, atom_text, plain_name
+from neuid3.logic.spelling import RESERVED, atom_text, number_text, plain_name
 from neuid3.nodetest import AtomTest
 from neuid3.tree import Tree, paths
+
+# The precision of ProbLog's floats.
+_DECIMALS = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,7 @@ def translate(
             "do": "translate",
             "tests": [_told(test) for test in tree.tests],
             "constants": dict(constants or {}),
+            "compares": any(isinstance(node, Compare) for node in bottom_up(formulas)),
             "neural": [_neural(v, evidence, constants) for v in variables if isinstance(v, NeuralVariable)],
         }
     )
@@ -151,6 +155,7 @@ def _comparisons(formulas: Sequence[Formula], evidence: Evidence, names: Mapping
     asked = {node for node in bottom_up(formulas) if isinstance(node, Compare)}
     for column in sorted({comparison.column for comparison in asked}):
         mine = sorted((c for c in asked if c.column == column), key=lambda c: (c.constant, c.operator))
+        _check_precision(column, {c.constant for c in mine})
         cells = [node for node in draw_cells(mine) if isinstance(node, Literal)]
         variable = cells[0].variable
         weights = evidence.weights(variable)[:, 0].tolist()
@@ -158,24 +163,36 @@ def _comparisons(formulas: Sequence[Formula], evidence: Evidence, names: Mapping
         if 1.0 not in weights:
             yield _disjunction([f"neuid3_cell({name}, {k})" for k in range(variable.size)], weights)
         for comparison, cell in zip(mine, cells, strict=True):
-            goal = f"neuid3_compare({name}, '{comparison.operator}', {comparison.constant!r})"
+            goal = f"neuid3_compare({name}, '{comparison.operator}', {number_text(comparison.constant)})"
             if 1.0 not in weights:
                 yield from (f"{goal} :- neuid3_cell({name}, {k})." for k in sorted(cell.values))
             elif weights.index(1.0) in cell.values:
                 yield f"{goal}."
 
 
+def _check_precision(column: str, constants: Iterable[float]) -> None:
+    """ProbLog rounds constants to 15 decimals; it must still tell them apart."""
+    rounded: dict[float, float] = {}
+    for constant in sorted(constants):
+        other = rounded.setdefault(round(constant, _DECIMALS), constant)
+        if other != constant:
+            raise ExportError(
+                f"Column {column!r} is compared with {other!r} and with {constant!r}, which ProbLog rounds to one number "
+                f"({_DECIMALS} decimals); scale the column to export the tree."
+            )
+
+
 def _holds(columns: Sequence[str], operators: Sequence[str]) -> Iterator[str]:
     """Comparisons whose sides are known only when they are called: columns are looked up, numbers compared."""
     yield from (f"neuid3_number({column})." for column in columns)
-    yield "neuid3_holds(X, O, Y) :- neuid3_number(X), C is 1.0 * Y, neuid3_compare(X, O, C)."
+    yield "neuid3_holds(O, X, Y) :- neuid3_number(X), C is 1.0 * Y, neuid3_compare(X, O, C)."
     for operator in operators:
         flipped = FLIPPED[operator]
         yield (
-            f"neuid3_holds(X, '{operator}', Y) :- \\+ neuid3_number(X), neuid3_number(Y), C is 1.0 * X, "
+            f"neuid3_holds('{operator}', X, Y) :- \\+ neuid3_number(X), neuid3_number(Y), C is 1.0 * X, "
             f"neuid3_compare(Y, '{flipped}', C)."
         )
-        yield f"neuid3_holds(X, '{operator}', Y) :- \\+ neuid3_number(X), \\+ neuid3_number(Y), X {operator} Y."
+        yield f"neuid3_holds('{operator}', X, Y) :- \\+ neuid3_number(X), \\+ neuid3_number(Y), X {operator} Y."
 
 
 def _class_atom(label: Any, taken: set[str]) -> str:

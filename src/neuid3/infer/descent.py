@@ -84,4 +84,4 @@ def conjunctions(paths: list[Path], program: Program) -> Factored:
     tests = list(dict.fromkeys(test for path in paths for test, _ in path))
     number = {test: i for i, test in enumerate(tests)}
     answers = [[(number[test], answer) for test, answer in path] for path in paths]
-    return factorise([test.formula(program) for test in tests], answers, program.limits.circuit_nodes)
+    return factorise([test.formula(program) for test in tests], answers, program.limits)

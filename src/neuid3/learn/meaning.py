@@ -81,7 +81,7 @@ class Meaning:
 
     def factored(self, formulas: Sequence[Formula], answers: Sequence[Sequence[tuple[int, bool]]]) -> Factored:
         """Conjunctions of answers as circuits, within the program's limits."""
-        return factorise(formulas, answers, self.program.limits.circuit_nodes)
+        return factorise(formulas, answers, self.program.limits)
 
 
 def variables_of(factored: Factored) -> list[Variable]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal as OneOf
+
+from neuid3.errors import NodeTestError
 
 Comparison = OneOf["<", "=<", ">", ">=", "=:=", "=\\="]
 
@@ -89,6 +93,15 @@ class Literal:
     values: frozenset[int]
 
 
+def equals_float(number: int) -> bool:
+    """Is there a 64-bit float of exactly this value?
+
+    >>> equals_float(2**53), equals_float(2**53 + 1), equals_float(10**400)
+    (True, False, False)
+    """
+    return abs(number) <= sys.float_info.max and int(float(number)) == number
+
+
 @dataclass(frozen=True, slots=True)
 class Compare:
     """A number column compared with a constant; the cells are drawn when all cuts are known."""
@@ -96,6 +109,18 @@ class Compare:
     column: str
     operator: Comparison
     constant: float
+
+    def __post_init__(self) -> None:
+        if math.isnan(self.constant):
+            raise NodeTestError(
+                f"Column {self.column!r} is compared with nan, which no number is below, above or equal to; "
+                "compare it with a number."
+            )
+        if isinstance(self.constant, int) and not equals_float(self.constant):
+            raise NodeTestError(
+                f"Column {self.column!r} is compared with {self.constant}, which no float equals, and number columns hold "
+                "floats; compare it with a neighbouring number."
+            )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,12 +22,16 @@ _START = "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from neuid3.l
 class Limits:
     """How much time, memory and space the logic may take.
 
-    `seconds` and `megabytes` bound the grounding of one program, `circuit_nodes` the size of one circuit.
+    `seconds` and `megabytes` bound the grounding of one program; `circuit_nodes` bounds the size of one circuit, and
+    `seconds` also the time to build it.
     """
 
     seconds: float = 30.0
     megabytes: int = 2048
     circuit_nodes: int = 200_000
+
+
+DEFAULT_LIMITS = Limits()
 
 
 class _Child:

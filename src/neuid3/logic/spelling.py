@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 
-_ESCAPES = {"\\": "\\0", "'": "\\'", "\n": "\\n", "\t": "\\t"}
-_MEANINGS = {"0": "\\", "\\": "\\", "'": "'", "n": "\n", "t": "\t"}
+_ESCAPES = {"\\": "\\0", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_MEANINGS = {"0": "\\", "\\": "\\", "'": "'", "n": "\n", "r": "\r", "t": "\t"}
 
 # Names that mean something to ProbLog wherever they stand.
 RESERVED = frozenset({"true", "fail", "false", "is", "mod", "rem", "xor", "rdiv", "not", "query", "evidence"})
@@ -34,6 +35,17 @@ def atom_name(text: str) -> str:
     if len(text) < 2 or text[0] != "'" or text[-1] != "'":
         return text
     return re.sub(r"\\(.)", lambda found: _MEANINGS.get(found.group(1), found.group(0)), text[1:-1], flags=re.DOTALL)
+
+
+def number_text(number: float) -> str:
+    """A float as ProbLog reads it back: it has no word for infinity, and takes 1e999 for it.
+
+    >>> number_text(0.1), number_text(float("-inf"))
+    ('0.1', '-1e999')
+    """
+    if math.isinf(number):
+        return "1e999" if number > 0 else "-1e999"
+    return repr(number)
 
 
 def plain_name(name: str) -> str:

@@ -85,10 +85,11 @@ def _stray(counts: Counter[str], sheet: Sheet) -> str:
 
 
 def as_numbers(cells: Collection[str], commas: bool) -> npt.NDArray[np.float64] | None:
-    """Cells as finite numbers; None where one of them is none.
+    """Cells as finite numbers; None where one of them is none, or is an integer that no float equals.
 
     >>> as_numbers(["1,5", "2"], commas=True).tolist()
     [1.5, 2.0]
+    >>> as_numbers(["9007199254740993"], commas=True)
     """
     if any("_" in cell for cell in cells):  # Python reads 1_000 as a number, and people do not
         return None
@@ -97,7 +98,16 @@ def as_numbers(cells: Collection[str], commas: bool) -> npt.NDArray[np.float64] 
         numbers = np.fromiter(map(float, plain), dtype=np.float64, count=len(plain))
     except ValueError:
         return None
-    return numbers if bool(np.isfinite(numbers).all()) else None
+    if not np.isfinite(numbers).all():
+        return None
+    large = np.flatnonzero(np.abs(numbers) > 2**53)
+    if large.size and not all(map(_is_exact, np.array(list(cells), dtype=object)[large])):
+        return None
+    return numbers
+
+
+def _is_exact(cell: str) -> bool:
+    return not _is_whole(cell) or int(float(cell)) == int(cell)
 
 
 # Columns of a kind ----------------------------------------------------------------------------------
@@ -129,7 +139,9 @@ def number(name: str, sheet: Sheet) -> Column:
     found = as_numbers([cells[row] for row in rows.tolist()], sheet.commas)
     if found is None:
         wrong = next(row for row in rows.tolist() if as_numbers((cells[row],), sheet.commas) is None)
-        _refuse(name, sheet, wrong, "a number is needed, or an empty cell")
+        exact = _is_whole(cells[wrong]) and not _is_exact(cells[wrong])
+        also = " that a 64-bit float equals" if exact else ""
+        _refuse(name, sheet, wrong, f"a number{also} is needed, or an empty cell")
     values[rows] = found
     return Column(Number(), values, gone)
 

@@ -18,9 +18,9 @@ _TOKEN = re.compile(
 )
 
 
-def clauses_behind(grounder: Grounder, program: str, tests: Iterable[str]) -> list[list[str]]:
+def clauses_behind(grounder: Grounder, tests: Iterable[str]) -> list[list[str]]:
     """For each test the clauses that its truth can depend on, the nearest first."""
-    written = _as_written(program)
+    written = _as_written(grounder.text)
     defining: dict[str, list[Statement]] = {}
     for statement in grounder.reading.statements:
         for head in statement.heads:

@@ -11,14 +11,18 @@ from problog.engine_stack import SimpleProbabilisticBuiltIn
 from problog.errors import GroundingError, ProbLogError
 from problog.formula import LogicDAG, LogicFormula
 from problog.logic import AnnotatedDisjunction, Clause, Constant, Term, Var, term2list
-from problog.program import PrologString
 
-from neuid3.errors import NeuID3Error, NodeTestError, RuleError, did_you_mean
-from neuid3.logic.formula import FLIPPED
-from neuid3.logic.prolog.reader import (
+from neuid3.errors import NodeTestError, RuleError, did_you_mean
+from neuid3.logic.formula import FLIPPED, equals_float
+from neuid3.logic.prolog.engine import (
+    CLOSED_IN_LIBRARIES,
     CONTROL,
     LIBRARIES,
     OPEN_BUILTINS,
+    ClosedEngine,
+    number_value,
+)
+from neuid3.logic.prolog.reader import (
     Reading,
     Statement,
     Vocabulary,
@@ -26,8 +30,18 @@ from neuid3.logic.prolog.reader import (
     fact_signature,
     read,
     read_test,
+    with_newlines,
 )
-from neuid3.logic.prolog.terms import COMPARISONS, PrologTerm, name_of, prolog_list, rewrite, value_term
+from neuid3.logic.prolog.terms import (
+    COMPARISONS,
+    PrologTerm,
+    canonical,
+    name_of,
+    prolog_list,
+    rewrite,
+    source,
+    value_term,
+)
 from neuid3.logic.spelling import atom_text
 
 
@@ -35,25 +49,20 @@ class Grounder:
     """One program, ready to be asked for the formulas of tests."""
 
     def __init__(self, text: str, columns: dict[str, dict[str, Any]]) -> None:
-        self.reading = read(text, columns)
+        self.text = with_newlines(text)
+        self.reading = read(self.text, columns)
         self.asked = 0
-        self.engine = DefaultEngine()
-        imports = (f":- use_module(library({library}), except([{self._own()}]))." for library in LIBRARIES)
-        self.database = self.engine.prepare(PrologString("\n".join(imports)))
+        self.engine = ClosedEngine()
         closed = frozenset(self.engine.get_builtins()) - OPEN_BUILTINS
+        self.database = self.engine.with_libraries(LIBRARIES, self.reading.defined)
         self.vocabulary = Vocabulary(self._known(), closed)
-        self._close_builtins()
+        self._compare_columns()
         check_calls(self.reading, self.vocabulary)
         for name, column in columns.items():
             if fact_signature(name, column):
                 self.database.add_clause(_column_clause(name, column))
         for statement in self.reading.statements:
             self.database.add_clause(_tagged(statement))
-
-    def _own(self) -> str:
-        """What the program defines itself, lest a library define it a second time."""
-        split = (entry.rsplit("/", 1) for entry in sorted(self.reading.defined))
-        return ", ".join(f"{atom_text(name)}/{arity}" for name, arity in split)
 
     def _known(self) -> frozenset[str]:
         """Everything a rule may call: ours, the open built-ins, and what the libraries export."""
@@ -64,15 +73,13 @@ class Grounder:
                 name = re.sub(f"^_({'|'.join(LIBRARIES)}|builtin)_", "", node.functor)
                 if self.database.find(Term(name, *[None] * node.arity)) is not None:
                     exported.add(f"{name}/{node.arity}")
-        return frozenset(exported) | OPEN_BUILTINS | CONTROL | self.reading.defined
+        return frozenset(exported) - CLOSED_IN_LIBRARIES | OPEN_BUILTINS | CONTROL | self.reading.defined
 
-    def _close_builtins(self) -> None:
-        index = self.engine.get_builtins()
-        for entry in list(index):
-            if entry not in OPEN_BUILTINS:
-                del index[entry]
+    def _compare_columns(self) -> None:
+        """Let comparisons take number columns."""
         numbers = frozenset(name for name, column in self.reading.columns.items() if column["kind"] == "number")
         if numbers:
+            index = self.engine.get_builtins()
             for operator in COMPARISONS:
                 original = self.engine.get_builtin(index[f"{operator}/2"])
                 self.engine.add_builtin(operator, 2, _comparison(operator, numbers, original))
@@ -112,6 +119,8 @@ def _reason(error: ProbLogError) -> str:
     text = getattr(error, "base_message", str(error))
     if type(error).__name__ == "NegativeCycle":
         return "a rule depends on its own negation; break that cycle."
+    if type(error).__name__ == "UnknownClause" and getattr(error, "signature", "") in ("->/2", "*->/2"):
+        return "ProbLog does not have '->'; for (a -> b ; c) write (a, b ; \\+ a, c)."
     if "Unknown clause" in text or type(error).__name__ == "UnknownClause":
         return f"{text}: nothing defines it, or it is closed to programs."
     return f"{text}."
@@ -130,12 +139,14 @@ def _comparison(operator: str, numbers: frozenset[str], original: Callable[..., 
         if name is None:
             name, other, direction = column_of(right), left, FLIPPED[operator]
         if column_of(other) is not None:
-            raise GroundingError(f"'{left} {operator} {right}' compares two columns; compare each with a constant")
-        try:
-            constant = float(other.compute_value(engine.functions))
-        except (TypeError, ValueError, AttributeError):
             raise GroundingError(
-                f"'{left} {operator} {right}' does not compare column '{name}' with a number"
+                f"'{source(left)} {operator} {source(right)}' compares two columns; compare each with a constant"
+            )
+        try:
+            constant = column_constant(other, engine)
+        except (TypeError, ValueError, AttributeError, OverflowError):
+            raise GroundingError(
+                f"'{source(left)} {operator} {source(right)}' does not compare column '{name}' with a number"
             ) from None
         weight = Term("'$compare'", Term(atom_text(str(name))), Term(f"'{direction}'"), Constant(constant))
         return [((left, right), target.add_atom(("$compare", name, direction, constant), weight))]
@@ -148,6 +159,16 @@ def _comparison(operator: str, numbers: frozenset[str], original: Callable[..., 
         return original(*arguments, **context)
 
     return builtin
+
+
+def column_constant(term: PrologTerm, engine: DefaultEngine) -> float:
+    """The constant that a number column is compared with, as a float, which is what the column holds."""
+    value = number_value(term, engine)
+    if isinstance(value, int) and not equals_float(value):
+        raise GroundingError(
+            f"no float equals {source(term)}, and number columns hold floats; compare with a neighbouring number"
+        )
+    return float(value)
 
 
 def _column_clause(name: str, column: dict[str, Any]) -> PrologTerm:
@@ -199,7 +220,7 @@ def _heads(statement: Statement, instance: list[PrologTerm]) -> list[str]:
     filled = None if statement.neural is None else str(statement.neural.output)
     heads = []
     for head in statement.heads:
-        arguments = [str(substitute(part, values)) for part in head.args if str(part) != filled]
+        arguments = [source(substitute(part, values)) for part in head.args if str(part) != filled]
         heads.append(f"{head.functor}({', '.join(arguments)})" if arguments else str(head.functor))
     return heads
 
@@ -246,7 +267,10 @@ class _Writer:
             case "$neural":
                 return self._neural(weight)
             case other:
-                raise NeuID3Error(f"ProbLog returned an atom of unknown origin, {other}; please report this program.")
+                raise RuleError(
+                    f"The program makes a random choice that is none of its clauses ({other}), inside one of ProbLog's "
+                    "libraries; write the choice as a probabilistic fact of its own."
+                )
 
     def _place(self, key: tuple[Any, ...], told: dict[str, Any]) -> int:
         if key not in self.places:
@@ -259,7 +283,7 @@ class _Writer:
         weights = [self._probability(term, number) for term in term2list(weight.args[2], False)]
         if sum(weights) > 1.0 + 1e-9:
             raise RuleError(f"Line {self.statements[number].line}: probabilities {weights} sum to more than 1.")
-        arguments = [str(term) for term in term2list(weight.args[3], False)]
+        arguments = [canonical(term) for term in term2list(weight.args[3], False)]
         told = {
             "kind": "choice",
             "clause": number,
@@ -292,7 +316,7 @@ class _Writer:
                     f"{did_you_mean(name, readable)}"
                 )
             inputs.append(name)
-        arguments = [str(term) for term in term2list(weight.args[3], False)]
+        arguments = [canonical(term) for term in term2list(weight.args[3], False)]
         told = {
             "kind": "neural",
             "declaration": number,

@@ -3,82 +3,34 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from problog.errors import ProbLogError
-from problog.logic import AnnotatedDisjunction, Clause, Constant, InstantiationError, Or, Term, Var, is_list, term2list
+from problog.logic import AnnotatedDisjunction, Clause, Constant, InstantiationError, Term, Var, is_list, term2list
 from problog.program import PrologString
 
 from neuid3.errors import NodeTestError, RuleError, SyntaxErrorInProgram, did_you_mean
-from neuid3.logic.prolog.terms import COMPARISONS, PrologTerm, calls, name_of, normalised, signature, value_term
+from neuid3.logic.prolog.engine import CLOSED_IN_LIBRARIES, CONTROL, DIRECTIVE, LIBRARIES, OPEN_BUILTINS
+from neuid3.logic.prolog.terms import (
+    COMPARISONS,
+    PrologTerm,
+    calls,
+    canonical,
+    heads_of,
+    name_of,
+    normalised,
+    signature,
+    value_term,
+)
 from neuid3.logic.spelling import atom_text
 
 Columns = Mapping[str, Mapping[str, Any]]
 
-# What programs may call. Files, modules, output, Python and the inspection of other clauses stay closed.
-OPEN_BUILTINS = frozenset(
-    [
-        "true/0",
-        "fail/0",
-        "false/0",
-        "=/2",
-        "\\=/2",
-        "findall/3",
-        "all/3",
-        "all_or_none/3",
-        "==/2",
-        "\\==/2",
-        "is/2",
-        ">/2",
-        "</2",
-        "=</2",
-        ">=/2",
-        "=\\=/2",
-        "=:=/2",
-        "var/1",
-        "atom/1",
-        "atomic/1",
-        "compound/1",
-        "float/1",
-        "rational/1",
-        "integer/1",
-        "nonvar/1",
-        "number/1",
-        "simple/1",
-        "callable/1",
-        "ground/1",
-        "is_list/1",
-        "=../2",
-        "arg/3",
-        "functor/3",
-        "@>/2",
-        "@</2",
-        "@>=/2",
-        "@=</2",
-        "compare/3",
-        "length/2",
-        "sort/2",
-        "between/3",
-        "succ/2",
-        "plus/3",
-        "once/1",
-        "atom_number/2",
-        "subsumes_term/2",
-        "subsumes_chk/2",
-        "numbervars/2",
-        "numbervars/3",
-        "varnumbers/2",
-        "possible/1",
-        "sample_uniform1/3",
-    ]
-) | {f"{caller}/{arity}" for caller in ("call", "call_nc", "try_call") for arity in range(1, 10)}
-
-# Control constructs of the language itself, and what ProbLog's own prelude defines.
-CONTROL = frozenset({",/2", ";/2", "->/2", "\\+/1", "not/1"})
-
-LIBRARIES = ("lists", "apply")
+# What ProbLog calls the predicates of its libraries: member/2 of library(lists) is '_lists_member'/2.
+_IN_LIBRARY = re.compile(f"_({'|'.join(LIBRARIES)}|builtin)_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +78,11 @@ class Reading:
     defined: frozenset[str] = field(default=frozenset())
 
 
+def with_newlines(text: str) -> str:
+    """The text with every kind of line end written as a newline, which is where ProbLog ends a comment and counts a line."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
 def read(text: str, columns: Columns) -> Reading:
     """Parse and check a program."""
     statements = tuple(_statements(text))
@@ -152,18 +109,12 @@ def _statements(text: str) -> Iterable[Statement]:
     anonymous = itertools.count()
     for number, clause in enumerate(parsed):
         line = _line(parser, clause)
-        if isinstance(clause, Clause) and name_of(clause.head) == "_directive":
+        # The parser makes `:- goal` a clause of this head, without quotes; a head that is written so has quotes.
+        if isinstance(clause, Clause) and str(clause.head.functor) == DIRECTIVE:
             _check_directive(clause.body, line)
             continue
-        if isinstance(clause, AnnotatedDisjunction):
-            heads, body = list(clause.heads), clause.body
-        elif isinstance(clause, Clause):
-            heads, body = [clause.head], clause.body
-        elif isinstance(clause, Or):
-            heads, body = clause.to_list(), None
-        else:
-            heads, body = [clause], None
-        yield _statement(number, heads, body, line, anonymous, clause)
+        body = clause.body if isinstance(clause, (AnnotatedDisjunction, Clause)) else None
+        yield _statement(number, heads_of(clause), body, line, anonymous, clause)
 
 
 def _line(parser: Any, clause: PrologTerm) -> int:
@@ -233,8 +184,11 @@ def _check_head(head: PrologTerm, line: int) -> None:
     name, described = name_of(head), signature(head)
     if name in ("query", "evidence"):
         raise RuleError(f"Line {line}: '{name}' is refused; the tree asks the queries, so leave that clause out.")
-    if name.startswith("$"):
-        raise RuleError(f"Line {line}: '{described}' begins with '$', which is kept for neuid3 itself; rename it.")
+    if name.startswith(("$", "neuid3_")):
+        kept = "$" if name.startswith("$") else "neuid3_"
+        raise RuleError(f"Line {line}: '{described}' begins with '{kept}', which is kept for neuid3 itself; rename it.")
+    if name.startswith("_"):
+        raise RuleError(f"Line {line}: '{described}' begins with '_', which is kept for ProbLog itself; rename it.")
     if described in OPEN_BUILTINS | CONTROL:
         raise RuleError(f"Line {line}: '{described}' is built in and cannot be defined again; choose another name.")
 
@@ -258,7 +212,7 @@ def _neural(term: PrologTerm, head: PrologTerm, line: int) -> Neural:
     if not is_list(term.args[3]):
         raise RuleError(f"Line {line}: the values of network '{network}' must be a list, as in [0, 1].")
     domain = tuple(term2list(term.args[3], False))
-    if len(domain) < 2 or len({str(v) for v in domain}) < len(domain) or any(v.variables() for v in domain):
+    if len(domain) < 2 or len({canonical(v) for v in domain}) < len(domain) or any(v.variables() for v in domain):
         raise RuleError(
             f"Line {line}: network '{network}' needs at least two different, ground values; found {term.args[3]}."
         )
@@ -288,7 +242,7 @@ def _check_probabilities(given: tuple[PrologTerm, ...], line: int) -> None:
 def _check_collisions(statements: Iterable[Statement], columns: Columns) -> None:
     facts = {fact_signature(name, column): name for name, column in columns.items() if fact_signature(name, column)}
     for described, name in facts.items():
-        if described in OPEN_BUILTINS | CONTROL:
+        if described in OPEN_BUILTINS | CONTROL or name == DIRECTIVE or _IN_LIBRARY.match(name):
             raise RuleError(
                 f"Column {name!r} has the name of a built-in predicate; rename the column to use rules beside it."
             )
@@ -339,7 +293,7 @@ def goal_problem(goal: PrologTerm, reading: Reading, vocabulary: Vocabulary) -> 
                 f"asks for {goal}, but column '{name_of(goal)}' has no value {argument}."
                 f"{did_you_mean(_plain(argument), values)}"
             )
-    if called in ("=/2", "==/2", "is/2", "\\=/2", "\\==/2"):
+    if called in ("=/2", "==/2", "is/2", "\\=/2", "\\==/2", "@</2", "@>/2", "@=</2", "@>=/2", "compare/3"):
         for side in goal.args:
             atom = isinstance(side, Term) and not isinstance(side, Var) and side.arity == 0
             if atom and columns.get(name_of(side), {}).get("kind") == "number":
@@ -360,7 +314,11 @@ def goal_problem(goal: PrologTerm, reading: Reading, vocabulary: Vocabulary) -> 
             "tensor": "let a network read it, as in nn(net, [Image])",
         }[kind]
         return f"uses '{called}', but '{name}' is a {kind} column; {hint}."
-    if called in vocabulary.closed or name in ("query", "evidence"):
+    if called in ("->/2", "*->/2"):
+        return f"uses '{name}', which ProbLog does not have; for (a -> b ; c) write (a, b ; \\+ a, c)."
+    if called == "!/0":
+        return "uses '!', and ProbLog has no cut; let \\+ exclude the cases of the clauses before."
+    if called in vocabulary.closed | CLOSED_IN_LIBRARIES or name in ("query", "evidence") or name.startswith("_"):
         return f"calls '{called}', which is closed to programs."
     mine = [entry for entry in (*reading.defined, *facts) if entry]
     close = did_you_mean(called, [*vocabulary.known, *mine])
@@ -377,7 +335,7 @@ def _comparison_problem(goal: PrologTerm, columns: Columns) -> str | None:
             name = name_of(side)
             if name in columns and columns[name]["kind"] != "number":
                 return f"compares '{name}', a {columns[name]['kind']} column; only number columns can be compared."
-            if name not in columns and name not in ("pi", "e", "inf", "nan", "epsilon", "max_tagged_integer", "random"):
+            if name not in columns and name not in ("pi", "e", "inf", "nan", "epsilon"):
                 numbers = [column for column, told in columns.items() if told["kind"] == "number"]
                 return f"compares '{name}', which is no number column.{did_you_mean(name, numbers)}"
     return None

@@ -6,18 +6,25 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
-from problog.logic import And, Constant, Not, Or, Term, Var, list2term
+from problog.logic import And, AnnotatedDisjunction, Clause, Constant, Not, Or, Term, Var, list2term
 
 from neuid3.logic.formula import FLIPPED
-from neuid3.logic.spelling import BARE, atom_name, atom_text
+from neuid3.logic.spelling import BARE, atom_name, atom_text, number_text
 
 # ProbLog is untyped; this alias says where its terms go.
 PrologTerm: TypeAlias = Any
 
 COMPARISONS = tuple(FLIPPED)
 
-# Operators such as '<' and '=:=' come quoted from the parser and stay so.
-_SYMBOLS = re.compile(r"[^\w\s']+")
+# The spelling of operators such as '<' and '=:='. A backslash in an operator is spelled as it is, and in other names as an escape.
+_SYMBOLS = re.compile(r"[^\w\s'\\]+")
+_BACKSLASHED = frozenset({"\\+", "\\=", "\\==", "=\\=", "\\=@=", "/\\", "\\/"})
+
+# Operators that are words: the parser quotes them as functors of two arguments.
+_WORD_OPERATORS = frozenset({"is", "as", "mod", "rem", "xor", "rdiv", "div"})
+
+# Operators of this priority and above cannot stand in an argument without brackets.
+_ARGUMENT = 1000
 
 
 def value_term(value: str | int) -> PrologTerm:
@@ -35,8 +42,20 @@ def signature(term: PrologTerm) -> str:
     return f"{name_of(term)}/{term.arity}"
 
 
+def heads_of(clause: PrologTerm) -> list[PrologTerm]:
+    """The heads of a fact, a rule or a disjunction, as they were parsed."""
+    if isinstance(clause, AnnotatedDisjunction):
+        return list(clause.heads)
+    if isinstance(clause, Clause):
+        return [clause.head]
+    return list(clause.to_list()) if isinstance(clause, Or) else [clause]
+
+
 def rewrite(term: PrologTerm, change: Callable[[PrologTerm], PrologTerm | None]) -> PrologTerm:
-    """The term with `change` applied from the outside in; where it returns None, the parts are changed."""
+    """The term with `change` applied from the outside in; where it returns None, the parts are changed.
+
+    Lists are walked along, since each entry of a list of thousands is nested in the one before it.
+    """
     if not isinstance(term, Term):
         return term
     changed = change(term)
@@ -44,6 +63,15 @@ def rewrite(term: PrologTerm, change: Callable[[PrologTerm], PrologTerm | None])
         return changed
     if term.arity == 0:
         return term
+    if _is_pair(term):
+        pairs, tail = [term], term.args[1]
+        while _is_pair(tail) and change(tail) is None:
+            pairs.append(tail)
+            tail = tail.args[1]
+        result = rewrite(tail, change)
+        for pair in reversed(pairs):
+            result = pair.with_args(rewrite(pair.args[0], change), result)
+        return result
     arguments = [rewrite(argument, change) for argument in term.args]
     if isinstance(term, Not):
         return Not(term.functor, arguments[0], location=term.location)
@@ -52,22 +80,127 @@ def rewrite(term: PrologTerm, change: Callable[[PrologTerm], PrologTerm | None])
     return term.with_args(*arguments)
 
 
+def _is_pair(term: PrologTerm) -> bool:
+    return isinstance(term, Term) and term.functor == "." and term.arity == 2
+
+
 def normalised(term: PrologTerm, anonymous: Iterator[int]) -> PrologTerm:
-    """Quotes dropped where they are not needed, and every `_` given a name of its own."""
+    """One spelling for each functor, and every `_` given a name of its own.
+
+    ProbLog tells `'a'` from `a`, `'-'(1)` from `-(1)` and `mod(7, 2)` from `7 mod 2` where it compares ground terms;
+    in Prolog they are the same.
+    """
 
     def change(part: PrologTerm) -> PrologTerm | None:
         if isinstance(part, Var):
             return Var(f"Any{next(anonymous)}") if part.name == "_" else part
-        if isinstance(part, (Constant, And, Or, Not)):
+        if isinstance(part, (Constant, And, Or, Not, Clause)):
             return None
-        quoted, spelled = str(part.functor), atom_text(name_of(part))
-        operator = BARE.fullmatch(spelled) and spelled in ("is", "mod", "rem", "xor")
-        if quoted.startswith("'") and quoted != spelled and not operator and not _SYMBOLS.fullmatch(name_of(part)):
-            rebuilt = Term(spelled, *(normalised(a, anonymous) for a in part.args), location=part.location)
-            return rebuilt if part.probability is None else rebuilt.with_probability(part.probability)
-        return None
+        functor, spelled = str(part.functor), _functor(name_of(part), part.arity)
+        if functor == spelled:
+            return None
+        rebuilt = Term(spelled, *(normalised(a, anonymous) for a in part.args), location=part.location)
+        return rebuilt if part.probability is None else rebuilt.with_probability(part.probability)
 
     return rewrite(term, change)
+
+
+def _functor(name: str, arity: int) -> str:
+    if (name, arity) in (("[]", 0), (".", 2)):
+        return name
+    word = (arity == 2 and name in _WORD_OPERATORS) or (arity == 1 and name == "\\")
+    return f"'{name}'" if word or name in _BACKSLASHED or _SYMBOLS.fullmatch(name) else atom_text(name)
+
+
+def canonical(term: PrologTerm) -> str:
+    """A text that only this term has, and that is read back as it; operators are written as functors.
+
+    ProbLog prints `((a, b), c)` and `(a, (b, c))` alike, and other terms so that they cannot be read back.
+    """
+    return _written(term, _plain_parts)
+
+
+def source(term: PrologTerm) -> str:
+    """A term or goal as it stands in a program: with operators between their arguments, and the same when it is read."""
+    if isinstance(term, And):
+        return f"{_in_body(term.op1)}, {_in_body(term.op2, And)}"
+    if isinstance(term, Or):
+        return f"{_in_body(term.op1)}; {_in_body(term.op2, Or)}"
+    return _written(term, _infix_parts)
+
+
+def _in_body(term: PrologTerm, same: type | None = None) -> str:
+    """A part of a conjunction or disjunction; both lean to the right."""
+    if isinstance(term, (And, Or)) and type(term) is not same:
+        return f"({source(term)})"
+    return source(term)
+
+
+def _written(term: PrologTerm, parts: Callable[[PrologTerm], list[PrologTerm]]) -> str:
+    """The text that `parts` makes of a term: strings, and terms that are written in their turn."""
+    pieces: list[str] = []
+    waiting = [term]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, str):
+            pieces.append(part)
+        else:
+            waiting.extend(reversed(parts(part)))
+    return "".join(pieces)
+
+
+def _plain_parts(term: PrologTerm) -> list[PrologTerm]:
+    if not isinstance(term, Term):  # ProbLog's variables at run time are numbers
+        return ["_" if term is None else f"V{abs(term)}"]
+    if isinstance(term, Constant):
+        return [number_text(term.functor) if isinstance(term.functor, float) else str(term.functor)]
+    if isinstance(term, (And, Or, Clause)):
+        return ["(", term.args[0], {",": ", ", ";": "; ", ":-": " :- "}[str(term.functor)], term.args[1], ")"]
+    if isinstance(term, Not):
+        return ["\\+", "(", term.child, ")"]
+    if _is_pair(term):
+        parts: list[PrologTerm] = ["["]
+        while _is_pair(term):
+            parts += [term.args[0], ", "]
+            term = term.args[1]
+        parts.pop()
+        return [*parts, "]"] if term == Term("[]") else [*parts, " | ", term, "]"]
+    if str(term.functor).endswith("\\'") and term.arity:  # the quote after it would be read as escaped
+        return ["(", *term.args[:-1], f" {name_of(term)} ", term.args[-1], ")"]
+    arguments = [piece for argument in term.args for piece in (",", argument)]
+    return [str(term.functor), "(", *arguments[1:], ")"] if arguments else [str(term.functor)]
+
+
+def _infix_parts(term: PrologTerm) -> list[PrologTerm]:
+    if isinstance(term, Not):
+        child = [f"({source(term.child)})"] if isinstance(term.child, (And, Or, Not)) else [term.child]
+        return ["\\+", *child]
+    if not isinstance(term, Term) or term.op_spec is None or isinstance(term, (And, Or, Clause)):
+        return _plain_parts(term)
+    if term.op_priority >= _ARGUMENT:
+        return _plain_parts(term)
+    if term.arity == 1:
+        simple = isinstance(term.args[0], Var) or (_is_atom(term.args[0]) and BARE.fullmatch(str(term.args[0].functor)))
+        return [name_of(term), term.args[0]] if simple else _plain_parts(term)
+    left, right = term.args
+    name = name_of(term)
+    between = f" {name} " if BARE.fullmatch(name) else name
+    return [*_operand(left, term, "yfx"), between, *_operand(right, term, "xfy")]
+
+
+def _operand(term: PrologTerm, whole: PrologTerm, leaning: str) -> list[PrologTerm]:
+    """A side of an operator, in brackets unless it binds more tightly or leans the same way."""
+    negative = isinstance(term, Constant) and isinstance(term.functor, (int, float)) and term.functor < 0
+    if not negative and not isinstance(term, (Not, Clause)):
+        priority = getattr(term, "op_priority", None)
+        alike = whole.op_spec == leaning and isinstance(term, Term) and term.functor == whole.functor
+        if priority is None or getattr(term, "arity", 0) < 2 or priority < whole.op_priority or alike:
+            return [term]  # conjunctions and disjunctions bring their own brackets
+    return ["(", term, ")"]
+
+
+def _is_atom(term: PrologTerm) -> bool:
+    return isinstance(term, Term) and not isinstance(term, (Var, Constant)) and term.arity == 0
 
 
 # Which arguments of a predicate are goals, and how many arguments it adds before it calls them.
@@ -78,17 +211,17 @@ META = {
     "forall/2": ((0, 0), (1, 0)),
     "once/1": ((0, 0),),
     "not/1": ((0, 0),),
-    "->/2": ((0, 0), (1, 0)),
 }
 for _extra in range(9):
-    for _caller in ("call", "call_nc", "try_call"):
+    for _caller in ("call", "call_nc"):
         META[f"{_caller}/{_extra + 1}"] = ((0, _extra),)
 for _lists in range(1, 5):
     META[f"maplist/{_lists + 1}"] = ((0, _lists),)
 for _lists in range(1, 5):
     META[f"foldl/{_lists + 3}"] = ((0, _lists + 2),)
-for _filter in ("include", "exclude"):
-    META[f"{_filter}/3"] = ((0, 1),)
+    META[f"scanl/{_lists + 3}"] = ((0, _lists + 2),)
+META |= {"include/3": ((0, 1),), "exclude/3": ((0, 1),), "partition/4": ((0, 1),), "partition/5": ((0, 2),)}
+META |= {"convlist/3": ((0, 2),), "foldl_noinit/3": ((0, 3),)}
 
 
 def calls(body: PrologTerm) -> Iterator[PrologTerm]:
@@ -101,8 +234,7 @@ def calls(body: PrologTerm) -> Iterator[PrologTerm]:
     elif isinstance(body, Not):
         yield from calls(body.child)
     else:
-        if signature(body) != "->/2":
-            yield body
+        yield body
         for position, added in META.get(signature(body), ()):
             goal = body.args[position]
             if isinstance(goal, Term) and not isinstance(goal, (Var, Constant)):
@@ -111,6 +243,17 @@ def calls(body: PrologTerm) -> Iterator[PrologTerm]:
                         goal.functor, *goal.args, *(Var(f"Added{i}") for i in range(added)), location=goal.location
                     )
                 yield from calls(goal)
+
+
+def calls_variable(body: PrologTerm) -> bool:
+    """Does a body call a goal that is known only when it runs?"""
+    if isinstance(body, Var):
+        return True
+    if not isinstance(body, Term) or isinstance(body, Constant):
+        return False
+    if isinstance(body, (And, Or, Not)):
+        return any(calls_variable(part) for part in body.args)
+    return any(calls_variable(body.args[place]) for place, _ in META.get(signature(body), ()))
 
 
 def prolog_list(items: list[PrologTerm]) -> PrologTerm:

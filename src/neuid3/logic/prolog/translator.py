@@ -14,9 +14,24 @@ from problog.logic import And, Constant, Not, Or, Term, Var
 
 from neuid3.errors import ExportError
 from neuid3.logic.formula import FLIPPED
-from neuid3.logic.prolog.grounder import Grounder, substitute
-from neuid3.logic.prolog.reader import CONTROL, LIBRARIES, OPEN_BUILTINS, Statement
-from neuid3.logic.prolog.terms import COMPARISONS, META, PrologTerm, calls, name_of, rewrite, signature
+from neuid3.logic.prolog.engine import CONTROL, LIBRARIES, OPEN_BUILTINS
+from neuid3.logic.prolog.grounder import Grounder, column_constant, substitute
+from neuid3.logic.prolog.reader import Statement
+from neuid3.logic.prolog.terms import (
+    COMPARISONS,
+    META,
+    PrologTerm,
+    calls,
+    calls_variable,
+    canonical,
+    name_of,
+    normalised,
+    prolog_list,
+    rewrite,
+    signature,
+    source,
+    value_term,
+)
 from neuid3.logic.spelling import atom_text, plain_name
 
 # Which instance stands for a network, where it is not the network itself.
@@ -29,7 +44,8 @@ def translate(grounder: Grounder, request: dict[str, Any]) -> dict[str, Any]:
     """The clauses and test goals of a tree, as text.
 
     `tests` are atoms with their `instances`; `neural` are the ground neural variables, each with the `weights`
-    to write in, or None to leave the network in its place; `constants` replaces column names by other terms.
+    to write in, or None to leave the network in its place; `constants` replaces column names by other terms;
+    `compares` says whether the tests compare a number column at all.
     """
     return _Translator(grounder, request).translate()
 
@@ -47,6 +63,7 @@ class _Translator:
         self.constants = {name: _parse(text) for name, text in request["constants"].items()}
         self.numbers = {name for name, told in grounder.reading.columns.items() if told["kind"] == "number"}
         self.neural = request["neural"]
+        self.compares = request["compares"]
         self.tests = [
             (grounder.read_test(test["atom"]), frozenset((n, i) for n, i in test["instances"].items() if n != i))
             for test in request["tests"]
@@ -84,6 +101,8 @@ class _Translator:
         goals = [self._text(goal, binding) for goal, binding in self.tests]
         needed = self._needed()
         self._check_calls(needed)
+        if self.compares:
+            self._check_comparisons(needed)
         lines: list[str] = []
         for statement in self.statements:
             bindings = sorted(needed.get(statement.number, ()), key=sorted)
@@ -126,13 +145,41 @@ class _Translator:
         if not any(binding for _, binding in self.tests):
             return
         for number in needed:
-            for goal in calls(self.by_number[number].body):
-                places = META.get(signature(goal), ())
-                if name_of(goal) == "=.." or any(isinstance(goal.args[place], Var) for place, _ in places):
-                    raise ExportError(
-                        f"Line {self.by_number[number].line}: '{goal}' calls a goal that is known only when it runs, so "
-                        "the rules cannot be copied for several instances of a network; name the goal in the rule."
-                    )
+            body = self.by_number[number].body
+            built = [goal for goal in calls(body) if name_of(goal) == "=.." or calls_variable(goal)]
+            if calls_variable(body):
+                built.append(body)
+            for goal in built:
+                raise ExportError(
+                    f"Line {self.by_number[number].line}: '{source(goal)}' calls a goal that is known only when it runs, "
+                    "so the rules cannot be copied for several instances of a network; name the goal in the rule."
+                )
+
+    def _check_comparisons(self, needed: Iterable[int]) -> None:
+        """A comparison that is put together when it is called cannot be replaced by the facts of a number column."""
+        statements = [self.by_number[number] for number in needed]
+        if not any(calls_variable(statement.body) for statement in statements):
+            return
+        goals = [(f"Line {s.line}", goal) for s in statements for goal in calls(s.body)]
+        called = {signature(goal) for _, goal in goals}
+        places = [*goals, *((f"Line {s.line}", head) for s in statements for head in s.heads)]
+        places += [(f"Line {s.line}", prolog_list(list(s.neural.domain or ()))) for s in statements if s.neural]
+        places += [(f"Test '{source(goal)}'", goal) for goal, _ in self.tests]
+        for name, column in self.grounder.reading.columns.items():
+            if f"{name}/1" in called and "values" in column:
+                places.append((f"Column '{name}'", prolog_list([value_term(value) for value in column["values"]])))
+        for place, goal in places:
+            called_places = dict(META.get(signature(goal), ()))
+            data = [argument for number, argument in enumerate(goal.args) if number not in called_places]
+            # The first argument of compare/3 is an order, <, = or >, and is never called.
+            found = next(
+                (part for term in data[signature(goal) == "compare/3" :] for part in _operators_in(term)), None
+            )
+            if found is not None:
+                raise ExportError(
+                    f"{place}: {source(goal)} passes the comparison {source(found)} on as a term, and ProbLog cannot "
+                    "compare number columns by it when it is called; write the comparison as a goal of its own rule."
+                )
 
     def _name(self, predicate: str, binding: Binding) -> str:
         """The name of a predicate's copy for these instances."""
@@ -160,8 +207,8 @@ class _Translator:
             return type(goal)(self._goal(goal.op1, binding), self._goal(goal.op2, binding))
         if isinstance(goal, Not):
             return Not(goal.functor, self._goal(goal.child, binding))
-        if name_of(goal) in COMPARISONS and goal.arity == 2:
-            compared = self._comparison(goal)
+        if name_of(goal) in COMPARISONS and goal.arity + added == 2:
+            compared = self._comparison(goal) if added == 0 else self._partial_comparison(goal)
             if compared is not None:
                 return compared
         inner = dict(META.get(signature(goal), ()))
@@ -183,17 +230,24 @@ class _Translator:
         operator = name_of(goal)
         for side, other, direction in ((left, right, operator), (right, left, FLIPPED[operator])):
             if _is_atom(side) and name_of(side) in self.numbers and not other.variables():
-                constant = Constant(float(other.compute_value()))
+                constant = Constant(column_constant(other, self.grounder.engine))
                 column = self.constants.get(name_of(side), Term(atom_text(name_of(side))))
                 return Term(COMPARE, column, Term(f"'{direction}'"), constant)
         named = any(_is_atom(side) and name_of(side) in self.numbers for side in (left, right))
         if named or (self.passes_numbers and any(isinstance(side, Var) for side in (left, right))):
             self.held.add(operator)
-            return Term(HOLDS, self._data(left), Term(f"'{operator}'"), self._data(right))
+            return Term(HOLDS, Term(f"'{operator}'"), self._data(left), self._data(right))
         return None
 
+    def _partial_comparison(self, goal: PrologTerm) -> PrologTerm | None:
+        """A comparison that gets the rest of its sides when it is called, as in `maplist(<(age), [40, 60])`."""
+        if not self.numbers:
+            return None
+        self.held.add(name_of(goal))
+        return Term(HOLDS, Term(f"'{name_of(goal)}'"), *(self._data(side) for side in goal.args))
+
     def _text(self, term: PrologTerm, binding: Binding) -> str:
-        return str(self._goal(term, binding))
+        return source(self._goal(term, binding))
 
     def _body(self, statement: Statement, binding: Binding, values: dict[str, PrologTerm] | None = None) -> list[str]:
         if statement.body is None or (_is_atom(statement.body) and name_of(statement.body) == "true"):
@@ -209,7 +263,7 @@ class _Translator:
                 yield _clause(self._text(statement.heads[0], binding), self._body(statement, binding))
         elif bindings == [frozenset()]:
             heads = (
-                f"{p}::{self._text(head, frozenset())}"
+                f"{source(p)}::{self._text(head, frozenset())}"
                 for p, head in zip(statement.probabilities, statement.heads, strict=True)
             )
             yield _clause("; ".join(heads), self._body(statement, frozenset()))
@@ -221,7 +275,9 @@ class _Translator:
         assert statement.probabilities is not None
         choice = self._fresh(f"choice_{statement.number}")
         picks = [_call(choice, [str(k), *statement.variables]) for k in range(len(statement.heads))]
-        yield _clause("; ".join(f"{p}::{pick}" for p, pick in zip(statement.probabilities, picks, strict=True)), [])
+        yield _clause(
+            "; ".join(f"{source(p)}::{pick}" for p, pick in zip(statement.probabilities, picks, strict=True)), []
+        )
         for binding in bindings:
             for head, pick in zip(statement.heads, picks, strict=True):
                 yield _clause(self._text(head, binding), [*self._body(statement, binding), pick])
@@ -249,7 +305,7 @@ class _Translator:
                     yield from self._outcome(told, heads, body)
             else:
                 choice = _choice_name(statement, instance)
-                arguments = [str(self._data(values[v])) for v in statement.variables]
+                arguments = [canonical(self._data(values[v])) for v in statement.variables]
                 picks = [_call(choice, [str(k), *arguments]) for k in range(len(_outcomes(statement)))]
                 written.add(choice)
                 yield from self._outcome(told, picks, [])
@@ -300,10 +356,10 @@ class _Translator:
         assert neural is not None
         if neural.domain is None:
             return f"nn({self._reads(told)})::{head}."
-        return f"nn({self._reads(told)}, {neural.output}, [{', '.join(map(str, neural.domain))}])::{head}."
+        return f"nn({self._reads(told)}, {neural.output}, [{', '.join(map(canonical, neural.domain))}])::{head}."
 
     def _reads(self, told: dict[str, Any]) -> str:
-        inputs = (str(self._data(Term(atom_text(name)))) for name in told["inputs"])
+        inputs = (source(self._data(Term(atom_text(name)))) for name in told["inputs"])
         return f"{plain_name(told['network'])}, [{', '.join(inputs)}]"
 
 
@@ -333,6 +389,17 @@ def _is_atom(term: PrologTerm) -> bool:
     return isinstance(term, Term) and not isinstance(term, (Var, Constant)) and term.arity == 0
 
 
+def _operators_in(term: PrologTerm) -> Iterator[PrologTerm]:
+    """The comparisons in a term, whole or only their names."""
+    waiting = [term]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Term) and not isinstance(part, (Var, Constant)):
+            if name_of(part) in COMPARISONS and part.arity <= 2:
+                yield part
+            waiting.extend(part.args)
+
+
 def _has_number_argument(term: PrologTerm, numbers: set[str], compared: bool = False) -> bool:
     if not isinstance(term, Term) or isinstance(term, (Var, Constant)):
         return False
@@ -343,4 +410,4 @@ def _has_number_argument(term: PrologTerm, numbers: set[str], compared: bool = F
 
 
 def _parse(text: str) -> PrologTerm:
-    return Term.from_string(text)
+    return normalised(Term.from_string(text), itertools.count())

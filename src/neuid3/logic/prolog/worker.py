@@ -7,7 +7,7 @@ import os
 import sys
 from typing import Any
 
-from problog.logic import Var
+from problog.logic import Constant, Var
 
 from neuid3.errors import NeuID3Error
 from neuid3.logic.prolog.clauses import clauses_behind
@@ -45,7 +45,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
             case "ground":
                 return _ground(grounder, request)
             case "clauses":
-                return {"clauses": clauses_behind(grounder, request["program"], request["tests"])}
+                return {"clauses": clauses_behind(grounder, request["tests"])}
             case "translate":
                 return translate(grounder, request)
             case other:
@@ -116,6 +116,8 @@ def main() -> None:
 
         resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
     sys.setrecursionlimit(20_000)
+    # ProbLog rounds floats to 15 decimals, which turns 1e-20 into 0.
+    Constant.FLOAT_PRECISION = None
     # Whatever ProbLog prints must not be taken for a reply.
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
