@@ -43,6 +43,19 @@ class Declaration:
         return 1 if self.values is None else self.size
 
 
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A predicate that rules or neural facts define: its first head as written, and the line of it.
+
+    `needed` says whether rules of another predicate call it; `example` is an atom of it, made up.
+    """
+
+    line: int
+    head: str
+    needed: bool
+    example: str
+
+
 class Program:
     """Background knowledge in DeepProbLog's syntax, read for the columns of one schema.
 
@@ -62,6 +75,7 @@ class Program:
         self.predicates: tuple[str, ...] = ()
         # Heads that can be asked as tests: a name, and for each argument a constant or None for a variable.
         self.askable: tuple[tuple[str, tuple[str | None, ...]], ...] = ()
+        self.rules: dict[str, Rule] = {}  # by predicate, `gt_rank/2`
         self._formulas: dict[str, Formula] = {}
         self._heads: dict[tuple[int, tuple[str, ...]], tuple[str, ...]] = {}
         if text.strip():
@@ -73,6 +87,10 @@ class Program:
                 )
             self.predicates = tuple(reply["heads"])
             self.askable = tuple((name, tuple(arguments)) for name, arguments in reply["askable"])
+            self.rules = {
+                told["predicate"]: Rule(told["line"], told["head"], told["needed"], told["example"])
+                for told in reply["rules"]
+            }
 
     @property
     def networks(self) -> tuple[str, ...]:
@@ -94,6 +112,19 @@ class Program:
             return [() for _ in atoms]
         reply = self.ask({"do": "clauses", "tests": list(atoms)})
         return [tuple(clauses) for clauses in reply["clauses"]]
+
+    def flaw(self, atom: str) -> str:
+        """What a rule behind a test asks of a network that has no such value, with its line; empty where nothing is.
+
+        >>> from neuid3.columns import Tensor
+        >>> program = Program("nn(n, [X], Y, [odd, even]) :: parity(X, Y). no :- parity(card, od).", {"card": Tensor((8,))})
+        >>> program.flaw("no")
+        "line 1, the rule for 'no/0' asks for parity(card,od), but network 'n' has no value od; its values are odd, even.
+        Did you mean 'odd'?"
+        """
+        if not self.text.strip():
+            return ""
+        return str(self.ask({"do": "flaws", "tests": [atom]})["flaws"][0])
 
     def formula(self, atom: str) -> Formula:
         """The formula that a test stands for."""

@@ -10,7 +10,7 @@ from typing import Any
 from problog.logic import Var
 
 from neuid3.errors import NeuID3Error
-from neuid3.logic.prolog.clauses import clauses_behind
+from neuid3.logic.prolog.clauses import clauses_behind, flaws, rules
 from neuid3.logic.prolog.evaluator import evaluate
 from neuid3.logic.prolog.grounder import Grounder
 from neuid3.logic.prolog.terms import name_of
@@ -40,11 +40,14 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
                     "declarations": _declarations(grounder),
                     "heads": sorted(grounder.reading.defined),
                     "askable": _askable(grounder),
+                    "rules": rules(grounder),
                 }
             case "ground":
                 return _ground(grounder, request)
             case "clauses":
                 return {"clauses": clauses_behind(grounder, request["program"], request["tests"])}
+            case "flaws":
+                return {"flaws": flaws(grounder, request["tests"])}
             case "translate":
                 return translate(grounder, request)
             case other:
