@@ -13,14 +13,13 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state, compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 from torch import nn
 
 from neuid3.bank import Bank
 from neuid3.candidates import Candidates
 from neuid3.checkpoint import Checkpoint, Remembering, about_fit
-from neuid3.data import Examples
+from neuid3.data import Examples, has_names
 from neuid3.errors import DataError
 from neuid3.explain import Explanation
 from neuid3.export import export_svg, export_text, plot_tree
@@ -40,7 +39,16 @@ from neuid3.progress import Bar, Silent
 from neuid3.questions import Questions, check_device, check_networks, gather_questions, useful
 from neuid3.saved.classifier import classifier_to_words, learned_from_words
 from neuid3.score import shares_of
-from neuid3.tables import from_array, has_names, number_of, numbered, refuse_holes
+from neuid3.tables import (
+    check_target,
+    check_weights,
+    from_array,
+    number_of,
+    numbered,
+    refuse_holes,
+    warn_of_names,
+    without_free_text,
+)
 from neuid3.task import Recipe
 from neuid3.trained import TrainedTest, trained_tests
 from neuid3.tree import Branch, Node, Tree
@@ -202,6 +210,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         tags.input_tags.string = True
+        tags.input_tags.sparse = True
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -252,6 +261,8 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         judged = questions.are_neural and self.recipe == "default"
         sample = self._sample(examples, labels, weights, validation, seed, judged)
         learner = self._learner(sample, questions, useful(questions.candidates, examples, self.tests), recipe, seed)
+        self.rule_tests_ = list(questions.candidates.expanded)
+        learner.told.expanded(self.rule_tests_)
         root, worth = self._grow(learner, checkpoint, deadline)
         self._keep(root, learner, questions.program)
         told = [(self.model_.columns_of(test), bits) for test, bits in worth]
@@ -309,18 +320,19 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Columns, labels as numbers, and weights, whatever the caller has."""
         refuse_holes(y)
         if has_names(X):
-            examples = X if isinstance(X, Examples) else Examples(X)
+            examples = without_free_text(X if isinstance(X, Examples) else Examples(X), self._mentioned())
             y = column_or_1d(y, warn=True)
             self.n_features_in_ = examples.shape[1]
             self.feature_names_in_ = np.array(examples.names, dtype=object)
         else:
-            X, y = validate_data(self, X, y, dtype=None, ensure_all_finite="allow-nan")
+            X, y = validate_data(self, X, y, accept_sparse="csc", dtype=None, ensure_all_finite="allow-nan")
             examples = from_array(X)
+        warn_of_names(examples)
         if len(y) != len(examples):
             raise DataError(
                 f"Found input variables with inconsistent numbers of samples: X has {len(examples)} and y has {len(y)}."
             )
-        check_classification_targets(y)
+        check_target(y)
         self.classes_, labels = numbered(y)
         weights = _check_sample_weight(sample_weight, labels, dtype=np.float64, ensure_non_negative=True)
         if self.class_weight is not None:
@@ -330,11 +342,17 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     f"class_weight={self.class_weight!r} has a weight that is negative or no number; give 0 or more."
                 )
             weights = weights * self.class_weights_[labels]
+        check_weights(weights)
         kept = weights > 0
         if not kept.all():
             examples, labels, weights = examples[kept], labels[kept], weights[kept]
         self.schema_ = examples.schema
         return examples, labels.astype(np.int64, copy=False), weights
+
+    def _mentioned(self) -> str:
+        """All text in which the caller may name a column."""
+        tests = [self.tests] if isinstance(self.tests, str) else self.tests
+        return "\n".join([self.background, *map(str, tests), *(self.modes or ())])
 
     def _questions(self, examples: Examples) -> Questions:
         return gather_questions(
@@ -427,7 +445,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _examples(self, X: Any) -> Examples:
         check_is_fitted(self)
         if not has_names(X):
-            X = validate_data(self, X, reset=False, dtype=None, ensure_all_finite="allow-nan")
+            X = validate_data(self, X, reset=False, accept_sparse="csc", dtype=None, ensure_all_finite="allow-nan")
         return Examples.read(X, self.schema_)
 
     def predict_proba(self, X: Any, *, threshold: float = 0.0) -> npt.NDArray[np.float64]:
@@ -438,6 +456,12 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         examples = self._examples(X)
         return self.model_.predict_proba(examples, threshold=threshold)
+
+    def predict_log_proba(self, X: Any, *, threshold: float = 0.0) -> npt.NDArray[np.float64]:
+        """The natural logarithm of `predict_proba`; −∞ where a class is impossible."""
+        with np.errstate(divide="ignore"):
+            logs: npt.NDArray[np.float64] = np.log(self.predict_proba(X, threshold=threshold))
+        return logs
 
     def predict(self, X: Any, *, threshold: float = 0.0) -> npt.NDArray[Any]:
         """The most probable class of each example; `threshold` as in `predict_proba`."""
@@ -454,6 +478,16 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The leaf in which each example most probably lands, counted from the left; `threshold` as in `predict_proba`."""
         leaves: npt.NDArray[np.int64] = self.leaf_probabilities(X, threshold=threshold).argmax(axis=1)
         return leaves
+
+    def get_depth(self) -> int:
+        """The most tests between the root and a leaf; 0 for a tree of one leaf."""
+        check_is_fitted(self)
+        return self.tree_.depth
+
+    def get_n_leaves(self) -> int:
+        """The number of leaves."""
+        check_is_fitted(self)
+        return len(self.tree_.leaves)
 
     def explain(self, X: Any, row: int = 0, *, proofs: int = 5, changes: int = 3) -> Explanation:
         """Why an example gets its class; see `NeurosymbolicTree.explain`."""
