@@ -66,7 +66,8 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         A declared network that is not given gets a default for its input's shape.
     tests : "auto", or a list of tests
         What may be asked: atoms, tests of an earlier tree (`clf.tests_`), and "auto" for what the columns and rules
-        offer: facts, values, cuts, a network for each image, and every instance of the rules' heads.
+        offer: facts, values, cuts, a network for each image, and every instance of the rules' heads over image columns
+        that their networks can read, which `rule_tests_` lists after a fit.
     bank : Bank, or the path of one, optional
         Tests trained before, which are tried first: where one of them is worth asking, nothing is trained. Copies of its
         networks are trained further when the finished tree is trained as one.
