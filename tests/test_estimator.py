@@ -722,6 +722,10 @@ def test_free_text_is_left_out_with_a_warning_unless_it_is_declared_or_named() -
     with pytest.warns(UserWarning, match="The category 'note' has 60 values in 60 rows"):
         named = NeuID3Classifier(background="first :- note('patient 0 was seen').").fit(X, y)
     assert list(named.schema_) == ["note", "alarm"]
+    with pytest.warns(
+        UserWarning, match=r"'note' holds numbers that are written as text, such as '0\.5'.*turn it into"
+    ):
+        NeuID3Classifier().fit(X.assign(note=[f"{i}.5" for i in range(60)]), y)
     with pytest.raises(DataError, match="no column to learn from: 'note'"), pytest.warns(UserWarning, match="left out"):
         NeuID3Classifier().fit(X[["note"]], y)
 

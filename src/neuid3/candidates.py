@@ -210,7 +210,7 @@ def _warn_of_untried(modes: Sequence[Mode], tests: Sequence[AtomTest], named: Se
     atoms: dict[str, list[str]] = {}
     for mode in modes:
         atoms.setdefault(f"{atom_name(mode.predicate)}/{len(mode.arguments)}", []).extend(mode.atoms())
-    for predicate, rule in program.rules.items():
+    for predicate, rule in program.rules().items():
         own = atoms.get(predicate, [])
         if rule.needed or predicate.rsplit("/", 1)[0] in tried:
             continue

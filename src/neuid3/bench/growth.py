@@ -67,7 +67,9 @@ def _columns(n: int) -> Callable[[], object]:
             path.write_text("\n".join(",".join(line) for line in lines), encoding="utf-8")
             read = read_table(path, target="label")
             clf = NeuID3Classifier(random_state=0).fit(read.examples, read.labels)
-            return load(clf.save(Path(folder) / "wide.neuid3")).predict(read.examples)
+            loaded = load(clf.save(Path(folder) / "wide.neuid3"))
+            assert isinstance(loaded, NeuID3Classifier)
+            return loaded.predict(read.examples)
 
     return run
 

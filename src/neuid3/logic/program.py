@@ -75,7 +75,6 @@ class Program:
         self.predicates: tuple[str, ...] = ()
         # Heads that can be asked as tests: a name, and for each argument a constant or None for a variable.
         self.askable: tuple[tuple[str, tuple[str | None, ...]], ...] = ()
-        self.rules: dict[str, Rule] = {}  # by predicate, `gt_rank/2`
         self._formulas: dict[str, Formula] = {}
         self._heads: dict[tuple[int, tuple[str, ...]], tuple[str, ...]] = {}
         if text.strip():
@@ -87,10 +86,6 @@ class Program:
                 )
             self.predicates = tuple(reply["heads"])
             self.askable = tuple((name, tuple(arguments)) for name, arguments in reply["askable"])
-            self.rules = {
-                told["predicate"]: Rule(told["line"], told["head"], told["needed"], told["example"])
-                for told in reply["rules"]
-            }
 
     @property
     def networks(self) -> tuple[str, ...]:
@@ -112,6 +107,20 @@ class Program:
             return [() for _ in atoms]
         reply = self.ask({"do": "clauses", "tests": list(atoms)})
         return [tuple(clauses) for clauses in reply["clauses"]]
+
+    def rules(self) -> dict[str, Rule]:
+        """The predicates that rules and neural facts define, `gt_rank/2`, in the order of their first clauses.
+
+        >>> Program("0.5 :: rich. happy :- rich.", {}).rules()
+        {'happy/0': Rule(line=1, head='happy', needed=False, example='happy')}
+        """
+        if not self.text.strip():
+            return {}
+        reply = self.ask({"do": "rules"})
+        return {
+            told["predicate"]: Rule(told["line"], told["head"], told["needed"], told["example"])
+            for told in reply["rules"]
+        }
 
     def flaw(self, atom: str) -> str:
         """What a rule behind a test asks of a network that has no such value, with its line; empty where nothing is.

@@ -40,12 +40,13 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
                     "declarations": _declarations(grounder),
                     "heads": sorted(grounder.reading.defined),
                     "askable": _askable(grounder),
-                    "rules": rules(grounder),
                 }
             case "ground":
                 return _ground(grounder, request)
             case "clauses":
                 return {"clauses": clauses_behind(grounder, request["program"], request["tests"])}
+            case "rules":
+                return {"rules": rules(grounder)}
             case "flaws":
                 return {"flaws": flaws(grounder, request["tests"])}
             case "translate":
