@@ -202,3 +202,23 @@ def test_networks_of_different_shapes_may_meet_in_one_test() -> None:
     wanted = {f"both(plate_{i}, lamp_{k})" for i in (1, 2) for k in (1, 2)}
     assert wanted < rule_tests(f"{rules}zero :- digit(plate_1, 0).")
     assert not {test for test in rule_tests(f"{rules}zero :- digit(plate_1, 0).") if test.startswith("both(lamp")}
+
+
+@pytest.mark.parametrize(
+    ("rules", "words"),
+    [
+        (
+            "nn(net, [I]) :: lit(I).\nboth(A, B) :- lit(A), lit(B).",
+            r"'both\(A,B\)' in line 2.*fewer columns than it has",
+        ),
+        ("nn(net, [I]) :: lit(I).\nwithin(A, B) :- age > A, age < B.", r"line 2.*'within\(40, 41\)'"),
+    ],
+)
+def test_why_a_rule_is_never_tried_is_told(rules: str, words: str) -> None:
+    with pytest.warns(UserWarning, match=words):
+        make_candidates("auto", None, Program(rules, {"scan": Tensor((8, 8)), "age": Number()}), 100)
+
+
+def test_a_network_of_numbers_is_named_by_a_number_column() -> None:
+    with pytest.warns(UserWarning, match=r"'odd\(N\)' in line 1 .*tests=\['auto', 'odd\(age\)'\]"):
+        make_candidates("auto", None, Program("nn(net, [N]) :: odd(N).", {"age": Number()}), 100)

@@ -216,6 +216,8 @@ def _warn_of_untried(modes: Sequence[Mode], tests: Sequence[AtomTest], named: Se
             continue
         if rule.example in own:
             reason = _why_not(own, program)
+        elif rule.repeats:
+            reason = "There are fewer columns than it has variables, and no column is tried twice in one test."
         else:
             reason = (
                 "Only columns of images are tried for its variables; name its other arguments, as in "

@@ -47,13 +47,15 @@ class Declaration:
 class Rule:
     """A predicate that rules or neural facts define: its first head as written, and the line of it.
 
-    `needed` says whether rules of another predicate call it; `example` is an atom of it, made up.
+    `needed` says whether rules of another predicate call it; `example` is an atom of it, made up, and `repeats` says
+    whether one column had to stand in it twice.
     """
 
     line: int
     head: str
     needed: bool
     example: str
+    repeats: bool
 
 
 class Program:
@@ -112,13 +114,13 @@ class Program:
         """The predicates that rules and neural facts define, `gt_rank/2`, in the order of their first clauses.
 
         >>> Program("0.5 :: rich. happy :- rich.", {}).rules()
-        {'happy/0': Rule(line=1, head='happy', needed=False, example='happy')}
+        {'happy/0': Rule(line=1, head='happy', needed=False, example='happy', repeats=False)}
         """
         if not self.text.strip():
             return {}
         reply = self.ask({"do": "rules"})
         return {
-            told["predicate"]: Rule(told["line"], told["head"], told["needed"], told["example"])
+            told["predicate"]: Rule(told["line"], told["head"], told["needed"], told["example"], told["repeats"])
             for told in reply["rules"]
         }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -67,8 +68,10 @@ def rules(grounder: Grounder) -> list[dict[str, Any]]:
         if signature(goal) not in map(signature, statement.heads)
     }
     numeric = _numeric(statements)
-    kinds = {name: column["kind"] for name, column in grounder.reading.columns.items()}
-    inputs = [atom_text(name) for kind in ("tensor", "number") for name in kinds if kinds[name] == kind]
+    columns_of: dict[str, list[str]] = {}
+    for name, column in grounder.reading.columns.items():
+        columns_of.setdefault(column["kind"], []).append(atom_text(name))
+    inputs = columns_of.get("tensor") or columns_of.get("number") or []
     found: dict[str, dict[str, Any]] = {}
     for statement in statements:
         fact = statement.neural is not None and statement.neural.domain is None
@@ -76,12 +79,13 @@ def rules(grounder: Grounder) -> list[dict[str, Any]]:
             continue
         for head in statement.heads:
             predicate = signature(head)
+            columns, constants = itertools.cycle(inputs), itertools.count(40)
             example = [
                 str(argument)
                 if not isinstance(argument, Var)
-                else "40"
+                else str(next(constants))
                 if (predicate, place) in numeric or not inputs
-                else inputs[place % len(inputs)]
+                else next(columns)
                 for place, argument in enumerate(head.args)
             ]
             found.setdefault(
@@ -91,6 +95,7 @@ def rules(grounder: Grounder) -> list[dict[str, Any]]:
                     "line": statement.line,
                     "head": str(head),
                     "needed": predicate in needed,
+                    "repeats": len(set(example)) < len(example),
                     "example": f"{head.functor}({', '.join(example)})" if example else str(head.functor),
                 },
             )
