@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from neuid3 import Boolean, Category, Number, Tensor
@@ -84,13 +86,139 @@ def test_each_image_gets_a_network_of_its_own() -> None:
 )
 def test_a_rule_that_cannot_be_asked_is_told(rules: str, reason: str) -> None:
     schema = {"Smoker": Boolean(), "Age": Number(), "scan": Tensor((8, 8))}
-    with pytest.warns(UserWarning, match="A rule is never asked") as told:
+    with pytest.warns(UserWarning, match=r"The rule '\w+(\(I\))?' in line \d is never tried") as told:
         make_candidates("auto", None, Program(rules, schema), 100)
     assert any(reason in str(warning.message) for warning in told)
 
 
 def test_a_rule_for_other_rules_is_no_mistake(recwarn: pytest.WarningsRecorder) -> None:
     schema = {"age": Number(), "ill": Boolean()}
-    rules = "next(X, Y) :- Y is X + 1.\nnever :- fail.\nrisk :- ill, age > 50."
+    rules = "next(X, Y) :- Y is X + 1.\nolder(X) :- age > X.\nrisk :- ill, next(49, Y), older(Y)."
     assert "risk" in [str(test) for test in make_candidates("auto", None, Program(rules, schema), 100).tests]
-    assert not [warning for warning in recwarn if "never asked" in str(warning.message)]
+    assert not recwarn
+
+
+UNTRIED = """older_than(Years) :- age > Years.
+reason(ill) :- ill.
+at_least(K) :- findall(R, reason(R), Rs), length(Rs, N), N >= K.
+twice(Years) :- older_than(Years), ill.
+never :- fail.
+"""
+
+
+@pytest.mark.parametrize("images", [{}, {"scan": Tensor((8, 8))}])
+def test_a_rule_that_is_never_tried_is_told_with_its_line_and_the_next_move(images: dict[str, Tensor]) -> None:
+    schema = {"age": Number(), "ill": Boolean(), **images}
+    with pytest.warns(UserWarning, match="is never tried") as warned:
+        make_candidates("auto", None, Program(UNTRIED, schema), 100)
+    told = [str(warning.message) for warning in warned]
+    assert len(told) == 3  # older_than is there for twice, reason has an instance and is there for at_least
+    assert "'at_least(K)' in line 3" in told[0]
+    assert "tests=['auto', 'at_least(40)'] or modes=['at_least(40)']" in told[0]
+    assert '--tests "at_least(40)"' in told[0]
+    assert "'twice(Years)' in line 4" in told[1]
+    assert "'twice(40)'" in told[1]
+    assert told[2] == (
+        "The rule 'never' in line 5 is never tried. 'never' is always false. No column, fact or network can change it."
+    )
+
+
+def test_a_rule_that_is_named_is_tried_and_not_warned_of(recwarn: pytest.WarningsRecorder) -> None:
+    schema = {"age": Number(), "ill": Boolean()}
+    program = Program("older_than(Years) :- age > Years.", schema)
+    for tests, modes in ((["auto", "older_than(40)"], None), ("auto", ["older_than(40)"]), (["older_than(40)"], None)):
+        assert "older_than(40)" in [str(test) for test in make_candidates(tests, modes, program, 100).tests]
+    assert not recwarn
+
+
+LAMPS = """nn(lamp_net, [L], C, [red, amber]) :: colour(L, C).
+stop :- colour(lamp, red).
+go(L) :- colour(L, gren).
+go(L) :- fail, colour(L, red).
+sure(L) :- colour(L, C).
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "words"),
+    [
+        ("colour(lamp, green)", "network 'lamp_net' has no value green; its values are red, amber"),
+        ("colour(lamp, ambr)", "Did you mean 'amber'?"),
+        ("go(lamp)", "always false. In line 3, the rule for 'go/1' asks for colour(L,gren), but network 'lamp_net'"),
+        ("never", "always false"),
+        ("ever", "always true"),
+    ],
+)
+def test_a_named_test_that_can_never_change_is_an_error(test: str, words: str) -> None:
+    program = Program(f"{LAMPS}never :- fail.\never :- true.", {"lamp": Tensor((8, 8))})
+    with pytest.raises(NodeTestError, match=re.escape(words)):
+        make_candidates([test], None, program, 100)
+    with pytest.raises(NodeTestError, match=re.escape(words)):
+        make_candidates("auto", [test], program, 100)
+
+
+def test_a_value_that_another_rule_gives_to_a_neural_predicate_may_be_asked_for() -> None:
+    rules = "nn(net, [L], C, [red, amber]) :: colour(L, C).\ncolour(L, green) :- colour(L, red), alarm."
+    program = Program(rules, {"lamp": Tensor((8, 8)), "alarm": Boolean()})
+    assert [str(test) for test in make_candidates(["colour(lamp, green)"], None, program, 9).tests]
+
+
+SHAPES = {
+    "plate_1": Tensor((8, 24)),
+    "plate_2": Tensor((8, 24)),
+    "lamp_1": Tensor((3, 8, 8)),
+    "lamp_2": Tensor((3, 8, 8)),
+}
+DIGITS = "nn(plate_net, [P], D, [0, 1, 2]) :: digit(P, D).\n"
+
+
+def rule_tests(rules: str, tests: object = "auto", modes: list[str] | None = None) -> set[str]:
+    return set(make_candidates(tests, modes, Program(rules, SHAPES), 100).expanded)
+
+
+def test_a_network_is_tried_on_columns_of_the_shape_that_rules_name() -> None:
+    low, less = "low(P) :- digit(P, 0).\n", "less(A, B) :- digit(A, X), digit(B, Y), X < Y.\n"
+    plates = {"low(plate_1)", "low(plate_2)", "less(plate_1, plate_2)", "less(plate_2, plate_1)"}
+    assert rule_tests(f"{DIGITS}{low}{less}first :- digit(plate_1, 0).") == plates | {"first"}
+    assert rule_tests(f"{DIGITS}{low}{less}", ["auto", "digit(plate_2, 1)"]) == plates
+    named_by_fact = "shown(plate_1).\nsome :- shown(P), digit(P, 2)."
+    assert rule_tests(f"{DIGITS}{low}{less}{named_by_fact}") == plates | {"some"}
+
+
+def test_one_network_does_not_read_two_shapes_in_one_test() -> None:
+    less = f"{DIGITS}less(A, B) :- digit(A, X), digit(B, Y), X < Y."
+    lamps = {"less(lamp_1, lamp_2)", "less(lamp_2, lamp_1)"}
+    assert rule_tests(less) == {"less(plate_1, plate_2)", "less(plate_2, plate_1)"} | lamps
+    assert rule_tests(less, "auto", ["less(+[plate_1, lamp_1], +[lamp_2, plate_2])"]) == {
+        "less(plate_1, plate_2)",
+        "less(lamp_1, lamp_2)",
+    }
+    with pytest.raises(NodeTestError, match="one network read inputs of different shapes"):
+        rule_tests(less, "auto", ["less(+plate_1, +lamp_1)"])
+
+
+def test_networks_of_different_shapes_may_meet_in_one_test() -> None:
+    rules = f"{DIGITS}nn(lamp_net, [L]) :: lit(L).\nboth(P, L) :- digit(P, 0), lit(L).\nnn_named :- lit(lamp_1).\n"
+    wanted = {f"both(plate_{i}, lamp_{k})" for i in (1, 2) for k in (1, 2)}
+    assert wanted < rule_tests(f"{rules}zero :- digit(plate_1, 0).")
+    assert not {test for test in rule_tests(f"{rules}zero :- digit(plate_1, 0).") if test.startswith("both(lamp")}
+
+
+@pytest.mark.parametrize(
+    ("rules", "words"),
+    [
+        (
+            "nn(net, [I]) :: lit(I).\nboth(A, B) :- lit(A), lit(B).",
+            r"'both\(A,B\)' in line 2.*fewer columns than it has",
+        ),
+        ("nn(net, [I]) :: lit(I).\nwithin(A, B) :- age > A, age < B.", r"line 2.*'within\(40, 41\)'"),
+    ],
+)
+def test_why_a_rule_is_never_tried_is_told(rules: str, words: str) -> None:
+    with pytest.warns(UserWarning, match=words):
+        make_candidates("auto", None, Program(rules, {"scan": Tensor((8, 8)), "age": Number()}), 100)
+
+
+def test_a_network_of_numbers_is_named_by_a_number_column() -> None:
+    with pytest.warns(UserWarning, match=r"'odd\(N\)' in line 1 .*tests=\['auto', 'odd\(age\)'\]"):
+        make_candidates("auto", None, Program("nn(net, [N]) :: odd(N).", {"age": Number()}), 100)

@@ -141,6 +141,23 @@ def test_tests_modes_and_types_are_heard() -> None:
     assert re.search(r"^smoker +left out +as declared$", told, re.MULTILINE)
 
 
+def test_a_rule_that_is_never_tried_is_told_and_is_an_error_where_it_is_named(folder: Path) -> None:
+    (folder / "more.pl").write_text("older_than(Years) :- age > Years.\nnever :- fail.\n")
+    fit = ("fit", "people.csv", "--target", "risk", "--background", "more.pl")
+    done = run(*fit)
+    assert done.exit_code == 0
+    assert "'older_than(Years)' in line 1 is never tried" in done.stderr
+    assert '--tests "older_than(40)"' in done.stderr
+    assert "'never' is always false" in mistake(*fit, "--tests", "never")
+    assert "'never' is always false" in mistake(*fit, "--mode", "never")
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_target_of_many_numbers_is_told_that_there_is_no_regression() -> None:
+    told = run("fit", "people.csv", "--target", "age", "--max-depth", "0").stdout
+    assert re.search(r"'age' holds \d+ different numbers in 200 rows.*there is no regression yet", told)
+
+
 def test_predictions_are_those_of_the_model_and_never_the_inputs(model: Path) -> None:
     done = run("predict", model, "people.csv")
     assert done.exit_code == 0, done.output

@@ -15,6 +15,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score, train_test_split
 from sklearn.utils import _safe_indexing, resample, shuffle
@@ -561,3 +562,47 @@ def test_words_of_an_enumeration_are_categories() -> None:
         CLUBS = "clubs"
 
     assert Examples({"suit": [Suit.HEARTS, Suit.CLUBS, None]}).schema == {"suit": Category(("clubs", "hearts"))}
+
+
+# Text, file names and sparse tables
+
+
+@pytest.mark.parametrize("make", [dict, pd.DataFrame])
+def test_a_column_of_image_files_is_no_category_unless_it_is_declared(make: Any) -> None:
+    table = make({"plate": ["img/p1.png", "img/p2.JPG"] * 15, "lit": [True, False] * 15})
+    with pytest.raises(DataError, match=r"'plate' names image files such as 'img/p1\.png'.*read_frame\(X, folder=…\)"):
+        Examples(table)
+    for kind in ("image", "tensor", Tensor((8, 8))):
+        with pytest.raises(DataError, match="names image files"):
+            Examples(table, kinds={"plate": kind})
+    kept = Examples(table, kinds={"plate": "category"})
+    assert kept.schema["plate"] == Category(("img/p1.png", "img/p2.JPG"))
+    assert Examples(table, kinds={"plate": "ignore"}).names == ("lit",)
+    assert Examples.read(table, kept.schema).schema == kept.schema
+    with pytest.raises(DataError, match="names image files"):
+        Examples.read(table, {"plate": Tensor((8, 8))})
+    with pytest.raises(DataError, match="Every column is declared 'ignore'"):
+        Examples(table, kinds={"plate": "ignore", "lit": "ignore"})
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "dok", "lil", "bsr"])
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.float64])
+def test_a_sparse_matrix_is_read_as_its_dense_array(form: str, dtype: Any) -> None:
+    dense = (np.random.default_rng(0).integers(0, 5, (40, 7)) // 3).astype(dtype)
+    for matrix in (sparse.csr_matrix(dense).asformat(form), sparse.csr_array(dense).asformat(form)):
+        X, wanted = Examples(matrix), Examples(dense)
+        assert X.schema == wanted.schema
+        for name, column in wanted.items():
+            np.testing.assert_array_equal(X.column(name).values, column.values)
+            assert X.column(name).values.dtype == column.values.dtype
+    frame = pd.DataFrame.sparse.from_spmatrix(sparse.csr_matrix(dense), columns=wanted.names)
+    assert Examples(frame).schema == wanted.schema
+    assert Examples(matrix, names=list("abcdefg")).names == tuple("abcdefg")
+
+
+def test_entries_of_a_sparse_matrix_that_are_given_in_parts_are_added_up() -> None:
+    parts = sparse.csc_matrix((np.array([1.0, 2.0, np.nan]), np.array([0, 0, 1]), np.array([0, 3])), shape=(3, 1))
+    column = Examples(parts).column("x0")
+    assert column.values[[0, 2]].tolist() == [3.0, 0.0]
+    assert column.missing is not None
+    assert column.missing.tolist() == [False, True, False]

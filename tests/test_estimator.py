@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.exceptions import NotFittedError
@@ -763,3 +764,123 @@ def test_a_subclass_keeps_what_it_set_before_fit() -> None:
     clf = pickle.loads(pickle.dumps(Named(random_state=0).fit(X, y)))
     assert (clf.name_, clf._seen) == ("mine", 40)
     assert (clf.predict(X) == y).all()
+
+
+def test_the_tree_is_measured_by_scikit_learns_names() -> None:
+    X, y = mixed(300)
+    clf = NeuID3Classifier(random_state=0).fit(X, y)
+    assert clf.get_depth() == clf.tree_.depth > 0
+    assert clf.get_n_leaves() == clf.leaf_probabilities(X).shape[1]
+    with np.errstate(divide="ignore"):
+        np.testing.assert_array_equal(clf.predict_log_proba(X), np.log(clf.predict_proba(X)))
+    for ask in (NeuID3Classifier().get_depth, NeuID3Classifier().get_n_leaves):
+        with pytest.raises(NotFittedError):
+            ask()
+
+
+def test_a_sparse_matrix_is_learned_as_its_dense_array() -> None:
+    rng = np.random.default_rng(0)
+    dense = (rng.random((200, 30)) < 0.3).astype(float)
+    for table in (dense, dense * rng.normal(size=dense.shape)):
+        y = np.where((table[:, 2] != 0) | (table[:, 5] > 0), "yes", "no")
+        plain = NeuID3Classifier(random_state=0).fit(table, y)
+        sparse = NeuID3Classifier(random_state=0).fit(csr_matrix(table), y)
+        assert sparse.tree_ == plain.tree_
+        for form in ("csr", "coo", "dok"):
+            np.testing.assert_array_equal(
+                sparse.predict_proba(csr_matrix(table).asformat(form)), plain.predict_proba(table)
+            )
+
+
+def test_weights_beyond_all_numbers_are_named() -> None:
+    X, y = {"x": [True, False] * 10}, [0, 1] * 10
+    for class_weight, weight in (({0: 1e308, 1: 1e308}, 1.0), (None, 1e308)):
+        with pytest.raises(DataError, match=r"weights of the examples sum to inf, .*divide sample_weight and class_w"):
+            NeuID3Classifier(class_weight=class_weight).fit(X, y, sample_weight=np.full(20, weight))
+    with pytest.raises(DataError, match="Every example has weight 0"):
+        NeuID3Classifier(class_weight={0: 0.0, 1: 0.0}).fit(X, y)
+    large = NeuID3Classifier().fit(X, y, sample_weight=np.full(20, 1e95))
+    assert (large.predict(X) == y).all()
+
+
+def test_a_target_of_quantities_is_told_that_there_is_no_regression() -> None:
+    rng = np.random.default_rng(0)
+    table = rng.random((200, 3))
+    for X in (table, pd.DataFrame(table, columns=list("abc"))):
+        with pytest.raises(DataError, match=r"Unknown label type: continuous.*no regression yet: cut the quantity"):
+            NeuID3Classifier().fit(X, rng.normal(size=200))
+        with pytest.warns(UserWarning, match="60 different numbers in 200 rows.*no regression yet"):
+            NeuID3Classifier(max_depth=1).fit(X, np.arange(200) % 60)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            NeuID3Classifier(max_depth=1).fit(X, np.where(table[:, 0] > 0.5, 3, 7))
+
+
+def notes(n: int = 60) -> tuple[pd.DataFrame, np.ndarray]:
+    alarm = np.arange(n) % 2 == 0
+    return pd.DataFrame({"note": [f"patient {i} was seen" for i in range(n)], "alarm": alarm}), alarm
+
+
+def test_free_text_is_left_out_with_a_warning_unless_it_is_declared_or_named() -> None:
+    X, y = notes()
+    with pytest.warns(UserWarning, match=r"Column 'note' is text .*kinds=\{'note': 'category'\}"):
+        clf = NeuID3Classifier().fit(X, y)
+    assert list(clf.schema_) == clf.feature_names_in_.tolist() == ["alarm"]
+    assert len(clf.feature_importances_) == clf.n_features_in_ == 1
+    assert (clf.predict(X) == y).all()  # the column may be there
+    assert (clf.predict(X[["alarm"]]) == y).all()  # or not
+    assert (clf.predict(Examples(X)) == y).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert list(NeuID3Classifier().fit(Examples(X, kinds={"note": "category"}), y).schema_) == ["note", "alarm"]
+        assert list(NeuID3Classifier().fit(Examples(X, kinds={"note": "ignore"}), y).schema_) == ["alarm"]
+    with pytest.warns(UserWarning, match="The category 'note' has 60 values in 60 rows"):
+        named = NeuID3Classifier(background="first :- note('patient 0 was seen').").fit(X, y)
+    assert list(named.schema_) == ["note", "alarm"]
+    with pytest.warns(
+        UserWarning, match=r"'note' holds numbers that are written as text, such as '0\.5'.*turn it into"
+    ):
+        NeuID3Classifier().fit(X.assign(note=[f"{i}.5" for i in range(60)]), y)
+    with pytest.raises(DataError, match="no column to learn from: 'note'"), pytest.warns(UserWarning, match="left out"):
+        NeuID3Classifier().fit(X[["note"]], y)
+
+
+def test_a_category_with_nearly_as_many_values_as_rows_is_warned_of() -> None:
+    X, y = notes(16)
+    assert "note" in Examples(X).names
+    with pytest.warns(UserWarning, match=r"The category 'note' has 16 values in 16 rows.*leave it out, or declare it"):
+        NeuID3Classifier().fit(X, y)
+    many, y = notes()
+    with pytest.warns(UserWarning, match="The category 'note' has 60 values in 60 rows"):
+        NeuID3Classifier().fit(many.astype({"note": "category"}), y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        NeuID3Classifier().fit(Examples(many, kinds={"note": "category"}), y)
+        NeuID3Classifier().fit(many.assign(note=["a", "b", "c"] * 20), y)
+
+
+def test_names_of_image_files_are_not_learned_as_categories() -> None:
+    X = pd.DataFrame({"plate": [f"img/p{i}.png" for i in range(40)]})
+    with pytest.raises(DataError, match="'plate' names image files such as 'img/p0"):
+        NeuID3Classifier().fit(X, np.arange(40) % 2)
+
+
+def test_nodes_are_numbered_without_gaps_in_the_progress_log(capfd: object) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.random((400, 8))
+    NeuID3Classifier(verbose=1, pruning=0.0, random_state=0).fit(X, (X.sum(axis=1) > 4).astype(int))
+    lines = re.findall(r"^nodes? (\d+)(?: to (\d+), the last)? \(", capfd.readouterr()[1], flags=re.MULTILINE)
+    numbers = [range(int(first), int(last or first) + 1) for first, last in lines]
+    assert lines[0] == ("1", "")
+    assert len(numbers) > 1
+    assert [n for told in numbers for n in told] == list(range(1, numbers[-1][-1] + 1))
+
+
+def test_what_rules_were_tried_as_is_told(capfd: object) -> None:
+    images, y = lights()
+    rules = "nn(net, [I]) :: lit(I).\nboth(A, B) :- lit(A), lit(B)."
+    X = {"left": images, "right": images, "fact": y}
+    clf = NeuID3Classifier(background=rules, max_depth=0, verbose=1, **QUICK).fit(X, y)
+    wanted = ["lit(left)", "lit(right)", "both(left, right)", "both(right, left)"]
+    assert clf.rule_tests_ == [*wanted, "left_net(left)", "right_net(right)"]
+    assert f"rules and networks are tried as {', '.join(wanted)}" in capfd.readouterr()[1]

@@ -13,14 +13,28 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from neuid3 import Boolean, Category, Distribution, Examples, Number, Probability, Tensor, read_table
+import neuid3
+from neuid3 import (
+    Boolean,
+    Category,
+    Distribution,
+    Examples,
+    NeuID3Classifier,
+    Number,
+    Probability,
+    Tensor,
+    read_frame,
+    read_table,
+)
 from neuid3.errors import DamagedFileError, DataError, MissingFileError, MissingPackageError
 from neuid3.reading import open_sheet, read_as, read_sheet
+from neuid3.reading.sheet import checked_names
 
 RNG = np.random.default_rng(0)
 
@@ -451,3 +465,104 @@ def test_fifty_thousand_rows_are_read_in_seconds(tmp_path: Path) -> None:
     started = time.process_time()
     assert len(read_table(path, target=None).examples) == 50_000
     assert time.process_time() - started < 5
+
+
+# Tables in memory -----------------------------------------------------------------------------------
+
+
+def test_a_frame_is_read_as_the_file_of_its_cells(tmp_path: Path) -> None:
+    for i in range(30):
+        picture(tmp_path / "img" / f"{i}.png", RNG.integers(0, 256, (6, 9)))
+    frame = pd.DataFrame(
+        {
+            "plate": [f"img/{i}.png" for i in range(30)],
+            "smoker": ["yes", "no"] * 15,
+            "lit": [True, False, None] * 10,
+            "age": np.linspace(20.0, 80.0, 30),
+            "count": range(30),
+            "suit": ["clubs", None, "hearts"] * 10,
+            "note": [f"patient {i} was seen" for i in range(30)],
+            "y": ["a", "b", "b"] * 10,
+        }
+    )
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    of_file, of_frame = read_table(tmp_path / "t.csv", target="y"), read_frame(frame, folder=tmp_path, target="y")
+    assert of_frame.columns == of_file.columns
+    assert {c.name: c.kind for c in of_frame.columns}["note"] == "left out"
+    assert of_frame.examples.schema == of_file.examples.schema
+    assert of_frame.examples.schema["plate"] == Tensor((6, 9))
+    for name, column in of_file.examples.items():
+        np.testing.assert_array_equal(of_frame.examples.column(name).values, column.values)
+        np.testing.assert_array_equal(of_frame.examples.column(name).missing, column.missing)
+    np.testing.assert_array_equal(of_frame.labels, of_file.labels)
+
+
+def test_a_frame_reads_no_file_outside_of_its_folder(tmp_path: Path) -> None:
+    picture(tmp_path / "secret.png", RNG.integers(0, 256, (6, 9)))
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    for cell in ("../secret.png", str(tmp_path / "secret.png"), "..\\secret.png"):
+        with pytest.raises(DataError, match=r"DataFrame, row 0 \(counted from 0\).*outside of the table's folder"):
+            read_frame({"plate": [cell]}, folder=inside)
+    with pytest.raises(MissingFileError, match="is no folder"):
+        read_frame({"plate": ["a.png"]}, folder=tmp_path / "nowhere")
+    with pytest.raises(DataError, match="give all one length"):
+        read_frame({"a": [1, 2], "b": [1]}, folder=tmp_path)
+
+
+def test_new_tables_are_read_by_the_schema_of_a_model(tmp_path: Path) -> None:
+    picture(tmp_path / "large.png", RNG.integers(0, 256, (20, 30)))
+    schema = {"plate": Tensor((6, 9)), "suit": Category(("clubs", "hearts"))}
+    frame = pd.DataFrame({"plate": ["large.png"], "suit": ["hearts"], "other": [3]})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    for read in (read_frame(frame, folder=tmp_path, schema=schema), read_table(tmp_path / "t.csv", schema=schema)):
+        assert read.examples.schema == schema
+        assert read.examples.column("suit").values.tolist() == [1]
+    with pytest.raises(DataError, match="leave `types` out"):
+        read_frame(frame, {"suit": "category"}, folder=tmp_path, schema=schema)
+
+
+# Wide tables ----------------------------------------------------------------------------------------
+
+
+def test_names_of_columns_are_compared_a_number_of_times_that_grows_with_them() -> None:
+    class Counted(str):
+        compared = 0
+        __hash__ = str.__hash__
+
+        def __eq__(self, other: object) -> bool:
+            Counted.compared += 1
+            return str.__eq__(self, other)
+
+    checked_names([Counted(f"c{i}") for i in range(2000)], Path("t.csv"))
+    assert Counted.compared < 20_000
+
+
+def test_twenty_thousand_columns_go_all_the_way(tmp_path: Path) -> None:
+    names = [f"c{i}" for i in range(20_000)]
+    rows = RNG.random((12, len(names))) < 0.5
+    rows[:, 7] = np.arange(12) % 2 == 0
+    lines = [",".join([*names, "y"]), *(",".join([*map(str, row.astype(int)), "ab"[int(row[7])]]) for row in rows)]
+    read = read_table(table(tmp_path, "\n".join(lines)), target="y")
+    clf = NeuID3Classifier(pruning=0.0, min_mass=0.0).fit(read.examples, read.labels)
+    same = neuid3.load(clf.save(tmp_path / "wide.neuid3"))
+    assert (same.predict(read.examples) == read.labels).all()
+
+
+# Targets that are quantities ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cells", [[f"{i}.5" for i in range(60)], [str(i) for i in range(60)]])
+def test_a_target_of_quantities_is_refused_and_regression_is_named(tmp_path: Path, cells: list[str]) -> None:
+    text = "\n".join(["x,y", *(f"{i % 2},{cell}" for i, cell in enumerate(cells))])
+    with pytest.raises(DataError, match=r"column 'y' .*no regression yet: cut the quantity into classes"):
+        read_table(table(tmp_path, text), target="y")
+
+
+def test_a_target_of_many_numbers_is_told_to_look_like_a_quantity(tmp_path: Path) -> None:
+    few, many = (
+        read_table(table(tmp_path, "\n".join(["x,y", *(f"{i % 2},{i % k}" for i in range(120))])), target="y")
+        for k in (3, 50)
+    )
+    assert not few.notes
+    assert [note for note in many.notes if "50 different numbers in 120 rows" in note and "no regression yet" in note]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from neuid3.page import evidence_page, write_page
     from neuid3.priors import Priors
     from neuid3.reading.files import ImageFiles
-    from neuid3.reading.table import read_table
+    from neuid3.reading.table import read_frame, read_table
     from neuid3.saved.networks import register
     from neuid3.trained import TrainedTest
     from neuid3.tree import Branch, Leaf, Tree
@@ -57,6 +57,7 @@ __all__ = [
     "export_text",
     "load",
     "plot_tree",
+    "read_frame",
     "read_table",
     "register",
     "write_page",
@@ -79,7 +80,7 @@ _ROOMS = {
     "neuid3.page": ("evidence_page", "write_page"),
     "neuid3.priors": ("Priors",),
     "neuid3.reading.files": ("ImageFiles",),
-    "neuid3.reading.table": ("read_table",),
+    "neuid3.reading.table": ("read_frame", "read_table"),
     "neuid3.saved.networks": ("register",),
     "neuid3.trained": ("TrainedTest",),
     "neuid3.tree": ("Branch", "Leaf", "Tree"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn, TypeAlias, cast
 
 import numpy as np
@@ -17,6 +17,16 @@ Value = str | int
 Array: TypeAlias = npt.NDArray[Any]
 
 OTHER = "other"
+
+# Text with more different values than this, and than half of its entries, names rows and tells nothing about others.
+FEW = 20
+
+IMAGES = (".png", ".jpg", ".jpeg")
+
+NO_REGRESSION = (
+    "Only classes are learned, there is no regression yet: cut the quantity into classes, for instance with "
+    "pandas.qcut(y, 4).astype(str), or name another target."
+)
 
 # How many rows of a table are worked on at a time where columns meet: what they hold together fits the cache.
 BLOCK = 4096
@@ -67,7 +77,8 @@ class Distribution:
 
 def _check_distinct(values: tuple[Value, ...]) -> None:
     if len(set(values)) < len(values):
-        twice = next(value for place, value in enumerate(values) if value in values[:place])
+        seen: set[Value] = set()
+        twice = next(value for value in values if value in seen or seen.add(value))  # type: ignore[func-returns-value]
         raise DataError(f"The value {twice!r} is named twice; name each value of a column once.")
 
 
@@ -83,7 +94,31 @@ Declared = Kind | str | Sequence[Value]
 Schema: TypeAlias = Mapping[str, Kind]
 
 _SIMPLE: Mapping[str, Kind] = {"boolean": Boolean(), "probability": Probability(), "number": Number()}
-_BY_NAME = (*_SIMPLE, "category", "distribution", "tensor")
+_BY_NAME = (*_SIMPLE, "category", "distribution", "tensor", "image", "ignore")
+
+
+def is_free_text(different: int, entries: int) -> bool:
+    """Do so many different values in so many entries tell the entries apart, rather than group them?
+
+    >>> is_free_text(15, 20), is_free_text(60, 100), is_free_text(40, 100)
+    (False, True, False)
+    """
+    return different > max(FEW, entries // 2)
+
+
+def names_images(values: Iterable[str]) -> bool:
+    """Are all of these the names of image files?
+
+    >>> names_images(["img/1.png", "img/2.JPG"]), names_images(["img/1.png", "none"]), names_images([])
+    (True, False, False)
+    """
+    endings = [value.lower().endswith(IMAGES) for value in values]
+    return bool(endings) and all(endings)
+
+
+def looks_like_quantity(different: int, entries: int) -> bool:
+    """Are there so many different numbers that they are hardly classes: fewer than ten entries for each, on average?"""
+    return different > FEW and entries < 10 * different
 
 
 def kind_name(kind: Kind) -> str:
@@ -100,11 +135,13 @@ class Column:
     """The entries of one column, read-only, and which of them are missing (None: no entry is).
 
     The values of a tensor column may be `Entries` of a store: choosing rows of them fetches nothing, and `np.asarray` all.
+    `origin` says why a column that nobody declared is a category: "text" for strings, "labels" for a pandas Categorical.
     """
 
     kind: Kind
     values: Array
     missing: Array | None = None
+    origin: str = ""
 
     def __post_init__(self) -> None:
         # Entries are the caller's own wherever that spares a copy, so nobody may write to them through us.
@@ -117,7 +154,8 @@ class Column:
         return len(self.values)
 
     def take(self, rows: Any) -> Column:
-        return Column(self.kind, self.values[rows], None if self.missing is None else self.missing[rows])
+        missing = None if self.missing is None else self.missing[rows]
+        return Column(self.kind, self.values[rows], missing, self.origin)
 
 
 def side_by_side(columns: Sequence[Array]) -> Array:
@@ -174,7 +212,7 @@ def read_column(name: str, values: Any, declared: Declared | None = None) -> Col
         return _declare(name, _infer(name, array, missing), declared)
     if declared is None and array.ndim == 2:
         _refuse(name, f"has two axes {array.shape}; declare it in `kinds` as 'tensor' or as a Distribution((…)).")
-    if declared is None or declared == "tensor" or isinstance(declared, Tensor):
+    if declared in (None, "tensor", "image") or isinstance(declared, Tensor):
         return _declare(name, _read_tensor(name, array, missing), declared)
     return _read_distribution(name, array, missing, declared)
 
@@ -187,7 +225,7 @@ def _read_categorical(name: str, values: Any) -> Column:
     for label in whole:
         if isinstance(label, bool) or not isinstance(label, (str, int)):
             _refuse(name, f"has the category {label!r}; categories are strings or whole numbers.")
-    return Column(Category(tuple(whole)), np.where(codes < 0, 0, codes).astype(np.int64), codes < 0)
+    return Column(Category(tuple(whole)), np.where(codes < 0, 0, codes).astype(np.int64), codes < 0, "labels")
 
 
 def _plain_array(name: str, values: Any) -> tuple[Array, Array | None]:
@@ -197,6 +235,8 @@ def _plain_array(name: str, values: Any) -> tuple[Array, Array | None]:
         return np.asarray(values.data), _whole(name, np.ma.getmaskarray(values), "is masked in part of")
     if isinstance(values, np.ndarray):
         return (values if isinstance(values, np.memmap) else np.asarray(values)), None
+    if type(getattr(values, "dtype", None)).__name__ == "SparseDtype":
+        return np.asarray(values.to_numpy(values.dtype.subtype)), None
     if hasattr(values, "to_numpy"):  # a Series; where numpy lacks the type (Int64, string), its objects
         return np.asarray(values.to_numpy(None if isinstance(values.dtype, np.dtype) else object)), None
     if isinstance(values, (str, bytes, Mapping, Set)) or not isinstance(values, Iterable):
@@ -327,7 +367,7 @@ def _read_category(values: Array, missing: Array | None) -> Column:
     labels = tuple(sorted({str(entry) for entry, absent in zip(entries, gone, strict=True) if not absent}))
     index = {label: code for code, label in enumerate(labels)}
     codes = [0 if absent else index[entry] for entry, absent in zip(entries, gone, strict=True)]
-    return Column(Category(labels), np.array(codes, dtype=np.int64), missing)
+    return Column(Category(labels), np.array(codes, dtype=np.int64), missing, "text")
 
 
 def _read_tensor(name: str, values: Array, missing: Array | None) -> Column:
@@ -400,10 +440,27 @@ def _read_distribution(name: str, values: Array, missing: Array | None, declared
     return Column(kind, rows / total[:, None], absent)
 
 
+def refuse_image_names(name: str, column: Column) -> None:
+    """Refuse a column of strings that all name image files: a table in memory has no folder to look for them in."""
+    if column.origin == "text" and isinstance(column.kind, Category):
+        files = [str(value) for value in column.kind.values]
+        if names_images(files):
+            _refuse(
+                name,
+                f"names image files such as {files[0]!r:.100}, and nothing says in which folder: read the table with "
+                "read_frame(X, folder=…), put ImageFiles(paths) into this column, or keep the names as values with "
+                f"Examples(X, kinds={{{name!r}: 'category'}}).",
+            )
+
+
 def _declare(name: str, column: Column, declared: Declared | None) -> Column:
     """The column as the caller declared it."""
     if declared is None:
         return column
+    if declared == "image":
+        declared = "tensor"
+    if declared == "tensor" or isinstance(declared, Tensor):
+        refuse_image_names(name, column)
     if isinstance(declared, str):
         if declared == "category" and not isinstance(column.kind, Category):
             return _numbers_as_category(name, column)
@@ -420,7 +477,7 @@ def _declare(name: str, column: Column, declared: Declared | None) -> Column:
     converted = convert(name, column, kind, unseen)
     if unseen:
         _refuse(name, f"has the value {unseen[name][0]!r}, which its declared category does not name; add it.")
-    return converted
+    return replace(converted, origin="") if converted.origin else converted
 
 
 def _numbers_as_category(name: str, column: Column) -> Column:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -22,6 +23,7 @@ from neuid3.columns import (
     convert,
     kind_name,
     read_column,
+    refuse_image_names,
 )
 from neuid3.errors import DataError, RowError, did_you_mean
 from neuid3.stores import off_torch, stacked
@@ -30,10 +32,12 @@ from neuid3.stores import off_torch, stacked
 class Examples:
     """A table whose columns may be facts, numbers, categories, probabilities or images.
 
-    `data` is a mapping of names to arrays, tensors or lists, a pandas DataFrame, or a 2-D array
-    (whose columns are then called `x0`, `x1`, …). Images that memory cannot hold stay where they are: in a memory-mapped
+    `data` is a mapping of names to arrays, tensors or lists, a pandas DataFrame, or a 2-D array or sparse matrix
+    (whose columns are then called `x0`, `x1`, …; a sparse one is made dense column by column, a byte a fact). Images that memory cannot hold stay where they are: in a memory-mapped
     array, in `ImageFiles`, in a `torch.utils.data.Dataset` or in a store of one's own. Kinds are inferred; `kinds` declares what cannot be:
-    `kinds={"p_alarm": "probability", "rank": Distribution((1, 2, 3))}`.
+    `kinds={"p_alarm": "probability", "rank": Distribution((1, 2, 3)), "note": "ignore"}`. Strings are categories; a column
+    of the names of image files is refused, since nothing says in which folder they lie (see `read_frame`), and text that
+    differs from row to row is left out by `NeuID3Classifier.fit`, with a warning, unless it is declared.
 
     >>> X = Examples({"alarm": [True, False, None], "age": [31.5, float("nan"), 47.0]})
     >>> X
@@ -55,11 +59,17 @@ class Examples:
         names: Sequence[str] | None = None,
     ) -> None:
         declared = {str(name): kind for name, kind in (kinds or {}).items()}
-        raw: dict[str, Any] = data._columns if isinstance(data, Examples) else _named_columns(data, names)
+        raw: dict[str, Any] = data._columns if isinstance(data, Examples) else named_columns(data, names)
         for name in declared:
             if name not in raw:
                 raise DataError(f"`kinds` declares {name!r}, which is no column.{did_you_mean(name, raw)}")
-        self._columns = {name: read_column(name, values, declared.get(name)) for name, values in raw.items()}
+        self._columns = {}
+        for name, values in raw.items():
+            if declared.get(name) != "ignore":
+                self._columns[name] = read_column(name, values, declared.get(name))
+                refuse_image_names(name, self._columns[name])
+        if not self._columns:
+            raise DataError("Every column is declared 'ignore'; leave one to learn from.")
         self._length = len(data) if isinstance(data, Examples) else _common_length(self._columns)
 
     @classmethod
@@ -77,11 +87,14 @@ class Examples:
         wanted = dict(schema) if only is None else {name: schema[name] for name in only}
         if isinstance(data, Examples):
             return data.conform(wanted)
-        names = list(schema) if not hasattr(data, "columns") and not isinstance(data, Mapping) else None
-        raw = _named_columns(data, names)
+        if not wanted:
+            raise DataError("The schema names no column; give one that does.")
+        raw = named_columns(data, None if has_names(data) else list(schema))
         declared = (Distribution, Probability, Tensor)
         kinds = {name: kind for name, kind in wanted.items() if name in raw and isinstance(kind, declared)}
-        return cls({name: raw[name] for name in wanted if name in raw}, kinds).conform(wanted)
+        columns = {name: read_column(name, raw[name], kinds.get(name)) for name in wanted if name in raw}
+        length = _common_length(columns) if columns else 0
+        return cls._of(columns, length).conform(wanted)
 
     @property
     def schema(self) -> dict[str, Kind]:
@@ -194,24 +207,36 @@ def _rows(key: Any, length: int) -> Any:
     return rows
 
 
-def _named_columns(data: Any, names: Sequence[str] | None) -> dict[str, Any]:
+def has_names(data: Any) -> bool:
+    """Does a table name its columns? A sparse matrix may be a mapping and does not."""
+    return (
+        isinstance(data, Examples)
+        or hasattr(data, "iloc")
+        or (isinstance(data, Mapping) and not hasattr(data, "toarray"))
+    )
+
+
+def named_columns(data: Any, names: Sequence[str] | None = None) -> dict[str, Any]:
     """The columns of whatever the caller calls a table."""
     pairs: list[tuple[Any, Any]]
     framed = hasattr(data, "columns") and hasattr(data, "iloc")  # a DataFrame, without importing pandas
-    if names is not None and (framed or isinstance(data, Mapping)):
+    if names is not None and has_names(data):
         raise DataError("`names` is for 2-D arrays and this table names its columns itself; leave `names` out.")
     if framed:
-        pairs = [(name, data.iloc[:, i]) for i, name in enumerate(data.columns)]
+        pairs = list(data.items())  # twice as fast as `iloc`, column by column
+    elif hasattr(data, "tocsc"):  # a sparse matrix, perhaps one that is a mapping
+        if data.ndim != 2:
+            raise DataError(f"A sparse table has two axes and this has {data.ndim}; reshape it.")
+        given = _given_names(names, data.shape[1])
+        table = data.tocsc()
+        pairs = [(name, SparseColumn(table, i)) for i, name in enumerate(given)]
     elif isinstance(data, Mapping):
         pairs = list(data.items())
     else:
         table = _table(data)
-        given = [f"x{i}" for i in range(table.shape[1])] if names is None else list(names)
-        if len(given) != table.shape[1]:
-            raise DataError(f"{len(given)} names for {table.shape[1]} columns; give one name each.")
-        pairs = [(name, table[:, i]) for i, name in enumerate(given)]
+        pairs = [(name, table[:, i]) for i, name in enumerate(_given_names(names, table.shape[1]))]
     if not pairs:
-        n = 0 if isinstance(data, Mapping) else len(data)
+        n = data.shape[0] if hasattr(data, "shape") else 0 if isinstance(data, Mapping) else len(data)
         raise DataError(f"No columns: found 0 feature(s) (shape=({n}, 0)) while a minimum of 1 is required.")
     columns: dict[str, Any] = {}
     for name, values in ((str(name), values) for name, values in pairs):
@@ -223,10 +248,33 @@ def _named_columns(data: Any, names: Sequence[str] | None) -> dict[str, Any]:
     return columns
 
 
+def _given_names(names: Sequence[str] | None, width: int) -> list[str]:
+    given = [f"x{i}" for i in range(width)] if names is None else list(names)
+    if len(given) != width:
+        raise DataError(f"{len(given)} names for {width} columns; give one name each.")
+    return given
+
+
+@dataclass(frozen=True, slots=True)
+class SparseColumn:
+    """One column of a sparse matrix in CSC format, made dense only while it is read."""
+
+    table: Any
+    place: int
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return cast("np.dtype[Any]", self.table.dtype)
+
+    def to_numpy(self, dtype: Any = None) -> Array:
+        start, stop = self.table.indptr[self.place], self.table.indptr[self.place + 1]
+        dense: Array = np.zeros(self.table.shape[0], dtype=dtype or self.dtype)
+        np.add.at(dense, self.table.indices[start:stop], self.table.data[start:stop])  # an entry may be given in parts
+        return dense
+
+
 def _table(data: Any) -> Array:
     """A 2-D array, masked where `data` is."""
-    if hasattr(data, "toarray"):
-        raise DataError("The table is a sparse matrix, which is not supported; pass X.toarray().")
     try:
         table = data if isinstance(data, np.ma.MaskedArray) else np.asarray(off_torch(data))
         if table.dtype.kind == "U" and not isinstance(data, np.ndarray):  # numpy would turn numbers into strings

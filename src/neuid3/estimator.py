@@ -14,14 +14,13 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state, compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 from torch import nn
 
 from neuid3.bank import Bank
 from neuid3.candidates import Candidates
 from neuid3.checkpoint import Checkpoint, Remembering, about_fit
-from neuid3.data import Examples
+from neuid3.data import Examples, has_names
 from neuid3.errors import DataError
 from neuid3.explain import Explanation
 from neuid3.export import export_svg, export_text, plot_tree
@@ -41,7 +40,16 @@ from neuid3.progress import Bar, Silent
 from neuid3.questions import Questions, check_device, check_networks, gather_questions, useful
 from neuid3.saved.classifier import classifier_to_words, learned_from_words
 from neuid3.score import shares_of
-from neuid3.tables import from_array, has_names, number_of, numbered, refuse_holes
+from neuid3.tables import (
+    check_target,
+    check_weights,
+    from_array,
+    number_of,
+    numbered,
+    refuse_holes,
+    warn_of_names,
+    without_free_text,
+)
 from neuid3.task import Recipe
 from neuid3.trained import TrainedTest, trained_tests
 from neuid3.tree import Branch, Node, Tree
@@ -75,7 +83,8 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         A declared network that is not given gets a default for its input's shape.
     tests : "auto", or a list of tests
         What may be asked: atoms, tests of an earlier tree (`clf.tests_`), and "auto" for what the columns and rules
-        offer: facts, values, cuts, a network for each image, and every instance of the rules' heads.
+        offer: facts, values, cuts, a network for each image, and every instance of the rules' heads over image columns
+        that their networks can read, which `rule_tests_` lists after a fit.
     bank : Bank, or the path of one, optional
         Tests trained before, which are tried first: where one of them is worth asking, nothing is trained. Copies of its
         networks are trained further when the finished tree is trained as one.
@@ -219,6 +228,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         tags.input_tags.string = True
+        tags.input_tags.sparse = True
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -277,6 +287,8 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             judged = questions.are_neural and self.recipe == "default"
             sample = self._sample(examples, labels, weights, validation, seed, judged)
             learner = self._learner(sample, questions, useful(questions.candidates, examples, self.tests), recipe, seed)
+            self.rule_tests_ = list(questions.candidates.expanded)
+            learner.told.expanded(self.rule_tests_)
             root, worth = self._grow(learner, checkpoint, deadline)
         self._keep(root, learner, questions.program)
         told = [(self.model_.columns_of(test), bits) for test, bits in worth]
@@ -334,18 +346,19 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Columns, labels as numbers, and weights, whatever the caller has."""
         refuse_holes(y)
         if has_names(X):
-            examples = X if isinstance(X, Examples) else Examples(X)
+            examples = without_free_text(X if isinstance(X, Examples) else Examples(X), self._mentioned())
             y = column_or_1d(y, warn=True)
             self.n_features_in_ = examples.shape[1]
             self.feature_names_in_ = np.array(examples.names, dtype=object)
         else:
-            X, y = validate_data(self, X, y, dtype=None, ensure_all_finite="allow-nan")
+            X, y = validate_data(self, X, y, accept_sparse="csc", dtype=None, ensure_all_finite="allow-nan")
             examples = from_array(X)
+        warn_of_names(examples)
         if len(y) != len(examples):
             raise DataError(
                 f"Found input variables with inconsistent numbers of samples: X has {len(examples)} and y has {len(y)}."
             )
-        check_classification_targets(y)
+        check_target(y)
         self.classes_, labels = numbered(y)
         weights = _check_sample_weight(sample_weight, labels, dtype=np.float64, ensure_non_negative=True)
         if self.class_weight is not None:
@@ -355,11 +368,17 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     f"class_weight={self.class_weight!r} has a weight that is negative or no number; give 0 or more."
                 )
             weights = weights * self.class_weights_[labels]
+        check_weights(weights)
         kept = weights > 0
         if not kept.all():
             examples, labels, weights = examples[kept], labels[kept], weights[kept]
         self.schema_ = examples.schema
         return examples, labels.astype(np.int64, copy=False), weights
+
+    def _mentioned(self) -> str:
+        """All text in which the caller may name a column."""
+        tests = [self.tests] if isinstance(self.tests, str) else self.tests
+        return "\n".join([self.background, *map(str, tests), *(self.modes or ())])
 
     def _questions(self, examples: Examples) -> Questions:
         return gather_questions(
@@ -450,7 +469,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _examples(self, X: Any) -> Examples:
         if not has_names(X):
-            X = validate_data(self, X, reset=False, dtype=None, ensure_all_finite="allow-nan")
+            X = validate_data(self, X, reset=False, accept_sparse="csc", dtype=None, ensure_all_finite="allow-nan")
         return Examples.read(X, self.schema_)
 
     def predict_proba(self, X: Any, *, threshold: float = 0.0) -> npt.NDArray[np.float64]:
@@ -461,6 +480,12 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         fitted = self._fitted()
         return fitted.model_.predict_proba(fitted._examples(X), threshold=threshold)
+
+    def predict_log_proba(self, X: Any, *, threshold: float = 0.0) -> npt.NDArray[np.float64]:
+        """The natural logarithm of `predict_proba`; −∞ where a class is impossible."""
+        with np.errstate(divide="ignore"):
+            logs: npt.NDArray[np.float64] = np.log(self.predict_proba(X, threshold=threshold))
+        return logs
 
     def predict(self, X: Any, *, threshold: float = 0.0) -> npt.NDArray[Any]:
         """The most probable class of each example; `threshold` as in `predict_proba`."""
@@ -477,6 +502,16 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The leaf in which each example most probably lands, counted from the left; `threshold` as in `predict_proba`."""
         leaves: npt.NDArray[np.int64] = self.leaf_probabilities(X, threshold=threshold).argmax(axis=1)
         return leaves
+
+    def get_depth(self) -> int:
+        """The most tests between the root and a leaf; 0 for a tree of one leaf."""
+        check_is_fitted(self)
+        return self.tree_.depth
+
+    def get_n_leaves(self) -> int:
+        """The number of leaves."""
+        check_is_fitted(self)
+        return len(self.tree_.leaves)
 
     def explain(self, X: Any, row: int = 0, *, proofs: int = 5, changes: int = 3) -> Explanation:
         """Why an example gets its class; see `NeurosymbolicTree.explain`."""

@@ -14,6 +14,9 @@ from neuid3.induce import Place, Split
 # Seconds between two nodes that are told of: a plain table grows hundreds of them in one.
 PAUSE = 1.0
 
+# How many of the tests that rules are tried as have their place in one line.
+MOST_SHOWN = 20
+
 
 class Silent:
     """Tells nothing."""
@@ -25,6 +28,9 @@ class Silent:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         return None
+
+    def expanded(self, tests: Sequence[str]) -> None:
+        """The tests that rules, neural facts and modes were expanded to."""
 
     def training(self, place: Place, test: str, done: int, total: int) -> None:
         """A candidate has been trained for a while: `done` of `total` such pieces of work at this node."""
@@ -39,8 +45,9 @@ class Silent:
 class Bar(Silent):
     """A bar that shows node, candidate and time left; on a terminal it moves, in a log only nodes are told.
 
-    The root is always told of, and later nodes when there was nothing to read for a while. With `gains`, those of all tests
-    with networks are told at every node.
+    Nodes are numbered 1, 2, 3, … in the order in which they are finished. The root has a line of its own; nodes that are
+    finished within a second share one, `nodes 2 to 37`. With `gains`, those of all tests with networks are told at every
+    node.
     """
 
     def __init__(self, gains: bool = False) -> None:
@@ -57,6 +64,8 @@ class Bar(Silent):
         self.started = time.monotonic()
         self.told = -PAUSE
         self.nodes = 1
+        self.first_untold = 1  # the first finished node that no line has told of
+        self.latest = ""  # the node that was finished last, in words
 
     def __enter__(self) -> Bar:
         self.bar.start()
@@ -65,7 +74,14 @@ class Bar(Silent):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._tell_nodes()
         self.bar.stop()
+
+    def expanded(self, tests: Sequence[str]) -> None:
+        if tests:
+            more = f", … ({len(tests) - MOST_SHOWN:,} more)" if len(tests) > MOST_SHOWN else ""
+            shown = ", ".join(tests[:MOST_SHOWN]) + more
+            self.console.print(f"rules and networks are tried as {shown}", markup=False, soft_wrap=True)
 
     def training(self, place: Place, test: str, done: int, total: int) -> None:
         self.bar.update(
@@ -82,13 +98,22 @@ class Bar(Silent):
             self.console.print(f"node {self.nodes} ({where(place)}): gains of networks: {told}", markup=False)
 
     def node(self, place: Place, split: Split | None) -> None:
-        passed = time.monotonic() - self.started
-        if passed - self.told >= PAUSE:
-            what = "a leaf" if split is None else f"{split.test}, gain {split.gain:.3f}"
-            self.console.print(f"node {self.nodes} ({where(place)}): {what}; {passed:.1f} s so far", markup=False)
-            self.told = passed
-        self.bar.reset(self.task, total=None)
+        what = "a leaf" if split is None else f"{split.test}, gain {split.gain:.3f}"
+        self.latest = f"({where(place)}): {what}"
         self.nodes += 1
+        if time.monotonic() - self.started - self.told >= PAUSE:
+            self._tell_nodes()
+        self.bar.reset(self.task, total=None)
+
+    def _tell_nodes(self) -> None:
+        """Print one line about all nodes that were finished since the line before."""
+        first, last = self.first_untold, self.nodes - 1
+        if first > last:
+            return
+        numbers = f"node {last}" if first == last else f"nodes {first} to {last}, the last"
+        self.told = time.monotonic() - self.started
+        self.console.print(f"{numbers} {self.latest}; {self.told:.1f} s so far", markup=False)
+        self.first_untold = self.nodes
 
 
 def where(place: Place) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +114,7 @@ def useful(candidates: Candidates, examples: Examples, tests: str | Sequence[Any
     for name in sorted(constant & named):
         warnings.warn(f"Column {name!r} is constant and was skipped.", UserWarning, stacklevel=3)
     kept = tuple(test for test in candidates.tests if getattr(test, "column", None) not in constant)
-    return Candidates(kept, tuple(name for name in candidates.numbers if name not in constant))
+    return replace(candidates, tests=kept, numbers=tuple(name for name in candidates.numbers if name not in constant))
 
 
 def check_device(name: str) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from neuid3 import Branch, Examples, Leaf, NeuID3Classifier, NeurosymbolicTree, Tree
+from neuid3 import Branch, Examples, Leaf, NeuID3Classifier, NeurosymbolicTree, Tree, load, read_table
 from neuid3.bench.networks import images, lenet
 from neuid3.bench.symbols import facts
 from neuid3.bench.timing import Row, interleaved, rounded, slope, within
@@ -20,11 +22,12 @@ BAR = 1.1
 
 
 def growth(quick: bool) -> Iterator[Row]:
-    """Slopes of a fit with its examples, its candidates and its nodes, and of prediction with the tree's nodes."""
+    """Slopes of a fit with its examples, columns, candidates and nodes, and of prediction with the tree's nodes."""
     rounds = 1 if quick else 3
     measures: Mapping[str, Mapping[int, Callable[[], object]]] = {
         "examples": {n: _examples(n) for n in ((200, 400) if quick else (1000, 4000, 16_000, 64_000))},
         "examples_with_gaps": {n: _examples(n, 0.02) for n in ((200, 400) if quick else (1000, 4000, 16_000, 64_000))},
+        "columns": {n: _columns(n) for n in ((100, 200) if quick else (1000, 4000, 16_000, 64_000))},
         "candidates": {n: _candidates(n, quick) for n in ((2, 4) if quick else (4, 16, 64, 128))},
         "fitted_nodes": {n: _fitted_nodes(n, quick) for n in ((3, 7) if quick else (3, 7, 15, 31, 63))},
         "predicted_nodes": {n: _predicted_nodes(n, quick) for n in ((3, 7) if quick else (3, 7, 15, 31, 63))},
@@ -49,6 +52,26 @@ def _examples(n: int, gaps: float = 0.0) -> Callable[[], object]:
         table = {name: np.where(rng.random(n) < gaps, None, column) for name, column in table.items()}
     examples = Examples(table)
     return lambda: NeuID3Classifier(max_depth=5, random_state=0).fit(examples, y)
+
+
+def _columns(n: int) -> Callable[[], object]:
+    """A table of 20 rows and so many columns: read from text, learned from, saved, loaded and asked."""
+    rng = np.random.default_rng(0)
+    rows = rng.random((20, n)).round(3)
+    names = [f"number_{i}" for i in range(n)]
+    lines = [[*names, "label"], *([*map(str, row.tolist()), "ab"[int(row[0] > 0.5)]] for row in rows)]
+
+    def run() -> object:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "wide.csv"
+            path.write_text("\n".join(",".join(line) for line in lines), encoding="utf-8")
+            read = read_table(path, target="label")
+            clf = NeuID3Classifier(random_state=0).fit(read.examples, read.labels)
+            loaded = load(clf.save(Path(folder) / "wide.neuid3"))
+            assert isinstance(loaded, NeuID3Classifier)
+            return loaded.predict(read.examples)
+
+    return run
 
 
 def _candidates(n: int, quick: bool) -> Callable[[], object]:

@@ -43,6 +43,21 @@ class Declaration:
         return 1 if self.values is None else self.size
 
 
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A predicate that rules or neural facts define: its first head as written, and the line of it.
+
+    `needed` says whether rules of another predicate call it; `example` is an atom of it, made up, and `repeats` says
+    whether one column had to stand in it twice.
+    """
+
+    line: int
+    head: str
+    needed: bool
+    example: str
+    repeats: bool
+
+
 class Program:
     """Background knowledge in DeepProbLog's syntax, read for the columns of one schema.
 
@@ -94,6 +109,33 @@ class Program:
             return [() for _ in atoms]
         reply = self.ask({"do": "clauses", "tests": list(atoms)})
         return [tuple(clauses) for clauses in reply["clauses"]]
+
+    def rules(self) -> dict[str, Rule]:
+        """The predicates that rules and neural facts define, `gt_rank/2`, in the order of their first clauses.
+
+        >>> Program("0.5 :: rich. happy :- rich.", {}).rules()
+        {'happy/0': Rule(line=1, head='happy', needed=False, example='happy', repeats=False)}
+        """
+        if not self.text.strip():
+            return {}
+        reply = self.ask({"do": "rules"})
+        return {
+            told["predicate"]: Rule(told["line"], told["head"], told["needed"], told["example"], told["repeats"])
+            for told in reply["rules"]
+        }
+
+    def flaw(self, atom: str) -> str:
+        """What a rule behind a test asks of a network that has no such value, with its line; empty where nothing is.
+
+        >>> from neuid3.columns import Tensor
+        >>> program = Program("nn(n, [X], Y, [odd, even]) :: parity(X, Y). no :- parity(card, od).", {"card": Tensor((8,))})
+        >>> program.flaw("no")
+        "line 1, the rule for 'no/0' asks for parity(card,od), but network 'n' has no value od; its values are odd, even.
+        Did you mean 'odd'?"
+        """
+        if not self.text.strip():
+            return ""
+        return str(self.ask({"do": "flaws", "tests": [atom]})["flaws"][0])
 
     def formula(self, atom: str) -> Formula:
         """The formula that a test stands for."""

@@ -10,16 +10,22 @@ from typing import NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.columns import Array, Boolean, Category, Column, Number, Probability, Value
+from neuid3.columns import (
+    IMAGES,
+    Array,
+    Boolean,
+    Category,
+    Column,
+    Number,
+    Probability,
+    Value,
+    is_free_text,
+    names_images,
+)
 from neuid3.errors import DataError
 from neuid3.reading.sheet import MISSING, Sheet
 
 YES_AND_NO = (("true", "false"), ("yes", "no"), ("t", "f"), ("y", "n"), ("1", "0"))
-IMAGES = (".png", ".jpg", ".jpeg")
-
-# Text with more different values than this, and than half of its cells, names rows and says nothing about others.
-FEW = 20
-
 _SAYS = {word: word == yes for yes, no in YES_AND_NO for word in (yes, no)}
 
 
@@ -50,14 +56,14 @@ def _guess(counts: Counter[str], commas: bool) -> Guess:
     pair = next((pair for pair in YES_AND_NO if low <= set(pair)), None)
     if pair is not None:
         return Guess("boolean", " and ".join(sorted(counts)) if len(counts) > 1 else f"always {next(iter(counts))}")
-    if all(value.endswith(IMAGES) for value in low):
+    if names_images(low):
         return Guess("image", f"{len(counts):,} files, such as {next(iter(counts))}")
     numbers = as_numbers(counts, commas)
     if numbers is not None:
         if set(numbers.tolist()) <= {0.0, 1.0}:
             return Guess("boolean", "only 0 and 1")
         return Guess("number", f"from {numbers.min():g} to {numbers.max():g}")
-    if len(counts) > max(FEW, counts.total() // 2):
+    if is_free_text(len(counts), counts.total()):
         return Guess("ignore", f"text that differs from row to row, such as {next(iter(counts))!r:.40}")
     return Guess("category", told_values(counts))
 

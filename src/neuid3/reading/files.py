@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from neuid3.columns import Array
+from neuid3.columns import IMAGES, Array
 from neuid3.errors import DataError, MissingFileError
-from neuid3.reading.cells import IMAGES
 from neuid3.reading.pictures import Look, common_look, decoded, look_of, opened
 from neuid3.stores import Rows
 

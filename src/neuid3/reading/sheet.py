@@ -11,8 +11,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from neuid3.columns import is_absent
+from neuid3.data import named_columns
 from neuid3.disk import neighbours
-from neuid3.errors import DamagedFileError, MissingFileError, MissingPackageError
+from neuid3.errors import DamagedFileError, DataError, MissingFileError, MissingPackageError
 
 DELIMITERS = ",;\t|"
 
@@ -68,6 +72,34 @@ def open_sheet(path: Path | str) -> Sheet:
     return sheet
 
 
+def frame_sheet(frame: Any, folder: Path | str) -> Sheet:
+    """The cells of a DataFrame as text; paths in it start at `folder`."""
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise MissingFileError(f"{folder} is no folder; give the one where the paths of images start.")
+    columns = {name: _cells(values) for name, values in named_columns(frame).items()}
+    lengths = {name: len(cells) for name, cells in columns.items() if cells is not None}
+    if len(set(lengths.values())) > 1 or not any(lengths.values()):
+        raise DataError(f"The columns have {sorted(set(lengths.values()))} rows; give all one length, and some rows.")
+    return Sheet(folder / "DataFrame", columns, None, commas=False)
+
+
+def _cells(values: Any) -> list[str] | None:
+    """The entries of a column as text; None where an entry is neither text nor a number nor a truth value."""
+    cells = []
+    for entry in values:
+        plain = entry.item() if isinstance(entry, np.generic) else entry
+        if is_absent(plain):
+            cells.append("")
+        elif isinstance(plain, (bool, int, float)):
+            cells.append(repr(plain))
+        elif isinstance(plain, str):
+            cells.append(plain.strip())
+        else:
+            return None
+    return cells
+
+
 # CSV ------------------------------------------------------------------------------------------------
 
 
@@ -99,7 +131,7 @@ def _csv(path: Path, text: str) -> Sheet:
     if not rows or not text.strip():
         raise DamagedFileError(f"{path} is empty; give a table whose first line names its columns.")
     header, *body = rows
-    names = _checked([name.strip() for name in header], path)
+    names = checked_names([name.strip() for name in header], path)
     columns = zip(*body, strict=True) if body else [()] * len(names)
     cells = {name: [cell.strip() for cell in column] for name, column in zip(names, columns, strict=True)}
     return Sheet(path, cells, lines[1:], commas=delimiter != ",")
@@ -138,15 +170,17 @@ def _spoken(delimiter: str) -> str:
     return "a tab" if delimiter == "\t" else repr(delimiter)
 
 
-def _checked(names: list[str], path: Path) -> list[str]:
+def checked_names(names: list[str], path: Path) -> list[str]:
+    seen: set[str] = set()
     for number, name in enumerate(names, start=1):
         if not name:
             raise DamagedFileError(
                 f"{path}: column {number} has no name in the first line; name it, or delete it "
                 "(in pandas: to_csv(…, index=False))."
             )
-        if name in names[: number - 1]:
+        if name in seen:
             raise DamagedFileError(f"{path}: two columns are called {name!r}; rename one of them.")
+        seen.add(name)
         if _is_fraction(name):
             raise DamagedFileError(f"{path}: the first line has {name!r} in it; it must name the columns.")
     return names
@@ -170,7 +204,7 @@ def _parquet(path: Path) -> Sheet:
         table = parquet.read_table(path)
     except (OSError, arrow.ArrowException) as error:
         raise DamagedFileError(f"{path} is a damaged Parquet file ({' '.join(str(error).split())[:200]}).") from None
-    names = _checked(list(table.column_names), path)
+    names = checked_names(list(table.column_names), path)
     columns = {name: _said(table.column(number), arrow) for number, name in enumerate(names)}
     return Sheet(path, columns, None, commas=False)
 

@@ -6,11 +6,13 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from neuid3.columns import (
+    NO_REGRESSION,
     Boolean,
     Category,
     Column,
@@ -21,12 +23,14 @@ from neuid3.columns import (
     Schema,
     Tensor,
     all_missing,
+    kind_name,
+    looks_like_quantity,
 )
 from neuid3.data import Examples
 from neuid3.errors import DataError, did_you_mean
 from neuid3.reading.cells import Guess, as_numbers, boolean, category, guess, number, present, probability, told_values
 from neuid3.reading.pictures import Album, Look, album, common_look, pictures, wanted_look
-from neuid3.reading.sheet import Sheet, open_sheet
+from neuid3.reading.sheet import Sheet, frame_sheet, open_sheet
 
 KINDS = ("boolean", "category", "number", "probability", "image", "ignore")
 
@@ -65,20 +69,63 @@ def read_table(
     *,
     target: str | None = None,
     image_size: int = LONGEST,
+    schema: Schema | None = None,
 ) -> Read:
     """The examples of a CSV or Parquet file; images are named by their paths from the folder of the table.
 
     Kinds are inferred from the text; `types` declares others: `{"rank": "category", "p_alarm": "probability",
     "name": "ignore"}`. The column `target` gives the classes and is no column of the examples; rows without a class are
-    left out. No side of an image is longer than `image_size`; those of different sizes are resized to one.
+    left out. No side of an image is longer than `image_size`; those of different sizes are resized to one. With `schema`,
+    that of a fitted classifier (`clf.schema_`), the columns are read as the classifier knows them, its images in its sizes.
     """
-    return read_sheet(open_sheet(path), types, target=target, image_size=image_size)
+    return read_sheet(open_sheet(path), types, target=target, image_size=image_size, schema=schema)
+
+
+def read_frame(
+    frame: Any,
+    types: Mapping[str, str] | None = None,
+    *,
+    folder: Path | str,
+    target: str | None = None,
+    image_size: int = LONGEST,
+    schema: Schema | None = None,
+) -> Read:
+    """The examples of a pandas DataFrame, read as `read_table` reads a file of the same cells in `folder`.
+
+    Parameters
+    ----------
+    frame : a DataFrame, or a mapping of names to columns, of strings, numbers and truth values.
+    types, target, image_size, schema : as in `read_table`.
+    folder : where the paths of images start; a cell that leads out of it is refused.
+
+    Returns
+    -------
+    What was read: `.examples`, `.labels` where a target was named, and what became of each column.
+
+    Raises
+    ------
+    DataError, MissingFileError, DamagedFileError
+        Where a cell or an image cannot be read, with its column and row.
+
+    >>> import pandas as pd
+    >>> read = read_frame(pd.DataFrame({"ill": ["yes", "no"], "age": [31, 42]}), folder=".")
+    >>> read.examples
+    Examples(2 rows; ill: boolean, age: number)
+    """
+    return read_sheet(frame_sheet(frame, folder), types, target=target, image_size=image_size, schema=schema)
 
 
 def read_sheet(
-    sheet: Sheet, types: Mapping[str, str] | None = None, *, target: str | None = None, image_size: int = LONGEST
+    sheet: Sheet,
+    types: Mapping[str, str] | None = None,
+    *,
+    target: str | None = None,
+    image_size: int = LONGEST,
+    schema: Schema | None = None,
 ) -> Read:
     """The examples of a sheet; see `read_table`."""
+    if schema is not None and types:
+        raise DataError("`schema` says what every column is; leave `types` out.")
     declared = dict(types or {})
     _check_types(declared, sheet, target)
     labels, notes = None, []
@@ -86,6 +133,10 @@ def read_sheet(
         sheet, gone = with_class(sheet, target)
         notes += [f"{gone:,} rows have no class in {target!r} and were left out."] if gone else []
         labels = _labels(sheet, target)
+        notes += _quantity(labels, target, sheet.commas)
+    if schema is not None:
+        known = tuple(Found(name, kind_name(kind), "as the schema has it") for name, kind in schema.items())
+        return Read(read_as(sheet, schema, schema), labels, known, tuple(notes))
     found = {name: _found(name, sheet, declared.get(name)) for name in sheet.columns if name != target}
     albums = [album(name, sheet) for name, told in found.items() if told.kind == "image"]
     looks = _looks(albums, image_size)
@@ -93,6 +144,9 @@ def read_sheet(
         found[told.name] = replace(found[told.name], told=str(looks[told.name]))
         notes += _resized(told, looks[told.name])
     columns = {name: _column(name, told.kind, sheet, looks) for name, told in found.items() if told.kind != "left out"}
+    for name, column in columns.items():
+        if name not in declared and isinstance(column.kind, Category):
+            columns[name] = replace(column, origin="labels")
     for name, column in columns.items():
         gone = 0 if column.missing is None else int(column.missing.sum())
         if gone and not found[name].told.endswith(" missing"):
@@ -161,13 +215,24 @@ def _labels(sheet: Sheet, target: str) -> npt.NDArray[np.str_]:
         )
     numbers = as_numbers(counts, sheet.commas)
     if numbers is not None and bool((numbers != np.round(numbers)).any()):
-        raise DataError(f"{sheet.path}: column {target!r} holds quantities such as {cells[0]}; classes are needed.")
+        raise DataError(f"{sheet.path}: column {target!r} holds quantities such as {cells[0]}. {NO_REGRESSION}")
     if len(counts) > max(2, len(cells) // 2):
         raise DataError(
             f"{sheet.path}: column {target!r} has {len(counts):,} different values in {len(cells):,} rows; "
-            "classes that most rows share are needed."
+            f"classes that most rows share are needed.{'' if numbers is None else f' {NO_REGRESSION}'}"
         )
     return np.array(cells)
+
+
+def _quantity(labels: npt.NDArray[np.str_], target: str, commas: bool) -> list[str]:
+    """A sentence about a target of numbers that are hardly classes."""
+    different = set(labels.tolist())
+    if as_numbers(different, commas) is None or not looks_like_quantity(len(different), len(labels)):
+        return []
+    return [
+        f"{target!r} holds {len(different):,} different numbers in {len(labels):,} rows, each of which is learned as a "
+        f"class of its own. {NO_REGRESSION}"
+    ]
 
 
 # Columns --------------------------------------------------------------------------------------------

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator
+from typing import Any
 
+from problog.logic import Var
 from problog.program import PrologString
 
 from neuid3.logic.prolog.grounder import Grounder
-from neuid3.logic.prolog.reader import Statement
-from neuid3.logic.prolog.terms import PrologTerm, calls, signature
+from neuid3.logic.prolog.reader import Statement, value_problem
+from neuid3.logic.prolog.terms import COMPARISONS, PrologTerm, calls, name_of, signature
+from neuid3.logic.spelling import atom_text
 
 # A comment, something in quotes, the dot that ends a clause, white space, or any other letter.
 _TOKEN = re.compile(
@@ -21,10 +25,7 @@ _TOKEN = re.compile(
 def clauses_behind(grounder: Grounder, tests: Iterable[str]) -> list[list[str]]:
     """For each test the clauses that its truth can depend on, the nearest first."""
     written = _as_written(grounder.text)
-    defining: dict[str, list[Statement]] = {}
-    for statement in grounder.reading.statements:
-        for head in statement.heads:
-            defining.setdefault(signature(head), []).append(statement)
+    defining = _defining(grounder.reading.statements)
     return [[written[s.number] for s in _reached(grounder.read_test(test), defining)] for test in tests]
 
 
@@ -38,6 +39,103 @@ def _reached(goal: PrologTerm, defining: dict[str, list[Statement]]) -> list[Sta
             called = (signature(goal) for goal in calls(statement.body))
             waiting.extend(name for name in dict.fromkeys(called) if name not in waiting)
     return list(met.values())
+
+
+def flaws(grounder: Grounder, tests: Iterable[str]) -> list[str]:
+    """For each test, what a rule behind it asks of a network that cannot be so, with its line; empty where nothing is."""
+    defining = _defining(grounder.reading.statements)
+    found = []
+    for test in tests:
+        problems = (
+            f"line {statement.line}, the rule for '{signature(statement.heads[0])}' {problem}"
+            for statement in _reached(grounder.read_test(test), defining)
+            if statement.body is not None
+            for goal in calls(statement.body)
+            if (problem := value_problem(goal, grounder.reading)) is not None
+        )
+        found.append(next(problems, ""))
+    return found
+
+
+def rules(grounder: Grounder) -> list[dict[str, Any]]:
+    """One entry for each predicate that rules or neural facts define: its first head and line, and who needs it."""
+    statements = grounder.reading.statements
+    needed = {
+        signature(goal)
+        for statement in statements
+        if statement.body is not None
+        for goal in calls(statement.body)
+        if signature(goal) not in map(signature, statement.heads)
+    }
+    numeric = _numeric(statements)
+    columns_of: dict[str, list[str]] = {}
+    for name, column in grounder.reading.columns.items():
+        columns_of.setdefault(column["kind"], []).append(atom_text(name))
+    inputs = columns_of.get("tensor") or columns_of.get("number") or []
+    found: dict[str, dict[str, Any]] = {}
+    for statement in statements:
+        fact = statement.neural is not None and statement.neural.domain is None
+        if statement.body is None and not fact:
+            continue
+        for head in statement.heads:
+            predicate = signature(head)
+            columns, constants = itertools.cycle(inputs), itertools.count(40)
+            example = [
+                str(argument)
+                if not isinstance(argument, Var)
+                else str(next(constants))
+                if (predicate, place) in numeric or not inputs
+                else next(columns)
+                for place, argument in enumerate(head.args)
+            ]
+            found.setdefault(
+                predicate,
+                {
+                    "predicate": predicate,
+                    "line": statement.line,
+                    "head": str(head),
+                    "needed": predicate in needed,
+                    "repeats": len(set(example)) < len(example),
+                    "example": f"{head.functor}({', '.join(example)})" if example else str(head.functor),
+                },
+            )
+    return list(found.values())
+
+
+def _numeric(statements: Iterable[Statement]) -> set[tuple[str, int]]:
+    """The arguments of predicates that end up in a comparison or in arithmetic."""
+    numeric: set[tuple[str, int]] = set()
+    while True:
+        more = {
+            (signature(head), place)
+            for statement in statements
+            if statement.body is not None
+            for goal in calls(statement.body)
+            for variable in _counted(goal, numeric)
+            for head in statement.heads
+            for place, argument in enumerate(head.args)
+            if argument == variable
+        }
+        if more <= numeric:
+            return numeric
+        numeric |= more
+
+
+def _counted(goal: PrologTerm, numeric: set[tuple[str, int]]) -> Iterator[PrologTerm]:
+    if name_of(goal) in COMPARISONS or signature(goal) in ("is/2", "between/3", "succ/2", "plus/3", "length/2"):
+        yield from goal.variables()
+    for place, argument in enumerate(goal.args):
+        if isinstance(argument, Var) and (signature(goal), place) in numeric:
+            yield argument
+
+
+def _defining(statements: Iterable[Statement]) -> dict[str, list[Statement]]:
+    """The statements that define each predicate."""
+    defining: dict[str, list[Statement]] = {}
+    for statement in statements:
+        for head in statement.heads:
+            defining.setdefault(signature(head), []).append(statement)
+    return defining
 
 
 def _as_written(program: str) -> list[str]:

@@ -309,8 +309,8 @@ class _Writer:
         inputs = []
         for term in term2list(weight.args[2], False):
             name = name_of(term) if isinstance(term, Term) and not isinstance(term, Constant) else str(term)
-            readable = [c for c, told in self.reading.columns.items() if told["kind"] in ("tensor", "number")]
-            if name not in readable:
+            if self.reading.columns.get(name, {}).get("kind") not in ("tensor", "number"):
+                readable = [c for c, told in self.reading.columns.items() if told["kind"] in ("tensor", "number")]
                 raise NodeTestError(
                     f"Network '{statement.neural.network}' would read '{name}', which is no tensor or number column."
                     f"{did_you_mean(name, readable)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from problog.errors import ProbLogError
@@ -75,7 +75,8 @@ class Reading:
 
     statements: tuple[Statement, ...]
     columns: Columns
-    defined: frozenset[str] = field(default=frozenset())
+    defined: frozenset[str]
+    facts: Mapping[str, str]  # the predicates that columns are, `suit/1`, and the names of these columns
 
 
 def with_newlines(text: str) -> str:
@@ -86,9 +87,10 @@ def with_newlines(text: str) -> str:
 def read(text: str, columns: Columns) -> Reading:
     """Parse and check a program."""
     statements = tuple(_statements(text))
-    _check_collisions(statements, columns)
+    facts = {told: name for name, column in columns.items() if (told := fact_signature(name, column)) is not None}
+    _check_collisions(statements, facts)
     defined = frozenset(signature(head) for statement in statements for head in statement.heads)
-    return Reading(statements, columns, defined)
+    return Reading(statements, columns, defined, facts)
 
 
 def _parse(text: str) -> list[PrologTerm]:
@@ -239,8 +241,7 @@ def _check_probabilities(given: tuple[PrologTerm, ...], line: int) -> None:
         raise RuleError(f"Line {line}: the probabilities of the disjunction sum to {total:g}, which is more than 1.")
 
 
-def _check_collisions(statements: Iterable[Statement], columns: Columns) -> None:
-    facts = {fact_signature(name, column): name for name, column in columns.items() if fact_signature(name, column)}
+def _check_collisions(statements: Iterable[Statement], facts: Mapping[str, str]) -> None:
     for described, name in facts.items():
         if described in OPEN_BUILTINS | CONTROL or name == DIRECTIVE or _IN_LIBRARY.match(name):
             raise RuleError(
@@ -279,12 +280,11 @@ def check_calls(reading: Reading, vocabulary: Vocabulary) -> None:
 def goal_problem(goal: PrologTerm, reading: Reading, vocabulary: Vocabulary) -> str | None:
     """What is wrong with calling this goal, or None."""
     called = signature(goal)
-    columns = reading.columns
-    facts = {fact_signature(name, column): column for name, column in columns.items()}
+    columns, facts = reading.columns, reading.facts
     if called in facts and goal.arity == 1:
         argument = goal.args[0]
-        values = [str(value) for value in facts[called]["values"]]
-        known_values = [value_term(value) for value in facts[called]["values"]]
+        values = [str(value) for value in columns[facts[called]]["values"]]
+        known_values = [value_term(value) for value in columns[facts[called]]["values"]]
         if isinstance(argument, Term) and not argument.variables() and argument not in known_values:
             if _plain(argument) in values:
                 quoted = f"'{argument}'" if isinstance(argument, Constant) else name_of(argument)
@@ -320,9 +320,34 @@ def goal_problem(goal: PrologTerm, reading: Reading, vocabulary: Vocabulary) -> 
         return "uses '!', and ProbLog has no cut; let \\+ exclude the cases of the clauses before."
     if called in vocabulary.closed | CLOSED_IN_LIBRARIES or name in ("query", "evidence") or name.startswith("_"):
         return f"calls '{called}', which is closed to programs."
-    mine = [entry for entry in (*reading.defined, *facts) if entry]
+    mine = [*reading.defined, *facts]
     close = did_you_mean(called, [*vocabulary.known, *mine])
     return f"uses '{called}', which nothing defines.{close if 'Did you mean' in close else did_you_mean(called, mine)}"
+
+
+def value_problem(goal: PrologTerm, reading: Reading) -> str | None:
+    """What is wrong with asking a network for a value that it does not have, or None."""
+    if signature(goal) not in reading.defined:
+        return None
+    defining = [s for s in reading.statements if signature(goal) in map(signature, s.heads)]
+    values: dict[str, None] = {}
+    for statement in defining:
+        neural = statement.neural
+        if neural is None or neural.domain is None:
+            return None  # something else may define it for any value
+        place = statement.heads[0].args.index(neural.output) if neural.output in statement.heads[0].args else None
+        argument = None if place is None else goal.args[place]
+        if not isinstance(argument, Term) or argument.variables() or argument in neural.domain:
+            return None
+        values |= dict.fromkeys(_plain(value) for value in neural.domain)
+    neural = defining[0].neural
+    assert neural is not None
+    wrong = goal.args[defining[0].heads[0].args.index(neural.output)]
+    close = did_you_mean(_plain(wrong), values)
+    return (
+        f"asks for {goal}, but network '{neural.network}' has no value {wrong}; its values are {', '.join(values)}."
+        f"{close if 'Did you mean' in close else ''}"
+    )
 
 
 def _plain(term: PrologTerm) -> str:
@@ -376,7 +401,7 @@ def read_test(text: str, reading: Reading, vocabulary: Vocabulary) -> PrologTerm
         raise NodeTestError(
             f"Test {text!r} is not ground: replace {', '.join(sorted(map(str, goal.variables())))} by columns or constants."
         )
-    problem = goal_problem(goal, reading, vocabulary)
+    problem = goal_problem(goal, reading, vocabulary) or value_problem(goal, reading)
     if problem:
         raise NodeTestError(f"Test {text!r} {problem}")
     return goal

@@ -10,7 +10,7 @@ from typing import Any
 from problog.logic import Constant, Var
 
 from neuid3.errors import NeuID3Error
-from neuid3.logic.prolog.clauses import clauses_behind
+from neuid3.logic.prolog.clauses import clauses_behind, flaws, rules
 from neuid3.logic.prolog.evaluator import evaluate
 from neuid3.logic.prolog.grounder import Grounder
 from neuid3.logic.prolog.terms import name_of
@@ -46,6 +46,10 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
                 return _ground(grounder, request)
             case "clauses":
                 return {"clauses": clauses_behind(grounder, request["tests"])}
+            case "rules":
+                return {"rules": rules(grounder)}
+            case "flaws":
+                return {"flaws": flaws(grounder, request["tests"])}
             case "translate":
                 return translate(grounder, request)
             case other:
