@@ -16,8 +16,8 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 
-from neuid3.disk import place_for_model, write_whole
-from neuid3.errors import ModelFileError, NeuID3Error
+from neuid3.disk import place_for_model, read_file, write_whole
+from neuid3.errors import MissingFileError, ModelFileError, NeuID3Error, UnreadableFileError
 
 # Files of this version and of all before it can be read.
 VERSION = 1
@@ -58,7 +58,11 @@ def write(path: Path, saved: Saved) -> Path:
     """Write a file; a crash or a full disk leaves the old one or none."""
     words = {"format": NAME, "version": VERSION, **saved.words}
     text = json.dumps(words, indent=1, ensure_ascii=False, allow_nan=False)
-    parts = {_WORDS: text.encode(), _BACKGROUND: saved.background.encode(), _NETWORKS: save(dict(saved.tensors))}
+    parts = {
+        _WORDS: text.encode("utf-8", "backslashreplace"),
+        _BACKGROUND: saved.background.encode(),
+        _NETWORKS: save(dict(saved.tensors)),
+    }
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_STORED) as archive:
         for name, content in parts.items():
@@ -70,11 +74,9 @@ def write(path: Path, saved: Saved) -> Path:
 def read(path: Path) -> Saved:
     """Read a file of this version or an earlier one. Nothing is unpacked or run, and nothing outside the file is looked at."""
     try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        raise ModelFileError(f"There is no model {path}; check the path.") from None
-    except IsADirectoryError:
-        raise ModelFileError(f"{path} is a folder; give the model's file.") from None
+        content = read_file(path, "model")
+    except (MissingFileError, UnreadableFileError) as error:
+        raise ModelFileError(str(error)) from None
     with blaming(path):
         if not content.startswith(b"PK"):
             raise ModelFileError(f"{path} is no model of neuid3; give a file that save() or `neuid3 fit` has written.")
