@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from typing import Any
 import click
 
 from neuid3.errors import NeuID3Error
+from neuid3.output import guarded
 
 # Where commands and groups of them live, and what --help says of them before they are imported.
 GROUPS = {
@@ -58,17 +58,27 @@ class _Main(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's own signature
         return ["demo", *GROUPS]
 
+    def main(self, *args: Any, **extra: Any) -> Any:
+        with guarded() as session:
+            try:
+                return super().main(*args, **extra)
+            except SystemExit as end:
+                raise SystemExit(session.exit_code(end.code)) from None
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if any("\0" in argument for argument in args):
+            raise Mistake("An argument holds a NUL character, which no path and no name can; leave it out.")
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             with _warnings_as_sentences():
                 return super().invoke(ctx)
         except NeuID3Error as error:
-            raise Mistake(str(error)) from None
+            raise Mistake(_worded(error)) from None
         except OSError as error:
-            if error.errno == errno.EPIPE:  # whoever read our output has had enough
-                raise
-            where = f" ({error.filename})" if error.filename else ""
-            raise Mistake(f"{error.strerror or error}{where}.") from None
+            where = f"{error.filename}: " if error.filename else ""
+            raise Mistake(f"{where}{error.strerror or error}; check the path and its permissions.") from None
         except KeyboardInterrupt:
             click.echo("Stopped.", err=True)
             ctx.exit(STOPPED)
@@ -77,8 +87,14 @@ class _Main(click.Group):
 @contextmanager
 def _warnings_as_sentences() -> Iterator[None]:
     with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *_, **__: click.echo(f"Warning: {message}", err=True)
+        warnings.showwarning = lambda message, *_, **__: click.echo(f"Warning: {_worded(message)}", err=True)
         yield
+
+
+def _worded(message: Exception | str) -> str:
+    from neuid3.commands.wording import for_command_line
+
+    return for_command_line(str(message))
 
 
 def _tell_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
