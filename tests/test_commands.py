@@ -375,7 +375,7 @@ def test_a_report_tells_which_rows_it_leaves_out(model: Path) -> None:
 # Options that messages speak of ---------------------------------------------------------------------
 
 # What only Python can set, so that no message about it reaches the command line.
-ONLY_PYTHON = {"recipe", "warm_starts", "device", "networks", "kinds", "validation"}
+ONLY_PYTHON = {"recipe", "warm_starts", "device", "networks"}
 
 
 def texts_of_errors_and_warnings() -> Iterator[str]:
@@ -409,7 +409,7 @@ def test_messages_speak_of_options() -> None:
         "than max_candidates=5; as in modes=['f(+a)'], or raise max_candidates.": (
             "than --max-candidates 5; as in --mode 'f(+a)', or raise --max-candidates."
         ),
-        "raise the limit with Limits(seconds=…).": "raise the limit with --limit seconds=….",
+        "raise the limit with Limits(seconds=…).": "raise the limit with --limit seconds=NUMBER.",
         "as in types={'it\\'s': 'category'}.": "as in --type it's=category.",
         "Column 'max_depth' of 'pruning=3' is constant.": "Column 'max_depth' of 'pruning=3' is constant.",
         "more epochs or restarts": "more epochs or restarts",

@@ -233,8 +233,8 @@ def closed(place: Path) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("closed")
-@pytest.mark.parametrize("odd", ["secret", "sealed/people.csv"])
-@pytest.mark.parametrize("call", READS)
+@pytest.mark.parametrize("odd", ["secret", "sealed", "sealed/people.csv"])
+@pytest.mark.parametrize("call", [*READS, *FOLDERS])
 def test_what_may_not_be_read_is_refused(call: str, odd: str) -> None:
     with as_nobody():
         done = run(call, odd)

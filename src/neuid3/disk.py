@@ -6,6 +6,7 @@ import errno
 import os
 import secrets
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -26,6 +27,9 @@ except ImportError:  # a system without such locks
 
 # What a file is called until it is whole. It is short, so that every legal name has room for it beside.
 _PREFIX, _SUFFIX = ".neuid3-", ".tmp"
+
+# An unfinished file that was written to since may be another machine's, whose locks are not always seen here.
+STALE_SECONDS = 60.0
 
 _KINDS = {
     stat.S_IFIFO: "a pipe",
@@ -167,7 +171,7 @@ def write_whole(path: Path, content: bytes) -> Path:
 
     A link keeps leading to its file. A device or a pipe cannot be replaced and is written to. Where the system has files
     without a name (`O_TMPFILE`), a process that is killed leaves nothing; where it has none, it leaves a file
-    `.neuid3-….tmp`, which the next write into that folder removes.
+    `.neuid3-….tmp`, which a write into that folder removes when it is a minute old.
     """
     place = _resolved(path)
     try:
@@ -253,19 +257,20 @@ def _lock(fd: int) -> bool:
 
 
 def _remove_leftovers(folder: Path) -> None:
-    """Remove unfinished files of processes that were killed: nobody holds their locks."""
+    """Remove unfinished files of processes that were killed: they are old, and nobody holds their locks."""
     if fcntl is None:
         return
     with suppress(OSError):
         for path in folder.glob(f"{_PREFIX}*{_SUFFIX}"):
             with suppress(OSError), _opened(path) as fd:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                path.unlink()
+                if time.time() - os.fstat(fd).st_mtime > STALE_SECONDS:
+                    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    path.unlink()
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[int]:
-    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         yield fd
     finally:

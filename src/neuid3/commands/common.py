@@ -34,42 +34,38 @@ class FiniteRange(click.FloatRange):
         return number
 
 
-class Limit(click.ParamType[tuple[str, float]]):
-    """NAME=NUMBER, a field of `Limits`."""
-
-    name = "limit"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, float]:
-        name, _, number = value.partition("=")
-        kinds: dict[str, click.ParamType[Any]] = {
-            "seconds": FiniteRange(0, min_open=True),
-            "megabytes": click.IntRange(1),
-            "circuit_nodes": click.IntRange(1),
-        }
-        if name not in kinds:
-            self.fail(f"{value!r} is no limit; write {', '.join(f'{kind}=NUMBER' for kind in kinds)}.", param, ctx)
-        return name, kinds[name].convert(number, param, ctx)
+_LIMITS: dict[str, click.FloatRange | click.IntRange] = {
+    "seconds": FiniteRange(0, min_open=True),
+    "megabytes": click.IntRange(1),
+    "circuit_nodes": click.IntRange(1),
+}
 
 
 def limit_option(command: Command) -> Command:
     """What the background knowledge may take, as `limits`: one `Limits`, or None."""
-
-    def gathered(_: click.Context, __: click.Parameter, given: tuple[tuple[str, float], ...]) -> Limits | None:
-        if not given:
-            return None
-        from neuid3.logic.sandbox import Limits
-
-        return Limits(**dict(given))  # type: ignore[arg-type]
-
     return click.option(
         "--limit",
         "limits",
-        type=Limit(),
         multiple=True,
-        callback=gathered,
+        callback=_limits,
         metavar="NAME=NUMBER",
         help="What the rules may take: seconds or megabytes to be grounded, circuit_nodes to be compiled; may be repeated.",
     )(command)
+
+
+def _limits(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> Limits | None:
+    if not given:
+        return None
+    from neuid3.logic.sandbox import Limits
+
+    numbers: dict[str, Any] = {}
+    for entry in given:
+        name, _, number = entry.partition("=")
+        if name not in _LIMITS:
+            known = ", ".join(f"{name}=NUMBER" for name in _LIMITS)
+            raise click.BadParameter(f"{entry!r} is no limit; write {known}.", ctx, param)
+        numbers[name] = _LIMITS[name].convert(number, param, ctx)
+    return Limits(**numbers)
 
 
 def out_option(command: Command) -> Command:

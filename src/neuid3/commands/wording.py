@@ -16,7 +16,7 @@ _COMPOUND = "|".join(name for name in OPTIONS if "_" in name)
 
 _PARAMETER = re.compile(
     r"(?P<quoted>(?<!\w)'[^']*'|\"[^\"]*\")"  # what a user wrote stays as it is
-    r"|\bLimits\((?P<limit>\w+=…)\)"
+    r"|\bLimits\((?P<limit>\w+)=…\)"
     r"|\btypes=\{(?P<column>[^{}]+): '(?P<kind>\w+)'\}"
     rf"|\b(?P<list>{_NAME})=\[(?P<item>'[^']*'|\"[^\"]*\")\]"
     rf"|\b(?P<flag>{_NAME})=True\b"
@@ -40,7 +40,7 @@ def for_command_line(message: str) -> str:
 def _as_option(found: re.Match[str]) -> str:
     part = found.groupdict()
     if part["limit"]:
-        return f"--limit {part['limit']}"
+        return f"--limit {part['limit']}=NUMBER"
     if part["column"]:
         return f"{OPTIONS['types']} {literal_eval(part['column'])}={part['kind']}"
     if part["list"]:

@@ -53,6 +53,7 @@ def read(folder: Path) -> dict[Unit, Result]:
             f"There is no folder {folder} with results; name another with --results, or run some units first."
         )
     results = {}
+    next(folder.iterdir(), None)  # unlike glob, it raises where the folder may not be read
     for path in sorted(folder.glob("*/**/*.json")):
         try:
             record = json.loads(read_text(path, "result"))
