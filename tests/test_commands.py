@@ -277,6 +277,7 @@ def test_completion_is_a_script_of_the_shell(shell: str) -> None:
         ("fit people.csv --target risk --out people.csv", "people.csv is read by this very command; write to another"),
         ("fit people.csv --target risk --jobs 0", "0 workers do nothing; give 1 or more"),
         ("fit people.csv --target risk --background rules.pl --mode at_rsk", "Did you mean 'at_risk'?"),
+        ("demo --jobs 0", "0 workers do nothing; give 1 or more"),
         ("demo --files .", ". is there already; name a new folder"),
         ("fit people.csv --target risk --pos-label hgih", "--pos-label 'hgih' is no class of y"),
         ("datasets show digits --out there/digits.png", "There is no folder there; make it first"),

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from neuid3.errors import NeuID3Error
+from neuid3.errors import DataError, NeuID3Error
 from neuid3.output import guarded
 
 # Where commands and groups of them live, and what --help says of them before they are imported.
@@ -142,6 +142,8 @@ def demo(jobs: int, files: Path | None) -> None:
 
         click.echo(write_files(files))
         return
+    if jobs == 0:
+        raise DataError("0 workers do nothing; give 1 or more, or -1 for one on each core.")
     from neuid3.demo import run
 
     run(jobs)

@@ -34,7 +34,7 @@ class FiniteRange(click.FloatRange):
         return number
 
 
-_LIMITS: dict[str, click.FloatRange | click.IntRange] = {
+_LIMITS: dict[str, Any] = {
     "seconds": FiniteRange(0, min_open=True),
     "megabytes": click.IntRange(1),
     "circuit_nodes": click.IntRange(1),
