@@ -7,7 +7,7 @@ PY := .venv/bin/python
 setup: .venv/installed
 
 .venv/installed: pyproject.toml constraints.txt
-	command -v $(PYTHON) >/dev/null && $(PYTHON) -m venv .venv || python3 -m venv .venv
+	command -v "$(PYTHON)" >/dev/null && "$(PYTHON)" -m venv .venv || python3 -m venv .venv
 	$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt torch
 	$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev]"
 	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps deepproblog==2.1.0

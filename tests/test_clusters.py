@@ -150,6 +150,15 @@ def test_a_task_that_kills_its_workers_ends_the_fit_with_an_error(
         deadly.fit(*clustered.problem())
 
 
+def interpreter_without_spaces(folder: Path) -> str:
+    """This interpreter by a path without spaces: a shell starts Ray's workers, and Ray does not quote their paths."""
+    if " " not in sys.executable:
+        return sys.executable
+    environment = folder / "environment"
+    environment.symlink_to(sys.prefix)
+    return str(environment / Path(sys.executable).relative_to(sys.prefix))
+
+
 def test_on_ray_the_tree_is_the_same_and_every_worker_gets_the_images_once(
     alone: NeuID3Classifier, tmp_path: Path
 ) -> None:
@@ -157,8 +166,10 @@ def test_on_ray_the_tree_is_the_same_and_every_worker_gets_the_images_once(
         pytest.skip("ray is not installed here; its wheel is not made for every machine")
     model, log = tmp_path / "ray.neuid3", tmp_path / "log"
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # the names of sockets must be short
+        if " " in folder:
+            pytest.skip(f"Ray starts no workers where its folder has a space in its path: {folder!r}; set TMPDIR")
         own = {"HOME": folder, "RAY_TMPDIR": folder, "RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
-        command = [sys.executable, str(Path(clustered.__file__)), str(model), str(log)]
+        command = [interpreter_without_spaces(Path(folder)), str(Path(clustered.__file__)), str(model), str(log)]
         subprocess.run(command, check=True, timeout=180, env={**os.environ, **own})
     assert_same(alone, load(model))
     assert_sent_once(log)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import io
 import json
@@ -11,6 +12,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +24,7 @@ from click.testing import CliRunner, Result
 import neuid3
 from neuid3 import NeuID3Classifier
 from neuid3.cli import GROUPS, main
+from neuid3.commands.wording import for_command_line
 
 RNG = np.random.default_rng(0)
 
@@ -119,7 +123,7 @@ def test_a_fit_that_ran_out_of_time_is_told_and_goes_on_later() -> None:
     fit = ("fit", "people.csv", "--target", "risk", "--checkpoint", "kept")
     done = run(*fit, "--time-limit", "0")
     assert done.exit_code == 0, done.output
-    assert "Warning: time_limit=0 was reached: 1 nodes were not split further." in done.stderr
+    assert "Warning: --time-limit 0 was reached: 1 nodes were not split further." in done.stderr
     first, second = run(*fit, "--json"), run("fit", "people.csv", "--target", "risk", "--json")
     assert json.loads(first.stdout)["tree"] == json.loads(second.stdout)["tree"]
 
@@ -271,12 +275,12 @@ def test_completion_is_a_script_of_the_shell(shell: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ("fit peple.csv --target risk", "There is no file peple.csv. Did you mean 'people.csv'?"),
+        ("fit peple.csv --target risk", "There is no table peple.csv. Did you mean 'people.csv'?"),
         ("fit people.csv --target rsk", "people.csv has no column 'rsk' to predict. Did you mean 'risk'?"),
         ("fit people.csv --target risk --type age=nmber", "no kind we know. Did you mean 'number'?"),
         ("fit people.csv --target risk --type aeg=number", "no column 'aeg' to declare. Did you mean 'age'?"),
         ("fit people.csv --target risk --type age", "write --type COLUMN=KIND"),
-        ("fit people.csv --target risk --background rule.pl", "no file rule.pl with rules. Did you mean 'rules.pl'?"),
+        ("fit people.csv --target risk --background rule.pl", "no file of rules rule.pl. Did you mean 'rules.pl'?"),
         ("fit people.csv --target risk --background rules.pl --tests at_rsk", "Did you mean 'at_risk"),
         ("fit people.csv --target risk --background people.csv", "Syntax error in the background knowledge, line "),
         ("fit people.csv --target risk --out there/x.neuid3", "There is no folder there; make it first"),
@@ -290,8 +294,9 @@ def test_completion_is_a_script_of_the_shell(shell: str) -> None:
         ("fit people.csv --target risk --out people.csv", "people.csv is read by this very command; write to another"),
         ("fit people.csv --target risk --jobs 0", "0 workers do nothing; give 1 or more"),
         ("fit people.csv --target risk --background rules.pl --mode at_rsk", "Did you mean 'at_risk'?"),
+        ("demo --jobs 0", "0 workers do nothing; give 1 or more"),
         ("demo --files .", ". is there already; name a new folder"),
-        ("fit people.csv --target risk --pos-label hgih", "pos_label='hgih' is no class of y"),
+        ("fit people.csv --target risk --pos-label hgih", "--pos-label 'hgih' is no class of y"),
         ("datasets show digits --out there/digits.png", "There is no folder there; make it first"),
         ("datasets show digits --out digits.jpg", "digits.jpg is no name for a PNG image; end it in .png"),
         ("reproduce uci --fold 10", "No unit here is of 10. There are 0 to 9."),
@@ -334,7 +339,9 @@ def started(*arguments: str | Path) -> subprocess.Popen[str]:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 def test_a_full_disk_is_told_and_a_device_stays_a_device(model: Path) -> None:
-    assert mistake("predict", model, "people.csv", "--out", "/dev/full") == "No space left on device."
+    assert mistake("predict", model, "people.csv", "--out", "/dev/full") == (
+        "/dev/full cannot be written (No space left on device); write somewhere else."
+    )
     assert Path("/dev/full").is_char_device()
 
 
@@ -355,7 +362,7 @@ def test_a_reader_who_has_had_enough_is_no_error(model: Path) -> None:
     running.stdout.close()
     assert running.stderr is not None
     assert running.stderr.read() == ""
-    running.wait()
+    assert running.wait() == 141
 
 
 def test_ctrl_c_ends_with_130_and_leaves_no_file(folder: Path) -> None:
@@ -381,3 +388,134 @@ def test_a_report_tells_which_rows_it_leaves_out(model: Path) -> None:
     told = run("report", model, "holes.csv", "--target", "risk", "--out", "page.html").stdout
     assert "Left out, and not counted among the examples: 1 of its rows, without a class in 'risk'." in told
     assert "Left out" not in run("report", model, "people.csv", "--target", "risk", "--out", "page.html").stdout
+
+
+# Options that messages speak of ---------------------------------------------------------------------
+
+# What only Python can set, so that no message about it reaches the command line.
+ONLY_PYTHON = {"recipe", "warm_starts", "device", "networks"}
+
+
+def texts_of_errors_and_warnings() -> Iterator[str]:
+    """Every string of the package that is raised, warned of or handed to one who does, with … for what is filled in."""
+    package = Path(neuid3.__file__).parent
+    for path in package.rglob("*.py"):
+        if path.relative_to(package).parts[0] not in ("bench", "reproduce"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                match node:
+                    case ast.JoinedStr(values):
+                        yield "".join(v.value if isinstance(v, ast.Constant) else "…" for v in values)
+                    case ast.Constant(str() as text) if len(text.splitlines()) == 1:
+                        yield text
+
+
+def test_every_parameter_that_a_message_speaks_of_is_an_option() -> None:
+    from neuid3.parameters import CONSTRAINTS
+
+    sentences = [text for text in texts_of_errors_and_warnings() if text.count(" ") > 2]
+    names = "|".join(CONSTRAINTS)
+    found = {m[1] or m[2] for text in sentences for m in re.finditer(rf"`({names})`|\b({names})=", text)}
+    assert {"pruning", "read_together", "max_candidates"} <= found
+    options = {param.name for param in import_module("neuid3.commands.fit").fit.params}
+    assert found - ONLY_PYTHON <= options
+
+
+def test_messages_speak_of_options() -> None:
+    for said, told in {
+        "No test; a lower `pruning` asks less": "No test; a lower `--pruning` asks less",
+        "if many, try read_together=True.": "if many, try --read-together.",
+        "than max_candidates=5; as in modes=['f(+a)'], or raise max_candidates.": (
+            "than --max-candidates 5; as in --mode 'f(+a)', or raise --max-candidates."
+        ),
+        "raise the limit with Limits(seconds=…).": "raise the limit with --limit seconds=NUMBER.",
+        "as in types={'it\\'s': 'category'}.": "as in --type it's=category.",
+        "Column 'max_depth' of 'pruning=3' is constant.": "Column 'max_depth' of 'pruning=3' is constant.",
+        "more epochs or restarts": "more epochs or restarts",
+    }.items():
+        assert for_command_line(said) == told
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_message_of_the_library_names_the_option() -> None:
+    few = "--max-candidates 1 --background rules.pl"
+    assert "--max-candidates 1; say which" in mistake(*f"fit people.csv --target risk {few}".split())
+    told = mistake(*["fit", "people.csv", "--target", "risk", "--type", "age=ignore", "--type", "smoker=ignore"])
+    assert "as in --type name=category." in told
+
+
+@pytest.mark.usefixtures("folder")
+def test_options_are_parameters_of_the_classifier() -> None:
+    given = {
+        "pruning": 0.5,
+        "restarts": 3,
+        "epochs": 7,
+        "learning_rate": 0.01,
+        "max_candidates": 50,
+        "validation_fraction": 0.3,
+    }
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in given.items()]
+    done = run("fit", "people.csv", "--target", "risk", *options, "--limit", "seconds=40")
+    assert done.exit_code == 0, done.output
+    plain = neuid3.load("people.neuid3")
+    assert {name: getattr(plain, name) for name in given} == given
+    weights = ["--class-weight", "high=2", "--class-weight", "low=1"]
+    assert run("fit", "people.csv", "--target", "risk", *weights).exit_code == 0
+    high, low = plain.tree_.root.masses
+    assert neuid3.load("people.neuid3").tree_.root.masses == pytest.approx((2 * high, low))
+    assert run("fit", "people.csv", "--target", "risk", "--class-weight", "balanced").exit_code == 0
+    assert neuid3.load("people.neuid3").class_weight == "balanced"
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("weight", "told"),
+    [
+        ("hgih=2", "names no class; write CLASS=WEIGHT, or 'balanced' alone. Did you mean 'high'?"),
+        ("high", "names no class"),
+        ("high=nan", "has a weight that is negative or no number"),
+        ("high=-1", "has a weight that is negative or no number"),
+        ("high=many", "has a weight that is negative or no number"),
+    ],
+)
+def test_weights_of_classes_are_checked(weight: str, told: str) -> None:
+    assert told in mistake("fit", "people.csv", "--target", "risk", "--class-weight", weight)
+
+
+def test_limits_are_heard_by_every_command_that_reads_rules(model: Path) -> None:
+    for call in ("show", "predict", "explain", "report"):
+        more = [] if call == "show" else ["people.csv"]
+        more += ["--row", "0"] if call == "explain" else []
+        assert run(call, model, *more, "--limit", "circuit_nodes=1").exit_code == 2, call
+        assert run(call, model, *more, "--limit", "circuit_nodes=1000", "--limit", "seconds=60").exit_code == 0, call
+        for wrong in ("seconds=0", "seconds=nan", "megabytes=1.5", "hours=3", "seconds"):
+            done = run(call, model, *more, "--limit", wrong)
+            assert done.exit_code == 2, (call, wrong)
+            assert "--limit" in done.stderr
+
+
+def test_help_tells_the_defaults_of_the_classifier() -> None:
+    from neuid3.task import Recipe
+
+    shown = run("fit", "--help").output
+    clf, recipe = NeuID3Classifier(), Recipe()
+    for name in ("pruning", "max_candidates", "restarts", "epochs", "learning_rate", "validation_fraction"):
+        default = getattr(clf, name) if getattr(clf, name) is not None else getattr(recipe, name)
+        told = re.search(rf"--{name.replace('_', '-')} .*?\[default: ([\d.]+)", shown, re.DOTALL)
+        assert told is not None
+        assert float(told[1]) == default, name
+
+
+def test_rules_are_shown_below_the_tree(model: Path) -> None:
+    shown = run("show", model, "--rules").stdout
+    assert shown == neuid3.load(model).export_text(rules=True) + "\n"
+    assert "Rules behind the tests:\n  at_risk :- old." in shown
+    assert "--rules is for text" in mistake("show", model, "--rules", "--format", "dot")
+
+
+def test_classes_that_are_numbers_are_told_from_numbers(folder: Path) -> None:
+    (folder / "t.csv").write_text("age,grade\n" + "".join(f"{i},{5 if i > 40 else 6}\n" for i in range(80)))
+    told = run("fit", "t.csv", "--target", "grade", "--held-out", "0.3", "--json")
+    assert re.search(r"^├─ yes: '6' +mass +\d+  '5' 0\.00  '6' 1\.00$", json.loads(told.stdout)["tree"], re.MULTILINE)
+    told = run("explain", "t.neuid3", "t.csv", "--row", "0").stdout
+    assert "Predicted: '6'   ('6' 1.00, '5' 0.00)" in told
+    assert "adds 0.00 to '5', 1.00 to '6'" in told

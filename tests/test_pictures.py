@@ -112,7 +112,7 @@ def test_a_tree_made_by_hand_tells_what_there_is() -> None:
         "├─ yes: alarm?",
         "│       ├─ yes: pos          neg 0.05  pos 0.95",
     ]
-    assert "0: 0.50" in export_text(Tree(Leaf(0.5), classes=(0, 1))), "a number that names a class is told apart"
+    assert "'0' 0.50" in export_text(Tree(Leaf(0.5), classes=(0, 1))), "a number that names a class is told apart"
 
 
 @given(trees())

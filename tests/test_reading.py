@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import os
 import struct
 import sys
 import time
@@ -32,7 +33,7 @@ from neuid3 import (
     read_frame,
     read_table,
 )
-from neuid3.errors import DamagedFileError, DataError, MissingFileError, MissingPackageError
+from neuid3.errors import DamagedFileError, DataError, MissingFileError, MissingPackageError, UnreadableFileError
 from neuid3.reading import open_sheet, read_as, read_sheet
 from neuid3.reading.sheet import checked_names
 
@@ -566,3 +567,43 @@ def test_a_target_of_many_numbers_is_told_to_look_like_a_quantity(tmp_path: Path
     )
     assert not few.notes
     assert [note for note in many.notes if "50 different numbers in 120 rows" in note and "no regression yet" in note]
+
+
+# Odd files ------------------------------------------------------------------------------------------
+
+
+def test_a_cell_may_be_as_long_as_the_file(tmp_path: Path) -> None:
+    long, limit = "x" * 300_000, csv.field_size_limit()
+    for cell in (long, f'"{long}\n{long}"'):
+        sheet = open_sheet(table(tmp_path, f"a,b\n{cell},1\ny,2\n"))
+        assert sheet.columns["a"] == [cell.strip('"'), "y"]
+    with pytest.raises(DamagedFileError, match="line 2: the quotes do not add up"):
+        open_sheet(table(tmp_path, f'a,b\n"{long},1\ny,2\n'))
+    assert csv.field_size_limit() == limit, "other readers keep their limit"
+
+
+def test_parquet_strings_that_are_no_utf8_are_told(tmp_path: Path) -> None:
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    wrong = arrow.array([b"caf\xe9", b"tea"], arrow.binary()).view(arrow.string())
+    path = tmp_path / "t.parquet"
+    parquet.write_table(arrow.table({"n": [1, 2], "drink": wrong}), path)
+    with pytest.raises(DamagedFileError, match="column 'drink' holds strings that are not UTF-8 text; write them"):
+        open_sheet(path)
+
+
+@pytest.mark.parametrize(
+    ("cell", "told"),
+    [
+        ("pipe.png", "line 2: the image 'pipe.png' of column 'photo' cannot be read: .* is a pipe"),
+        ("folder.png", "line 2: the image 'folder.png' of column 'photo' cannot be read: .* is a folder"),
+        ("loop.png", "line 2: the image 'loop.png' of column 'photo' cannot be read: .* levels of symbolic links"),
+        (f"{'x' * 300}.png", "line 2: the image 'xxx.* of column 'photo' cannot be read: .*File name too long"),
+        ("none.png", "line 2: the image 'none.png' of column 'photo' is not there"),
+    ],
+)
+def test_images_that_are_no_files_are_told_with_their_place(tmp_path: Path, cell: str, told: str) -> None:
+    os.mkfifo(tmp_path / "pipe.png")
+    (tmp_path / "folder.png").mkdir()
+    (tmp_path / "loop.png").symlink_to("loop.png")
+    with pytest.raises((UnreadableFileError, MissingFileError), match=told):
+        read_table(table(tmp_path, f"photo,b\n{cell},1\n"))

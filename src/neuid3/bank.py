@@ -34,7 +34,10 @@ class Bank:
 
     def names(self) -> list[str]:
         """The tests by name, in order."""
-        return sorted(path.stem for path in self.folder.glob(f"*{_SUFFIX}") if _NAME.fullmatch(path.stem))
+        if not self.folder.exists():
+            return []
+        paths = self.folder.iterdir()  # unlike glob, it raises where the folder may not be read
+        return sorted(path.stem for path in paths if path.suffix == _SUFFIX and _NAME.fullmatch(path.stem))
 
     def __len__(self) -> int:
         return len(self.names())

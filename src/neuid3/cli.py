@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import signal
 import threading
@@ -16,7 +15,8 @@ from typing import Any
 
 import click
 
-from neuid3.errors import NeuID3Error
+from neuid3.errors import DataError, NeuID3Error
+from neuid3.output import guarded
 
 # Where commands and groups of them live, and what --help says of them before they are imported.
 GROUPS = {
@@ -66,17 +66,27 @@ class _Main(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's own signature
         return ["demo", *GROUPS]
 
+    def main(self, *args: Any, **extra: Any) -> Any:
+        with guarded() as session:
+            try:
+                return super().main(*args, **extra)
+            except SystemExit as end:
+                raise SystemExit(session.exit_code(end.code)) from None
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if any("\0" in argument for argument in args):
+            raise Mistake("An argument holds a NUL character, which no path and no name can; leave it out.")
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             with _ending_in_order(), _warnings_as_sentences():
                 return super().invoke(ctx)
         except NeuID3Error as error:
-            raise Mistake(str(error)) from None
+            raise Mistake(_worded(error)) from None
         except OSError as error:
-            if error.errno == errno.EPIPE:  # whoever read our output has had enough
-                raise
-            where = f" ({error.filename})" if error.filename else ""
-            raise Mistake(f"{error.strerror or error}{where}.") from None
+            where = f"{error.filename}: " if error.filename else ""
+            raise Mistake(f"{where}{error.strerror or error}; check the path and its permissions.") from None
         except KeyboardInterrupt:
             click.echo("Stopped.", err=True)
             ctx.exit(STOPPED)
@@ -119,8 +129,14 @@ def _is_in(frame: FrameType | None, package: str) -> bool:
 @contextmanager
 def _warnings_as_sentences() -> Iterator[None]:
     with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *_, **__: click.echo(f"Warning: {message}", err=True)
+        warnings.showwarning = lambda message, *_, **__: click.echo(f"Warning: {_worded(message)}", err=True)
         yield
+
+
+def _worded(message: Exception | str) -> str:
+    from neuid3.commands.wording import for_command_line
+
+    return for_command_line(str(message))
 
 
 def _tell_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -168,6 +184,8 @@ def demo(jobs: int, files: Path | None) -> None:
 
         click.echo(write_files(files))
         return
+    if jobs == 0:
+        raise DataError("0 workers do nothing; give 1 or more, or -1 for one on each core.")
     from neuid3.demo import run
 
     run(jobs)

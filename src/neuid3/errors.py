@@ -26,8 +26,19 @@ class MissingFileError(NeuID3Error, FileNotFoundError):
     """A data file is neither in the folders nor to be had."""
 
 
+class UnwritableFileError(NeuID3Error, OSError):
+    """A file cannot be written; `errno` and `strerror` are those of the operating system."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class DamagedFileError(NeuID3Error, ValueError):
     """A data file is there and is not what it should be."""
+
+
+class UnreadableFileError(DamagedFileError, OSError):
+    """A file is there and cannot be read, or is no ordinary file."""
 
 
 class MissingPackageError(NeuID3Error, ImportError):

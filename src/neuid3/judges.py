@@ -65,7 +65,8 @@ def kept_apart(sample: Sample, fraction: float, seed: int) -> Sample:
         return replace(sample, unseen=unseen)
     warnings.warn(
         f"validation_fraction={fraction:g} keeps no example apart: networks are judged by the examples they were "
-        "trained on, which they may know by heart; keep some apart, or give fit(…, validation=(X, y)).",
+        "trained on, which they may know by heart; raise it or add examples (in Python, fit(…, validation=(X, y)) does "
+        "as well).",
         UserWarning,
         stacklevel=5,
     )

@@ -12,6 +12,8 @@ from typing import TextIO
 
 import click
 
+from neuid3.output import guard
+
 HISTORY = Path("results/bench/history.jsonl")
 
 
@@ -67,18 +69,20 @@ def _tell_names() -> None:
 
 
 def _measure(rows: tuple[str, ...], quick: bool, history: Path) -> bool:
-    from neuid3.bench.report import HEADER, keep, shown
+    from neuid3.bench.report import HEADER, check_history, keep, shown
     from neuid3.bench.runner import chosen, measured
 
     chosen(rows)
+    if not quick:
+        check_history(history)
     met = True
     click.echo(HEADER, err=True)
     with only_rows_on_stdout() as out:
         for row in measured(rows, quick):
-            print(json.dumps(row), file=out, flush=True)
-            click.echo(shown(row), err=True)
             if not quick:
                 keep([row], history)
+            print(json.dumps(row), file=out, flush=True)
+            click.echo(shown(row), err=True)
             met = met and row.get("met") is not False
     return met
 
@@ -110,7 +114,7 @@ def only_rows_on_stdout() -> Iterator[TextIO]:
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as rows:
         os.dup2(2, 1)
         try:
-            yield rows
+            yield guard(rows)
         finally:
             sys.stdout.flush()
             rows.flush()

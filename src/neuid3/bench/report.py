@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from neuid3.disk import check_place, check_readable, read_text
 from neuid3.errors import DataError, MissingFileError
 from neuid3.export.figures import save
 
@@ -23,9 +24,17 @@ def shown(row: Row) -> str:
     return f"{row['name']:<40}{cells}  {row.get('bar') or '':<24}{_mark(row)}"
 
 
+def check_history(history: Path) -> None:
+    """Refuse a history to which no line can be added, before anything is measured."""
+    history.parent.mkdir(parents=True, exist_ok=True)
+    check_place(history)
+    if history.exists():
+        check_readable(history, "history")
+
+
 def keep(rows: Iterable[Row], history: Path) -> None:
     """Add rows to a history, one JSON line each."""
-    history.parent.mkdir(parents=True, exist_ok=True)
+    check_history(history)
     with history.open("a", encoding="utf-8") as file:
         file.writelines(json.dumps(row) + "\n" for row in rows)
 
@@ -34,8 +43,11 @@ def read(history: Path) -> list[Row]:
     """All rows of a history, the oldest first."""
     if not history.exists():
         raise MissingFileError(f"There is no history {history}; run `neuid3 bench` first, or name another one.")
-    lines = history.read_text(encoding="utf-8").splitlines()
-    return [json.loads(line) for line in lines if line.strip()]
+    lines = read_text(history, "history").splitlines()
+    try:
+        return [json.loads(line) for line in lines if line.strip()]
+    except ValueError as error:
+        raise DataError(f"{history} is no history of measurements ({error}); name another one.") from None
 
 
 def newest(rows: Iterable[Row]) -> dict[str, Row]:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuid3.commands.common import FILE, load_classifier
+from neuid3.commands.common import FILE, limit_option, load_classifier
 from neuid3.errors import BankError, did_you_mean
+from neuid3.output import remember
+
+if TYPE_CHECKING:
+    from neuid3.logic.sandbox import Limits
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 
@@ -35,12 +39,21 @@ def bank() -> None:
 @click.option("--name", metavar="NAME", help="What the test is called in the bank.  [default: its predicate]")
 @click.option("--meaning", default="", metavar="TEXT", help="What the test means, in your words.")
 @click.option("--trained-on", default="", metavar="TEXT", help="What it was trained on.  [default: the model's file]")
-def add(folder: Path, model: Path, atom: str | None, name: str | None, meaning: str, trained_on: str) -> None:
+@limit_option
+def add(
+    folder: Path,
+    model: Path,
+    atom: str | None,
+    name: str | None,
+    meaning: str,
+    trained_on: str,
+    limits: Limits | None,
+) -> None:
     """Put tests of a model into a bank.
 
     Example: neuid3 bank add tests/ cards.neuid3 --test "higher(second, first)" --name higher
     """
-    clf = load_classifier(model)
+    clf = load_classifier(model, limits)
     from neuid3.bank import Bank
 
     found = {str(test): test for test in clf.tests_ if test.networks}
@@ -59,6 +72,7 @@ def add(folder: Path, model: Path, atom: str | None, name: str | None, meaning: 
     for said, called in zip(wanted, names, strict=True):
         card = {"meaning": meaning, "trained_on": trained_on or str(model), "scores": _scores(clf, said)}
         path = kept.add(called, found[said], **card)
+        remember(f"the bank has {', '.join(names[: names.index(called) + 1])}")
         click.echo(f"{said} is in the bank as {path.stem}.")
 
 
@@ -127,6 +141,7 @@ def remove(folder: Path, name: str) -> None:
     Example: neuid3 bank remove tests/ higher
     """
     _opened(folder).remove(name)
+    remember(f"{name} is no longer in the bank")
     click.echo(f"{name} is no longer in the bank.")
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from neuid3.commands.common import FILE, deliver, known_examples, open_both, out_option
+from neuid3.commands.common import FILE, deliver, known_examples, limit_option, open_both, out_option
 from neuid3.errors import RowError
 from neuid3.export.figures import drawn
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from neuid3.data import Examples
     from neuid3.estimator import NeuID3Classifier
+    from neuid3.logic.sandbox import Limits
 
 
 @click.command()
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
     "--format", "style", type=click.Choice(["text", "json", "svg", "problog"]), default="text", show_default=True
 )
 @click.option("--json", "style", flag_value="json", help="The same as --format json.")
+@limit_option
 @out_option
-def explain(model: Path, table: Path, row: int, style: str, out: Path | None) -> None:
+def explain(model: Path, table: Path, row: int, style: str, limits: Limits | None, out: Path | None) -> None:
     """Explain the prediction for one row of a table.
 
     Tells where the probability goes in the tree, what the networks saw, and what would change the class. With --format
@@ -35,7 +37,7 @@ def explain(model: Path, table: Path, row: int, style: str, out: Path | None) ->
 
     Example: neuid3 explain cards.neuid3 new.csv --row 3
     """
-    clf, sheet = open_both(model, table)
+    clf, sheet = open_both(model, table, limits)
     if row >= len(sheet):
         raise RowError(f"There is no row {row}; {table} has {len(sheet)} rows, counted from 0.")
     examples = known_examples(clf, sheet.only([row]))

@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from math import isfinite, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuid3.commands.common import FILE, read_text
-from neuid3.disk import check_place
-from neuid3.errors import DataError, MissingFileError
+from neuid3.commands.common import FILE, FiniteRange, limit_option
+from neuid3.disk import check_place, read_text
+from neuid3.errors import DataError, MissingFileError, did_you_mean
+from neuid3.output import remember
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from neuid3.estimator import NeuID3Classifier
+    from neuid3.logic.sandbox import Limits
     from neuid3.reading import Read
 
 
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--mode",
+    "modes",
     multiple=True,
     metavar="MODE",
     help="Which columns may fill which argument of a rule, such as 'higher(+second, +first)'; may be repeated.",
@@ -48,7 +52,7 @@ if TYPE_CHECKING:
 @click.option("--out", type=FILE, metavar="MODEL", help="Where the model is saved.  [default: the table's name.neuid3]")
 @click.option(
     "--held-out",
-    type=click.FloatRange(0, 0.9),
+    type=FiniteRange(0, 0.9),
     default=0.2,
     metavar="SHARE",
     show_default=True,
@@ -57,9 +61,40 @@ if TYPE_CHECKING:
 @click.option(
     "--pos-label", metavar="CLASS", help="The class that rules are written for.  [default: the second in sort order]"
 )
-@click.option("--max-depth", type=click.IntRange(0), metavar="N", help="The most tests on a path.")
 @click.option(
-    "--time-limit", type=click.FloatRange(0), metavar="SECONDS", help="Grow no further once this time is over."
+    "--class-weight",
+    multiple=True,
+    metavar="CLASS=WEIGHT",
+    help="What a row of this class counts; may be repeated. 'balanced' means that all classes count the same.",
+)
+@click.option("--max-depth", type=click.IntRange(0), metavar="N", help="The most tests on a path.")
+@click.option("--time-limit", type=FiniteRange(0), metavar="SECONDS", help="Grow no further once this time is over.")
+@click.option(
+    "--pruning",
+    type=FiniteRange(0),
+    metavar="NUMBER",
+    help="How much a split must tell to be kept; 0 keeps all.  [default: 0.75]",
+)
+@click.option(
+    "--max-candidates",
+    type=click.IntRange(1),
+    metavar="N",
+    help="The most tests that rules may be expanded to.  [default: 1000]",
+)
+@click.option(
+    "--restarts", type=click.IntRange(1), metavar="N", help="How many fresh starts of a network compete.  [default: 4]"
+)
+@click.option(
+    "--epochs", type=click.IntRange(1), metavar="N", help="How often networks go through a node's rows.  [default: 30]"
+)
+@click.option(
+    "--learning-rate", type=FiniteRange(0, min_open=True), metavar="NUMBER", help="Adam's rate.  [default: 0.003]"
+)
+@click.option(
+    "--validation-fraction",
+    type=FiniteRange(0, 1, max_open=True),
+    metavar="SHARE",
+    help="The share of rows that networks are not trained on and are compared by.  [default: 0.2]",
 )
 @click.option(
     "--read-together",
@@ -73,6 +108,7 @@ if TYPE_CHECKING:
     metavar="FOLDER",
     help="Keep every finished node here; the same command goes on where it was stopped.",
 )
+@limit_option
 @click.option(
     "--image-size",
     type=click.IntRange(4, 1024),
@@ -103,14 +139,22 @@ def fit(
     target: str,
     background: Path | None,
     tests: tuple[str, ...],
-    mode: tuple[str, ...],
+    modes: tuple[str, ...],
     types: tuple[str, ...],
     out: Path | None,
     held_out: float,
     pos_label: str | None,
+    class_weight: tuple[str, ...],
     max_depth: int | None,
     time_limit: float | None,
+    pruning: float | None,
+    max_candidates: int | None,
+    restarts: int | None,
+    epochs: int | None,
+    learning_rate: float | None,
+    validation_fraction: float | None,
     read_together: bool,
+    limits: Limits | None,
     bank: Path | None,
     checkpoint: Path | None,
     image_size: int,
@@ -133,7 +177,7 @@ def fit(
         raise DataError("0 workers do nothing; give 1 or more, or -1 for one on each core.")
     out = out or Path(f"{table.stem}.neuid3")
     check_place(out, table, *(path for path in (background,) if path is not None))
-    rules = "" if background is None else read_text(background, "rules")
+    rules = "" if background is None else read_text(background, "file of rules")
     if bank is not None and not bank.is_dir():
         raise MissingFileError(f"There is no bank {bank}; `neuid3 bank add` makes one.")
 
@@ -148,25 +192,37 @@ def fit(
 
     from neuid3.estimator import NeuID3Classifier
 
+    numbers: dict[str, Any] = {
+        "pruning": pruning,
+        "max_candidates": max_candidates,
+        "restarts": restarts,
+        "epochs": epochs,
+        "learning_rate": learning_rate,
+        "validation_fraction": validation_fraction,
+    }
     started = time.monotonic()
     clf = NeuID3Classifier(
         background=rules,
         tests=list(tests) or "auto",
-        modes=list(mode) or None,
+        modes=list(modes) or None,
         bank=bank,
         pos_label=pos_label,
+        class_weight=_weights(class_weight, read.labels),
         max_depth=max_depth,
         time_limit=time_limit,
         read_together=read_together,
+        limits=limits,
         n_jobs=jobs,
         random_state=seed,
         verbose=1,
+        **{name: number for name, number in numbers.items() if number is not None},
     ).fit(read.examples[~apart], read.labels[~apart], checkpoint=checkpoint)
     seconds = time.monotonic() - started
+    clf.save(out)  # before anything else can go wrong
+    remember(f"the model is saved in {out}")
     say(f"\nThe tree, learned in {seconds:.0f} s:\n\n{clf.export_text()}\n")
     scores = _scores(clf, read, apart)
     say(_told(scores) + "\n")
-    clf.save(out)
     say(f"Saved to {out}: the tree as it was learned from {(~apart).sum():,} rows.")
     if as_json:
         click.echo(json.dumps(_report(clf, read, scores, out, seconds), indent=1, ensure_ascii=False))
@@ -180,6 +236,32 @@ def _declared(types: tuple[str, ...]) -> dict[str, str]:
             raise DataError(f"--type {said!r} does not say what is what; write --type COLUMN=KIND.")
         declared[name.strip()] = kind.strip()
     return declared
+
+
+def _weights(given: tuple[str, ...], labels: npt.NDArray[Any]) -> str | dict[str, float] | None:
+    """What `class_weight` is to be."""
+    if given in ((), ("balanced",)):
+        return given[0] if given else None
+    classes, weights = set(labels.tolist()), {}
+    for entry in given:
+        name, _, number = entry.rpartition("=")
+        if name not in classes:
+            raise DataError(
+                f"--class-weight {entry!r} names no class; write CLASS=WEIGHT, or 'balanced' alone."
+                f"{did_you_mean(name or entry, classes)}"
+            )
+        weights[name] = _weight(number, entry)
+    return weights
+
+
+def _weight(number: str, entry: str) -> float:
+    try:
+        weight = float(number)
+    except ValueError:
+        weight = nan
+    if not (isfinite(weight) and weight >= 0):
+        raise DataError(f"--class-weight {entry!r} has a weight that is negative or no number; give 0 or more.")
+    return weight
 
 
 def _kept_apart(labels: npt.NDArray[Any], share: float, seed: int) -> npt.NDArray[Any]:
@@ -219,9 +301,15 @@ def _scores(clf: NeuID3Classifier, read: Read, apart: npt.NDArray[Any]) -> Mappi
 def _told(scores: Mapping[str, Any] | None) -> str:
     if scores is None:
         return "No row was kept apart, so nothing says how well it does on others."
+    from neuid3.export.words import class_name
+
     usual = scores["most_frequent"]
-    width = max(5, *(len(told["class"]) for told in scores["classes"]))
-    rows = [f"  {told['class']:<{width}}  {told['f1']:.3f}  {told['rows']:>6,}" for told in scores["classes"]]
+    names = [class_name(told["class"]) for told in scores["classes"]]
+    width = max(5, *map(len, names))
+    rows = [
+        f"  {name:<{width}}  {told['f1']:.3f}  {told['rows']:>6,}"
+        for name, told in zip(names, scores["classes"], strict=True)
+    ]
     head = (
         f"On the {scores['rows']:,} rows kept apart: accuracy {scores['accuracy']:.3f} "
         f"(always {usual['class']!r}: {usual['accuracy']:.3f})"

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuid3.commands.common import FILE, deliver, open_both, out_option
+from neuid3.commands.common import FILE, deliver, limit_option, open_both, out_option
 
 if TYPE_CHECKING:
     from neuid3.estimator import NeuID3Classifier
+    from neuid3.logic.sandbox import Limits
     from neuid3.reading import Sheet
 
 # So many rows are read and answered at a time; their images are in memory together.
@@ -23,8 +24,9 @@ BATCH = 4096
 @click.command()
 @click.argument("model", type=FILE)
 @click.argument("table", type=FILE)
+@limit_option
 @out_option
-def predict(model: Path, table: Path, out: Path | None) -> None:
+def predict(model: Path, table: Path, limits: Limits | None, out: Path | None) -> None:
     """Predict the class of every row of a table.
 
     Prints a CSV with the columns `prediction` and, for each class, `p_CLASS`: one line for each row of TABLE, in its
@@ -32,7 +34,7 @@ def predict(model: Path, table: Path, out: Path | None) -> None:
 
     Example: neuid3 predict cards.neuid3 new.csv --out predictions.csv
     """
-    deliver(_lines(*open_both(model, table)), out, model, table)
+    deliver(_lines(*open_both(model, table, limits)), out, model, table)
 
 
 def _lines(clf: NeuID3Classifier, sheet: Sheet) -> Iterator[str]:

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from neuid3.commands.common import FILE, known_examples, open_both
+from neuid3.commands.common import FILE, known_examples, limit_option, open_both
 from neuid3.disk import check_place
 from neuid3.errors import DataError, did_you_mean
+from neuid3.output import remember
+
+if TYPE_CHECKING:
+    from neuid3.logic.sandbox import Limits
 
 
 @click.command()
 @click.argument("model", type=FILE)
 @click.argument("table", type=FILE)
 @click.option("--target", metavar="COLUMN", help="The column with the true classes, where the table has one.")
+@limit_option
 @click.option("--out", type=FILE, metavar="FILE", help="The page to write.  [default: the model's name.html]")
-def report(model: Path, table: Path, target: str | None, out: Path | None) -> None:
+def report(model: Path, table: Path, target: str | None, limits: Limits | None, out: Path | None) -> None:
     """Write a page about a model and a table: one HTML file, to be opened in a browser.
 
     It needs no network. Example: neuid3 report cards.neuid3 cards.csv --target result --out cards.html
     """
     out = out or Path(f"{model.stem}.html")
     check_place(out, model, table)
-    clf, sheet = open_both(model, table)
+    clf, sheet = open_both(model, table, limits)
     if target is not None and target not in sheet.columns:
         raise DataError(f"{table} has no column {target!r} with classes.{did_you_mean(target, sheet.columns)}")
     from neuid3.page import write_page
@@ -35,6 +41,7 @@ def report(model: Path, table: Path, target: str | None, out: Path | None) -> No
         classes = {str(label): label for label in clf.classes_.tolist()}
         labels = [classes.get(cell, cell) for cell in sheet.columns[target] or ()]
     write_page(out, clf, known_examples(clf, sheet), labels)
+    remember(f"the page is written to {out}")
     click.echo(f"Written to {out}.")
     if gone:
         click.echo(

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuid3.commands.common import FILE, deliver, load_classifier, out_option
+from neuid3.commands.common import FILE, deliver, limit_option, load_classifier, out_option
+from neuid3.errors import DataError
 
 if TYPE_CHECKING:
     from neuid3.estimator import NeuID3Classifier
+    from neuid3.logic.sandbox import Limits
 
 FORMATS = ("text", "svg", "dot", "problog", "json")
 
@@ -20,8 +22,10 @@ FORMATS = ("text", "svg", "dot", "problog", "json")
 @click.argument("model", type=FILE)
 @click.option("--format", "style", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("--json", "style", flag_value="json", help="The same as --format json.")
+@click.option("--rules", is_flag=True, help="Below the tree, the rules behind its tests; for text only.")
+@limit_option
 @out_option
-def show(model: Path, style: str, out: Path | None) -> None:
+def show(model: Path, style: str, rules: bool, limits: Limits | None, out: Path | None) -> None:
     """Show the tree of a model.
 
     As text, as a picture (svg), for Graphviz (dot), as a program of ProbLog for an example of which nothing is known yet,
@@ -29,15 +33,17 @@ def show(model: Path, style: str, out: Path | None) -> None:
 
     Example: neuid3 show cards.neuid3 --format svg --out tree.svg
     """
-    deliver([_shown(load_classifier(model), style).rstrip("\n") + "\n"], out, model)
+    if rules and style != "text":
+        raise DataError(f"--rules is for text, and --format {style} was asked for; leave one of them out.")
+    deliver([_shown(load_classifier(model, limits), style, rules).rstrip("\n") + "\n"], out, model)
 
 
-def _shown(clf: NeuID3Classifier, style: str) -> str:
+def _shown(clf: NeuID3Classifier, style: str, rules: bool) -> str:
     import neuid3
 
     match style:
         case "text":
-            return clf.export_text()
+            return clf.export_text(rules=rules)
         case "svg":
             return neuid3.export_svg(clf)
         case "dot":

@@ -8,6 +8,7 @@ import click
 
 from neuid3.disk import check_place
 from neuid3.errors import DataError
+from neuid3.output import remember
 
 
 @click.group()
@@ -57,4 +58,5 @@ def show(name: str, out: Path | None, seed: int) -> None:
     check_place(target)
     drawn = sheet(name, seed)
     write_whole(target, png(drawn.picture))
+    remember(f"the picture is written to {target}")
     click.echo("\n".join((*drawn.legend, f"Written to {target}.")))

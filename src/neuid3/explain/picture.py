@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from neuid3.errors import ExportError
 from neuid3.explain.explanation import Explanation, LeafShare, Reading, Step
 from neuid3.explain.words import mentioned, ranked
+from neuid3.export.words import class_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,7 +62,7 @@ def draw(e: Explanation, ax: Axes | None = None) -> Axes:
     _draw_tree(ax, root, scale, colours)
     _draw_classes(ax, e, leaves, scale, colours)
     _draw_readings(ax, e, mentioned(e, visible)[:ROWS])
-    ax.text(0.0, 0.99, f"Predicted: {e.prediction}", fontsize=13, fontweight="bold", va="top")
+    ax.text(0.0, 0.99, f"Predicted: {class_name(e.prediction)}", fontsize=13, fontweight="bold", va="top")
     ax.text(0.0, 0.935, ranked(e.classes, e.probabilities, 2), fontsize=9, va="top", color="0.35")
     ax.text(0.0, 0.075, _caption(e, len(e.leaves) - len(visible)), fontsize=8, va="top", color="0.25")
     return ax
@@ -165,7 +166,7 @@ def _draw_classes(ax: Axes, e: Explanation, leaves: Sequence[_Box], scale: float
         weight = "bold" if label == e.prediction else "normal"
         place = (CLASSES_LEFT + 0.022, (y + bottom) / 2)
         long = few and len(str(label)) > 8
-        told = f"{_short(str(label), 16)}{chr(10) if long else ' '}{probability:.2f}"
+        told = f"{_short(class_name(label), 16)}{chr(10) if long else ' '}{probability:.2f}"
         ax.text(
             *place,
             told,
@@ -244,7 +245,9 @@ def _draw_readings(ax: Axes, e: Explanation, rows: Sequence[Reading]) -> None:
 def _caption(e: Explanation, hidden: int) -> str:
     """What would change the class, and what is not drawn."""
     found = [change for change in (e.other_answers, e.other_facts) if change.status == "found"]
-    lines = [f"If {' and '.join(map(str, change.changes))}, it would be {change.prediction}." for change in found]
+    lines = [
+        f"If {' and '.join(map(str, change.changes))}, it would be {class_name(change.prediction)}." for change in found
+    ]
     if hidden:
         lines.append(f"{hidden} {'leaf' if hidden == 1 else 'leaves'} with less than {SHOWN} not drawn.")
     return "\n".join(_short(line, 170) for line in dict.fromkeys(lines))

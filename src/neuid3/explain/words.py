@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from neuid3.explain.explanation import Counterfactual, Explanation, LeafShare, Proof, Reading, Step
+from neuid3.export.words import class_name, share_text
 
 # The leading paths are told until they carry this much, and at most so many of them.
 MOST_OF_IT, MOST_PATHS = 0.95, 5
@@ -47,20 +48,20 @@ def mentioned(e: Explanation, leaves: Iterable[LeafShare]) -> list[Reading]:
 
 
 def _headline(e: Explanation, decimals: int) -> str:
-    return f"Predicted: {e.prediction}   ({ranked(e.classes, e.probabilities, decimals)})"
+    return f"Predicted: {class_name(e.prediction)}   ({ranked(e.classes, e.probabilities, decimals)})"
 
 
 def ranked(classes: Iterable[Any], probabilities: Iterable[float], decimals: int) -> str:
     """Classes and their probabilities, most probable first."""
     pairs = sorted(zip(classes, probabilities, strict=True), key=lambda pair: -pair[1])
-    return ", ".join(f"{label} {p:.{decimals}f}" for label, p in pairs)
+    return ", ".join(share_text(class_name(label), p, decimals) for label, p in pairs)
 
 
 def _paths(e: Explanation, leading: Sequence[LeafShare], decimals: int) -> Iterator[str]:
     for leaf in leading:
         way = ", ".join(_answered(step, decimals) for step in leaf.steps) or "the only leaf"
         gifts = ", ".join(
-            f"{p:.{decimals}f} to {label}" for label, p in zip(e.classes, leaf.contributions, strict=True)
+            f"{p:.{decimals}f} to {class_name(label)}" for label, p in zip(e.classes, leaf.contributions, strict=True)
         )
         yield f"  {leaf.probability:.{decimals}f}  {way}"
         yield f"  {'':{decimals + 2}}  → {ranked(e.classes, leaf.leaf, decimals)}; adds {gifts}"
@@ -128,7 +129,7 @@ def _told(e: Explanation, found: Counterfactual, things: str, decimals: int) -> 
     match found.status:
         case "found":
             wishes = " and ".join(map(str, found.changes))
-            return f"if {wishes}, it would be {found.prediction} ({ranked(e.classes, found.probabilities, decimals)})."
+            return f"if {wishes}, it would be {class_name(found.prediction)} ({ranked(e.classes, found.probabilities, decimals)})."
         case "impossible":
             return f"no {things} would change the class."
         case "none":

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any
 
 from neuid3.export.subject import model_of, tree_of
-from neuid3.export.words import cells, mass_writer, printable, ranked, share_text, shares
+from neuid3.export.words import cells, class_name, mass_writer, printable, ranked, share_text, shares
 from neuid3.tree import Branch, Leaf, Node, Tree
 
 # With more classes than this a line tells only its largest shares.
@@ -65,7 +65,7 @@ def _shares(node: Node, tree: Tree, decimals: int) -> str:
     if found is None:
         return ""
     if len(found) <= MOST_CLASSES:
-        told = list(zip(map(printable, tree.classes), found, strict=True))
+        told = list(zip(map(class_name, tree.classes), found, strict=True))
     else:
         told = [pair for pair in ranked(found, tree.classes) if round(pair[1], decimals) > 0][: MOST_CLASSES - 1]
     return "  ".join(share_text(label, share, decimals) for label, share in told)

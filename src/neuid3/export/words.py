@@ -18,6 +18,19 @@ def printable(text: object) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
 
 
+_NUMBER_OR_SPACED = re.compile(r"|[-+.]?\d.*|['\"\s].*|.*\s|.*\s\s.*|(?:mass|gain) .*", re.DOTALL)
+
+
+def class_name(label: object) -> str:
+    """A class in a line of text; a name that could be taken for a number, or for what stands beside it, is quoted.
+
+    >>> class_name("holds"), class_name(5), class_name("mass 240")
+    ('holds', "'5'", "'mass 240'")
+    """
+    name = printable(label)
+    return repr(name) if _NUMBER_OR_SPACED.fullmatch(name) else name
+
+
 def cells(text: str) -> int:
     """How many letters wide a text stands in a monospaced font.
 
@@ -65,14 +78,14 @@ def mass_writer(root: Node) -> Callable[[Node], str]:
 
 def ranked(given: Sequence[float], classes: Sequence[Label]) -> list[tuple[str, float]]:
     """The classes and their shares, the largest first."""
-    named = zip(map(printable, classes), given, strict=True)
+    named = zip(map(class_name, classes), given, strict=True)
     return sorted(named, key=lambda pair: -pair[1])
 
 
 def share_text(label: str, share: float, decimals: int = 2) -> str:
     """A class and its share; a name that ends like a number is set apart from it.
 
-    >>> share_text("holds", 0.5), share_text("1", 0.5)
-    ('holds 0.50', '1: 0.50')
+    >>> share_text("holds", 0.5), share_text("group 1", 0.5)
+    ('holds 0.50', 'group 1: 0.50')
     """
     return f"{label}{':' if label[-1:].isdigit() else ''} {share:.{decimals}f}"

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from neuid3.columns import Array, Column, Tensor, read_column
-from neuid3.errors import DamagedFileError, DataError, MissingFileError, MissingPackageError
+from neuid3.disk import check_readable
+from neuid3.errors import DamagedFileError, DataError, MissingFileError, MissingPackageError, UnreadableFileError
 from neuid3.reading.cells import present
 from neuid3.reading.sheet import Sheet
 from neuid3.stores import Rows
@@ -189,8 +190,12 @@ def _opened(name: str, sheet: Sheet, row: int) -> Iterator[Any]:
 def opened(path: Path, told: str, remedy: str) -> Iterator[Any]:
     """The picture in a file, which errors speak of as `told`; `remedy` is what to do where there is none."""
     Image = _pillow()
-    if not path.is_file():
-        raise MissingFileError(f"{told} is not there; {remedy}.")
+    try:
+        check_readable(path, "image")
+    except MissingFileError:
+        raise MissingFileError(f"{told} is not there; {remedy}.") from None
+    except UnreadableFileError as error:
+        raise UnreadableFileError(f"{told} cannot be read: {error}") from None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)

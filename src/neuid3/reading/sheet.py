@@ -6,6 +6,7 @@ import codecs
 import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -15,7 +16,7 @@ import numpy as np
 
 from neuid3.columns import is_absent
 from neuid3.data import named_columns
-from neuid3.disk import neighbours
+from neuid3.disk import read_file
 from neuid3.errors import DamagedFileError, DataError, MissingFileError, MissingPackageError
 
 DELIMITERS = ",;\t|"
@@ -60,12 +61,7 @@ class Sheet:
 def open_sheet(path: Path | str) -> Sheet:
     """All cells of a CSV or Parquet file, stripped of spaces around them."""
     path = Path(path)
-    if path.is_dir():
-        raise DamagedFileError(f"{path} is a folder; give the table's file in it.")
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        raise MissingFileError(f"There is no file {path}.{neighbours(path)}") from None
+    content = read_file(path, "table")
     sheet = _parquet(path) if content.startswith(b"PAR1") else _csv(path, _text(path, content))
     if not len(sheet):
         raise DamagedFileError(f"{path} names columns and has no rows; add some.")
@@ -117,17 +113,18 @@ def _text(path: Path, content: bytes) -> str:
 
 
 def _csv(path: Path, text: str) -> Sheet:
-    delimiter = _delimiter(text)
-    lines: list[int] = []
-    rows: list[list[str]] = []
-    for line, row in _rows(path, text, delimiter):
-        if rows and len(row) != len(rows[0]):
-            raise DamagedFileError(
-                f"{path.name}, line {line}: {len(row)} cells, and the first line names {len(rows[0])} columns; "
-                f"a cell with {_spoken(delimiter)} in it must stand in quotes."
-            )
-        lines.append(line)
-        rows.append(row)
+    with _cells_as_long_as(text):
+        delimiter = _delimiter(text)
+        lines: list[int] = []
+        rows: list[list[str]] = []
+        for line, row in _rows(path, text, delimiter):
+            if rows and len(row) != len(rows[0]):
+                raise DamagedFileError(
+                    f"{path.name}, line {line}: {len(row)} cells, and the first line names {len(rows[0])} columns; "
+                    f"a cell with {_spoken(delimiter)} in it must stand in quotes."
+                )
+            lines.append(line)
+            rows.append(row)
     if not rows or not text.strip():
         raise DamagedFileError(f"{path} is empty; give a table whose first line names its columns.")
     header, *body = rows
@@ -135,6 +132,17 @@ def _csv(path: Path, text: str) -> Sheet:
     columns = zip(*body, strict=True) if body else [()] * len(names)
     cells = {name: [cell.strip() for cell in column] for name, column in zip(names, columns, strict=True)}
     return Sheet(path, cells, lines[1:], commas=delimiter != ",")
+
+
+@contextmanager
+def _cells_as_long_as(text: str) -> Iterator[None]:
+    """Let a cell be as long as the whole text; Python's own limit is 131,072 characters, and it is one for all readers."""
+    before = csv.field_size_limit()
+    csv.field_size_limit(max(before, min(len(text), 2**31 - 1)))
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
 
 
 def _delimiter(text: str) -> str:
@@ -204,8 +212,18 @@ def _parquet(path: Path) -> Sheet:
         table = parquet.read_table(path)
     except (OSError, arrow.ArrowException) as error:
         raise DamagedFileError(f"{path} is a damaged Parquet file ({' '.join(str(error).split())[:200]}).") from None
-    names = checked_names(list(table.column_names), path)
-    columns = {name: _said(table.column(number), arrow) for number, name in enumerate(names)}
+    try:
+        names = checked_names(list(table.column_names), path)
+    except UnicodeDecodeError:
+        raise DamagedFileError(f"{path} has a column whose name is not UTF-8 text; rename it.") from None
+    columns = {}
+    for number, name in enumerate(names):
+        try:
+            columns[name] = _said(table.column(number), arrow)
+        except UnicodeDecodeError:
+            raise DamagedFileError(
+                f"{path}: column {name!r} holds strings that are not UTF-8 text; write them as UTF-8, or leave it out."
+            ) from None
     return Sheet(path, columns, None, commas=False)
 
 

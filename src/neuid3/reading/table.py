@@ -157,7 +157,7 @@ def read_sheet(
         first = next(iter(found.values()))
         raise DataError(
             f"{sheet.path} has no column to learn from: {first.name!r} is left out ({first.told}); declare the kind of one, "
-            f"as in {first.name}=category."
+            f"as in types={{{first.name!r}: 'category'}}."
         )
     if labels is not None and target is not None:
         found[target] = Found(target, "class", told_values(set(labels.tolist())))

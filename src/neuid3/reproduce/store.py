@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from neuid3.disk import write_whole
+from neuid3.disk import read_text, write_whole
 from neuid3.errors import DataError
 from neuid3.reproduce.units import Unit, from_words
 
@@ -53,12 +53,13 @@ def read(folder: Path) -> dict[Unit, Result]:
             f"There is no folder {folder} with results; name another with --results, or run some units first."
         )
     results = {}
+    next(folder.iterdir(), None)  # unlike glob, it raises where the folder may not be read
     for path in sorted(folder.glob("*/**/*.json")):
         try:
-            record = json.loads(path.read_text(encoding="utf-8"))
+            record = json.loads(read_text(path, "result"))
             result = Result(from_words(record), record)
             _ = result.accuracy, result.seconds, dict(record["scores"]["f1"]), dict(record["configuration"])
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise DataError(f"{path} is no result of a unit ({error}); delete it and run its unit again.") from None
         results[result.unit] = result
     return results

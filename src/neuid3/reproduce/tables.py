@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from neuid3.disk import write_whole
+from neuid3.disk import read_text, write_whole
 from neuid3.errors import DataError
 from neuid3.reproduce.published import Published
 
@@ -182,7 +182,7 @@ class Report:
 
 def insert(page: Path, tables: Mapping[str, str]) -> None:
     """Replace what stands between `<!-- table:NAME -->` and `<!-- /table:NAME -->` in a page, for every name."""
-    text = page.read_text(encoding="utf-8")
+    text = read_text(page, "Markdown page")
     for name, table in tables.items():
         between = re.compile(rf"(<!-- table:{name} -->\n).*?(<!-- /table:{name} -->)", re.DOTALL)
         text, found = between.subn(lambda marks, table=table: f"{marks[1]}\n{table}\n\n{marks[2]}", text)  # type: ignore[misc]

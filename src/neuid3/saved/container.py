@@ -16,8 +16,8 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 
-from neuid3.disk import place_for_model, write_whole
-from neuid3.errors import ModelFileError, NeuID3Error
+from neuid3.disk import place_for_model, read_file, write_whole
+from neuid3.errors import MissingFileError, ModelFileError, NeuID3Error, UnreadableFileError
 
 # Files of this version and of all before it can be read.
 VERSION = 1
@@ -63,7 +63,11 @@ def packed(saved: Saved) -> bytes:
     """The content of a file."""
     words = {"format": NAME, "version": VERSION, **saved.words}
     text = json.dumps(words, indent=1, ensure_ascii=False, allow_nan=False)
-    parts = {_WORDS: text.encode(), _BACKGROUND: saved.background.encode(), _NETWORKS: save(dict(saved.tensors))}
+    parts = {
+        _WORDS: text.encode("utf-8", "backslashreplace"),
+        _BACKGROUND: saved.background.encode(),
+        _NETWORKS: save(dict(saved.tensors)),
+    }
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_STORED) as archive:
         for name, content in parts.items():
@@ -75,11 +79,9 @@ def packed(saved: Saved) -> bytes:
 def read(path: Path) -> Saved:
     """Read a file of this version or an earlier one. Nothing is unpacked or run, and nothing outside the file is looked at."""
     try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        raise ModelFileError(f"There is no model {path}; check the path.") from None
-    except IsADirectoryError:
-        raise ModelFileError(f"{path} is a folder; give the model's file.") from None
+        content = read_file(path, "model")
+    except (MissingFileError, UnreadableFileError) as error:
+        raise ModelFileError(str(error)) from None
     with blaming(path):
         return unpacked(content, path)
 

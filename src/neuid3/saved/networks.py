@@ -86,7 +86,9 @@ def _made(instance: str, words: Words, tensors: Tensors, maker: Any, device: str
     declared = words["declared"]
     if words.get("function"):
         if maker is None:
-            raise ModelFileError(f"{_lacking(declared, 'a function')}; give load(…, networks={{{declared!r}: it}}).")
+            raise ModelFileError(
+                f"{_lacking(declared, 'a function')}; open it in Python with load(…, networks={{{declared!r}: it}})."
+            )
         return maker
     own = {name.split("/", 1)[1]: values for name, values in tensors.items() if name.split("/", 1)[0] == instance}
     if maker is not None:
@@ -99,7 +101,9 @@ def _made(instance: str, words: Words, tensors: Tensors, maker: Any, device: str
             network = _REGISTRY[words["class"]](**words["settings"])
     else:
         told = _lacking(declared, f"a {words['class']}")
-        raise ModelFileError(f"{told}; give load(…, networks={{{declared!r}: a function that makes a fresh one}}).")
+        raise ModelFileError(
+            f"{told}; open it in Python with load(…, networks={{{declared!r}: a function that makes a fresh one}})."
+        )
     _check_shapes(network, own, declared)
     network.load_state_dict(own, assign=True)
     return network.to(device).eval()
