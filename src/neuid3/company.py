@@ -13,7 +13,7 @@ import torch
 
 from neuid3.errors import NetworkError
 from neuid3.infer import FLOOR, Reach
-from neuid3.infer.evidence import as_tensor, check_output, dtype_of, run_network
+from neuid3.infer.evidence import as_tensor, check_output, dtype_of, input_dtype, run_network
 from neuid3.logic.formula import Variable
 from neuid3.score import gain_of, gain_of_tests
 from neuid3.stack import Adam, Album, Change, Stack, architecture, one_cycle, stack
@@ -266,7 +266,7 @@ class Company:
         nets = [self.actors[i].networks[name] for i, name in members]
         uses = [self.actors[i].uses(name) for i, name in members]
         rows = torch.stack([self.actors[i].judged[:2] for i, _ in members])
-        made = stack(nets, self._inputs(members, uses, rows, dtype_of(nets[0]), None))
+        made = stack(nets, self._inputs(members, uses, rows, input_dtype(nets[0]), None))
         adam = Adam(list(made.weights.values()), self.recipe.weight_decay)
         for row, (i, name) in enumerate(members):
             before = self.actors[i].trial.state
@@ -302,7 +302,7 @@ class Company:
         outputs: Outputs = {}
         for ensemble in self.ensembles:
             mine = rows[[i for i, _ in ensemble.members]]
-            read = self._inputs(ensemble.members, ensemble.uses, mine, dtype_of(ensemble.stack.modules[0]), changes)
+            read = self._inputs(ensemble.members, ensemble.uses, mine, input_dtype(ensemble.stack.modules[0]), changes)
             found = ensemble.stack(*read).view(len(mine), len(ensemble.uses[0]), rows.shape[1], -1)
             for (i, name), uses, values in zip(ensemble.members, ensemble.uses, found.unbind(), strict=True):
                 outputs |= {(i, name, use.inputs): value for use, value in zip(uses, values.unbind(), strict=True)}
@@ -474,7 +474,7 @@ def _audition(actor: _Actor, album: Album, missing: _Missing) -> None:
         for name, net in actor.networks.items() if actor.failed is None else ():
             net.eval()
             for use in actor.uses(name):
-                read = [torch.empty(len(rows), *album.shape(c), dtype=dtype_of(net)) for c in use.inputs]
+                read = [torch.empty(len(rows), *album.shape(c), dtype=input_dtype(net)) for c in use.inputs]
                 for column, to in zip(use.inputs, read, strict=True):
                     missing.look(album, column, rows, to)
                 with torch.no_grad():

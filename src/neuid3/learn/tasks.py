@@ -112,7 +112,7 @@ class Tasks:
         warm = ready and len(looks) == 1
         if warm:
             manners = manners[:1]  # a network that reads such images is there to start from
-        modules = [{look.network: self._sharp(look) for look in looks} for _ in manners]
+        modules = [{look.network: self._sharp(look, test) for look in looks} for _ in manners]
         if warm:
             best = max(ready, key=lambda option: option.gain).test
             assert isinstance(best, AtomTest)
@@ -121,8 +121,9 @@ class Tasks:
             manners, modules = [Manner(), *manners], [{network: copy.deepcopy(trained)}, *modules]
         return manners, modules
 
-    def _sharp(self, look: Look) -> nn.Module:
-        return sharpened(self.starts.fresh(look), look.width, self.recipe.sharpness)
+    def _sharp(self, look: Look, test: AtomTest) -> nn.Module:
+        calls = [call for call in self.meaning.looks(test) if call.network == look.network]
+        return sharpened(self.starts.fresh(look, calls), look.width, self.recipe.sharpness)
 
     def _least(self, place: Place, lesson: Lesson, price: float, beaten: float) -> float:
         """The gain that a restart must show whenever it is judged: half of what it needs in the end, where it is compared.
