@@ -49,11 +49,12 @@ def test_normal_numbers_are_standardised_and_few_huge_ones_do_not_matter() -> No
     assert centre_and_scale(outlying) == pytest.approx((70.0, 12.0), rel=0.05)
 
 
-def test_a_constant_column_is_read_as_zeros_and_a_rare_value_by_the_deviation() -> None:
+def test_a_constant_column_is_read_as_zeros_and_rare_numbers_by_their_distance() -> None:
     assert centre_and_scale(np.full(10, 0.1 + 0.2)) == (0.1 + 0.2, 1.0)
-    rare = np.array([0.0] * 90 + [5.0] * 10)
-    assert centre_and_scale(rare) == pytest.approx((0.0, 1.5))
-    assert centre_and_scale(rare * 1e300) == pytest.approx((0.0, 1.5e300))
+    rare = np.array([0.0] * 90 + [4.0, 5.0, 6.0])
+    for units in (1.0, 1e-300, 1e300):
+        assert centre_and_scale(rare * units) == pytest.approx((0.0, 5.0 * units))
+    assert centre_and_scale(np.append(rare, 1e300)) == pytest.approx((0.0, 5.0))
     assert centre_and_scale(np.array([])) == (0.0, 1.0)
 
 

@@ -74,8 +74,9 @@ class Standardise(nn.Module):
 
     >>> layer = Standardise(2)
     >>> layer.fit(np.array([[60.0, 1.6], [70.0, 1.7], [80.0, 1.8]]))
-    >>> layer(torch.tensor([[70.0, 1.7], [1e300, 1.7]], dtype=torch.float64)).round(decimals=1).tolist()
-    [[0.0, 0.0], [72.1, 0.0]]
+    >>> layer(torch.tensor([[70.0, 1.7], [1e300, 1.7]], dtype=torch.float64))
+    tensor([[ 0.0000,  0.0000],
+            [72.0776,  0.0000]])
     """
 
     # Up to so many scales from the centre a number is linear, and no number is further away than the farthest.
@@ -117,33 +118,37 @@ class Standardise(nn.Module):
 def centre_and_scale(values: Floats, weights: Floats | None = None) -> tuple[float, float]:
     """The weighted median of these numbers, and their interquartile range in standard deviations of a normal distribution.
 
-    Few rows that are far away do not matter. Where half of the numbers are the same the scale is the standard deviation;
-    where all of them are, it is 1.
+    Few rows that are far away do not matter. Where the quartiles are the same number, the scale is the median distance of
+    the others from it; where all numbers are the same, it is 1.
 
-    >>> centre_and_scale(np.array([1.0, 2.0, 3.0, 4.0, 1e300]))
-    (3.0, 1.4826022185056018)
+    >>> centre, scale = centre_and_scale(np.array([1.0, 2.0, 3.0, 4.0, 1e300]))
+    >>> centre, round(scale, 3)
+    (3.0, 1.483)
     """
     if not len(values):
         return 0.0, 1.0
     counts = np.ones(len(values)) if weights is None else weights
-    order = np.argsort(values, kind="stable")
-    below = np.cumsum(counts[order]) / counts.sum()
-    low, centre, high = (
-        float(values[order[min(int(np.searchsorted(below, share - 1e-12)), len(values) - 1)]])
-        for share in (0.25, 0.5, 0.75)
-    )
-    scale = min(high / 1.349 - low / 1.349, np.finfo(np.float64).max) or _deviation(values, counts)
+    low, centre, high = _quantiles(values, counts, (0.25, 0.5, 0.75))
+    scale = high / _IQR - low / _IQR
+    if scale == 0.0 and bool((others := values != centre).any()):
+        with np.errstate(over="ignore"):
+            (scale,) = _quantiles(np.abs(values[others] - centre), counts[others], (0.5,))
     # Numbers that differ by no more than rounding are constant.
-    return centre, scale if scale > 4 * np.finfo(np.float64).eps * abs(centre) else 1.0
+    constant = scale <= 4 * np.finfo(np.float64).eps * abs(centre)
+    return centre, 1.0 if constant else min(scale, float(np.finfo(np.float64).max))
 
 
-def _deviation(values: Floats, weights: Floats) -> float:
-    """The weighted standard deviation, without squares that are too large or too small."""
-    largest = float(np.abs(values).max()) or 1.0
-    shares = values / largest
-    mean = np.average(shares, weights=weights)
-    furthest = float(np.abs(shares - mean).max()) or 1.0
-    return float(np.sqrt(np.average(((shares - mean) / furthest) ** 2, weights=weights))) * furthest * largest
+# The interquartile range of a normal distribution whose standard deviation is 1.
+_IQR = 1.349
+
+
+def _quantiles(values: Floats, weights: Floats, shares: Sequence[float]) -> list[float]:
+    """The least of these numbers below or at which each share of the weight lies."""
+    order = np.argsort(values, kind="stable")
+    below = np.cumsum(weights[order]) / weights.sum()
+    places = np.minimum(np.searchsorted(below, np.array(shares) - 1e-12), len(values) - 1)
+    found: list[float] = values[order[places]].tolist()
+    return found
 
 
 class Dense(nn.Module):
