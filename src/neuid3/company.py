@@ -13,7 +13,7 @@ import torch
 
 from neuid3.errors import NetworkError
 from neuid3.infer import FLOOR, Reach
-from neuid3.infer.evidence import as_tensor, check_output, dtype_of, run_network
+from neuid3.infer.evidence import as_tensor, check_output, dtype_of, input_dtype, run_network
 from neuid3.logic.formula import Variable
 from neuid3.score import gain_of, gain_of_tests
 from neuid3.stack import Adam, Album, Change, Stack, architecture, one_cycle, stack
@@ -29,6 +29,67 @@ COLOUR_FROM, SHIFT_FROM = 0.4, 0.25
 # How many examples all networks of a company look at in one go when nobody learns from it.
 _BLOCK = 256
 
+# How much of a running average of a network's outputs is left after another minibatch.
+DECAY = 0.9
+
+
+class _Average:
+    """The weighted average of a network's outputs, without gradients; all values are as probable where there is none.
+
+    In a row that misses what the network reads, its variable follows this average, in training as in prediction. No
+    gradient goes through it: such a row is evidence about the images that it has, not about those that others have.
+    """
+
+    def __init__(self, sums: torch.Tensor) -> None:
+        self.sums = sums  # of each value, and the weight of all
+
+    def add(self, outputs: torch.Tensor, weights: torch.Tensor, decay: float = 1.0) -> None:
+        """Count outputs `(row, value)` of so much weight, after what was counted before has decayed."""
+        weights = weights.to(outputs.dtype)
+        more = torch.cat((weights @ outputs.detach(), weights.sum()[None]))
+        self.sums = decay * self.sums + more
+
+    def value(self) -> torch.Tensor:
+        total, width = self.sums[-1], len(self.sums) - 1
+        return self.sums[:-1] / total if float(total) > 0 else torch.full_like(self.sums[:-1], 1.0 / max(width, 2))
+
+
+class _Missing:
+    """Which rows of a task lack what networks read, and which rows networks are shown in their place.
+
+    The output there is not used. But networks of a batch run together, some of them with batch normalisation, so what they are
+    shown is an entry of the same column from another training row.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.calls = {
+            use.inputs: torch.from_numpy(~task.computable(use.inputs)).to(task.device)
+            for use in task.uses.values()
+            if not task.computable(use.inputs).all()
+        }
+        self.weights = as_tensor(task.weights).to(task.device)
+        self.shown = {name: self._stand_ins(gone) for name, gone in task.missing.items()}
+
+    def _stand_ins(self, gone: npt.NDArray[np.bool_]) -> torch.Tensor | None:
+        """For each row one that has an entry of this column: itself, or another; None where no row has one."""
+        present = np.flatnonzero(~gone & ~self.task.unseen)
+        present = present if len(present) else np.flatnonzero(~gone)
+        if not len(present):
+            return None
+        rows = np.arange(len(gone))
+        rows[gone] = np.resize(present, int(gone.sum()))
+        return torch.from_numpy(rows)
+
+    def look(self, album: Album, name: str, rows: torch.Tensor, to: torch.Tensor, change: Change | None = None) -> None:
+        """Write these rows of a column to a tensor, with others in place of those that are missing."""
+        if name not in self.shown:
+            album.look(name, rows, to, change)
+        elif (shown := self.shown[name]) is not None:
+            album.look(name, shown[rows], to, change)
+        else:
+            to.zero_()
+
 
 class _Actor:
     """One restart: in what it differs, and the order in which it sees the examples."""
@@ -39,15 +100,23 @@ class _Actor:
         self.manner = task.manners[number] if task.manners else Manner()
         self.positive = 1 - task.positive if self.manner.flipped and task.classes == 2 else task.positive
         self.random = torch.Generator().manual_seed(task.seed * 1009 + number)
-        self.seen = torch.from_numpy(np.flatnonzero(~task.unseen & (task.weights > 0)))
-        unseen = task.unseen & (task.weights > 0)
-        self.judged = torch.from_numpy(np.flatnonzero(unseen if bool(unseen.any()) else task.weights > 0))
+        self.seen = torch.from_numpy(task.training_rows)
+        self.judged = torch.from_numpy(task.validation_rows)
         self.leaves = _first_leaves(task, self.positive, self.random)
         self.networks = {n: copy.deepcopy(net).to(task.device) for n, net in trial.networks.items()}
         self.failed: str | None = None
         if trial.state is not None:
             self.random.set_state(trial.state.random)
             self.leaves, self.failed = trial.state.leaves, trial.state.failed
+        before = {} if trial.state is None else trial.state.averages
+        self.averages = {call: _Average(values.to(task.device)) for call, values in before.items()}
+
+    def average(self, network: str, inputs: tuple[str, ...], like: torch.Tensor) -> _Average:
+        """The running average of what a network returns on these columns."""
+        call = (network, inputs)
+        if call not in self.averages:
+            self.averages[call] = _Average(like.new_zeros(like.shape[1] + 1))
+        return self.averages[call]
 
     def uses(self, network: str) -> list[Use]:
         """On what a network looks, each once."""
@@ -169,8 +238,10 @@ class Company:
         self.recipe = trials[0].task.recipe
         albums = {id(trial.task): Album(trial.task.columns, trial.task.device) for trial in trials}
         self.albums = [albums[id(trial.task)] for trial in trials]
-        for actor, album in zip(self.actors, self.albums, strict=True):
-            _audition(actor, album)
+        missing = {id(trial.task): _Missing(trial.task) for trial in trials}
+        self.missing = [missing[id(trial.task)] for trial in trials]
+        for actor, album, gone in zip(self.actors, self.albums, self.missing, strict=True):
+            _audition(actor, album, gone)
         playing = [i for i, actor in enumerate(self.actors) if actor.failed is None]
         tasks = {id(self.actors[i].task): self.actors[i].task for i in playing}
         self.casts = [
@@ -195,7 +266,7 @@ class Company:
         nets = [self.actors[i].networks[name] for i, name in members]
         uses = [self.actors[i].uses(name) for i, name in members]
         rows = torch.stack([self.actors[i].judged[:2] for i, _ in members])
-        made = stack(nets, self._inputs(members, uses, rows, dtype_of(nets[0]), None))
+        made = stack(nets, self._inputs(members, uses, rows, input_dtype(nets[0]), None))
         adam = Adam(list(made.weights.values()), self.recipe.weight_decay)
         for row, (i, name) in enumerate(members):
             before = self.actors[i].trial.state
@@ -221,7 +292,8 @@ class Company:
             found = torch.empty(len(members), len(uses[0]), rows.shape[1], *shape, dtype=dtype, device=rows.device)
             for (i, _), mine, wanted, to in zip(members, rows, names, found, strict=True):
                 for name, part in zip(wanted, to, strict=True):
-                    self.albums[i].look(name, mine, part, changes[i][name] if changes is not None else None)
+                    change = changes[i][name] if changes is not None else None
+                    self.missing[i].look(self.albums[i], name, mine, part, change)
             read.append(found.flatten(1, 2))
         return read
 
@@ -230,11 +302,32 @@ class Company:
         outputs: Outputs = {}
         for ensemble in self.ensembles:
             mine = rows[[i for i, _ in ensemble.members]]
-            read = self._inputs(ensemble.members, ensemble.uses, mine, dtype_of(ensemble.stack.modules[0]), changes)
+            read = self._inputs(ensemble.members, ensemble.uses, mine, input_dtype(ensemble.stack.modules[0]), changes)
             found = ensemble.stack(*read).view(len(mine), len(ensemble.uses[0]), rows.shape[1], -1)
             for (i, name), uses, values in zip(ensemble.members, ensemble.uses, found.unbind(), strict=True):
                 outputs |= {(i, name, use.inputs): value for use, value in zip(uses, values.unbind(), strict=True)}
         return outputs
+
+    def _count(self, outputs: Outputs, rows: torch.Tensor, decay: float) -> None:
+        """Let the outputs on these rows go into the averages of network calls that are missing somewhere."""
+        for (i, network, inputs), values in outputs.items():
+            gone = self.missing[i].calls.get(inputs)
+            if gone is not None:
+                weights = self.missing[i].weights[rows[i]] * ~gone[rows[i]]
+                self.actors[i].average(network, inputs, values).add(values, weights, decay)
+
+    def _marginalised(self, outputs: Outputs, rows: torch.Tensor) -> Outputs:
+        """The outputs on these rows, with the average output of the network where what it reads is missing."""
+        return {call: self._filled(*call, values, rows) for call, values in outputs.items()}
+
+    def _filled(
+        self, i: int, network: str, inputs: tuple[str, ...], values: torch.Tensor, rows: torch.Tensor
+    ) -> torch.Tensor:
+        gone = self.missing[i].calls.get(inputs)
+        if gone is None:
+            return values
+        average = self.actors[i].average(network, inputs, values).value()
+        return torch.where(gone[rows[i]].unsqueeze(1), average, values)
 
     # Training ------------------------------------------------------------------------------------
 
@@ -264,6 +357,8 @@ class Company:
         for learner in self._learners():
             learner.forget()
         outputs = self._outputs(rows, changes)
+        self._count(outputs, rows, DECAY)
+        outputs = self._marginalised(outputs, rows)
         losses = []
         for cast in self.casts:
             mine = rows[cast.members]
@@ -295,11 +390,13 @@ class Company:
         for ensemble in self.ensembles:
             ensemble.stack.train(False)
         answers: dict[int, Floats] = {}
+        running = self._measure_averages()
         judged = torch.stack([actor.judged for actor in self.actors])
         with torch.no_grad():
             for start, rows in zip(range(0, judged.shape[1], _BLOCK), torch.split(judged, _BLOCK, dim=1), strict=True):
                 done = self.steps / self.total
                 outputs = self._outputs(rows, [actor.sight(rows.shape[1], done) for actor in self.actors])
+                outputs = self._marginalised(outputs, rows)
                 for cast in self.casts:
                     sides = cast.sides(outputs, rows[cast.members]).double().cpu().numpy()
                     self._note(cast, torch.from_numpy(sides.sum((0, 2))), outputs)
@@ -308,7 +405,22 @@ class Company:
                         if i not in answers:
                             answers[i] = np.empty((len(sides), judged.shape[1]))
                         answers[i][:, start : start + rows.shape[1]] = sides[:, place]
+        for actor, averages in zip(self.actors, running, strict=True):
+            actor.averages = averages
         return answers
+
+    def _measure_averages(self) -> list[dict[tuple[str, tuple[str, ...]], _Average]]:
+        """Take the averages over all training rows, as prediction does; returns the running ones, to go on with."""
+        running = [actor.averages for actor in self.actors]
+        for actor in self.actors:
+            actor.averages = {}
+        if any(missing.calls for missing in self.missing):
+            done = self.steps / self.total
+            with torch.no_grad():
+                for rows in torch.split(torch.stack([actor.seen for actor in self.actors]), _BLOCK, dim=1):
+                    sight = [actor.sight(rows.shape[1], done) for actor in self.actors]
+                    self._count(self._outputs(rows, sight), rows, 1.0)
+        return running
 
     def gains(self) -> list[float]:
         """The information gain of each restart's test on unseen examples."""
@@ -350,19 +462,21 @@ class Company:
                 row = cast.members.index(i)
                 leaves = cast.leaves.detach()[row].cpu().clone()
                 leaf_moments = cast.adam.moments(row)
-        return State(networks, moments, leaves, leaf_moments, actor.random.get_state(), self.steps, score, actor.failed)
+        averages = {call: average.sums.cpu() for call, average in actor.averages.items()}
+        random = actor.random.get_state()
+        return State(networks, moments, leaves, leaf_moments, random, self.steps, score, actor.failed, averages)
 
 
-def _audition(actor: _Actor, album: Album) -> None:
+def _audition(actor: _Actor, album: Album, missing: _Missing) -> None:
     """Does every network of a restart give probabilities at all? A look at two examples tells."""
     rows = actor.judged[:2]
     try:
         for name, net in actor.networks.items() if actor.failed is None else ():
             net.eval()
             for use in actor.uses(name):
-                read = [torch.empty(len(rows), *album.shape(c), dtype=dtype_of(net)) for c in use.inputs]
+                read = [torch.empty(len(rows), *album.shape(c), dtype=input_dtype(net)) for c in use.inputs]
                 for column, to in zip(use.inputs, read, strict=True):
-                    album.look(column, rows, to)
+                    missing.look(album, column, rows, to)
                 with torch.no_grad():
                     output = run_network(net, name, use.inputs, [part.to(album.device) for part in read])
                 check_output(output, name, use.inputs, len(rows), use.width)

@@ -24,7 +24,7 @@ from neuid3.export.notebook import tree_html, tree_svg
 from neuid3.export.onnx import OPSET, export_onnx
 from neuid3.export.program import Translation, translate
 from neuid3.infer import Descent, Evidence, Network, Reach, conjunctions, looks_of
-from neuid3.infer.evidence import Look
+from neuid3.infer.evidence import Look, input_dtype
 from neuid3.logic.formula import ColumnVariable, NeuralVariable, Source, Truth, sources
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import Limits, ask
@@ -264,9 +264,18 @@ class NeurosymbolicTree:
         constants = {name: f"tensor({atom_text(name)}(0))" for name in read}
         translation = self._translate(examples, 0, constants)
         evidence = self.evidence(examples)
-        tensors = {atom_text(name): evidence.tensor(name)[0] for name in read if not evidence.is_missing(name)}
+        tensors = {
+            atom_text(name): evidence.tensor(name, self._read_in(name))[0]
+            for name in read
+            if not evidence.is_missing(name)
+        }
         networks = {plain_name(name): self.networks[name] for name in sorted({network for network, _, _ in self.uses})}
         return DeepProbLogProgram(translation.program, translation.class_atoms, networks, tensors)
+
+    def _read_in(self, column: str) -> torch.dtype:
+        """The precision of a column for DeepProbLog: double where all networks that read it ask for that."""
+        wanted = {input_dtype(self.networks[network]) for network, inputs, _ in self.uses if column in inputs}
+        return torch.float64 if wanted == {torch.float64} else torch.get_default_dtype()
 
     def export_onnx(self, path: FilePath | str, *, opset: int = OPSET) -> FilePath:
         """Write the tree with its networks to one ONNX file, which runs without Python; see `neuid3.export_onnx`."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -83,6 +83,8 @@ class Task:
     are its leaves. `fixed` holds the weights of variables that do not change, `(value, example)`; every other
     variable is in `uses`. `leaves` are the class probabilities to start from, one row a path, where they are known.
     A restart whose gain is below `least` when it is judged is given up.
+    `missing` has a mask of the rows in which a column is missing, for every column that is missing somewhere: there, a
+    neural variable that reads it follows the average output of its network.
     """
 
     factored: Factored
@@ -101,6 +103,34 @@ class Task:
     leaves: Floats | None = None
     manners: tuple[Manner, ...] = ()
     least: float = -np.inf
+    missing: Mapping[str, npt.NDArray[np.bool_]] = field(default_factory=dict)
+
+    def computable(self, inputs: Sequence[str]) -> npt.NDArray[np.bool_]:
+        """A mask of the rows in which a network that reads these columns can be called: none of them is missing."""
+        whole = np.ones(len(self.labels), dtype=bool)
+        for name in inputs:
+            if name in self.missing:
+                whole &= ~self.missing[name]
+        return whole
+
+    @property
+    def training_rows(self) -> npt.NDArray[np.int64]:
+        """The rows that networks are trained on.
+
+        A row in which no network can be called has no gradient for any of them; it is left out unless the leaves of
+        a whole tree are trained, which it is part of.
+        """
+        rows = ~self.unseen & (self.weights > 0)
+        if self.missing and self.leaves is None:
+            rows &= np.any([self.computable(use.inputs) for use in self.uses.values()], axis=0)
+        return np.flatnonzero(rows)
+
+    @property
+    def validation_rows(self) -> npt.NDArray[np.int64]:
+        """The unseen rows that gains are measured on; all rows where none is unseen."""
+        weighted = self.weights > 0
+        unseen = self.unseen & weighted
+        return np.flatnonzero(unseen if bool(unseen.any()) else weighted)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,7 +146,10 @@ class Trained:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class State:
-    """How far one restart of a task has come; enough to go on elsewhere."""
+    """How far one restart of a task has come; enough to go on elsewhere.
+
+    `averages` are running sums of the outputs of network calls that are missing in some rows, each followed by its weight.
+    """
 
     networks: Mapping[str, nn.Module]
     moments: Mapping[str, Moments]
@@ -126,6 +159,7 @@ class State:
     steps: int
     score: float
     failed: str | None
+    averages: Mapping[tuple[str, tuple[str, ...]], torch.Tensor] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -91,8 +91,7 @@ def companies(trials: Sequence[Trial]) -> Iterator[list[Trial]]:
 def _kind(trial: Trial) -> tuple[Any, ...]:
     task = trial.task
     nets = tuple(architecture(net) for _, net in sorted(trial.networks.items()))
-    seen = task.weights > 0
-    return (nets, int((seen & ~task.unseen).sum()), int((seen & task.unseen).sum()), len(task.labels), task.recipe)
+    return (nets, len(task.training_rows), len(task.validation_rows), len(task.labels), task.recipe)
 
 
 def places(share: float, restarts: int) -> int:

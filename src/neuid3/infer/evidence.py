@@ -221,7 +221,7 @@ class Evidence:
                 whole[start : start + BLOCK] = self._call(network, inputs, block, width)
             return whole
         function = self.networks[network]
-        read = [readable(column, dtype_of(function), self.device) for column in columns]
+        read = [readable(column, input_dtype(function), self.device) for column in columns]
         output = run_network(function, network, inputs, read)
         check_output(output, network, inputs, len(columns[0]), width)
         return as_probabilities(output, self.dtype, width)
@@ -267,6 +267,12 @@ def dtype_of(function: Network) -> torch.dtype:
             if parameter.is_floating_point():
                 return parameter.dtype
     return torch.get_default_dtype()
+
+
+def input_dtype(function: Network) -> torch.dtype:
+    """The precision in which a network is handed what it reads: its own, or the one that it asks for by `input_dtype`."""
+    wanted = getattr(function, "input_dtype", None)
+    return wanted if isinstance(wanted, torch.dtype) else dtype_of(function)
 
 
 def check_output(output: Any, network: str, inputs: tuple[str, ...], n: int, width: int) -> None:

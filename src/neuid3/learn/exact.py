@@ -99,6 +99,10 @@ class Exact:
 
     def fixed(self, variables: Iterable[Variable], rows: Any) -> dict[Variable, Floats]:
         """The weights of variables that do not change while networks are trained, `(value, example)`."""
+        variables = list(variables)
+        for variable in variables:
+            if isinstance(variable, NeuralVariable):
+                self._know(self.meaning.look(variable))
         with torch.no_grad():
             return {v: self.evidence.weights(v)[:, rows].float().cpu().numpy() for v in variables}
 
@@ -106,13 +110,16 @@ class Exact:
         """See to the average output of every network whose input is missing somewhere, or `always`."""
         for test in tests:
             for look in self.meaning.looks(test):
-                key = network_use(look.network, look.inputs)
-                whole = self.sample.examples.complete(look.inputs)
-                if key not in self.priors.networks and look.network in self.instances and (always or not whole.all()):
-                    average = self._average(look, whole)
-                    self.priors = Priors(self.priors.columns, {**self.priors.networks, key: average})
-                    self.evidence.priors = self.priors
-                    self._show(look, np.ones(len(whole), dtype=bool))
+                self._know(look, always)
+
+    def _know(self, look: Look, always: bool = False) -> None:
+        key = network_use(look.network, look.inputs)
+        whole = self.sample.examples.complete(look.inputs)
+        if key not in self.priors.networks and look.network in self.instances and (always or not whole.all()):
+            average = self._average(look, whole)
+            self.priors = Priors(self.priors.columns, {**self.priors.networks, key: average})
+            self.evidence.priors = self.priors
+            self._show(look, np.ones(len(whole), dtype=bool))
 
     def _average(self, look: Look, whole: Any) -> tuple[float, ...]:
         """What a network says on average of the examples it may train on; it looks at no example twice."""

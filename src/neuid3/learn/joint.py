@@ -25,9 +25,9 @@ def joint_task(root: Node, exact: Exact, recipe: Recipe, seed: int) -> Task | No
     if not moving or recipe.joint_epochs == 0:
         return None
     inputs = sorted({name for v in moving for name in v.inputs})
-    rows = np.flatnonzero(sample.examples.complete(tuple(inputs)))
-    if not len(rows):
+    if not any(sample.examples.complete(v.inputs).any() for v in moving):
         return None
+    rows = np.arange(len(sample.labels))
     return Task(
         factored,
         {v: meaning.use(v) for v in variables if v in moving},
@@ -43,6 +43,7 @@ def joint_task(root: Node, exact: Exact, recipe: Recipe, seed: int) -> Task | No
         seed * 31 + 17,
         exact.device,
         np.array([leaf.probabilities for _, leaf in leaves]),
+        missing=sample.missing(inputs, rows),
     )
 
 

@@ -173,15 +173,12 @@ class Neural:
             task.unseen if bool((task.unseen & (task.weights > 0)).any()) else np.ones(len(task.labels), dtype=bool)
         )
         mass = float(task.weights[judged].sum())
-        # Examples whose image is missing learn nothing from the answer, and count all the same.
-        among = self.sample.unseen if bool(self.sample.unseen.any()) else np.ones(len(place.reach), dtype=bool)
-        share = mass / max(float((place.reach * self.sample.weights)[among].sum()), 1e-300)
         read = frozenset(name for use in task.uses.values() for name in use.inputs) | self._read_before()
         declared = {instance: network for network, instance in named.instances}
         instances = {name: Instance(net, declared[name], read, False) for name, net in trained.networks.items()}
         # The best of many that were trained looks better than it is.
         bits = (trained.score - beaten) * mass - (self._price(place) - self.price)
-        return Option(named, trained.score * share, bits, asked, bool(task.unseen.any()), instances=instances)
+        return Option(named, trained.score, bits, asked, bool(task.unseen.any()), instances=instances)
 
     def _read_before(self) -> frozenset[str]:
         """The columns that networks which can be started from have read."""

@@ -68,7 +68,7 @@ class NodeLearner:
         meaning = Meaning(program, sample.examples, candidates.tests)
         neural = [test for test in candidates.tests if meaning.is_neural(test)]
         self.exact = Exact(sample, meaning, {**_came_trained(given, device), **(reused or {})}, priors, device)
-        self.starts = Starts(given, program.schema, seed)
+        self.starts = Starts(given, program.schema, seed, sample)
         ready = Ready(self.exact, self.starts, adaptive, least)
         _check_trainable(neural, ready)
         stock = Stock({name: sample.examples.column(name).values for name in _looked_at(neural, meaning)})

@@ -52,6 +52,12 @@ class Sample:
         """Σ P(κ|e) of each class, weighted."""
         return np.bincount(self.labels, reach * self.weights, self.classes)
 
+    def missing(self, names: Sequence[str], rows: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[np.bool_]]:
+        """For each of these columns that is missing somewhere in these rows, a mask of where."""
+        masks = {name: self.examples.column(name).missing for name in names}
+        here = {name: mask[rows] for name, mask in masks.items() if mask is not None}
+        return {name: mask for name, mask in here.items() if mask.any()}
+
     def here(self, place: Place) -> tuple[npt.NDArray[np.int64], Floats]:
         """The labels of the examples that reach a place, and their weighted reach."""
         return self.labels[place.rows], place.shares * self.weights[place.rows]

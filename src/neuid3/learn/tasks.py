@@ -60,8 +60,8 @@ class Tasks:
         renamed = {network: f"{network}#{self.starts.number()}" for network in untrained}
         named = AtomTest(test.atom, tuple(sorted(renamed.items())))
         inputs = sorted({name for look in looks if look.network in renamed for name in look.inputs})
-        lesson = self._lesson(place, inputs)
-        if not self._teaches(lesson):
+        lesson = self._lesson(place)
+        if not self._teaches(lesson, [look for look in looks if look.network in renamed]):
             return None
         factored = self.meaning.sides(place.path, named)
         variables = variables_of(factored)
@@ -85,22 +85,24 @@ class Tasks:
             self.exact.device,
             manners=tuple(manners),
             least=self._least(place, lesson, price, beaten),
+            missing=self.sample.missing(inputs, lesson.rows),
         )
         return named, task
 
-    def _lesson(self, place: Place, inputs: Sequence[str]) -> Lesson:
+    def _lesson(self, place: Place) -> Lesson:
         """The candidates of a node share its examples, which are then sent once for all that are trained together."""
         sample, last = self.sample, self.lesson
-        rows = np.flatnonzero((place.reach > 0) & sample.examples.complete(tuple(inputs)))
-        if last is None or last.place is not place or not np.array_equal(last.rows, rows):
+        if last is None or last.place is not place:
+            rows = np.flatnonzero(place.reach > 0)
             weights = (place.reach * sample.weights)[rows]
             last = self.lesson = Lesson(place, rows, sample.labels[rows], weights, sample.unseen[rows])
         return last
 
-    def _teaches(self, lesson: Lesson) -> bool:
-        """Is there something to learn, and somebody to judge it?"""
-        witnesses = bool(lesson.unseen.any()) or not self.sample.unseen.any()
-        return len(np.unique(lesson.labels[~lesson.unseen])) > 1 and witnesses
+    def _teaches(self, lesson: Lesson, calls: Sequence[Look]) -> bool:
+        """Can networks be called on examples of two classes, and on an unseen example, where some are kept apart?"""
+        computable = np.any([self.sample.examples.complete(call.inputs)[lesson.rows] for call in calls], axis=0)
+        witnesses = bool((lesson.unseen & computable).any()) or not self.sample.unseen.any()
+        return len(np.unique(lesson.labels[~lesson.unseen & computable])) > 1 and witnesses
 
     def _begun(
         self, place: Place, test: AtomTest, inputs: Sequence[str], looks: Sequence[Look], ready: Sequence[Option]
@@ -110,7 +112,7 @@ class Tasks:
         warm = ready and len(looks) == 1
         if warm:
             manners = manners[:1]  # a network that reads such images is there to start from
-        modules = [{look.network: self._sharp(look) for look in looks} for _ in manners]
+        modules = [{look.network: self._sharp(look, test) for look in looks} for _ in manners]
         if warm:
             best = max(ready, key=lambda option: option.gain).test
             assert isinstance(best, AtomTest)
@@ -119,8 +121,9 @@ class Tasks:
             manners, modules = [Manner(), *manners], [{network: copy.deepcopy(trained)}, *modules]
         return manners, modules
 
-    def _sharp(self, look: Look) -> nn.Module:
-        return sharpened(self.starts.fresh(look), look.width, self.recipe.sharpness)
+    def _sharp(self, look: Look, test: AtomTest) -> nn.Module:
+        calls = [call for call in self.meaning.looks(test) if call.network == look.network]
+        return sharpened(self.starts.fresh(look, calls), look.width, self.recipe.sharpness)
 
     def _least(self, place: Place, lesson: Lesson, price: float, beaten: float) -> float:
         """The gain that a restart must show whenever it is judged: half of what it needs in the end, where it is compared.

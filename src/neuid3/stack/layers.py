@@ -10,6 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from neuid3.networks import Standardise
 from neuid3.stack.kernel import address, has_kernel, kernel
 
 Weights = Mapping[str, torch.Tensor]
@@ -32,7 +33,7 @@ def can_stack(layer: nn.Module) -> bool:
         case nn.Dropout():
             return layer.p == 0.0
         case _:
-            return isinstance(layer, (nn.Linear, *_PLAIN))
+            return isinstance(layer, (nn.Linear, Standardise, *_PLAIN))
 
 
 def stacked(layer: nn.Module, weights: Weights, name: str) -> Callable[[torch.Tensor], torch.Tensor]:
@@ -80,6 +81,9 @@ def _layer(layer: nn.Module, weights: Weights, name: str) -> Callable[[torch.Ten
             return lambda x: torch.softmax(x, -1 if layer.dim == -1 else 2)
         case nn.Dropout():
             return lambda x: x
+        case Standardise():
+            told = [weights[f"{name}.{buffer}"].unsqueeze(1) for buffer in ("centre", "scale", "linear")]
+            return lambda x: layer.standardised(x, *told)
         case _:
             return layer
 

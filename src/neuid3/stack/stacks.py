@@ -52,7 +52,10 @@ class LayerStack(Stack):
 
     def __init__(self, modules: Sequence[nn.Module]) -> None:
         super().__init__(modules)
-        self._run = self.run(modules[0], self.weights)
+        buffers = {
+            name: torch.stack([module.get_buffer(name) for module in modules]) for name, _ in modules[0].named_buffers()
+        }
+        self._run = self.run(modules[0], {**self.weights, **buffers})
 
     @staticmethod
     def run(first: nn.Module, weights: Weights) -> Callable[..., torch.Tensor]:

@@ -18,7 +18,7 @@ from neuid3.errors import ExportError, NeuID3Error
 from neuid3.export.deepproblog import as_module
 from neuid3.export.onnx.graph import EXAMPLES, needed
 from neuid3.export.onnx.model import Model
-from neuid3.infer.evidence import Look, as_probabilities, check_output, dtype_of, run_network
+from neuid3.infer.evidence import Look, as_probabilities, check_output, input_dtype, run_network
 from neuid3.priors import network_use
 
 # How far the probabilities that a network gives as ONNX may be from those it gives in torch.
@@ -30,7 +30,7 @@ _TRACED, _COMPARED = 3, (1, 4)
 
 def precision(model: Model, column: str) -> torch.dtype:
     """In which precision a tensor is handed in: that of the networks that read it, single at least."""
-    readers = [dtype_of(model.networks[network]) for network, inputs, _ in model.uses if column in inputs]
+    readers = [input_dtype(model.networks[network]) for network, inputs, _ in model.uses if column in inputs]
     return reduce(torch.promote_types, readers, torch.float32)
 
 
@@ -44,7 +44,7 @@ class Networks(nn.Module):
         names = list(dict.fromkeys(network for network, _, _ in looks))
         self.held = nn.ModuleList(as_module(model.networks[name]) for name in names)
         self.places = [(names.index(name), [self.columns.index(i) for i in inputs]) for name, inputs, _ in looks]
-        self.precisions = [dtype_of(model.networks[name]) for name in names]
+        self.precisions = [input_dtype(model.networks[name]) for name in names]
 
     def forward(self, columns: list[torch.Tensor]) -> list[torch.Tensor]:
         shown = zip(self.places, self.looks, strict=True)
