@@ -12,7 +12,7 @@ from neuid3.export.examples import Example, Gallery, galleries
 from neuid3.export.layout import Box, Spot, arrange
 from neuid3.export.marks import Curve, Image, Mark, Picture, Rectangle, Words, words_width
 from neuid3.export.subject import model_of, tree_of
-from neuid3.export.words import mass_writer, printable, ranked, share_text, shares, short_numbers
+from neuid3.export.words import mass_writer, printable, ranked, share_text, shares
 from neuid3.tree import Branch, Leaf, Node, Path, Tree, paths
 
 # Sizes of words, in the units of the picture: what a node asks or answers, and what is said beside.
@@ -116,7 +116,7 @@ class _Drawing:
         return [*rows, *self._told(leaf, in_words=False)]
 
     def _branch(self, branch: Branch, path: Path) -> list[_Row]:
-        rows = [_line(line, LARGE) for line in _wrapped(short_numbers(printable(branch.test)), TEST_LETTERS, 4)]
+        rows = [_line(line, LARGE) for line in _wrapped(printable(branch.test), TEST_LETTERS, 4)]
         rows += self._told(branch)
         return [*rows, _gallery_row(self.seen[path])] if path in self.seen else rows
 

@@ -21,7 +21,7 @@ from neuid3.logic.formula import (
     draw_cells,
 )
 from neuid3.logic.program import Program
-from neuid3.logic.spelling import RESERVED, atom_text, plain_name
+from neuid3.logic.spelling import RESERVED, atom_text, number_text, plain_name
 from neuid3.nodetest import AtomTest
 from neuid3.tree import Tree, paths
 
@@ -158,7 +158,7 @@ def _comparisons(formulas: Sequence[Formula], evidence: Evidence, names: Mapping
         if 1.0 not in weights:
             yield _disjunction([f"neuid3_cell({name}, {k})" for k in range(variable.size)], weights)
         for comparison, cell in zip(mine, cells, strict=True):
-            goal = f"neuid3_compare({name}, '{comparison.operator}', {comparison.constant!r})"
+            goal = f"neuid3_compare({name}, '{comparison.operator}', {number_text(comparison.constant)})"
             if 1.0 not in weights:
                 yield from (f"{goal} :- neuid3_cell({name}, {k})." for k in sorted(cell.values))
             elif weights.index(1.0) in cell.values:

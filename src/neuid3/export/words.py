@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Callable, Sequence
 
@@ -26,22 +25,6 @@ def cells(text: str) -> int:
     """
     wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
     return len(text) + wide - sum(map(bool, map(unicodedata.combining, text)))
-
-
-_QUOTED_OR_LONG_NUMBER = re.compile(r"('(?:\\.|[^'\\])*')|(?<![\w.])\d+\.\d{5,}(?:e[+-]?\d+)?")
-
-
-def short_numbers(test: str) -> str:
-    """A test whose numbers have no more digits than a picture needs; names are left as they are.
-
-    >>> short_numbers("width =< 0.30000000000000004"), short_numbers("'at 1.23456' =< 1234567.125")
-    ('width =< 0.3', "'at 1.23456' =< 1234567.125")
-    """
-    return _QUOTED_OR_LONG_NUMBER.sub(lambda found: found.group(1) or _short(found.group(0)), test)
-
-
-def _short(number: str) -> str:
-    return f"{float(number):.4g}" if float(number) < 10.0 else f"{float(number):.2f}"
 
 
 def shares(node: Node) -> tuple[float, ...] | None:

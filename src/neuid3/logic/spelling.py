@@ -36,6 +36,24 @@ def atom_name(text: str) -> str:
     return re.sub(r"\\(.)", lambda found: _MEANINGS.get(found.group(1), found.group(0)), text[1:-1], flags=re.DOTALL)
 
 
+def number_text(number: float) -> str:
+    """A number as every test and picture prints it: the shortest text that reads back as the very same number.
+
+    >>> number_text(0.1 + 0.2), number_text(2.5), number_text(1e22)
+    ('0.30000000000000004', '2.5', '1e+22')
+    """
+    return repr(number) if isinstance(number, int) else repr(float(number))
+
+
+def entry_text(number: float) -> str:
+    """A number of an example: as exact as `number_text`, so that it stands on the right side of a cut beside it.
+
+    >>> entry_text(35.0), entry_text(0.14240001), entry_text(1e22)
+    ('35', '0.14240001', '1e+22')
+    """
+    return number_text(number).removesuffix(".0")
+
+
 def plain_name(name: str) -> str:
     """A name that needs no quotes, made from any other.
 

@@ -16,7 +16,7 @@ from neuid3.data import Examples
 from neuid3.errors import DataError, did_you_mean
 from neuid3.infer import Look, looks_of
 from neuid3.logic.formula import NeuralVariable, sources
-from neuid3.logic.spelling import atom_name
+from neuid3.logic.spelling import atom_name, entry_text
 from neuid3.model import NeurosymbolicTree
 from neuid3.page.sight import SPARE, Calls, Floats, Place, Sight, see
 from neuid3.tree import Branch, Leaf, Masses
@@ -368,7 +368,9 @@ def entry(column: Column, row: int) -> str:
             return str(kind.domain[int(value)])
         case Distribution(values):
             return f"{values[int(value.argmax())]} ({value.max():.0%})"
-        case Number() | Probability():
+        case Number():
+            return entry_text(value)
+        case Probability():
             return f"{value:.4g}"
         case Tensor():
             return ", ".join(f"{number:.3g}" for number in np.ravel(value))
@@ -413,4 +415,4 @@ def _range(values: Floats, mass: Floats) -> str:
     order = there[np.argsort(values[there], kind="stable")]
     half = np.searchsorted(np.cumsum(mass[order]), mass[order].sum() / 2)
     low, middle, high = (float(values[order[i]]) for i in (0, min(half, len(order) - 1), -1))
-    return f"{low:.4g} to {high:.4g}, median {middle:.4g}"
+    return f"{entry_text(low)} to {entry_text(high)}, median {entry_text(middle)}"
