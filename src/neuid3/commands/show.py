@@ -37,7 +37,9 @@ def _shown(clf: NeuID3Classifier, style: str) -> str:
 
     match style:
         case "text":
-            return clf.export_text()
+            from neuid3.page.scores import remembered
+
+            return "\n".join((clf.export_text(), "", *remembered(clf.training_record_)))
         case "svg":
             return neuid3.export_svg(clf)
         case "dot":
@@ -57,11 +59,14 @@ def _program(clf: NeuID3Classifier) -> str:
 
 
 def _words(clf: NeuID3Classifier) -> dict[str, Any]:
+    from neuid3.saved.record import record_to_json
     from neuid3.saved.words import nodes_to_words, schema_to_words
 
+    record = clf.training_record_
     return {
         "classes": clf.classes_.tolist(),
         "columns": schema_to_words(clf.schema_),
         "background": clf.model_.program.text,
         "nodes": nodes_to_words(clf.tree_.root),
+        "training_record": None if record is None else record_to_json(record),
     }

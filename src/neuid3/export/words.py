@@ -46,6 +46,30 @@ def mass_writer(root: Node) -> Callable[[Node], str]:
     return lambda node: "" if node.masses is None else f"{sum(node.masses):.{decimals}f}"
 
 
+def is_near_chance(node: Node) -> bool:
+    """Is this a test whose networks are hardly better than chance?"""
+    return isinstance(node, Branch) and node.statistics is not None and node.statistics.near_chance
+
+
+def network_words(node: Node, decimals: int = 2) -> str:
+    """How decided the networks of a test are, and the bits it tells of unseen and of training examples; "" where unknown.
+
+    A test that is close to chance bears the mark `(!)`.
+
+    >>> from neuid3.tree import NetworkStatistics
+    >>> network_words(Branch("odd(card)", Leaf(1.0), Leaf(0.0), statistics=NetworkStatistics(0.1, 0.8, 0.25, 40.0)))
+    'decided 0.10 (!)  unseen 0.25, trained 0.80'
+    """
+    if isinstance(node, Leaf) or node.statistics is None:
+        return ""
+    known = node.statistics
+    decided = [] if known.decided is None else [f"decided {known.decided:.{decimals}f}"]
+    decided += ["(!)"] if known.near_chance else []
+    gains = (("unseen", known.unseen_gain), ("trained", known.trained_gain))
+    bits = [f"{name} {gain:.{decimals}f}" for name, gain in gains if gain is not None]
+    return "  ".join(part for part in (" ".join(decided), ", ".join(bits)) if part)
+
+
 def ranked(given: Sequence[float], classes: Sequence[Label]) -> list[tuple[str, float]]:
     """The classes and their shares, the largest first."""
     named = zip(map(printable, classes), given, strict=True)
