@@ -314,9 +314,9 @@ def test_a_number_crosses_the_nearest_cut_and_a_category_takes_the_value_asked_f
     )
     X = Examples({"age": [45, 30], "suit": ["clubs", "hearts"]}, kinds={"age": "number"})
     first, second = (facts(tree, X, row=row).other_facts for row in (0, 1))
-    assert [(c.name, c.before, c.after) for c in first.changes] == [("age", "45", "(60, inf)")]
+    assert [(c.name, c.before, c.after) for c in first.changes] == [("age", "45", "(60.0, inf)")]
     assert [(c.name, c.after) for c in second.changes] == [("suit", "clubs")]
-    assert "age > 60 held (it is 45)" in str(first.changes[0])
+    assert "age > 60.0 held (it is 45)" in str(first.changes[0])
 
 
 def test_two_changes_are_found_where_one_does_not_do() -> None:

@@ -114,7 +114,9 @@ def test_masses_are_counted_by_class() -> None:
         wanted = [reach[y == name].sum() for name in ("no", "yes")]
         assert told.reached.classes == pytest.approx(wanted, abs=60 * CLOSE)
     found = model().predict(X)
-    assert facts.accuracy == pytest.approx((found == y).mean())
+    assert facts.tallies.unknown is not None
+    assert facts.tallies.unknown.score is not None
+    assert facts.tallies.unknown.score.accuracy == pytest.approx((found == y).mean())
     wrong = [row for row in range(60) if found[row] != y[row]]
     given_to_own = model().predict_proba(X)[np.arange(60), (y == "yes").astype(int)]
     worst = sorted(given_to_own[wrong])[:9]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,39 @@ Floats = npt.NDArray[Any]
 
 # A part of the examples as small as this is sorted anew; a larger one is picked from the order of all.
 FEW = 16
+
+# From here on Python prints a float with an exponent, and no digit behind the point is free any more.
+POSITIONAL = 1e16
+
+
+def shortest_cut(low: float, high: float) -> float:
+    """The number with the fewest decimal places in `[low, high)`; of several, the one nearest to the midpoint.
+
+    It separates two neighbouring values of a column, `low =< cut < high`, and prints short, so that it can be printed as it
+    is. One decimal place is free, since every float prints one; numbers that print with an exponent have none for free.
+
+    >>> shortest_cut(30.0, 40.0), shortest_cut(0.1423, 0.1424), shortest_cut(0.1031, 0.1034), shortest_cut(1e20, 9e20)
+    (35.0, 0.1423, 0.1033, 5e+20)
+    """
+    middle = low / 2 + high / 2
+    middle = middle if low <= middle < high else low
+    largest = max(abs(low), abs(high))
+    places = 1 if largest < POSITIONAL else -math.floor(math.log10(largest))
+    while True:
+        # Where the one nearest to the midpoint lies on an end, or just outside for rounding, one at the other end may do.
+        for near in (middle, low, high):
+            cut = _rounded(near, places)
+            if low <= cut < high:
+                return cut + 0.0  # never -0.0
+        places += 1
+
+
+def _rounded(number: float, places: int) -> float:
+    """The float of the nearest decimal number with so many places behind the point."""
+    try:
+        return round(number, places)
+    except OverflowError:  # the nearest one is larger than all floats
+        return math.copysign(math.inf, number)
 
 
 class SortedColumn:
@@ -34,7 +68,8 @@ class SortedColumn:
     def best_cut(self, rows: Any, spread: Floats, path: Path, least: float) -> tuple[float, float, int] | None:
         """The threshold with the highest gain, that gain, and of how many; missing entries go both ways, as the known ones would here.
 
-        `spread` is the mass of these rows by class, `(row, class)`.
+        Cuts are scored at the midpoints between neighbouring values, and the best becomes the `shortest_cut` there: it
+        sends every known value to the same side. `spread` is the mass of these rows by class, `(row, class)`.
         """
         order = self._in_order(rows)
         order = order[spread[order].sum(1) > 0]
@@ -52,7 +87,15 @@ class SortedColumn:
         large = np.minimum(yes.sum(1), total.sum() - yes.sum(1)) >= least
         gains = np.where(large, information_gain(yes, total - yes), 0.0)
         best = int(np.argmax(gains))
-        return (float(thresholds[best]), float(gains[best]), len(ends)) if gains[best] > 0 else None
+        if gains[best] <= 0:
+            return None
+        cut, gain = shortest_cut(float(low[best]), float(high[best])), float(gains[best])
+        if (
+            self.column.missing is not None
+        ):  # values that do not reach this node may lie between the midpoint and the cut
+            sent = below[best] + self._share(np.array([cut]), path) * gone
+            gain = float(information_gain(sent, total - sent))
+        return (cut, gain, len(ends)) if gain > 0 else None
 
     def _in_order(self, rows: Any) -> npt.NDArray[np.int64]:
         """The places among these rows of the known numbers, from low to high."""

@@ -30,6 +30,7 @@ from neuid3.export.onnx import OPSET, export_onnx
 from neuid3.induce import InTime, Settings, induce
 from neuid3.judges import kept_apart, read_validation, with_judges
 from neuid3.learn import NodeLearner, Sample
+from neuid3.learn.statistics import with_statistics
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import Limits
 from neuid3.model import NeurosymbolicTree
@@ -38,6 +39,7 @@ from neuid3.parameters import CONSTRAINTS, NO_MATTER, PRICE, check_reading, reci
 from neuid3.priors import Priors, column_priors
 from neuid3.progress import Bar, Silent
 from neuid3.questions import Questions, check_device, check_networks, gather_questions, useful
+from neuid3.record import HELD_OUT, VALIDATION, Score, TrainingRecord, score_of
 from neuid3.saved.classifier import classifier_to_words, learned_from_words
 from neuid3.score import shares_of
 from neuid3.tables import (
@@ -291,6 +293,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             learner.told.expanded(self.rule_tests_)
             root, worth = self._grow(learner, checkpoint, deadline)
         self._keep(root, learner, questions.program)
+        self.model_.training_record = self._record(sample, seed)
         told = [(self.model_.columns_of(test), bits) for test, bits in worth]
         self.feature_importances_ = shares_of(told, self.schema_)
 
@@ -426,8 +429,9 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _keep(self, root: Node, learner: NodeLearner, program: Program) -> None:
-        self.tree_ = Tree(root, tuple(self.classes_.tolist()))
-        self.networks_: dict[str, Any] = learner.networks_of(self.tree_.tests)
+        classes = tuple(self.classes_.tolist())
+        self.networks_: dict[str, Any] = learner.networks_of(Tree(root, classes).tests)
+        self.tree_ = Tree(with_statistics(root, learner.exact, self.epsilon), classes)
         self.gradient_steps_ = learner.steps
         self.model_ = NeurosymbolicTree(
             self.tree_,
@@ -439,6 +443,44 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             device=self.device,
         )
 
+    def _record(self, sample: Sample, seed: int) -> TrainingRecord:
+        """What the tree was learned from, and how it does on the examples that networks were not trained on."""
+        record = TrainingRecord.of(sample.examples, sample.labels, seed)
+        if not sample.unseen.any():
+            return record
+        probabilities = self.model_.predict_proba(sample.examples[sample.unseen])
+        return record.with_score(score_of(VALIDATION, probabilities, sample.labels[sample.unseen]))
+
+    @property
+    def training_record_(self) -> TrainingRecord | None:
+        """Which rows the tree was learned from, and its scores on rows kept apart; None where nothing is remembered."""
+        check_is_fitted(self)
+        return self.model_.training_record
+
+    def record_score(self, X: Any, y: Any) -> Score:
+        """Measure the tree on examples that had no part in `fit`, and remember the score with the model.
+
+        It is saved with the model and shown by `neuid3 show` and on the evidence page. Raises a `DataError` where the
+        model remembers nothing, or where these rows are those that it was learned from.
+        """
+        record = self.training_record_
+        if record is None:
+            raise DataError("The model was loaded from a file that remembers nothing of its training; fit it again.")
+        examples = self._examples(X)
+        known = {label: code for code, label in enumerate(self.classes_.tolist())}
+        labels = column_or_1d(y).tolist()
+        strange = [label for label in labels if label not in known]
+        if strange or len(labels) != len(examples):
+            found = f"the class {strange[0]!r}, which the tree does not know" if strange else f"{len(labels)} labels"
+            raise DataError(f"y has {found}, for {len(examples)} examples; give one of the tree's classes for each.")
+        codes = np.array([known[label] for label in labels], dtype=np.int64)
+        learned = record.learned(examples, self.schema_, codes)
+        if learned is not None and learned.sum() == record.rows:
+            raise DataError("These are the rows that the tree was learned from; give rows that were kept apart.")
+        score = score_of(HELD_OUT, self.model_.predict_proba(examples), codes)
+        self.model_.training_record = record.with_score(score)
+        return score
+
     @property
     def tests_(self) -> list[TrainedTest]:
         """The tests of the tree with their trained networks, to be given to another classifier."""
@@ -446,14 +488,16 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # Files ---------------------------------------------------------------------------------------
 
-    def save(self, path: Path | str) -> Path:
+    def save(self, path: Path | str, *, remember_rows: bool = True) -> Path:
         """Write the fitted tree to one file, from which `neuid3.load` makes it again without running any code of it.
 
         Networks of our own classes and registered ones are rebuilt from the file; `load` asks for the factory of others.
-        Parameters that are no plain values, such as factories and trained tests, are not kept.
+        Parameters that are no plain values, such as factories and trained tests, are not kept. Without `remember_rows` the
+        file holds no digests of the rows that the tree was learned from, and they cannot be recognised later.
         """
         fitted = self._fitted()
-        return fitted.model_.save_as(path, {"kind": "classifier", **classifier_to_words(fitted)})
+        words = {"kind": "classifier", **classifier_to_words(fitted)}
+        return fitted.model_.save_as(path, words, remember_rows=remember_rows)
 
     @classmethod
     def restored(cls, model: NeurosymbolicTree, words: Mapping[str, Any]) -> NeuID3Classifier:

@@ -31,8 +31,10 @@ from neuid3.logic.sandbox import Limits, ask
 from neuid3.logic.spelling import atom_text, plain_name
 from neuid3.nodetest import AtomTest, NodeTest
 from neuid3.priors import Priors, check_priors, column_priors, network_use
+from neuid3.record import TrainingRecord
 from neuid3.saved.container import Saved, write
 from neuid3.saved.networks import Makers, network_to_words, networks_from_words, tensors_of
+from neuid3.saved.record import record_from_json, record_tensors, record_to_json
 from neuid3.saved.words import (
     priors_from_words,
     priors_to_words,
@@ -51,6 +53,9 @@ _MODES_LOCK = threading.Lock()
 
 class NeurosymbolicTree:
     """A tree that gives exact class probabilities for batches of examples, with gradients into its networks.
+
+    `training_record` says what a learned tree was learned from, and how well it did on rows that were kept apart; None where
+    nothing is remembered, as of a tree made by hand.
 
     The paper's worked example:
 
@@ -87,6 +92,7 @@ class NeurosymbolicTree:
         self.schema = self.program.schema
         self.networks = dict(networks or {})
         self.priors = priors or Priors()
+        self.training_record: TrainingRecord | None = None
         self.dtype, self.device = dtype, torch.device(device)
         check_priors(self.priors, self.schema)
         # One trip to the grounder for all atoms; each test then finds its formula ready.
@@ -308,11 +314,14 @@ class NeurosymbolicTree:
         priors = Priors({**self.priors.columns, **column_priors(examples)}, {**self.priors.networks, **averages})
         return self.with_priors(priors)
 
-    def save(self, path: FilePath | str) -> FilePath:
-        """Write the tree with its program, networks and priors to one file; `neuid3.load` makes it again."""
-        return self.save_as(path, {"kind": "tree"})
+    def save(self, path: FilePath | str, *, remember_rows: bool = True) -> FilePath:
+        """Write the tree with its program, networks and priors to one file; `neuid3.load` makes it again.
 
-    def save_as(self, path: FilePath | str, more: Mapping[str, Any]) -> FilePath:
+        Without `remember_rows` the file holds no digests of the rows that the tree was learned from.
+        """
+        return self.save_as(path, {"kind": "tree"}, remember_rows=remember_rows)
+
+    def save_as(self, path: FilePath | str, more: Mapping[str, Any], *, remember_rows: bool = True) -> FilePath:
         """Write the tree to one file; `more` says what else it is."""
         serves = served(self.tree)
         declared = {
@@ -328,7 +337,12 @@ class NeurosymbolicTree:
             "networks": {name: network_to_words(net, declared.get(name, name)) for name, net in networks.items()},
             "precision": "float32" if self.dtype == torch.float32 else "float64",
         }
-        return write(FilePath(path), Saved(words, self.program.text, tensors_of(networks)))
+        tensors = tensors_of(networks)
+        if self.training_record is not None:
+            record = self.training_record if remember_rows else self.training_record.without_rows()
+            words["training_record"] = record_to_json(record)
+            tensors |= record_tensors(record)
+        return write(FilePath(path), Saved(words, self.program.text, tensors))
 
     @classmethod
     def restored(
@@ -337,7 +351,7 @@ class NeurosymbolicTree:
         """The tree that a file tells of."""
         words = saved.words
         tree = tree_from_words(words["tree"])
-        return cls(
+        made = cls(
             tree,
             schema_from_words(words["schema"]),
             background=saved.background,
@@ -347,6 +361,8 @@ class NeurosymbolicTree:
             dtype={"float32": torch.float32, "float64": torch.float64}[words["precision"]],
             device=device,
         )
+        made.training_record = record_from_json(words.get("training_record"), saved.tensors, len(tree.classes))
+        return made
 
     def with_priors(self, priors: Priors) -> NeurosymbolicTree:
         """The same tree with other priors."""

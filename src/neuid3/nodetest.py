@@ -9,7 +9,7 @@ from neuid3.columns import Category, Distribution, Value
 from neuid3.errors import NodeTestError
 from neuid3.logic.formula import ColumnVariable, Compare, Formula, Literal, bind
 from neuid3.logic.program import Program, fact
-from neuid3.logic.spelling import atom_text
+from neuid3.logic.spelling import atom_text, number_text
 
 
 @runtime_checkable
@@ -83,4 +83,4 @@ class CutTest:
         return Compare(self.column, "=<", self.threshold)
 
     def __str__(self) -> str:
-        return f"{atom_text(self.column)} =< {self.threshold!r}"
+        return f"{atom_text(self.column)} =< {number_text(self.threshold)}"

@@ -38,11 +38,46 @@ class Leaf:
         object.__setattr__(self, "masses", masses)
 
 
+# A test is close to chance where its networks are less decided than this, or where it tells less than this share of what it
+# tells about the examples that its networks were trained on; unseen ones count where there are as many as this.
+CHANCE, FEWEST_UNSEEN = 0.25, 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkStatistics:
+    """How a test with networks does at its branch, measured when the tree was finished.
+
+    Attributes
+    ----------
+    decided : how far the favourite value of its least decided network is above chance, on average: 0 where all values are
+        equally probable, 1 where one is certain; None where no example with an image got there. Unseen examples
+        count where there are some.
+    trained_gain : how many bits the answer tells about the examples that networks were trained on; None without any.
+    unseen_gain : the same for validation examples; None without any.
+    unseen_mass : the mass of validation examples that reach the branch.
+    """
+
+    decided: float | None
+    trained_gain: float | None
+    unseen_gain: float | None
+    unseen_mass: float
+
+    @property
+    def near_chance(self) -> bool:
+        """Are its networks hardly decided, or does it tell of unseen examples a fraction of what it tells of others?"""
+        if self.decided is not None and self.decided < CHANCE:
+            return True
+        if self.trained_gain is None or self.unseen_gain is None or self.unseen_mass < FEWEST_UNSEEN:
+            return False
+        return self.unseen_gain < CHANCE * self.trained_gain
+
+
 @dataclass(frozen=True, slots=True)
 class Branch:
     """A question and the two subtrees its answers lead to; a string is read as an `AtomTest`.
 
-    Where the tree was learned, `gain` is how many bits the answer tells, and `masses` how much of each class got here.
+    Where the tree was learned, `gain` is how many bits the answer tells, and `masses` how much of each class got here;
+    `statistics`, where the test looks through networks, says how these do.
     """
 
     test: NodeTest
@@ -50,9 +85,16 @@ class Branch:
     no: Node
     gain: float | None = None
     masses: Masses | None = field(default=None, repr=False, compare=False)
+    statistics: NetworkStatistics | None = field(default=None, repr=False, compare=False)
 
     def __init__(
-        self, test: NodeTest | str, yes: Node, no: Node, gain: float | None = None, masses: Masses | None = None
+        self,
+        test: NodeTest | str,
+        yes: Node,
+        no: Node,
+        gain: float | None = None,
+        masses: Masses | None = None,
+        statistics: NetworkStatistics | None = None,
     ) -> None:
         for side, node in (("yes", yes), ("no", no)):
             if not isinstance(node, (Leaf, Branch)):
@@ -64,6 +106,7 @@ class Branch:
         object.__setattr__(self, "no", no)
         object.__setattr__(self, "gain", gain)
         object.__setattr__(self, "masses", masses)
+        object.__setattr__(self, "statistics", statistics)
 
 
 Node = Leaf | Branch

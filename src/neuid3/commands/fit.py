@@ -276,7 +276,10 @@ def _kept_apart(labels: npt.NDArray[Any], share: float, seed: int) -> npt.NDArra
 
 
 def _scores(clf: NeuID3Classifier, read: Read, apart: npt.NDArray[Any]) -> Mapping[str, Any] | None:
-    """How well the tree does on the rows that were kept apart, beside always saying what was most frequent."""
+    """How well the tree does on the rows that were kept apart, beside always saying what was most frequent.
+
+    The model remembers it.
+    """
     if not apart.any():
         return None
     import numpy as np
@@ -284,12 +287,14 @@ def _scores(clf: NeuID3Classifier, read: Read, apart: npt.NDArray[Any]) -> Mappi
 
     assert read.labels is not None
     truth, answers = read.labels[apart], clf.predict(read.examples[apart])
+    remembered = clf.record_score(read.examples[apart], truth)
     names, counts = np.unique(read.labels[~apart], return_counts=True)
     usual = names[counts.argmax()]
     f1 = f1_score(truth, answers, labels=clf.classes_, average=None, zero_division=0.0)
     return {
         "rows": int(apart.sum()),
         "accuracy": float((answers == truth).mean()),
+        "log_loss": remembered.log_loss,
         "most_frequent": {"class": str(usual), "accuracy": float((truth == usual).mean())},
         "classes": [
             {"class": str(label), "rows": int((truth == label).sum()), "f1": float(score)}

@@ -32,7 +32,7 @@ def report(model: Path, table: Path, target: str | None, limits: Limits | None, 
     clf, sheet = open_both(model, table, limits)
     if target is not None and target not in sheet.columns:
         raise DataError(f"{table} has no column {target!r} with classes.{did_you_mean(target, sheet.columns)}")
-    from neuid3.page import write_page
+    from neuid3.page.render import keep_page, page_and_scores
     from neuid3.reading.table import with_class
 
     labels, gone = None, 0
@@ -40,9 +40,12 @@ def report(model: Path, table: Path, target: str | None, limits: Limits | None, 
         sheet, gone = with_class(sheet, target)  # the others tell nothing about right and wrong
         classes = {str(label): label for label in clf.classes_.tolist()}
         labels = [classes.get(cell, cell) for cell in sheet.columns[target] or ()]
-    write_page(out, clf, known_examples(clf, sheet), labels)
+    page, scores = page_and_scores(clf, known_examples(clf, sheet), labels)
+    keep_page(out, page)
     remember(f"the page is written to {out}")
     click.echo(f"Written to {out}.")
+    for sentence in scores:
+        click.echo(sentence)
     if gone:
         click.echo(
             f"Left out, and not counted among the examples: {gone:,} of its rows, without a class in {target!r}."

@@ -43,7 +43,9 @@ def _shown(clf: NeuID3Classifier, style: str, rules: bool) -> str:
 
     match style:
         case "text":
-            return clf.export_text(rules=rules)
+            from neuid3.page.scores import remembered
+
+            return "\n".join((clf.export_text(rules=rules), "", *remembered(clf.training_record_)))
         case "svg":
             return neuid3.export_svg(clf)
         case "dot":
@@ -63,11 +65,14 @@ def _program(clf: NeuID3Classifier) -> str:
 
 
 def _words(clf: NeuID3Classifier) -> dict[str, Any]:
+    from neuid3.saved.record import record_to_json
     from neuid3.saved.words import nodes_to_words, schema_to_words
 
+    record = clf.training_record_
     return {
         "classes": clf.classes_.tolist(),
         "columns": schema_to_words(clf.schema_),
         "background": clf.model_.program.text,
         "nodes": nodes_to_words(clf.tree_.root),
+        "training_record": None if record is None else record_to_json(record),
     }

@@ -30,6 +30,7 @@ from neuid3.explain.explanation import Change, Counterfactual, Reading
 from neuid3.explain.odds import Odds
 from neuid3.explain.scene import Floats, Scene, variables_in
 from neuid3.logic.formula import CellVariable, ChoiceVariable, Literal, Variable, bottom_up
+from neuid3.logic.spelling import entry_text
 
 # How much more probable another class must be, lest rounding decide.
 CLEARLY = 1e-9
@@ -261,7 +262,7 @@ def _now(reading: Reading) -> str:
     if reading.missing:
         return "missing"
     if reading.number is not None:
-        return f"{reading.number:g}"
+        return entry_text(reading.number)
     value, probability = reading.values[0]
     return _with(value, probability)
 

@@ -10,6 +10,7 @@ from neuid3.columns import Boolean, Probability
 from neuid3.explain.explanation import Assignment
 from neuid3.logic.formula import Boundary, CellVariable, ChoiceVariable, ColumnVariable, NeuralVariable, Variable
 from neuid3.logic.program import Program
+from neuid3.logic.spelling import number_text
 
 # The two values of what holds or not, in the order of columns and networks.
 TRUTH = ("false", "true")
@@ -75,26 +76,26 @@ def _interval(low: Boundary | None, high: Boundary | None) -> str:
     """The cell between two boundaries, as an interval.
 
     >>> _interval(Boundary(40.0, True), Boundary(60.0, True)), _interval(None, Boundary(40.0, False))
-    ('(40, 60]', '(-inf, 40)')
+    ('(40.0, 60.0]', '(-inf, 40.0)')
     """
-    start = "(-inf" if low is None else f"{'(' if low.above else '['}{low.at:g}"
-    end = "inf)" if high is None else f"{high.at:g}{']' if high.above else ')'}"
+    start = "(-inf" if low is None else f"{'(' if low.above else '['}{number_text(low.at)}"
+    end = "inf)" if high is None else f"{number_text(high.at)}{']' if high.above else ')'}"
     return f"{start}, {end}"
 
 
 def _cell(column: str, low: Boundary | None, high: Boundary | None) -> str:
     """
     >>> _cell("age", Boundary(40.0, True), Boundary(60.0, True)), _cell("age", Boundary(40.0, False), None)
-    ('40 < age ≤ 60', 'age ≥ 40')
+    ('40.0 < age ≤ 60.0', 'age ≥ 40.0')
     """
     if low is not None and high is not None:
         if low.at == high.at:
-            return f"{column} = {low.at:g}"
-        return f"{low.at:g} {'<' if low.above else '≤'} {column} {'≤' if high.above else '<'} {high.at:g}"
+            return f"{column} = {number_text(low.at)}"
+        return f"{number_text(low.at)} {'<' if low.above else '≤'} {column} {'≤' if high.above else '<'} {number_text(high.at)}"
     if low is not None:
-        return f"{column} {'>' if low.above else '≥'} {low.at:g}"
+        return f"{column} {'>' if low.above else '≥'} {number_text(low.at)}"
     assert high is not None, "a number that is never cut has no cells"
-    return f"{column} {'≤' if high.above else '<'} {high.at:g}"
+    return f"{column} {'≤' if high.above else '<'} {number_text(high.at)}"
 
 
 def _instance(variable: Variable) -> str:

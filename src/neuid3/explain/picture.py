@@ -11,6 +11,7 @@ from neuid3.errors import ExportError
 from neuid3.explain.explanation import Explanation, LeafShare, Reading, Step
 from neuid3.explain.words import mentioned, ranked
 from neuid3.export.words import class_name
+from neuid3.logic.spelling import entry_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -231,7 +232,7 @@ def _draw_readings(ax: Axes, e: Explanation, rows: Sequence[Reading]) -> None:
         missing = " (missing)" if reading.missing else ""
         ax.text(x, top - 0.05 * height, f"{reading.name}{missing}", fontsize=9, va="top")
         if reading.number is not None:
-            values = [(f"{reading.number:g}", 1.0)]
+            values = [(entry_text(reading.number), 1.0)]
         else:
             values = [pair for pair in reading.values[:2] if pair[1] >= 0.005]
         for line, (value, probability) in enumerate(values):

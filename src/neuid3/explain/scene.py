@@ -32,6 +32,7 @@ from neuid3.logic.formula import (
 )
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import Limits
+from neuid3.logic.spelling import entry_text
 from neuid3.nodetest import NodeTest
 from neuid3.tree import Leaf, Node, Tree
 
@@ -98,7 +99,7 @@ class Scene:
     def taking(self, variable: Variable, value: int) -> Assignment:
         """The variable with this value; of a number that is known, the number itself is told."""
         made, number = self.names[variable].taking(value), self.readings[variable].number
-        return made if number is None else replace(made, text=f"{made.variable} = {number:g}")
+        return made if number is None else replace(made, text=f"{made.variable} = {entry_text(number)}")
 
     @cached_property
     def variables_of(self) -> tuple[frozenset[Variable], ...]:

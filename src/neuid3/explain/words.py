@@ -7,6 +7,7 @@ from typing import Any
 
 from neuid3.explain.explanation import Counterfactual, Explanation, LeafShare, Proof, Reading, Step
 from neuid3.export.words import class_name, share_text
+from neuid3.logic.spelling import entry_text
 
 # The leading paths are told until they carry this much, and at most so many of them.
 MOST_OF_IT, MOST_PATHS = 0.95, 5
@@ -112,7 +113,7 @@ def _seen(reading: Reading, decimals: int) -> str:
         verb = "are" if reading.kind == "network" and len(reading.columns) > 1 else "is"
         return f"{reading.name}: {gone} {verb} missing, so its prior: {values}"
     if reading.number is not None:
-        return f"{reading.name}: {reading.number:g}"
+        return f"{reading.name}: {entry_text(reading.number)}"
     if reading.kind == "network":
         return f"{reading.name}: {values} (seen by {reading.network})"
     if reading.kind == "chance":

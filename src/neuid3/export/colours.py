@@ -5,6 +5,10 @@ from __future__ import annotations
 OKABE_ITO = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#555555")
 
 
+# What is written or framed in it should not be overlooked; it stands beside words that say why.
+WARNING = "#b03a00"
+
+
 def class_colours(classes: int) -> tuple[str, ...]:
     """A colour for each class; where there are more classes than colours, they come again and paler.
 

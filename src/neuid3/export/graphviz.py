@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
-from neuid3.export.colours import class_colours, paler
+from neuid3.export.colours import WARNING, class_colours, paler
 from neuid3.export.subject import tree_of
-from neuid3.export.words import mass_writer, printable, ranked, share_text, shares
+from neuid3.export.words import is_near_chance, mass_writer, network_words, printable, ranked, share_text, shares
 from neuid3.tree import Branch, Leaf, Node
 
 
@@ -38,6 +38,8 @@ def export_graphviz(tree: Any, decimals: int = 2) -> str:
         if isinstance(node, Branch):
             told.append(printable(node.test))
             told += [] if node.gain is None else [f"gain {node.gain:.{decimals}f}"]
+            told += [words] if (words := network_words(node, decimals)) else []
+            fill = f', color="{WARNING}", penwidth=2' if is_near_chance(node) else ""
         told += [f"mass {mass(node)}"] if mass(node) else []
         found = shares(node)
         if found is not None:

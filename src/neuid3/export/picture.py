@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import Any, Literal
 
-from neuid3.export.colours import class_colours, paler
+from neuid3.export.colours import WARNING, class_colours, paler
 from neuid3.export.examples import Example, Gallery, galleries
 from neuid3.export.layout import Box, Spot, arrange
 from neuid3.export.marks import Curve, Image, Mark, Picture, Rectangle, Words, words_width
 from neuid3.export.subject import model_of, tree_of
-from neuid3.export.words import mass_writer, printable, ranked, share_text, shares, short_numbers
+from neuid3.export.words import is_near_chance, mass_writer, network_words, printable, ranked, share_text, shares
 from neuid3.tree import Branch, Leaf, Node, Path, Tree, paths
 
 # Sizes of words, in the units of the picture: what a node asks or answers, and what is said beside.
@@ -116,7 +116,7 @@ class _Drawing:
         return [*rows, *self._told(leaf, in_words=False)]
 
     def _branch(self, branch: Branch, path: Path) -> list[_Row]:
-        rows = [_line(line, LARGE) for line in _wrapped(short_numbers(printable(branch.test)), TEST_LETTERS, 4)]
+        rows = [_line(line, LARGE) for line in _wrapped(printable(branch.test), TEST_LETTERS, 4)]
         rows += self._told(branch)
         return [*rows, _gallery_row(self.seen[path])] if path in self.seen else rows
 
@@ -128,7 +128,10 @@ class _Drawing:
             rows += [_line(_share_line(found, self.tree), SMALL, GREY)] if in_words else []
         told = [f"mass {self.mass(node)}"] if self.mass(node) else []
         told += [f"gain {node.gain:.2f}"] if isinstance(node, Branch) and node.gain is not None else []
-        return [*rows, _line(" · ".join(told), SMALL, GREY)] if told else rows
+        rows += [_line(" · ".join(told), SMALL, GREY)] if told else []
+        words, warned = network_words(node).replace("  ", " · "), is_near_chance(node)
+        rows += [_line(words, SMALL, WARNING if warned else GREY, bold=warned)] if words else []
+        return [*rows, _line("close to chance (!)", SMALL, WARNING, bold=True)] if warned else rows
 
 
 def _bar(found: Sequence[float], colours: Sequence[str]) -> _Row:

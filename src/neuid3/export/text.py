@@ -7,7 +7,16 @@ from itertools import chain
 from typing import Any
 
 from neuid3.export.subject import model_of, tree_of
-from neuid3.export.words import cells, class_name, mass_writer, printable, ranked, share_text, shares
+from neuid3.export.words import (
+    cells,
+    class_name,
+    mass_writer,
+    network_words,
+    printable,
+    ranked,
+    share_text,
+    shares,
+)
 from neuid3.tree import Branch, Leaf, Node, Tree
 
 # With more classes than this a line tells only its largest shares.
@@ -18,7 +27,8 @@ def export_text(tree: Any, decimals: int = 2, *, rules: bool = False) -> str:
     """A tree, model or fitted classifier as indented text; the first line shows the root's test.
 
     Beside each node stand, as far as they are known, its gain in bits, the mass of the examples that reached it and
-    the share of each class. With `rules`, the clauses of background knowledge behind the tests follow below.
+    the share of each class. A test with networks says how decided these are, from 0 (chance) to 1 (certain), and how many bits
+    it tells about unseen examples and about those that they were trained on; `(!)` marks one that is close to chance. With `rules`, the clauses of background knowledge behind the tests follow below.
 
     >>> print(export_text(Tree(Branch("alarm", Leaf(0.9), Leaf(0.2)), classes=("quiet", "call"))))
     alarm?
@@ -40,13 +50,14 @@ def _padded(text: str, width: int) -> str:
     return text + " " * (width - cells(text))
 
 
-def _rows(tree: Tree, decimals: int) -> Iterator[tuple[str, str, str, str]]:
-    """For each node its line in the tree, its gain, its mass and its shares."""
+def _rows(tree: Tree, decimals: int) -> Iterator[tuple[str, str, str, str, str]]:
+    """For each node its line in the tree, its gain, how its networks do, its mass and its shares."""
     mass = mass_writer(tree.root)
     widest = max(len(mass(node)) for _, node in _lines(tree.root, tree))
     for line, node in _lines(tree.root, tree):
         gain = "" if isinstance(node, Leaf) or node.gain is None else f"gain {node.gain:.{decimals}f}"
-        yield line, gain, f"mass {mass(node):>{widest}}" if mass(node) else "", _shares(node, tree, decimals)
+        massed = f"mass {mass(node):>{widest}}" if mass(node) else ""
+        yield line, gain, network_words(node, decimals), massed, _shares(node, tree, decimals)
 
 
 def _lines(node: Node, tree: Tree, first: str = "", rest: str = "") -> Iterator[tuple[str, Node]]:

@@ -41,22 +41,6 @@ def cells(text: str) -> int:
     return len(text) + wide - sum(map(bool, map(unicodedata.combining, text)))
 
 
-_QUOTED_OR_LONG_NUMBER = re.compile(r"('(?:\\.|[^'\\])*')|(?<![\w.])\d+\.\d{5,}(?:e[+-]?\d+)?")
-
-
-def short_numbers(test: str) -> str:
-    """A test whose numbers have no more digits than a picture needs; names are left as they are.
-
-    >>> short_numbers("width =< 0.30000000000000004"), short_numbers("'at 1.23456' =< 1234567.125")
-    ('width =< 0.3', "'at 1.23456' =< 1234567.125")
-    """
-    return _QUOTED_OR_LONG_NUMBER.sub(lambda found: found.group(1) or _short(found.group(0)), test)
-
-
-def _short(number: str) -> str:
-    return f"{float(number):.4g}" if float(number) < 10.0 else f"{float(number):.2f}"
-
-
 def shares(node: Node) -> tuple[float, ...] | None:
     """The share of each class at a node: what a leaf answers, or what reached a branch (None where nobody counted)."""
     match node:
@@ -74,6 +58,30 @@ def mass_writer(root: Node) -> Callable[[Node], str]:
     known = [sum(node.masses) for node in nodes if node.masses is not None]
     decimals = 0 if all(abs(mass - round(mass)) < 1e-6 for mass in known) else 1
     return lambda node: "" if node.masses is None else f"{sum(node.masses):.{decimals}f}"
+
+
+def is_near_chance(node: Node) -> bool:
+    """Is this a test whose networks are hardly better than chance?"""
+    return isinstance(node, Branch) and node.statistics is not None and node.statistics.near_chance
+
+
+def network_words(node: Node, decimals: int = 2) -> str:
+    """How decided the networks of a test are, and the bits it tells of unseen and of training examples; "" where unknown.
+
+    A test that is close to chance bears the mark `(!)`.
+
+    >>> from neuid3.tree import NetworkStatistics
+    >>> network_words(Branch("odd(card)", Leaf(1.0), Leaf(0.0), statistics=NetworkStatistics(0.1, 0.8, 0.25, 40.0)))
+    'decided 0.10 (!)  unseen 0.25, trained 0.80'
+    """
+    if isinstance(node, Leaf) or node.statistics is None:
+        return ""
+    known = node.statistics
+    decided = [] if known.decided is None else [f"decided {known.decided:.{decimals}f}"]
+    decided += ["(!)"] if known.near_chance else []
+    gains = (("unseen", known.unseen_gain), ("trained", known.trained_gain))
+    bits = [f"{name} {gain:.{decimals}f}" for name, gain in gains if gain is not None]
+    return "  ".join(part for part in (" ".join(decided), ", ".join(bits)) if part)
 
 
 def ranked(given: Sequence[float], classes: Sequence[Label]) -> list[tuple[str, float]]:

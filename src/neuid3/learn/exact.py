@@ -92,8 +92,8 @@ class Exact:
             part = slice(start, min(start + PART, n))
             yield part, self.evidence.part(part if rows is None else rows[part], columns, looks)
 
-    def values(self, variable: ColumnVariable, rows: Any) -> Iterator[tuple[slice, Floats]]:
-        """How probable the values of a column are in some examples, `(value, example)`, part by part."""
+    def values(self, variable: Variable, rows: Any) -> Iterator[tuple[slice, Floats]]:
+        """How probable the values of a variable are in some examples, `(value, example)`, part by part."""
         for part, evidence in self._in_parts([variable], rows):
             yield part, evidence.weights(variable).cpu().numpy()
 

@@ -38,14 +38,25 @@ def atom_name(text: str) -> str:
 
 
 def number_text(number: float) -> str:
-    """A float as ProbLog reads it back: it has no word for infinity, and takes 1e999 for it.
+    """A number as every test, picture and program prints it: the shortest text that reads back as the very same number.
 
-    >>> number_text(0.1), number_text(float("-inf"))
-    ('0.1', '-1e999')
+    ProbLog has no word for infinity, and reads 1e999 as such.
+
+    >>> number_text(0.1 + 0.2), number_text(2.5), number_text(1e22), number_text(float("-inf"))
+    ('0.30000000000000004', '2.5', '1e+22', '-1e999')
     """
-    if math.isinf(number):
+    if isinstance(number, float) and math.isinf(number):
         return "1e999" if number > 0 else "-1e999"
-    return repr(number)
+    return repr(number) if isinstance(number, int) else repr(float(number))
+
+
+def entry_text(number: float) -> str:
+    """A number of an example: as exact as `number_text`, so that it stands on the right side of a cut beside it.
+
+    >>> entry_text(35.0), entry_text(0.14240001), entry_text(1e22)
+    ('35', '0.14240001', '1e+22')
+    """
+    return number_text(number).removesuffix(".0")
 
 
 def plain_name(name: str) -> str:

@@ -14,12 +14,14 @@ import numpy.typing as npt
 from neuid3.columns import Boolean, Category, Column, Distribution, Number, Probability, Tensor
 from neuid3.data import Examples
 from neuid3.errors import DataError, did_you_mean
+from neuid3.export.words import mass_writer
 from neuid3.infer import Look, looks_of
 from neuid3.logic.formula import NeuralVariable, sources
-from neuid3.logic.spelling import atom_name
+from neuid3.logic.spelling import atom_name, entry_text
 from neuid3.model import NeurosymbolicTree
+from neuid3.page.scores import Tallies, learned_rows, tallied
 from neuid3.page.sight import SPARE, Calls, Floats, Place, Sight, see
-from neuid3.tree import Branch, Leaf, Masses
+from neuid3.tree import Branch, Leaf, Masses, NetworkStatistics
 
 # An answer between these is called undecided.
 UNSURE = (0.05, 0.95)
@@ -42,9 +44,13 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """How much gets to a node: of the examples it was learned from, and of the examples shown; by class if known."""
+    """How much gets to a node: of the examples it was learned from, and of the examples shown; by class if known.
+
+    `written` is the mass of the former as text and pictures write it, "" where it is not known.
+    """
 
     training: Masses | None
+    written: str
     mass: float
     classes: Masses | None
 
@@ -67,6 +73,7 @@ class Question:
     networks: tuple[str, ...]
     columns: tuple[str, ...]
     gain: float | None
+    statistics: NetworkStatistics | None
     reached: Reached
     yes: int
     no: int
@@ -111,7 +118,8 @@ class Predicate:
 class Example:
     """What is told of an example that is shown: its class, P(yes | reached) at every branch, and its symbols.
 
-    `calls` has for every neural predicate and for each of the inputs it reads the value that the network names.
+    `calls` has for every neural predicate and for each of the inputs it reads the value that the network names; `learned`
+    says whether the tree was learned from it, None where that cannot be told.
     """
 
     row: int
@@ -120,6 +128,7 @@ class Example:
     answers: tuple[float | None, ...]
     values: tuple[tuple[str, str], ...]
     calls: tuple[tuple[int | None, ...], ...]
+    learned: bool | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,17 +141,21 @@ class Facts:
     nodes: tuple[Question | End, ...]
     predicates: tuple[Predicate, ...]
     examples: tuple[Example, ...]
-    accuracy: float | None
+    tallies: Tallies
     surprises: tuple[Shown, ...]
 
 
-def gather(model: NeurosymbolicTree, X: Any, y: Any = None, images: int = 9) -> Facts:
-    """The facts of a page about this tree on these examples; `images` of each kind."""
+def gather(model: NeurosymbolicTree, X: Any, y: Any = None, images: int = 9, table: Any = None) -> Facts:
+    """The facts of a page about this tree on these examples; `images` of each kind.
+
+    `table` is all of the table where `X` is only what the tree reads of it: its rows are recognised by all columns.
+    """
     if isinstance(images, bool) or not isinstance(images, int) or images < 1:
         raise DataError(f"images={images!r} is no number of pictures; give a whole number, 1 or more.")
     examples = model.read(X)
     labels = None if y is None else _labels(model, y, len(examples))
-    return _Gathering(model, examples, labels, see(model, examples), images).facts()
+    learned = learned_rows(model, X if table is None else table, labels)
+    return _Gathering(model, examples, labels, learned, see(model, examples), images).facts()
 
 
 def _labels(model: NeurosymbolicTree, y: Any, rows: int) -> npt.NDArray[np.int64]:
@@ -162,6 +175,7 @@ class _Gathering:
     model: NeurosymbolicTree
     examples: Examples
     labels: npt.NDArray[np.int64] | None
+    learned: npt.NDArray[np.bool_] | None
     sight: Sight
     images: int
 
@@ -186,7 +200,7 @@ class _Gathering:
             nodes,
             predicates,
             tuple(self._examples(shown, branches, predicates, probabilities)),
-            None if self.labels is None else float((probabilities.argmax(axis=1) == self.labels).mean()),
+            tallied(self.learned, probabilities, self.labels),
             surprises,
         )
 
@@ -200,7 +214,7 @@ class _Gathering:
         classes = None
         if self.labels is not None:
             classes = tuple(np.bincount(self.labels, mass, len(self.model.classes)).tolist())
-        return Reached(node.masses, float(mass.sum()), classes)
+        return Reached(node.masses, mass_writer(self.model.tree.root)(node), float(mass.sum()), classes)
 
     def _question(self, place: Place, branch: Branch, rules: tuple[str, ...]) -> Question:
         looks = looks_of(branch.test, self.model.program)
@@ -214,6 +228,7 @@ class _Gathering:
             tuple(sorted({network for network, _, _ in looks})),
             columns,
             branch.gain,
+            branch.statistics,
             self._reached(place.number),
             yes,
             no,
@@ -305,6 +320,7 @@ class _Gathering:
                 tuple(None if math.isnan(answer[row]) else float(answer[row]) for answer in answers),
                 tuple((name, entry(column, row)) for name, column in columns),
                 tuple(tuple(named[p.network, inputs].get(row) for inputs in p.reads) for p in predicates),
+                None if self.learned is None else bool(self.learned[row]),
             )
 
 
@@ -368,7 +384,9 @@ def entry(column: Column, row: int) -> str:
             return str(kind.domain[int(value)])
         case Distribution(values):
             return f"{values[int(value.argmax())]} ({value.max():.0%})"
-        case Number() | Probability():
+        case Number():
+            return entry_text(value)
+        case Probability():
             return f"{value:.4g}"
         case Tensor():
             return ", ".join(f"{number:.3g}" for number in np.ravel(value))
@@ -413,4 +431,4 @@ def _range(values: Floats, mass: Floats) -> str:
     order = there[np.argsort(values[there], kind="stable")]
     half = np.searchsorted(np.cumsum(mass[order]), mass[order].sum() / 2)
     low, middle, high = (float(values[order[i]]) for i in (0, min(half, len(order) - 1), -1))
-    return f"{low:.4g} to {high:.4g}, median {middle:.4g}"
+    return f"{entry_text(low)} to {entry_text(high)}, median {entry_text(middle)}"

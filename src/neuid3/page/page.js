@@ -12,11 +12,19 @@ let chosen = null;
 const count = (number) => Math.round(number).toLocaleString("en");
 const many = (number, one, more) => `${count(number)} ${Math.round(number) === 1 ? one : more}`;
 
+// As Python writes numbers: exactly halfway between two texts, the even one.
+function fixed(number, digits) {
+  const halves = number * 2 ** (digits + 1);
+  if (!Number.isInteger(halves) || halves % 2 === 0) return number.toFixed(digits);
+  const below = Math.floor(number * 10 ** digits);
+  return ((below + (below % 2)) / 10 ** digits).toFixed(digits);
+}
+
 function percent(share) {
   if (share > 0 && share < 0.0005) return "<0.1%";
   if (share < 1 && share > 0.9995) return ">99.9%";
   const digits = share === 0 || share === 1 || (share >= 0.0995 && share < 0.9) ? 0 : 1;
-  return `${(100 * share).toFixed(digits)}%`;
+  return `${(100 * Number(fixed(share, digits + 2))).toFixed(digits)}%`;
 }
 
 function letters(place) {
@@ -161,6 +169,13 @@ const tree = document.getElementById("tree");
 const wires = make("svg", { "aria-hidden": "true" });
 const THICK = 16;
 
+function networkMark(node) {
+  const known = node.statistics;
+  if (!known || known.decided === null) return [];
+  const mark = known.nearChance ? " (!)" : "";
+  return [make("span", { class: known.nearChance ? "decided chance" : "decided" }, `decided ${fixed(known.decided, 2)}${mark}`)];
+}
+
 function drawTree() {
   tree.append(wires);
   facts.nodes.forEach((node, number) => {
@@ -168,7 +183,7 @@ function drawTree() {
     const depth = wayTo(number).length;
     const said = make("span", { class: "answer" }, step ? (step.answer ? "yes" : "no") : "");
     const what = isTest(node)
-      ? make("span", { class: "what" }, code(node.test))
+      ? make("span", { class: "what" }, code(node.test), ...networkMark(node))
       : make("span", { class: "what" }, inWords(node.probabilities, 1), bar(node.probabilities));
     const item = make("div", { class: "node", role: "treeitem", id: `tree-${number}`, "aria-level": depth + 1, tabindex: number ? "-1" : "0" },
       make("span", { class: isTest(node) ? "badge" : "badge leaf" }, names.get(number)), said, what, make("span", { class: "number" }));
@@ -215,7 +230,8 @@ function showFlow() {
     const item = document.getElementById(`tree-${number}`);
     item.querySelector(".number").textContent = percent(reached[number]);
     item.classList.toggle("away", reached[number] < 0.0005);
-    const what = isTest(node) ? `Test ${names.get(number)}, ${node.test}` : `Leaf ${names.get(number)}, ${inWords(node.probabilities, 1).textContent}`;
+    const doubt = isTest(node) && node.statistics && node.statistics.nearChance ? ", close to chance" : "";
+    const what = isTest(node) ? `Test ${names.get(number)}, ${node.test}${doubt}` : `Leaf ${names.get(number)}, ${inWords(node.probabilities, 1).textContent}`;
     const step = parents.get(number);
     const side = step ? `, the ${step.answer ? "yes" : "no"} side of test ${names.get(step.number)}` : "";
     const who = chosen === null ? "of the examples get here" : `is the probability that example ${chosen} gets here`;
@@ -315,7 +331,8 @@ function best(example) {
 function showExample() {
   const example = examples.get(chosen);
   panel.replaceChildren(make("h2", {}, example ? `Example ${chosen}` : "All examples"));
-  if (example) panel.append(portrait(example), classList(example));
+  const origin = example && example.learned !== null ? (example.learned ? "The tree was learned from this example." : "The tree was not learned from this example.") : null;
+  if (example) panel.append(portrait(example), classList(example), ...(origin ? [make("p", { class: "soft" }, origin)] : []));
   else panel.append(make("p", { class: "soft" }, "Choose one of the tiles, or a number, to follow that example through the tree. Escape lets go."));
   if (rows.length) panel.append(chooser());
   document.getElementById("flow").textContent = example
@@ -368,9 +385,13 @@ function told(node) {
   const list = make("dl", { class: "told" });
   const add = (name, value, more) => list.append(make("div", {}, make("dt", {}, name), make("dd", {}, value, more ? make("span", {}, ` ${more}`) : null)));
   const sum = (masses) => masses.reduce((total, mass) => total + mass, 0);
-  if (node.gain !== null && node.gain !== undefined) add("Gain", `${node.gain.toFixed(3)} bits`);
+  if (node.gain !== null && node.gain !== undefined) add("Gain", `${fixed(node.gain, 2)} bits`);
+  const known = node.statistics;
+  if (known && known.decided !== null) add("Decided", fixed(known.decided, 2), "(0 chance, 1 certain)");
+  if (known && known.unseen !== null) add("Gain on unseen", `${fixed(known.unseen, 2)} bits`, `of ${many(known.unseenMass, "example", "examples")}`);
+  if (known && known.trained !== null) add("Gain on training", `${fixed(known.trained, 2)} bits`);
   const root = facts.nodes[0];
-  if (node.training && root.training) add("Reach when grown", count(sum(node.training)), `of ${count(sum(root.training))} (${percent(sum(node.training) / (sum(root.training) || 1))})`);
+  if (node.training && root.training) add("Reach when grown", node.trainingMass, `of ${root.trainingMass} (${percent(sum(node.training) / (sum(root.training) || 1))})`);
   add("Reach in this table", count(node.mass), `of ${count(facts.rows)} (${percent(node.mass / facts.rows)})`);
   return list;
 }
@@ -416,6 +437,13 @@ function strips(node, meaning) {
     strip("✗", "Most surely false", not, meaning, "None: no example that gets here is likely to be a no."));
 }
 
+// A plain warning where a tree looks surer than its networks are.
+function warning(node) {
+  if (!node.statistics || !node.statistics.nearChance) return null;
+  return make("p", { class: "warning" }, make("strong", {}, "(!) Close to chance. "),
+    "Its networks are hardly decided between their values, or the test tells far less about unseen examples than about those that its networks were trained on. Do not read much into what is below it.");
+}
+
 function testCard(number) {
   const node = facts.nodes[number];
   const meaning = (probability) => `yes with ${percent(probability)}`;
@@ -423,6 +451,7 @@ function testCard(number) {
   return make("article", { id: `node-${number}`, tabindex: "-1", "aria-label": `Test ${names.get(number)}: ${node.test}` },
     make("header", {}, make("span", { class: "badge" }, names.get(number)), make("h3", {}, code(node.test)), pathWords(number)),
     make("p", { class: "mine", id: `mine-${number}`, hidden: true }),
+    warning(node),
     told(node),
     make("div", { class: "pair" }, rules(node), shareRows(node)),
     node.sides ? sides(node, meaning) : strips(node, meaning),
@@ -461,8 +490,8 @@ function drawEvidence() {
   if (facts.networks.length) {
     group(titled("What the networks see", "For every value that a network can name, what it calls so, surest first. Unless a network came trained, nobody told it what its values mean; the pictures do."), ...facts.networks.map(networkCard));
   }
-  if (facts.accuracy !== null && facts.surprises.length) {
-    group(titled("Where the tree is wrong", "Examples that the tree takes for another class, with the probability that it gives to their own, worst first."),
+  if (facts.surprises.length) {
+    group(titled("Where the tree is wrong", "Examples that the tree takes for another class, with the probability that it gives to their own, worst first. Choose one to see whether the tree was learned from it."),
       make("article", {}, tiles(facts.surprises, (share) => `its class gets ${percent(share)}`, "Where the tree is wrong")));
   }
   const leaves = facts.nodes.map((node, number) => number).filter((number) => !isTest(facts.nodes[number]));
@@ -471,9 +500,9 @@ function drawEvidence() {
 
 function drawWords() {
   const leaves = facts.nodes.length - tests.length;
-  const right = facts.accuracy === null ? "" : ` It names the right class for ${percent(facts.accuracy)} of them.`;
   document.getElementById("lede").textContent =
-    `A tree of ${many(tests.length, "test", "tests")} and ${many(leaves, "leaf", "leaves")}, shown on ${many(facts.rows, "example", "examples")}.${right}`;
+    `A tree of ${many(tests.length, "test", "tests")} and ${many(leaves, "leaf", "leaves")}, shown on ${many(facts.rows, "example", "examples")}.`;
+  document.getElementById("scores").append(...facts.scores.map((sentence, place) => make("span", { class: place ? "soft" : "first" }, sentence)));
   document.getElementById("foot").append(...[
     make("p", {}, `This page holds ${count(rows.length)} of the table's ${many(facts.rows, "example", "examples")}: those in the tiles. Examples are counted from 0. What is told of an example is rounded to 0.01%; how many get to a node, and how often a network names a value, is counted over the whole table.`),
     facts.nodes[0].training ? make("p", {}, "“When grown” counts the training examples at the moment when a node was made. After that the whole tree may have been trained once more, so its leaves can be surer than the classes that are counted there.") : null,

@@ -23,6 +23,8 @@ from neuid3.export import export_text
 from neuid3.model import NeurosymbolicTree
 from neuid3.page.gather import End, Facts, Question, Reached, Shown, gather
 from neuid3.page.pictures import Album, Wanted, album
+from neuid3.page.scores import sentences
+from neuid3.tree import NetworkStatistics
 
 TITLE = "What the tree looks at"
 
@@ -33,20 +35,30 @@ def evidence_page(
     """One page of HTML that shows what a tree looks at: every test with its rules and the examples it is surest of.
 
     `X` is the table to be shown, and `y` its classes where they are known; `images` examples of each kind are shown.
-    The page holds everything it needs and asks no other machine for anything.
+    Rows that the tree was learned from are recognised and counted apart from the others. The page holds everything it needs
+    and asks no other machine for anything.
     """
+    return page_and_scores(model, X, y, title=title, images=images)[0]
+
+
+def page_and_scores(
+    model: NeuID3Classifier | NeurosymbolicTree, X: Any, y: Any = None, *, title: str = TITLE, images: int = 9
+) -> tuple[str, tuple[str, ...]]:
+    """The page, and the sentences about scores at its top."""
     tree = _tree_of(model)
     examples = tree.read(X)
-    facts = gather(tree, examples, y, images)
+    facts = gather(tree, examples, y, images, X)
+    scores = sentences(facts.tallies, tree.training_record)
     style, script = _file("page.css"), _file("page.js")
-    return Template(_file("page.html")).substitute(
+    page = Template(_file("page.html")).substitute(
         title=html.escape(title),
         policy=html.escape(_policy(style, script)),
         style=style,
         script=script,
-        facts=data_text(_told(facts, _album(facts, examples))),
-        text=html.escape(export_text(tree.tree)),
+        facts=data_text(_told(facts, scores, _album(facts, examples))),
+        text=html.escape("\n".join((export_text(tree.tree), "", *scores))),
     )
+    return page, scores
 
 
 def write_page(
@@ -59,7 +71,12 @@ def write_page(
     images: int = 9,
 ) -> Path:
     """Write `evidence_page` to a file, which is there whole or not at all."""
-    page, target = evidence_page(model, X, y, title=title, images=images), Path(path)
+    return keep_page(path, evidence_page(model, X, y, title=title, images=images))
+
+
+def keep_page(path: str | Path, page: str) -> Path:
+    """Write a page to a file, which is there whole or not at all."""
+    target = Path(path)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         write_whole(target, page.encode("utf-8"))
@@ -127,13 +144,13 @@ def _all_shown(facts: Facts) -> Iterable[Shown]:
             yield from value.shown
 
 
-def _told(facts: Facts, pictures: Album) -> dict[str, Any]:
+def _told(facts: Facts, scores: Sequence[str], pictures: Album) -> dict[str, Any]:
     return {
         "version": __version__,
         "classes": facts.classes,
         "rows": facts.rows,
         "columns": facts.columns,
-        "accuracy": facts.accuracy,
+        "scores": scores,
         "nodes": [_question(node) if isinstance(node, Question) else _end(node) for node in facts.nodes],
         "networks": [
             {
@@ -163,6 +180,7 @@ def _told(facts: Facts, pictures: Album) -> dict[str, Any]:
                 "answers": [_rounded(answer) for answer in example.answers],
                 "values": dict(example.values),
                 "calls": example.calls,
+                "learned": example.learned,
                 "pictures": _pictures(example.row, facts.columns, pictures),
             }
             for example in facts.examples
@@ -177,7 +195,8 @@ def _question(node: Question) -> dict[str, Any]:
         "rules": node.rules,
         "networks": node.networks,
         "columns": node.columns,
-        "gain": _rounded(node.gain),
+        "gain": node.gain,
+        "statistics": node.statistics and _statistics(node.statistics),
         "yes": node.yes,
         "no": node.no,
         "strips": [_strip(shown) for shown in (node.surely_true, node.undecided, node.surely_false)],
@@ -186,15 +205,28 @@ def _question(node: Question) -> dict[str, Any]:
     }
 
 
+def _statistics(statistics: NetworkStatistics) -> dict[str, Any]:
+    return {
+        "decided": statistics.decided,
+        "trained": statistics.trained_gain,
+        "unseen": statistics.unseen_gain,
+        "unseenMass": statistics.unseen_mass,
+        "nearChance": statistics.near_chance,
+    }
+
+
 def _end(node: End) -> dict[str, Any]:
-    return {"probabilities": [_rounded(p) for p in node.probabilities], **_reached(node.reached)}
+    return {"probabilities": node.probabilities, **_reached(node.reached)}
 
 
 def _reached(reached: Reached) -> dict[str, Any]:
-    def masses(found: Sequence[float] | None) -> list[float] | None:
-        return None if found is None else [round(mass, 2) for mass in found]
-
-    return {"training": masses(reached.training), "mass": round(reached.mass, 2), "shares": masses(reached.classes)}
+    # As they are: shares that are counted from rounded masses would not be those of the tree's text and pictures.
+    return {
+        "training": reached.training,
+        "trainingMass": reached.written,
+        "mass": reached.mass,
+        "shares": reached.classes,
+    }
 
 
 def _strip(strip: Iterable[Shown]) -> list[list[Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, cast
 
 import numpy as np
@@ -13,7 +14,7 @@ from neuid3.columns import Boolean, Category, Distribution, Kind, Number, Probab
 from neuid3.errors import ModelFileError
 from neuid3.nodetest import AtomTest, CutTest, FactTest, NodeTest, ValueTest
 from neuid3.priors import Priors
-from neuid3.tree import Branch, Leaf, Node, Tree
+from neuid3.tree import Branch, Leaf, NetworkStatistics, Node, Tree
 
 Words = dict[str, Any]
 
@@ -115,6 +116,7 @@ def nodes_to_words(root: Node) -> list[Words]:
                 words["leaf"] = list(probabilities)
             case Branch(test, yes, no, gain):
                 words |= {"test": question_to_words(test), "gain": gain}
+                words |= {} if node.statistics is None else {"statistics": asdict(node.statistics)}
                 waiting += [(no, words, "no"), (yes, words, "yes")]
     return rows
 
@@ -143,12 +145,19 @@ def nodes_from_words(rows: Sequence[Words]) -> Node:
         if steps > MOST_STEPS:
             raise ValueError("the tree is too large")
         gain = None if words["gain"] is None else _number(words["gain"])
-        made[place] = Branch(question_from_words(words["test"]), sides[0], sides[1], gain, masses)
+        statistics = _statistics(words["statistics"]) if "statistics" in words else None
+        made[place] = Branch(question_from_words(words["test"]), sides[0], sides[1], gain, masses, statistics)
         sizes[place] = (leaves, steps)
     root, *rest = made
     if root is None or any(node is not None for node in rest):
         raise ValueError("the tree has nodes that nothing leads to")
     return root
+
+
+def _statistics(words: Words) -> NetworkStatistics:
+    known = {name: None if words[name] is None else _number(words[name]) for name in ("trained_gain", "unseen_gain")}
+    decided = None if words["decided"] is None else _number(words["decided"])
+    return NetworkStatistics(decided, known["trained_gain"], known["unseen_gain"], _number(words["unseen_mass"]))
 
 
 def labels_to_words(labels: Sequence[Any] | npt.NDArray[Any]) -> Words:
