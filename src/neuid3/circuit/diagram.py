@@ -126,10 +126,9 @@ class Diagram:
         stack = [root]
         while stack:
             node = stack[-1]
-            waiting = [child for child in self.children[node] if child not in self._negated]
             if node in self._negated:
                 stack.pop()
-            elif waiting:
+            elif waiting := [child for child in self.children[node] if child not in self._negated]:
                 stack.extend(waiting)
             else:
                 made = self.node(self.levels[node], tuple(self._negated[child] for child in self.children[node]))
