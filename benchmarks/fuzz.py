@@ -1,4 +1,4 @@
-"""Coverage-guided fuzzing of the model loader with atheris: `make fuzz`, or python -m benchmarks.fuzz -atheris_runs=10000."""
+"""Coverage-guided fuzzing of the model loader, and of what is loaded, with atheris: `make fuzz`, or python -m benchmarks.fuzz -atheris_runs=10000."""
 
 from __future__ import annotations
 
@@ -10,16 +10,33 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["neuid3", "zipfile", "json"]):
-    from neuid3 import NeuID3Error, load
+    from neuid3 import NeuID3Classifier, NeuID3Error, NeurosymbolicTree, load
 
+# The ways to use a model, and the examples that the golden models know, are those of the tests.
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from golden.make import examples
+from uses import uses
+
+X = examples()
+
+# What takes seconds is left to the tests.
+QUICK = ("print it", "compare it", "predict", "apply", "text", "dot", "svg", "problog", "save", "pickle", "deepcopy")
 FILE = Path(tempfile.mkdtemp()) / "fuzzed.neuid3"
 SEEDS = sorted((Path(__file__).parents[1] / "tests" / "golden").glob("v*/*.neuid3"))
 
 
 def one(data: bytes) -> None:
     FILE.write_bytes(data)
-    with contextlib.suppress(NeuID3Error):
-        load(FILE)
+    try:
+        model = load(FILE)
+    except NeuID3Error:
+        return
+    if isinstance(model, (NeuID3Classifier, NeurosymbolicTree)):
+        ways = uses(model, X, FILE.parent)
+        for name in QUICK:
+            with contextlib.suppress(NeuID3Error):
+                ways[name]()
 
 
 if __name__ == "__main__":

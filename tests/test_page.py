@@ -24,8 +24,8 @@ from neuid3.page import pictures as drawing
 from neuid3.page.gather import End, Facts, Question, Shown, gather
 from neuid3.page.pictures import album, png, shrunk
 from neuid3.page.render import data_text
-from neuid3.page.sight import SPARE, walk
-from neuid3.tree import Node
+from neuid3.page.sight import SPARE
+from neuid3.tree import Node, node_paths
 from strategies import Case, cases
 
 # What the page spares its networks may move a probability by so much, once for every branch.
@@ -43,8 +43,8 @@ def questions(facts: Facts) -> list[Question]:
 @settings(max_examples=12)
 def test_what_is_gathered_is_what_plain_recomputation_finds(case: Case, images: int) -> None:
     facts, model = gather(case.model, case.examples, images=images), case.model
-    reach = {path: model.path_probability(case.examples, path) for path, _ in walk(model.tree.root)}
-    for (path, node), told in zip(walk(model.tree.root), facts.nodes, strict=True):
+    reach = {path: model.path_probability(case.examples, path) for path, _ in node_paths(model.tree.root)}
+    for (path, node), told in zip(node_paths(model.tree.root), facts.nodes, strict=True):
         assert told.reached.mass == pytest.approx(reach[path].sum(), abs=12 * CLOSE)
         if isinstance(told, Question):
             assert isinstance(node, Branch)
@@ -56,7 +56,7 @@ def test_what_is_gathered_is_what_plain_recomputation_finds(case: Case, images: 
     exact = model.predict_proba(case.examples)
     for example in facts.examples:
         assert example.probabilities == pytest.approx(exact[example.row], abs=CLOSE)
-        branches = [(path, node) for path, node in walk(model.tree.root) if isinstance(node, Branch)]
+        branches = [(path, node) for path, node in node_paths(model.tree.root) if isinstance(node, Branch)]
         for (path, node), answer in zip(branches, example.answers, strict=True):
             if reach[path][example.row] > 0.01:
                 wanted = reach[(*path, (node.test, True))][example.row] / reach[path][example.row]
@@ -109,7 +109,7 @@ def test_a_test_tells_the_rules_behind_it_as_they_were_written() -> None:
 def test_masses_are_counted_by_class() -> None:
     X, y = table(), labels()
     facts = gather(model(), X, y)
-    for (path, _), told in zip(walk(TREE.root), facts.nodes, strict=True):
+    for (path, _), told in zip(node_paths(TREE.root), facts.nodes, strict=True):
         reach = model().path_probability(X, path)
         wanted = [reach[y == name].sum() for name in ("no", "yes")]
         assert told.reached.classes == pytest.approx(wanted, abs=60 * CLOSE)

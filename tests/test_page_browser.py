@@ -19,7 +19,7 @@ from neuid3.logic.spelling import atom_text
 from neuid3.nodetest import ValueTest
 from neuid3.page import write_page
 from neuid3.page.gather import gather
-from neuid3.page.sight import walk
+from neuid3.tree import node_paths
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed; the page is not tried out")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -128,7 +128,7 @@ def test_a_page_is_silent_and_asks_for_nothing(browser: Any, page: Path) -> None
 
 def test_without_a_choice_the_tree_shows_where_the_examples_go(browser: Any, page: Path) -> None:
     look(browser, page)
-    wanted = [100 * model().path_probability(table(), path).mean() for path, _ in walk(model().tree.root)]
+    wanted = [100 * model().path_probability(table(), path).mean() for path, _ in node_paths(model().tree.root)]
     assert shares(browser) == pytest.approx(wanted, abs=0.6)
 
 
@@ -139,7 +139,7 @@ def test_a_click_shows_how_an_example_flows(browser: Any, page: Path) -> None:
     row = int(tile.get_attribute("data-row"))
     assert row == facts.nodes[0].undecided[0].row  # type: ignore[union-attr]
     click(browser, tile)
-    wanted = [100 * model().path_probability(table()[row], path)[0] for path, _ in walk(model().tree.root)]
+    wanted = [100 * model().path_probability(table()[row], path)[0] for path, _ in node_paths(model().tree.root)]
     assert shares(browser) == pytest.approx(wanted, abs=0.6)
     widths = [
         float(browser.execute_script("return parseFloat(arguments[0].style.strokeWidth)", w))

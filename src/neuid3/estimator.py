@@ -40,7 +40,7 @@ from neuid3.priors import Priors, column_priors
 from neuid3.progress import Bar, Silent
 from neuid3.questions import Questions, check_device, check_networks, gather_questions, useful
 from neuid3.record import HELD_OUT, VALIDATION, Score, TrainingRecord, score_of
-from neuid3.saved.classifier import classifier_to_words, learned_from_words
+from neuid3.saved.classifier import classifier_to_words, learned_from_words, parameters_from_words
 from neuid3.score import shares_of
 from neuid3.tables import (
     check_target,
@@ -503,9 +503,9 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def restored(cls, model: NeurosymbolicTree, words: Mapping[str, Any]) -> NeuID3Classifier:
         """The classifier that a file tells of."""
         known = cls().get_params(deep=False)
-        made = cls(**{name: value for name, value in words["parameters"].items() if name in known})
+        made = cls(**parameters_from_words(words, known))
         made.model_, made.tree_, made.networks_, made.schema_ = model, model.tree, model.networks, model.schema
-        for name, value in learned_from_words(words, model.classes).items():
+        for name, value in learned_from_words(words, model.classes, len(model.schema)).items():
             setattr(made, name, value)
         return made
 

@@ -109,6 +109,9 @@ class NeurosymbolicTree:
         self._sources = frozenset[Source]().union(*(sources(formula) for formula in formulas))
         self.uses = frozenset[Look]().union(*(looks_of(test, self.program) for test in tree.tests))
         self._check_networks()
+        for network, inputs, width in self.uses:
+            if not {network, network_use(network, inputs)}.isdisjoint(self.priors.networks):
+                self.priors.network(network, inputs, width)  # complains where it does not fit
 
     def _check_networks(self) -> None:
         needed = {network for network, _, _ in self.uses}

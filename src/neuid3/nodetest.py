@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from neuid3.columns import Category, Distribution, Value
+from neuid3.columns import Boolean, Category, Distribution, Number, Probability, Value, kind_name
 from neuid3.errors import NodeTestError
 from neuid3.logic.formula import ColumnVariable, Compare, Formula, Literal, bind
 from neuid3.logic.program import Program, fact
@@ -49,7 +50,12 @@ class FactTest:
     column: str
 
     def formula(self, program: Program) -> Formula:
-        return fact(self.column) if self.column in program.schema else program.formula(self.column)
+        kind = program.schema.get(self.column)
+        if kind is not None and not isinstance(kind, (Boolean, Probability)):
+            raise NodeTestError(
+                f"Column {self.column!r} is a {kind_name(kind)} and no fact; test one that holds or does not."
+            )
+        return program.formula(self.column) if kind is None else fact(self.column)
 
     def __str__(self) -> str:
         return atom_text(self.column)
@@ -79,7 +85,11 @@ class CutTest:
     column: str
     threshold: float
 
-    def formula(self, program: Program) -> Formula:  # noqa: ARG002 - a cut means the same in every program
+    def formula(self, program: Program) -> Formula:
+        if not isinstance(program.schema.get(self.column), Number) or not math.isfinite(self.threshold):
+            raise NodeTestError(
+                f"Column {self.column!r} cannot be cut at {self.threshold!r}; cut a number at a finite place."
+            )
         return Compare(self.column, "=<", self.threshold)
 
     def __str__(self) -> str:

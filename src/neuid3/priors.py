@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
@@ -202,7 +203,8 @@ def _is_distribution(given: Mapping[Value, float], domain: tuple[Value, ...]) ->
 
 def _is_sample(given: Any) -> bool:
     if isinstance(given, Mapping):
-        return _is_sample(list(given)) and _is_sample(list(given.values())) and min(given.values()) >= 0.0
+        shares = list(given.values())
+        return _is_sample(list(given)) and _is_sample(shares) and min(shares) >= 0.0 and 0.0 < sum(shares) < math.inf
     try:
         sample = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):

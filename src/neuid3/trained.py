@@ -66,7 +66,9 @@ def trained_test(path: Path, saved: Saved, networks: Makers, device: str | torch
             raise ModelFileError(f"{path} holds the test '{test}', which is no atom; save the test again.")
         made = networks_from_words(words["networks"], saved.tensors, networks, device)
         columns = schema_from_words(words["columns"])
-        return TrainedTest(test, made, bool(words["frozen"]), saved.background, columns, dict(words["card"]))
+        if not isinstance(words["frozen"], bool) or not isinstance(words["card"], dict):
+            raise ValueError("it does not say whether it is frozen, or what it means")
+        return TrainedTest(test, made, words["frozen"], saved.background, columns, words["card"])
 
 
 def trained_tests(model: NeurosymbolicTree) -> list[TrainedTest]:

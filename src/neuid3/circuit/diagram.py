@@ -159,10 +159,9 @@ class Diagram:
         while stack:
             node = stack[-1]
             self.clock.step(len(self.children[node]))
-            waiting = [child for child in self.children[node] if child not in self._negated]
             if node in self._negated:
                 stack.pop()
-            elif waiting:
+            elif waiting := [child for child in self.children[node] if child not in self._negated]:
                 stack.extend(waiting)
             else:
                 made = self.node(self.levels[node], tuple(self._negated[child] for child in self.children[node]))

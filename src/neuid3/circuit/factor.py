@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from neuid3.circuit.compile import Circuit, compile_formulas
@@ -36,15 +36,18 @@ def factorise(tests: Sequence[Formula], paths: Sequence[Sequence[Answer]], limit
     wanted: list[dict[tuple[Answer, ...], int]] = [{} for _ in clusters]
     parts_of_paths: list[list[tuple[int, int]]] = []
     for path in paths:
-        answers = dict.fromkeys(path)
         parts: list[tuple[int, int]] = []
-        for members in groups(dict.fromkeys(test for test, _ in answers), needs):
-            part = tuple(sorted(answer for answer in answers if answer[0] in members))
+        for answers in _independent(dict.fromkeys(path), clusters, cluster_of, needs):
+            part = tuple(sorted(answers))
             cluster = cluster_of[part[0][0]]
             parts.append((cluster, wanted[cluster].setdefault(part, len(wanted[cluster]))))
         parts_of_paths.append(parts)
     used = [number for number, parts in enumerate(wanted) if parts]
-    circuits = tuple(compile_formulas([_conjunction(tests, part) for part in wanted[n]], limits) for n in used)
+    signed = {False: [negate(test) for test in tests], True: tests}
+    circuits = tuple(
+        compile_formulas([And(tuple(signed[answer][test] for test, answer in part)) for part in wanted[n]], limits)
+        for n in used
+    )
     offset, offsets = 0, {}
     for number in used:
         offsets[number] = offset
@@ -53,8 +56,20 @@ def factorise(tests: Sequence[Formula], paths: Sequence[Sequence[Answer]], limit
     return Factored(circuits, factors)
 
 
-def _conjunction(tests: Sequence[Formula], part: Iterable[Answer]) -> Formula:
-    return And(tuple(tests[test] if answer else negate(tests[test]) for test, answer in part))
+def _independent(
+    answers: Iterable[Answer],
+    clusters: Sequence[set[int]],
+    cluster_of: Mapping[int, int],
+    needs: Sequence[frozenset[Hashable]],
+) -> Iterable[list[Answer]]:
+    """The answers of a path in groups that share no variable, in the order of their first answers."""
+    answers = list(answers)
+    shared = dict.fromkeys(test for test, _ in answers if len(clusters[cluster_of[test]]) > 1)
+    group_of = {test: number for number, members in enumerate(groups(shared, needs)) for test in members}
+    found: dict[int, list[Answer]] = {}
+    for test, answer in answers:
+        found.setdefault(group_of.get(test, -1 - test), []).append((test, answer))
+    return found.values()
 
 
 def groups(members: Iterable[int], needs: Sequence[frozenset[Hashable]]) -> list[set[int]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from neuid3.circuit.factor import Answer
 from neuid3.errors import DataError
 from neuid3.explain.change import Answers, Facts, smallest_change
 from neuid3.explain.explanation import Explanation, LeafShare, Proof, Step
@@ -48,32 +47,32 @@ def explain(model: Explainable, X: Any, row: int = 0, *, proofs: int = 5, change
 
 
 def _leaves(scene: Scene, odds: Odds, most: int) -> tuple[LeafShare, ...]:
-    reach = {place.path: mass for place, mass in zip(scene.places, scene.masses()[0].tolist(), strict=True)}
-    steps = {place.path: _step(scene, odds, place, reach, most) for place in scene.places if place.path}
-    return tuple(_share(place, reach, steps) for place in scene.places if isinstance(place.node, Leaf))
+    reach: list[float] = scene.masses()[0].tolist()
+    ways: list[tuple[Step, ...]] = []  # to every place
+    found = []
+    for place, here in zip(scene.places, reach, strict=True):
+        way: tuple[Step, ...] = ()
+        if place.parent is not None:
+            way = (*ways[place.parent], _step(scene, odds, place, here, reach[place.parent], most))
+        ways.append(way)
+        if isinstance(place.node, Leaf):
+            found.append(LeafShare(way, here, place.node.probabilities))
+    return tuple(found)
 
 
-def _share(place: Place, reach: dict[tuple[Answer, ...], float], steps: dict[tuple[Answer, ...], Step]) -> LeafShare:
-    assert isinstance(place.node, Leaf)
-    way = tuple(steps[place.path[: i + 1]] for i in range(len(place.path)))
-    return LeafShare(way, reach[place.path], place.node.probabilities)
-
-
-def _step(scene: Scene, odds: Odds, place: Place, reach: dict[tuple[Answer, ...], float], most: int) -> Step:
-    """The last step of the way to a place."""
-    *before, answer = place.path
-    path = tuple(before)
-    here = reach[place.path]
+def _step(scene: Scene, odds: Odds, place: Place, here: float, before: float, most: int) -> Step:
+    """The last step of the way to a place, which is reached with probability `here`, and its parent with `before`."""
+    path, answer = place.path[:-1], place.path[-1]
     given = related(odds, path, answer)
     found: tuple[Proof, ...] | None = None
     if here >= WORTH:
         found = proofs_of(scene, odds, path, answer, most)
     return Step(
-        str(scene.tests[answer[0]]),
+        scene.test_names[answer[0]],
         answer[1],
-        here / reach[path] if reach[path] > 0.0 else None,
+        here / before if before > 0.0 else None,
         here,
-        tuple(said(str(scene.tests[test]), wanted) for test, wanted in given),
+        tuple(said(scene.test_names[test], wanted) for test, wanted in given),
         found,
     )
 

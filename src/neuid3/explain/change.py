@@ -18,7 +18,7 @@ in the rest of a set is asked on any way left open, the rest can be dropped).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -29,7 +29,7 @@ from neuid3.circuit.factor import Answer
 from neuid3.explain.explanation import Change, Counterfactual, Reading
 from neuid3.explain.odds import Odds
 from neuid3.explain.scene import Floats, Scene, variables_in
-from neuid3.logic.formula import CellVariable, ChoiceVariable, Literal, Variable, bottom_up
+from neuid3.logic.formula import CellVariable, ChoiceVariable, Variable
 from neuid3.logic.spelling import entry_text
 
 # How much more probable another class must be, lest rounding decide.
@@ -145,11 +145,6 @@ def _nearest(scene: Scene, question: Question, found: Iterable[tuple[Moves, Floa
     return Counterfactual("found", len(moves), changes, winner, tuple(classes.tolist()))
 
 
-def _asked_at(scene: Scene, concerned: Callable[[int], bool]) -> frozenset[int]:
-    """The places of the branches whose test is concerned."""
-    return frozenset(i for i, place in enumerate(scene.places) if place.test is not None and concerned(place.test))
-
-
 class Answers:
     """Which answers of tests could be others? Slots are tests; code 1 is no, code 2 is yes.
 
@@ -160,19 +155,30 @@ class Answers:
         self.scene, self.odds = scene, odds
         self.slots = len(scene.formulas)
         self.moves: Sequence[Move] = [
-            Move(test, 1 + answer, _asked_at(scene, lambda asked, test=test: asked == test))  # type: ignore[misc]
+            Move(test, 1 + answer, scene.asked_at[test])
             for test in range(self.slots)
             for answer in (False, True)
             if self.odds.possible([(test, answer)]) and self.odds.probability([(test, answer)]) < 1.0
         ]
-        self._parts = [[sorted(part) for part in odds.together(place.path)] for place in scene.places]
+        # A place is a product of independent parts; products that begin alike are one. 0 is the empty product.
+        parts: dict[frozenset[Answer], int] = {}
+        products: dict[tuple[int, int], int] = {}
+        self._ends: list[int] = []
+        for place in scene.places:
+            product = 0
+            for part in odds.factors(place.path):
+                key = (product, parts.setdefault(part, len(parts)))
+                product = products.setdefault(key, len(products) + 1)
+            self._ends.append(product)
+        self._parts = [sorted(part) for part in parts]
+        self._products = list(products)
 
     def reach(self, forced: Forced) -> Floats:
-        masses = np.ones((len(forced), len(self._parts)))
-        for place, parts in enumerate(self._parts):
-            for part in parts:
-                masses[:, place] *= self._given(forced, part)
-        return masses
+        given = [self._given(forced, part) for part in self._parts]
+        masses = np.ones((len(self._products) + 1, len(forced)))
+        for number, (product, part) in enumerate(self._products, 1):
+            masses[number] = masses[product] * given[part]
+        return masses[self._ends].T
 
     def _given(self, forced: Forced, part: Sequence[Answer]) -> Floats:
         """P(those answers of a part that are left to chance), and 0 where one is forced to be another."""
@@ -218,10 +224,7 @@ class Facts:
     def _moves(self, slot: int) -> list[Move]:
         """Values that some test tells from the present one; of those that no test tells apart, the nearest."""
         variable = self.variables[slot]
-        places = _asked_at(self.scene, lambda test: variable in self.scene.variables_of[test])
-        literals = [
-            n.values for n in bottom_up(self.scene.formulas) if isinstance(n, Literal) and n.variable == variable
-        ]
+        places, literals = self.scene.asked_at[variable], self.scene.literals_of[variable]
         alike: dict[tuple[bool, ...], list[int]] = {}
         for value in range(variable.size):
             alike.setdefault(tuple(value in values for values in literals), []).append(value)

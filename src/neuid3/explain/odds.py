@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 
 from neuid3.circuit import FALSE, Circuit, compile_formulas
@@ -26,29 +26,47 @@ class Odds:
     """Answers about conjunctions of answers; each is compiled once, when it is first asked for."""
 
     scene: Scene
-    _wholes: dict[frozenset[Answer], tuple[float, bool]] = field(default_factory=dict)
+    _chances: dict[frozenset[Answer], float] = field(default_factory=dict)
+    _worlds: dict[frozenset[Answer], bool] = field(default_factory=dict)
     _parts: dict[frozenset[Answer], tuple[float, bool]] = field(default_factory=dict)
 
     def together(self, answers: Iterable[Answer]) -> list[frozenset[Answer]]:
         """The answers in parts that share no variable with each other, directly or through others."""
-        asked = frozenset(answers)
-        parts = groups(sorted({test for test, _ in asked}), self.scene.variables_of)
-        return [frozenset(answer for answer in asked if answer[0] in part) for part in parts]
+        return self._split(answers, self.scene.lonely_tests)
+
+    def factors(self, answers: Iterable[Answer]) -> list[frozenset[Answer]]:
+        """The answers in parts that are independent in this example, where a test whose variables are certain stands alone."""
+        return self._split(answers, self.scene.lonely_tests | self.scene.certain_answers.keys())
+
+    def _split(self, answers: Iterable[Answer], alone: Set[int]) -> list[frozenset[Answer]]:
+        asked = sorted(frozenset(answers))
+        shared = dict.fromkeys(test for test, _ in asked if test not in alone)
+        parts = enumerate(groups(shared, self.scene.variables_of))
+        part_of = {test: number for number, members in parts for test in members}
+        found: dict[int, list[Answer]] = {}
+        for answer in asked:
+            found.setdefault(part_of.get(answer[0], -1 - answer[0]), []).append(answer)
+        return list(map(frozenset, found.values()))
 
     def probability(self, answers: Iterable[Answer]) -> float:
         """P(all these answers | e)."""
-        return self._whole(frozenset(answers))[0]
+        asked = frozenset(answers)
+        if asked not in self._chances:
+            self._chances[asked] = math.prod(map(self._chance, self.factors(asked)))
+        return self._chances[asked]
 
     def possible(self, answers: Iterable[Answer]) -> bool:
         """Is there any world, whatever the example, in which the tests give these answers?"""
-        return self._whole(frozenset(answers))[1]
+        asked = frozenset(answers)
+        if asked not in self._worlds:
+            self._worlds[asked] = all(self._part(part)[1] for part in self.together(asked))
+        return self._worlds[asked]
 
-    def _whole(self, answers: frozenset[Answer]) -> tuple[float, bool]:
-        if answers not in self._wholes:
-            parts = [self._part(part) for part in self.together(answers)]
-            chances, worlds = [chance for chance, _ in parts], [some for _, some in parts]
-            self._wholes[answers] = math.prod(chances), all(worlds)
-        return self._wholes[answers]
+    def _chance(self, part: frozenset[Answer]) -> float:
+        certain = self.scene.certain_answers
+        if all(test in certain for test, _ in part):
+            return float(all(certain[test] == answer for test, answer in part))
+        return self._part(part)[0]
 
     def _part(self, part: frozenset[Answer]) -> tuple[float, bool]:
         if part not in self._parts:

@@ -36,13 +36,17 @@ def proofs_of(scene: Scene, odds: Odds, path: tuple[Answer, ...], answer: Answer
     total = odds.probability(given)
     if total == 0.0:
         return ()
-    circuit = compile_formulas([signed(scene, answer), conjunction(scene, given)], scene.limits)
+    # Answers that are certain hold wherever the others do, and take nothing away from them.
+    open_answers = [earlier for earlier in given if earlier[0] not in scene.certain_answers]
+    circuit = compile_formulas([signed(scene, answer), conjunction(scene, open_answers)], scene.limits)
     best = islice(_Walk(circuit, scene.weights).ways(), most)
     return tuple(Proof(tuple(scene.taking(*step) for step in way), mass / total) for way, mass in best)
 
 
 def related(odds: Odds, path: tuple[Answer, ...], answer: Answer) -> tuple[Answer, ...]:
     """The answers on the path that have something to do with this one; the others are independent of it."""
+    if answer[0] in odds.scene.lonely_tests:
+        return tuple(earlier for earlier in dict.fromkeys(path) if earlier[0] == answer[0])
     mine = next(part for part in odds.together([*path, answer]) if answer in part)
     return tuple(earlier for earlier in dict.fromkeys(path) if earlier in mine)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from neuid3.circuit.factor import Answer, factorise
+from neuid3.circuit.factor import Answer, factorise, groups
 from neuid3.columns import Array, Number, Tensor, kind_name
 from neuid3.data import Examples
 from neuid3.errors import DataError, MissingPriorError
@@ -20,21 +20,26 @@ from neuid3.explain.explanation import Assignment, Reading
 from neuid3.explain.names import Named, name_all
 from neuid3.infer import Evidence, Reach
 from neuid3.logic.formula import (
+    And,
     CellVariable,
     ChoiceVariable,
     ColumnVariable,
     Formula,
     Literal,
     NeuralVariable,
+    Not,
+    Or,
+    Truth,
     Variable,
     bottom_up,
     draw_cells,
+    parts_of,
 )
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import Limits
 from neuid3.logic.spelling import entry_text
 from neuid3.nodetest import NodeTest
-from neuid3.tree import Leaf, Node, Tree
+from neuid3.tree import Leaf, Node, Tree, preorder
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
@@ -57,11 +62,12 @@ class Explainable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A node, the answers that lead to it, and what it asks (None: it is a leaf); tests by their number."""
+    """A node, the answers that lead to it, what it asks (None: it is a leaf; tests by their number), and its parent."""
 
     path: tuple[Answer, ...]
     node: Node
     test: int | None
+    parent: int | None
 
 
 @dataclass(frozen=True)
@@ -81,6 +87,10 @@ class Scene:
         return self.tree.tests
 
     @cached_property
+    def test_names(self) -> tuple[str, ...]:
+        return tuple(map(str, self.tests))
+
+    @cached_property
     def places(self) -> tuple[Place, ...]:
         """Every node, parents before children, yes before no."""
         return tuple(_places(self.tree.root, {test: i for i, test in enumerate(self.tests)}))
@@ -94,7 +104,8 @@ class Scene:
 
         Code 0 leaves a variable as the example has it, code v + 1 makes value v certain.
         """
-        return self._reach(_Forced(self.weights, codes or {}, n)).numpy()
+        with torch.no_grad():
+            return self._reach(_Forced(self.weights, codes or {}, n)).numpy()
 
     def taking(self, variable: Variable, value: int) -> Assignment:
         """The variable with this value; of a number that is known, the number itself is told."""
@@ -105,6 +116,42 @@ class Scene:
     def variables_of(self) -> tuple[frozenset[Variable], ...]:
         """The variables of each test."""
         return tuple(frozenset(variables_in([formula])) for formula in self.formulas)
+
+    @cached_property
+    def lonely_tests(self) -> frozenset[int]:
+        """The tests that share no variable with any other test of the tree."""
+        return frozenset(
+            test for part in groups(range(len(self.formulas)), self.variables_of) if len(part) == 1 for test in part
+        )
+
+    @cached_property
+    def certain_answers(self) -> Mapping[int, bool]:
+        """What the tests say all of whose variables have a certain value in this example, by their number."""
+        values = {variable: weights.index(1.0) for variable, weights in self.weights.items() if 1.0 in weights}
+        known: dict[int, bool | None] = {}
+        for node in bottom_up(self.formulas):
+            known[id(node)] = _truth(node, values, known)
+        found = {test: known[id(formula)] for test, formula in enumerate(self.formulas)}
+        return {test: answer for test, answer in found.items() if answer is not None}
+
+    @cached_property
+    def literals_of(self) -> Mapping[Variable, Sequence[frozenset[int]]]:
+        """For each variable, the sets of its values that tests ask for."""
+        found: dict[Variable, list[frozenset[int]]] = {}
+        for node in bottom_up(self.formulas):
+            if isinstance(node, Literal):
+                found.setdefault(node.variable, []).append(node.values)
+        return found
+
+    @cached_property
+    def asked_at(self) -> Mapping[int | Variable, frozenset[int]]:
+        """The places of the branches that ask a test, by its number, or a test of a variable, by the variable."""
+        found: dict[int | Variable, list[int]] = {}
+        for i, place in enumerate(self.places):
+            if place.test is not None:
+                for key in (place.test, *self.variables_of[place.test]):
+                    found.setdefault(key, []).append(i)
+        return {key: frozenset(places) for key, places in found.items()}
 
     @cached_property
     def leaf_places(self) -> npt.NDArray[np.intp]:
@@ -137,16 +184,35 @@ class _Forced:
 
 
 def _places(root: Node, number: Mapping[NodeTest, int]) -> Iterator[Place]:
-    stack: list[tuple[tuple[Answer, ...], Node]] = [((), root)]
-    while stack:
-        path, node = stack.pop()
-        if isinstance(node, Leaf):
-            yield Place(path, node, None)
-        else:
-            test = number[node.test]
-            yield Place(path, node, test)
-            stack.append(((*path, (test, False)), node.no))
-            stack.append(((*path, (test, True)), node.yes))
+    above: list[tuple[tuple[Answer, ...], int]] = []  # of every depth, the last path and test
+    for visit in preorder(root):
+        path: tuple[Answer, ...] = ()
+        if visit.answer is not None:
+            start, asked = above[visit.depth - 1]
+            path = (*start, (asked, visit.answer))
+        test = None if isinstance(visit.node, Leaf) else number[visit.node.test]
+        above[visit.depth :] = [] if test is None else [(path, test)]
+        yield Place(path, visit.node, test, visit.parent)
+
+
+def _truth(node: Formula, values: Mapping[Variable, int], known: Mapping[int, bool | None]) -> bool | None:
+    """Does a formula hold where variables have these values? None where one of its variables has none."""
+    if isinstance(node, Literal):
+        return values[node.variable] in node.values if node.variable in values else None
+    parts = [known[id(part)] for part in parts_of(node)]
+    if None in parts:
+        return None
+    match node:
+        case Truth(value):
+            return value
+        case Not():
+            return not parts[0]
+        case And():
+            return all(parts)
+        case Or():
+            return any(parts)
+        case _:
+            raise AssertionError("comparisons are drawn as cells before an example is looked at")
 
 
 def variables_in(formulas: Iterable[Formula]) -> list[Variable]:

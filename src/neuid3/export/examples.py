@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from neuid3.logic.spelling import atom_text
 from neuid3.nodetest import NodeTest
 from neuid3.pixels import Pixels
 from neuid3.stores import extremes
-from neuid3.tree import Branch, Node, Path
+from neuid3.tree import Branch, Path, node_paths
 
 # No picture is kept with more pixels a side; a node shows it smaller anyway.
 MOST_PIXELS = 64
@@ -53,8 +53,8 @@ def galleries(model: Model, X: Any, most: int, max_depth: int | None = None) -> 
     examples = model.read(X)
     looking = [
         (path, branch.test, columns)
-        for path, branch in _branches(model.tree.root, max_depth)
-        if (columns := images_read(branch.test, model))
+        for path, branch in node_paths(model.tree.root, max_depth)
+        if isinstance(branch, Branch) and (columns := images_read(branch.test, model))
     ]
     if not looking or not len(examples) or not most:
         return {}
@@ -64,16 +64,6 @@ def galleries(model: Model, X: Any, most: int, max_depth: int | None = None) -> 
         path: _gallery(examples, columns, found[:, 2 * i], found[:, 2 * i + 1], most)
         for i, (path, _, columns) in enumerate(looking)
     }
-
-
-def _branches(root: Node, max_depth: int | None) -> Iterator[tuple[Path, Branch]]:
-    stack: list[tuple[Path, Node]] = [((), root)]
-    while stack:
-        path, node = stack.pop()
-        if isinstance(node, Branch) and (max_depth is None or len(path) <= max_depth):
-            yield path, node
-            stack.append(((*path, (node.test, False)), node.no))
-            stack.append(((*path, (node.test, True)), node.yes))
 
 
 def images_read(test: NodeTest, model: Model) -> tuple[str, ...]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import count
 from typing import Any
 
 from neuid3.export.colours import WARNING, class_colours, paler
 from neuid3.export.subject import tree_of
 from neuid3.export.words import is_near_chance, mass_writer, network_words, printable, ranked, share_text, shares
-from neuid3.tree import Branch, Leaf, Node
+from neuid3.tree import Branch, Leaf, Visit, preorder
 
 
 def export_graphviz(tree: Any, decimals: int = 2) -> str:
@@ -30,10 +29,9 @@ def export_graphviz(tree: Any, decimals: int = 2) -> str:
     shown = tree_of(tree)
     mass = mass_writer(shown.root)
     colours = class_colours(len(shown.classes))
-    numbers = count()
 
-    def statements(node: Node, edge: tuple[int, str] | None = None) -> Iterator[str]:
-        number = next(numbers)
+    def statements(visit: Visit) -> Iterator[str]:
+        node = visit.node
         told, fill = [], ""
         if isinstance(node, Branch):
             told.append(printable(node.test))
@@ -49,17 +47,14 @@ def export_graphviz(tree: Any, decimals: int = 2) -> str:
         if isinstance(node, Leaf):
             best = max(range(len(colours)), key=node.probabilities.__getitem__)
             fill = f', fillcolor="{paler(colours[best])}"'
-        yield f'n{number} [label="{_lines(told)}"{fill}];'
-        if edge is not None:
-            yield f'n{edge[0]} -> n{number} [label="{edge[1]}"];'
-        if isinstance(node, Branch):
-            yield from statements(node.yes, (number, "yes"))
-            yield from statements(node.no, (number, "no"))
+        yield f'n{visit.number} [label="{_lines(told)}"{fill}];'
+        if visit.parent is not None:
+            yield f'n{visit.parent} -> n{visit.number} [label="{"yes" if visit.answer else "no"}"];'
 
     lines = [
         'node [shape=box, style="rounded,filled", fillcolor=white, fontname=monospace];',
         "edge [fontname=monospace];",
-        *statements(shown.root),
+        *(line for visit in preorder(shown.root) for line in statements(visit)),
     ]
     return "\n".join(["digraph tree {", *(f"  {line}" for line in lines), "}"])
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import accumulate
 
 from neuid3.export.marks import Mark
 
@@ -38,56 +38,86 @@ class Spot:
         return self.x + self.box.width / 2
 
     def everything(self) -> Iterator[Spot]:
-        """This spot and all below it."""
-        yield self
-        for child in self.children:
-            yield from child.everything()
+        """This spot and all below it, from left to right."""
+        stack = [self]
+        while stack:
+            spot = stack.pop()
+            yield spot
+            stack.extend(reversed(spot.children))
 
 
-# For each row from the top of a subtree, how far it reaches to the left and to the right of the centre of its root.
-_Outline = list[tuple[float, float]]
+@dataclass(slots=True, eq=False)
+class _Outline:
+    """How far a subtree reaches to the left and to the right in each row, the lowest row first.
+
+    The numbers are relative to `-shift`, so that a subtree is moved without touching its rows.
+    """
+
+    rows: list[tuple[float, float]]
+    shift: float = 0.0
+
+    def from_top(self) -> Iterator[tuple[float, float]]:
+        """The reaches relative to the centre of the root, from its row down."""
+        return ((left + self.shift, right + self.shift) for left, right in reversed(self.rows))
 
 
 def arrange(root: Box) -> Spot:
-    """Every box in its place. The leftmost stands at x = 0, the root at y = 0, and no two boxes touch."""
-    offsets: dict[int, tuple[float, ...]] = {}
-    left = min(reach for reach, _ in _settle(root, offsets))
-    heights: list[float] = []
-    _measure(root, 0, heights)
-    tops = [sum(heights[:row]) + BELOW * row for row in range(len(heights))]
+    """Every box in its place. The leftmost stands at x = 0, the root at y = 0, and no two boxes touch.
 
-    def place(box: Box, centre: float, row: int) -> Spot:
-        moved = zip(box.children, offsets[id(box)], strict=True)
-        below = tuple(place(child, centre + offset, row + 1) for child, offset in moved)
-        return Spot(box, centre - box.width / 2, tops[row], tops[row] + heights[row], below)
-
-    return place(root, -left, 0)
-
-
-def _settle(box: Box, offsets: dict[int, tuple[float, ...]]) -> _Outline:
-    """Push the subtrees of a box together until their outlines meet; how far each centre is off is put in `offsets`."""
-    own = (-box.width / 2, box.width / 2)
-    if not box.children:
-        offsets[id(box)] = ()
-        return [own]
-    yes, no = (_settle(child, offsets) for child in box.children)
-    apart = max(ours[1] - theirs[0] for ours, theirs in zip(yes, no, strict=False)) + BESIDE
-    offsets[id(box)] = (-apart / 2, apart / 2)
-    return [own, *_joined(yes, no, apart / 2)]
-
-
-def _joined(yes: _Outline, no: _Outline, half: float) -> Iterator[tuple[float, float]]:
-    """The outline of two subtrees, one `half` to the left and one `half` to the right."""
-    for ours, theirs in zip_longest(yes, no):
-        left = (ours or theirs)[0] + (-half if ours else half)
-        right = (theirs or ours)[1] + (half if theirs else -half)
-        yield left, right
+    Deep trees are laid out on explicit stacks: a box before its children (`down`), and children before it (reversed).
+    """
+    down: list[tuple[Box, int, int]] = []  # a box, its row, and the place of its parent
+    stack: list[tuple[Box, int, int]] = [(root, 0, -1)]
+    while stack:
+        box, row, parent = stack.pop()
+        stack.extend((child, row + 1, len(down)) for child in reversed(box.children))
+        down.append((box, row, parent))
+    heights = [0.0] * (1 + max(row for _, row, _ in down))
+    for box, row, _ in down:
+        heights[row] = max(heights[row], box.height)
+    tops = [above + BELOW * row for row, above in enumerate(accumulate(heights[:-1], initial=0.0))]
+    offsets, outline = _settle([box for box, _, _ in down])
+    centres: list[float] = []
+    for (_, _, parent), offset in zip(down, offsets, strict=True):
+        left_end = min(left for left, _ in outline.from_top()) if parent < 0 else 0.0
+        centres.append(-left_end if parent < 0 else centres[parent] + offset)
+    below: list[list[Spot]] = [[] for _ in down]
+    spot: Spot | None = None
+    for (box, row, parent), centre, children in reversed(list(zip(down, centres, below, strict=True))):
+        spot = Spot(box, centre - box.width / 2, tops[row], tops[row] + heights[row], tuple(reversed(children)))
+        if parent >= 0:
+            below[parent].append(spot)
+    assert spot is not None, "a tree has a root"
+    return spot
 
 
-def _measure(box: Box, row: int, heights: list[float]) -> None:
-    """How high each row is."""
-    if row == len(heights):
-        heights.append(0.0)
-    heights[row] = max(heights[row], box.height)
-    for child in box.children:
-        _measure(child, row + 1, heights)
+def _settle(down: Sequence[Box]) -> tuple[list[float], _Outline]:
+    """Push the subtrees of every box together until their outlines meet: how far each centre is off its parent's."""
+    offsets = [0.0] * len(down)
+    settled: list[tuple[int, _Outline]] = []
+    for place in range(len(down) - 1, -1, -1):
+        box = down[place]
+        own = (-box.width / 2, box.width / 2)
+        if not box.children:
+            settled.append((place, _Outline([own])))
+            continue
+        (yes, ours), (no, theirs) = settled.pop(), settled.pop()
+        pairs = zip(ours.from_top(), theirs.from_top(), strict=False)
+        apart = max(left[1] - right[0] for left, right in pairs) + BESIDE
+        offsets[yes], offsets[no] = -apart / 2, apart / 2
+        joined = _joined(ours, theirs, apart / 2)
+        joined.rows.append((own[0] - joined.shift, own[1] - joined.shift))
+        settled.append((place, joined))
+    return offsets, settled[0][1]
+
+
+def _joined(yes: _Outline, no: _Outline, half: float) -> _Outline:
+    """The outline of two subtrees, one `half` to the left and one `half` to the right; only their common rows are touched."""
+    yes.shift, no.shift = yes.shift - half, no.shift + half
+    kept, other = (yes, no) if len(yes.rows) >= len(no.rows) else (no, yes)
+    common = len(other.rows)
+    merged = zip(yes.rows[-common:], no.rows[-common:], strict=True)
+    kept.rows[-common:] = [
+        (ours[0] + yes.shift - kept.shift, theirs[1] + no.shift - kept.shift) for ours, theirs in merged
+    ]
+    return kept

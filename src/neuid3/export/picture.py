@@ -13,7 +13,7 @@ from neuid3.export.layout import Box, Spot, arrange
 from neuid3.export.marks import Curve, Image, Mark, Picture, Rectangle, Words, words_width
 from neuid3.export.subject import model_of, tree_of
 from neuid3.export.words import is_near_chance, mass_writer, network_words, printable, ranked, share_text, shares
-from neuid3.tree import Branch, Leaf, Node, Path, Tree, paths
+from neuid3.tree import Branch, Leaf, Node, Path, Tree, Visit, fold, node_paths, preorder
 
 # Sizes of words, in the units of the picture: what a node asks or answers, and what is said beside.
 LARGE, SMALL, TINY = 12.0, 10.0, 8.0
@@ -33,7 +33,9 @@ def draw(given: Any, X: Any = None, *, max_depth: int | None = None, images: int
     """A tree, model or classifier as marks; with examples, tests that look at images show some of them."""
     tree = tree_of(given)
     seen = {} if X is None else galleries(model_of(given, "networks to look at X"), X, images, max_depth)
-    root = arrange(_Drawing(tree, seen, max_depth).box(tree.root, ()))
+    # Below the deepest tests that are drawn, a box tells how many leaves there are.
+    depth = None if max_depth is None else max(max_depth, -1) + 1
+    root = arrange(fold(tree.root, _Drawing(tree, seen, depth).box, depth))
     wide = max(spot.x + spot.box.width for spot in root.everything())
     key, top = _key(tree, wide)
     width = max(wide, _right_end(key))
@@ -63,26 +65,28 @@ def _line(text: str, size: float, colour: str = "#222222", bold: bool = False) -
 class _Drawing:
     """One tree on its way to a picture."""
 
-    def __init__(self, tree: Tree, seen: Mapping[Path, Gallery], max_depth: int | None) -> None:
-        self.tree, self.seen, self.max_depth = tree, seen, max_depth
+    def __init__(self, tree: Tree, seen: Mapping[Path, Gallery], depth: int | None) -> None:
+        self.tree = tree
+        # Nodes by their numbers: a path is as long as its node is deep.
+        walked = zip(preorder(tree.root, depth), node_paths(tree.root, depth), strict=True) if seen else ()
+        self.seen = {visit.number: seen[path] for visit, (path, _) in walked if path in seen}
         self.colours = class_colours(len(tree.classes))
         self.mass = mass_writer(tree.root)
         self.whole = sum(tree.root.masses or ())
 
-    def box(self, node: Node, path: Path) -> Box:
-        """The box of a node with all boxes below it."""
-        children: tuple[Box, ...] = ()
+    def box(self, visit: Visit, below: tuple[Box, Box] | None) -> Box:
+        """The box of a node with all boxes below it; a branch that has none below it is not looked into."""
+        node = visit.node
         match node:
             case Leaf(probabilities):
                 best = max(range(len(probabilities)), key=probabilities.__getitem__)
                 fill, rows = paler(self.colours[best]), self._leaf(node)
-            case Branch(test, yes, no) if self.max_depth is None or len(path) <= self.max_depth:
-                fill, rows = PAPER, self._branch(node, path)
-                children = (self.box(yes, (*path, (test, True))), self.box(no, (*path, (test, False))))
+            case Branch() if below is not None:
+                fill, rows = PAPER, self._branch(node, visit.number)
             case Branch():
-                leaves = sum(1 for _ in paths(node))
+                leaves = sum(isinstance(inner.node, Leaf) for inner in preorder(node))
                 fill, rows = "#f2f2f2", [_line(f"… {leaves} leaves", SMALL, GREY), *self._told(node)]
-        return self._stacked(rows, fill, node, children)
+        return self._stacked(rows, fill, node, below or ())
 
     def _stacked(self, rows: Sequence[_Row], fill: str, node: Node, children: tuple[Box, ...]) -> Box:
         """Rows below one another in a frame."""
@@ -97,7 +101,9 @@ class _Drawing:
 
     def _thickness(self, node: Node) -> float:
         """The edge to a node is the thicker, the more of the examples went along it."""
-        return 1.0 + 5.0 * sum(node.masses) / self.whole if self.whole and node.masses is not None else 1.5
+        if not self.whole or node.masses is None:
+            return 1.5
+        return 1.0 + 5.0 * min(sum(node.masses) / self.whole, 1.0)
 
     def _hint(self, node: Node) -> str:
         """Everything there is to say, for those who point at a box."""
@@ -115,10 +121,10 @@ class _Drawing:
         rows += [_line(share_text(_short(label), p), SMALL, GREY) for label, p in others[:2] if p >= 0.005]
         return [*rows, *self._told(leaf, in_words=False)]
 
-    def _branch(self, branch: Branch, path: Path) -> list[_Row]:
+    def _branch(self, branch: Branch, number: int) -> list[_Row]:
         rows = [_line(line, LARGE) for line in _wrapped(printable(branch.test), TEST_LETTERS, 4)]
         rows += self._told(branch)
-        return [*rows, _gallery_row(self.seen[path])] if path in self.seen else rows
+        return [*rows, _gallery_row(self.seen[number])] if number in self.seen else rows
 
     def _told(self, node: Node, in_words: bool = True) -> list[_Row]:
         """The shares of the classes as a bar, and in words where they are not told yet; the mass and the gain."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from neuid3.errors import ExportError
@@ -10,6 +11,9 @@ from neuid3.export.picture import LARGE, draw
 
 # The size of a test's words, in points, where the figure may be as large as it needs to be.
 FONTSIZE = 9.0
+
+# A figure of our own has no more pixels: matplotlib draws no longer sides, and 100 million of them take 400 MB.
+PIXELS_A_SIDE, PIXELS = 2**16 - 1, 1e8
 
 
 def plot_tree(
@@ -32,16 +36,23 @@ def plot_tree(
     except ImportError:
         raise ExportError('Plots need matplotlib; install it with: pip install "neuid3[plots]".') from None
     if ax is None:
-        points = (fontsize or FONTSIZE) / LARGE
+        points = letters = _fitting(picture, (fontsize or FONTSIZE) / LARGE, pyplot.rcParams["figure.dpi"])
         figure = pyplot.figure(figsize=(picture.width * points / 72, picture.height * points / 72))
         ax = figure.add_axes((0, 0, 1, 1))
     else:
         points = _points(picture, ax)
-    letters = points if fontsize is None else fontsize / LARGE
+        letters = points if fontsize is None else fontsize / LARGE
     artists = [_artist(mark, ax, points, letters, order) for order, mark in enumerate(picture.marks)]
     ax.set(xlim=(0, picture.width), ylim=(picture.height, 0), aspect="equal")
     ax.set_axis_off()
     return artists
+
+
+def _fitting(picture: Picture, points: float, dpi: float) -> float:
+    """So many points for a unit of the picture, or fewer where it would have more pixels than can be drawn."""
+    scale = points * dpi / 72
+    side, area = max(picture.width, picture.height) * scale, picture.width * picture.height * scale**2
+    return points * min(1.0, PIXELS_A_SIDE / side, math.sqrt(PIXELS / area))
 
 
 def _points(picture: Picture, ax: Any) -> float:

@@ -17,10 +17,14 @@ from neuid3.export.words import (
     share_text,
     shares,
 )
-from neuid3.tree import Branch, Leaf, Node, Tree
+from neuid3.tree import Leaf, Node, Tree, preorder
 
 # With more classes than this a line tells only its largest shares.
 MOST_CLASSES = 4
+
+# How an answer is drawn beside its node, and below it beside the nodes that follow; all are of one width.
+EDGES = {True: ("├─ yes: ", "│       "), False: ("└─ no:  ", "        ")}
+STEP = 8
 
 
 def export_text(tree: Any, decimals: int = 2, *, rules: bool = False) -> str:
@@ -37,8 +41,15 @@ def export_text(tree: Any, decimals: int = 2, *, rules: bool = False) -> str:
     """
     shown = tree_of(tree)
     rows = list(_rows(shown, decimals))
-    widths = [max(map(cells, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(_padded(cell, w) for cell, w in zip(row, widths, strict=True) if w).rstrip() for row in rows]
+    # A line's own width is known from its depth: in a deep tree most of it is indentation, which need not be measured.
+    taken = [(width, *map(cells, told)) for (_, width), *told in rows]
+    widths = [max(column) for column in zip(*taken, strict=True)]
+    lines = [
+        "  ".join(
+            text + " " * (width - used) for text, used, width in zip((line, *told), own, widths, strict=True) if width
+        ).rstrip()
+        for ((line, _), *told), own in zip(rows, taken, strict=True)
+    ]
     if rules:
         program = model_of(tree, "background knowledge").program
         clauses = list(dict.fromkeys(chain(*program.clauses_behind([str(test) for test in shown.tests]))))
@@ -46,29 +57,25 @@ def export_text(tree: Any, decimals: int = 2, *, rules: bool = False) -> str:
     return "\n".join(lines)
 
 
-def _padded(text: str, width: int) -> str:
-    return text + " " * (width - cells(text))
-
-
-def _rows(tree: Tree, decimals: int) -> Iterator[tuple[str, str, str, str, str]]:
-    """For each node its line in the tree, its gain, how its networks do, its mass and its shares."""
+def _rows(tree: Tree, decimals: int) -> Iterator[tuple[tuple[str, int], str, str, str, str]]:
+    """For each node its line in the tree with its width, its gain, how its networks do, its mass and its shares."""
     mass = mass_writer(tree.root)
-    widest = max(len(mass(node)) for _, node in _lines(tree.root, tree))
-    for line, node in _lines(tree.root, tree):
+    widest = max(len(mass(visit.node)) for visit in preorder(tree.root))
+    for line, node in _lines(tree):
         gain = "" if isinstance(node, Leaf) or node.gain is None else f"gain {node.gain:.{decimals}f}"
         massed = f"mass {mass(node):>{widest}}" if mass(node) else ""
         yield line, gain, network_words(node, decimals), massed, _shares(node, tree, decimals)
 
 
-def _lines(node: Node, tree: Tree, first: str = "", rest: str = "") -> Iterator[tuple[str, Node]]:
-    """The nodes from the root, yes before no, each with its place drawn and its name."""
-    match node:
-        case Leaf(probabilities):
-            yield first + ranked(probabilities, tree.classes)[0][0], node
-        case Branch(test, yes, no):
-            yield f"{first}{printable(test)}?", node
-            yield from _lines(yes, tree, f"{rest}├─ yes: ", f"{rest}│       ")
-            yield from _lines(no, tree, f"{rest}└─ no:  ", f"{rest}        ")
+def _lines(tree: Tree) -> Iterator[tuple[tuple[str, int], Node]]:
+    """The nodes from the root, yes before no, each with its place drawn and its name, and how wide that is."""
+    indents = [""]  # of the children of the last node of every depth
+    for visit in preorder(tree.root):
+        node, above = visit.node, indents[max(visit.depth - 1, 0)]
+        name = ranked(node.probabilities, tree.classes)[0][0] if isinstance(node, Leaf) else f"{printable(node.test)}?"
+        edge, below = ("", "") if visit.answer is None else EDGES[visit.answer]
+        yield (f"{above}{edge}{name}", STEP * visit.depth + cells(name)), node
+        indents[visit.depth :] = [above + below]
 
 
 def _shares(node: Node, tree: Tree, decimals: int) -> str:

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 
-from neuid3.tree import Branch, Label, Leaf, Node, branches, paths
+from neuid3.tree import Branch, Label, Leaf, Node, preorder
 
 
 def printable(text: object) -> str:
@@ -54,8 +54,7 @@ def shares(node: Node) -> tuple[float, ...] | None:
 
 def mass_writer(root: Node) -> Callable[[Node], str]:
     """How masses are written in this tree: whole numbers where all of them are, else one decimal; "" where unknown."""
-    nodes: list[Node] = [*branches(root), *(leaf for _, leaf in paths(root))]
-    known = [sum(node.masses) for node in nodes if node.masses is not None]
+    known = [sum(visit.node.masses) for visit in preorder(root) if visit.node.masses is not None]
     decimals = 0 if all(abs(mass - round(mass)) < 1e-6 for mass in known) else 1
     return lambda node: "" if node.masses is None else f"{sum(node.masses):.{decimals}f}"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +11,7 @@ from neuid3.learn.meaning import variables_of
 from neuid3.learn.sample import Floats
 from neuid3.logic.formula import NeuralVariable
 from neuid3.task import Recipe, Task
-from neuid3.tree import Branch, Leaf, Node, paths
+from neuid3.tree import Branch, Leaf, Node, Visit, fold, paths
 
 
 def joint_task(root: Node, exact: Exact, recipe: Recipe, seed: int) -> Task | None:
@@ -54,11 +53,13 @@ def _as_one(recipe: Recipe) -> Recipe:
 
 def with_leaves(root: Node, leaves: Floats) -> Node:
     """The tree with other class probabilities in its leaves, one row each."""
-    return _replaced(root, iter([tuple((row / row.sum()).tolist()) for row in leaves]))
+    from_right = iter([tuple((row / row.sum()).tolist()) for row in leaves[::-1]])
 
+    def replaced(visit: Visit, below: tuple[Node, Node] | None) -> Node:
+        node = visit.node
+        if isinstance(node, Leaf):
+            return Leaf(next(from_right), node.masses)
+        assert below is not None
+        return Branch(node.test, *below, node.gain, node.masses)
 
-def _replaced(node: Node, leaves: Iterator[tuple[float, ...]]) -> Node:
-    if isinstance(node, Leaf):
-        return Leaf(next(leaves), node.masses)
-    yes = _replaced(node.yes, leaves)  # leaves are numbered from yes to no
-    return Branch(node.test, yes, _replaced(node.no, leaves), node.gain, node.masses)
+    return fold(root, replaced)

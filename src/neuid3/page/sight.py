@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ from neuid3.data import Examples
 from neuid3.infer import Descent, Evidence, Reach, conjunctions
 from neuid3.infer.evidence import Look
 from neuid3.model import NeurosymbolicTree
-from neuid3.tree import Branch, Leaf, Node, Path
+from neuid3.tree import Branch, Leaf, Node, Path, node_paths
 
 Floats = npt.NDArray[np.float64]
 
@@ -45,7 +45,7 @@ class Calls:
         return dict(zip(self.rows.tolist(), self.values.tolist(), strict=True))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Sight:
     """P(node | e) for every node, `(example, node)`, and what the networks called what they saw."""
 
@@ -66,7 +66,17 @@ class Sight:
         """The numbers of a branch's two children, yes before no."""
         assert isinstance(place.node, Branch)
         yes = place.number + 1
-        return yes, yes + sum(1 for _ in walk(place.node.yes))
+        return yes, yes + self._sizes[yes]
+
+    @cached_property
+    def _sizes(self) -> list[int]:
+        """How many nodes each subtree has, by the number of its root."""
+        sizes = [1] * len(self.places)
+        for place in reversed(self.places):
+            if isinstance(place.node, Branch):
+                yes = place.number + 1
+                sizes[place.number] += sizes[yes] + sizes[yes + sizes[yes]]
+        return sizes
 
     def answers(self, place: Place) -> Floats:
         """P(yes | the branch is reached, e) for every example; NaN where it is not reached."""
@@ -76,20 +86,9 @@ class Sight:
         return found
 
 
-def walk(root: Node) -> Iterator[tuple[Path, Node]]:
-    """Every node and the way there, a parent before its children, yes before no."""
-    stack: list[tuple[Path, Node]] = [((), root)]
-    while stack:
-        path, node = stack.pop()
-        yield path, node
-        if isinstance(node, Branch):
-            stack.append(((*path, (node.test, False)), node.no))
-            stack.append(((*path, (node.test, True)), node.yes))
-
-
 def see(model: NeurosymbolicTree, examples: Examples) -> Sight:
     """Run the tree over all examples; every network looks once at each example that gets to it."""
-    places = tuple(Place(number, path, node) for number, (path, node) in enumerate(walk(model.tree.root)))
+    places = tuple(Place(number, path, node) for number, (path, node) in enumerate(node_paths(model.tree.root)))
     reach = Reach(conjunctions([place.path for place in places], model.program), model.dtype, model.device)
     descent = Descent(model.tree.root, model.program, model.dtype, model.device)
     reached: list[Floats] = []

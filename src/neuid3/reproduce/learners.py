@@ -28,7 +28,7 @@ from neuid3.reproduce.units import GIVERS, TREE, Unit
 from neuid3.stack.kernel import kernel, processor
 from neuid3.train import one_thread
 from neuid3.trained import TrainedTest
-from neuid3.tree import Branch, Node
+from neuid3.tree import Branch, Node, preorder
 
 Labels = npt.NDArray[Any]
 Labelled = tuple[Examples, Labels]
@@ -196,11 +196,13 @@ def described(learner: Any) -> dict[str, Any]:
     return {}
 
 
-def _asked(node: Node, depth: int = 1) -> list[Mapping[str, Any]]:
+def _asked(root: Node) -> list[Mapping[str, Any]]:
     """Every inner node's test, the root's first and at depth 1."""
-    if not isinstance(node, Branch):
-        return []
-    return [{"test": str(node.test), "depth": depth}, *_asked(node.yes, depth + 1), *_asked(node.no, depth + 1)]
+    return [
+        {"test": str(visit.node.test), "depth": visit.depth + 1}
+        for visit in preorder(root)
+        if isinstance(visit.node, Branch)
+    ]
 
 
 def _sizes(problem: Problem) -> dict[str, int]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Container, Mapping
 from typing import Any
 
 import numpy as np
 
 from neuid3.errors import ModelFileError
-from neuid3.saved.words import Words, labels_from_words, labels_to_words
+from neuid3.saved.words import Words, as_count, as_number, as_text, labels_from_words, labels_to_words
 
 
 def classifier_to_words(classifier: Any) -> Words:
@@ -25,16 +26,33 @@ def classifier_to_words(classifier: Any) -> Words:
     }
 
 
-def learned_from_words(words: Mapping[str, Any], classes: tuple[Any, ...]) -> dict[str, Any]:
-    """What a classifier with a tree of these classes had learned, by the names of its attributes."""
+def parameters_from_words(words: Mapping[str, Any], known: Container[str]) -> dict[str, Any]:
+    """The parameters of a classifier that this version knows."""
+    found = {name: value for name, value in words["parameters"].items() if name in known}
+    for name, value in found.items():
+        if not _is_plain(value):
+            raise ValueError(f"its parameter {name} is {value!r:.40}")
+    return found
+
+
+def learned_from_words(words: Mapping[str, Any], classes: tuple[Any, ...], columns: int) -> dict[str, Any]:
+    """What a classifier with a tree of these classes over so many columns had learned, by the names of its attributes."""
     labels = labels_from_words(words["labels"])
     if tuple(labels.tolist()) != classes:
         raise ModelFileError("The classes of the classifier are not those of its tree; save the model again.")
-    learned: dict[str, Any] = {"classes_": labels, "n_features_in_": int(words["features"])}
+    learned: dict[str, Any] = {"classes_": labels, "n_features_in_": as_count(words["features"])}
+    importances = [float(as_number(share)) for share in words["importances"]]
+    lengths = {columns, learned["n_features_in_"], len(importances)}
     if words["names"] is not None:
-        learned["feature_names_in_"] = np.array(words["names"], dtype=object)
-    learned["feature_importances_"] = np.array(words["importances"], dtype=float)
-    learned["gradient_steps_"] = int(words["steps"])
+        names = list(map(as_text, words["names"]))
+        learned["feature_names_in_"] = np.array(names, dtype=object)
+        lengths.add(len(names))
+    if len(lengths) > 1:
+        raise ValueError(f"it speaks of {' and of '.join(map(str, sorted(lengths)))} columns")
+    if not all(0.0 <= share <= 1.0 + 1e-6 for share in importances):
+        raise ValueError("the importance of a column is no share")
+    learned["feature_importances_"] = np.array(importances, dtype=float)
+    learned["gradient_steps_"] = as_count(words["steps"])
     return learned
 
 
@@ -42,4 +60,4 @@ def _is_plain(value: Any) -> bool:
     """Can JSON hold this as it is?"""
     if isinstance(value, (list, tuple)):
         return all(isinstance(item, str) for item in value)
-    return value is None or isinstance(value, (str, bool, int, float))
+    return value is None or isinstance(value, (str, bool, int)) or (isinstance(value, float) and math.isfinite(value))

@@ -42,6 +42,9 @@ UNREADABLE = (
     zipfile.BadZipFile,
 )
 
+# How deep JSON may be nested; what we write ourselves has six levels.
+MOST_LEVELS = 32
+
 Tensors = Mapping[str, torch.Tensor]
 
 
@@ -62,12 +65,16 @@ def write(path: Path, saved: Saved) -> Path:
 def packed(saved: Saved) -> bytes:
     """The content of a file."""
     words = {"format": NAME, "version": VERSION, **saved.words}
-    text = json.dumps(words, indent=1, ensure_ascii=False, allow_nan=False)
-    parts = {
-        _WORDS: text.encode("utf-8", "backslashreplace"),
-        _BACKGROUND: saved.background.encode(),
-        _NETWORKS: save(dict(saved.tensors)),
-    }
+    try:
+        text = json.dumps(words, indent=1, ensure_ascii=False, allow_nan=False).encode()
+        background = saved.background.encode()
+    except UnicodeEncodeError as error:
+        start, end = error.object.rfind('"', 0, error.start) + 1, error.object.find('"', error.end)
+        near = error.object[max(start, error.start - 40) : min(end if end > 0 else error.end, error.end + 40)]
+        raise ModelFileError(f"The text {near!r} cannot be written to a file; rename what it stands in.") from None
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ModelFileError(f"The model cannot be written as JSON ({error}); change what JSON cannot hold.") from None
+    parts = {_WORDS: text, _BACKGROUND: background, _NETWORKS: save(dict(saved.tensors))}
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_STORED) as archive:
         for name, content in parts.items():
@@ -91,8 +98,11 @@ def unpacked(content: bytes, path: Path) -> Saved:
     if not content.startswith(b"PK"):
         raise ModelFileError(f"{path} is no model of neuid3; give a file that save() or `neuid3 fit` has written.")
     parts = dict(_parts(content))
-    words = json.loads(parts[_WORDS].decode())
+    words = json.loads(parts[_WORDS].decode(), object_pairs_hook=_without_doubles)
     _check_version(words, path)
+    _check_depth(words)
+    # What can be read can be written again: no number is infinite, and no text lacks half of a letter.
+    json.dumps(words, ensure_ascii=False, allow_nan=False).encode()
     return Saved(words, parts[_BACKGROUND].decode(), load(parts[_NETWORKS]))
 
 
@@ -120,11 +130,28 @@ def _parts(content: bytes) -> Iterator[tuple[str, bytes]]:
             yield entry.filename, archive.read(entry)
 
 
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("it says something twice")
+    return found
+
+
+def _check_depth(words: Any) -> None:
+    """Lists in lists in lists would overflow the stack of whoever copies, compares or prints them."""
+    inside, depth = [words], 0
+    while inside:
+        if depth > MOST_LEVELS:
+            raise ValueError("lists in it are nested too deeply")
+        lists = (value.values() if isinstance(value, dict) else value for value in inside)
+        inside, depth = [v for values in lists for v in values if isinstance(v, (dict, list))], depth + 1
+
+
 def _check_version(words: Any, path: Path) -> None:
     if not isinstance(words, dict) or words.get("format") != NAME:
         raise ModelFileError(f"{path} is no model of neuid3; give a file that save() or `neuid3 fit` has written.")
     version = words.get("version")
-    if not isinstance(version, int) or version < 1:
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
         raise ValueError(f"its version is {version!r}")
     if version > VERSION:
         raise ModelFileError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -11,7 +11,7 @@ from torch import nn
 from neuid3.errors import ModelFileError, NetworkError
 from neuid3.networks import Dense, LeNet
 from neuid3.saved.container import Tensors
-from neuid3.saved.words import Words
+from neuid3.saved.words import Words, as_text
 
 Makers = Mapping[str, Callable[..., Any]]
 
@@ -64,6 +64,9 @@ def networks_from_words(
     A factory may be given by any of the names that a network `serves` as.
     """
     serves = serves or {}
+    for told in words.values():
+        as_text(told["declared"]), as_text(told["class"])
+    own = _by_network(words, tensors)
     known = (
         {told["declared"] for told in words.values()}
         | set(words)
@@ -78,11 +81,22 @@ def networks_from_words(
     for instance, told in words.items():
         names = (instance, told["declared"], *serves.get(instance, ()))
         maker = next((makers[name] for name in names if name in makers), None)
-        found[instance] = _made(instance, told, tensors, maker, device)
+        found[instance] = _made(told, own[instance], maker, device)
     return found
 
 
-def _made(instance: str, words: Words, tensors: Tensors, maker: Any, device: str | torch.device) -> Any:
+def _by_network(instances: Iterable[str], tensors: Tensors) -> dict[str, dict[str, torch.Tensor]]:
+    """The numbers of each network, by their names in it; a network's own name may have a slash too."""
+    found: dict[str, dict[str, torch.Tensor]] = {instance: {} for instance in instances}
+    for name, values in tensors.items():
+        owner = max((i for i in found if name.startswith(f"{i}/")), key=len, default=None)
+        if owner is None:
+            raise ModelFileError(f"The numbers {name!r:.80} in the file belong to no network; save the model again.")
+        found[owner][name[len(owner) + 1 :]] = values
+    return found
+
+
+def _made(words: Words, own: Tensors, maker: Any, device: str | torch.device) -> Any:
     declared = words["declared"]
     if words.get("function"):
         if maker is None:
@@ -90,7 +104,6 @@ def _made(instance: str, words: Words, tensors: Tensors, maker: Any, device: str
                 f"{_lacking(declared, 'a function')}; open it in Python with load(…, networks={{{declared!r}: it}})."
             )
         return maker
-    own = {name.split("/", 1)[1]: values for name, values in tensors.items() if name.split("/", 1)[0] == instance}
     if maker is not None:
         network = maker()
         if not isinstance(network, nn.Module):
@@ -105,6 +118,7 @@ def _made(instance: str, words: Words, tensors: Tensors, maker: Any, device: str
             f"{told}; open it in Python with load(…, networks={{{declared!r}: a function that makes a fresh one}})."
         )
     _check_shapes(network, own, declared)
+    _check_numbers(network, own, declared)
     network.load_state_dict(own, assign=True)
     return network.to(device).eval()
 
@@ -122,6 +136,21 @@ def _check_shapes(network: nn.Module, own: Tensors, declared: str) -> None:
             f"Network {declared!r} does not fit its numbers in the file: {wrong} is {_shape(found.get(wrong))} there "
             f"and {_shape(wanted.get(wrong))} in the network; give the factory it was trained with."
         )
+
+
+def _check_numbers(network: nn.Module, own: Tensors, declared: str) -> None:
+    """Numbers are of the types that the network has, in single or double precision throughout, and none is NaN."""
+    types: dict[torch.dtype, torch.dtype] = {}
+    for name, values in network.state_dict().items():
+        found = own[name].dtype
+        fits = found == values.dtype or {found, values.dtype} <= {torch.float32, torch.float64}
+        if not fits or types.setdefault(values.dtype, found) != found:
+            raise ModelFileError(
+                f"Network {declared!r} has numbers of another type in the file: {name} is {found} there and "
+                f"{values.dtype} in the network; save the model again."
+            )
+        if found.is_floating_point and bool(torch.isnan(own[name]).any()):
+            raise ModelFileError(f"Network {declared!r} has no number in {name} of the file (NaN); train it again.")
 
 
 def _shape(shape: Sequence[int] | None) -> str:

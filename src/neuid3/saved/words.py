@@ -21,6 +21,10 @@ Words = dict[str, Any]
 # Paths of all leaves together; a tree of a thousand leaves, fifty deep, has fifty thousand steps.
 MOST_STEPS = 5_000_000
 
+# The most axes that an array can have, and the most letters that the names of all classes may take as one array.
+MOST_AXES = 32
+MOST_LETTERS = 10_000_000
+
 # Labels are kept with their type.
 LABELS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64")
 
@@ -33,7 +37,10 @@ def schema_to_words(schema: Schema) -> list[Words]:
 
 
 def schema_from_words(words: Sequence[Words]) -> dict[str, Kind]:
-    return {_text(told["name"]): _kind_from_words(told) for told in words}
+    kinds = {as_text(told["name"]): _kind_from_words(told) for told in words}
+    if len(kinds) < len(words):
+        raise ValueError("a column is told twice")
+    return kinds
 
 
 def _kind_to_words(kind: Kind) -> Words:
@@ -57,9 +64,13 @@ def _kind_from_words(words: Words) -> Kind:
         case "category":
             return Category(tuple(map(_value, words["values"])))
         case "distribution":
+            if not words["values"]:
+                raise ValueError(f"the distribution {words['name']!r:.40} has no values")
             return Distribution(tuple(map(_value, words["values"])))
         case "tensor":
-            return Tensor(tuple(_count(side) for side in words["shape"]))
+            if len(words["shape"]) > MOST_AXES:
+                raise ValueError(f"the tensor {words['name']!r:.40} has too many axes")
+            return Tensor(tuple(as_count(side) for side in words["shape"]))
         case other:
             raise ValueError(f"{other!r} is no kind of column")
 
@@ -86,14 +97,14 @@ def question_to_words(test: NodeTest) -> Words:
 def question_from_words(words: Words) -> NodeTest:
     match words:
         case {"atom": atom}:
-            instances = {_text(name): _text(instance) for name, instance in words.get("instances", {}).items()}
-            return AtomTest(_text(atom), tuple(sorted(instances.items())))
+            instances = {as_text(name): as_text(instance) for name, instance in words.get("instances", {}).items()}
+            return AtomTest(as_text(atom), tuple(sorted(instances.items())))
         case {"fact": column}:
-            return FactTest(_text(column))
+            return FactTest(as_text(column))
         case {"column": column, "value": value}:
-            return ValueTest(_text(column), _value(value))
+            return ValueTest(as_text(column), _value(value))
         case {"column": column, "at_most": threshold}:
-            return CutTest(_text(column), _number(threshold))
+            return CutTest(as_text(column), float(as_number(threshold)))
         case _:
             raise ValueError("a test is none that we know")
 
@@ -127,15 +138,15 @@ def nodes_from_words(rows: Sequence[Words]) -> Node:
     sizes: list[tuple[int, int]] = [(0, 0)] * len(rows)  # leaves below, and steps to them
     for place in range(len(rows) - 1, -1, -1):
         words = rows[place]
-        masses = tuple(map(_number, words["masses"])) if "masses" in words else None
+        masses = tuple(map(as_number, words["masses"])) if "masses" in words else None
         if "leaf" in words:
-            made[place] = Leaf(tuple(map(_number, words["leaf"])), masses)
+            made[place] = Leaf(tuple(map(as_number, words["leaf"])), masses)
             sizes[place] = (1, 0)
             continue
         sides: list[Node] = []
         leaves = steps = 0
         for side in ("yes", "no"):
-            at = _count(words[side])
+            at = as_count(words[side])
             child = made[at] if place < at < len(rows) else None
             if child is None:
                 raise ValueError(f"node {place} of the tree has no {side} side")
@@ -144,7 +155,7 @@ def nodes_from_words(rows: Sequence[Words]) -> Node:
             leaves, steps = leaves + sizes[at][0], steps + sizes[at][1] + sizes[at][0]
         if steps > MOST_STEPS:
             raise ValueError("the tree is too large")
-        gain = None if words["gain"] is None else _number(words["gain"])
+        gain = None if words["gain"] is None else as_number(words["gain"])
         statistics = _statistics(words["statistics"]) if "statistics" in words else None
         made[place] = Branch(question_from_words(words["test"]), sides[0], sides[1], gain, masses, statistics)
         sizes[place] = (leaves, steps)
@@ -155,9 +166,9 @@ def nodes_from_words(rows: Sequence[Words]) -> Node:
 
 
 def _statistics(words: Words) -> NetworkStatistics:
-    known = {name: None if words[name] is None else _number(words[name]) for name in ("trained_gain", "unseen_gain")}
-    decided = None if words["decided"] is None else _number(words["decided"])
-    return NetworkStatistics(decided, known["trained_gain"], known["unseen_gain"], _number(words["unseen_mass"]))
+    known = {name: None if words[name] is None else as_number(words[name]) for name in ("trained_gain", "unseen_gain")}
+    decided = None if words["decided"] is None else as_number(words["decided"])
+    return NetworkStatistics(decided, known["trained_gain"], known["unseen_gain"], as_number(words["unseen_mass"]))
 
 
 def labels_to_words(labels: Sequence[Any] | npt.NDArray[Any]) -> Words:
@@ -175,12 +186,22 @@ def labels_to_words(labels: Sequence[Any] | npt.NDArray[Any]) -> Words:
 
 
 def labels_from_words(words: Words) -> npt.NDArray[Any]:
-    values = words["values"]
+    values = list(words["values"])
     if words["type"] in ("str", "object"):
-        return np.array(list(map(_text, values)), dtype=object if words["type"] == "object" else None)
+        texts = list(map(as_text, values))
+        if len(texts) * max(map(len, texts), default=0) > MOST_LETTERS:
+            raise ValueError("the names of its classes are too long")
+        found = np.array(texts, dtype=object if words["type"] == "object" else None)
+        # Texts of numpy's own type lose zeros at their end.
+        return found if found.tolist() == texts else np.array(texts, dtype=object)
     if words["type"] not in LABELS:
-        raise ValueError(f"{words['type']!r} is no type of label")
-    return np.array([value if isinstance(value, bool) else _number(value) for value in values]).astype(words["type"])
+        raise ValueError(f"{words['type']!r:.40} is no type of label")
+    numbers = [value if isinstance(value, bool) else as_number(value) for value in values]
+    with np.errstate(all="ignore"):
+        labels = np.array(numbers).astype(words["type"])
+    if labels.tolist() != numbers:
+        raise ValueError(f"its classes are no {words['type']}")
+    return labels
 
 
 def tree_to_words(tree: Tree) -> Words:
@@ -204,10 +225,10 @@ def priors_to_words(priors: Priors, columns: Sequence[str]) -> Words:
 
 def priors_from_words(words: Words) -> Priors:
     networks = {
-        _text(name): tuple(map(_number, prior)) if isinstance(prior, list) else _number(prior)
+        as_text(name): tuple(map(as_number, prior)) if isinstance(prior, list) else as_number(prior)
         for name, prior in words["networks"].items()
     }
-    return Priors({_text(name): _prior_from_words(prior) for name, prior in words["columns"].items()}, networks)
+    return Priors({as_text(name): _prior_from_words(prior) for name, prior in words["columns"].items()}, networks)
 
 
 def _prior_to_words(prior: Any) -> Any:
@@ -219,14 +240,17 @@ def _prior_to_words(prior: Any) -> Any:
 def _prior_from_words(words: Any) -> Any:
     match words:
         case {"shares": shares}:
-            return {
-                value if isinstance(value, str) else cast("Any", _number(value)): _number(share)
+            found = {
+                value if isinstance(value, str) else cast("Any", as_number(value)): as_number(share)
                 for value, share in shares
             }
+            if len(found) < len(shares):
+                raise ValueError("a prior tells a value twice")
+            return found
         case list():
-            return tuple(map(_number, words))
+            return tuple(map(as_number, words))
         case _:
-            return _number(words)
+            return as_number(words)
 
 
 # Small words ----------------------------------------------------------------------------------------
@@ -236,7 +260,7 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _text(value: Any) -> str:
+def as_text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{value!r:.40} is no text")
     return value
@@ -245,16 +269,18 @@ def _text(value: Any) -> str:
 def _value(value: Any) -> str | int:
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         raise TypeError(f"{value!r:.40} is no value of a category")
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        raise ValueError("a value of a category is too large a number")
     return value
 
 
-def _number(value: Any) -> Any:
+def as_number(value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         raise TypeError(f"{value!r:.40} is no number")
     return value
 
 
-def _count(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+def as_count(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
         raise TypeError(f"{value!r:.40} is no whole number")
     return value

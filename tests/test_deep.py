@@ -1,0 +1,214 @@
+"""Trees deeper than Python's stack: all that can be done with a tree can be done with them."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pickle
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from matplotlib import pyplot
+
+from neuid3 import Branch, Examples, Leaf, NeuID3Classifier, NeurosymbolicTree, Tree, load, plot_tree
+from neuid3.circuit.factor import factorise
+from neuid3.export.text import export_text
+from neuid3.infer import Reach
+from neuid3.learn.joint import with_leaves
+from neuid3.logic.formula import ColumnVariable, Literal
+from neuid3.nodetest import CutTest, FactTest, NodeTest
+from neuid3.tree import branches, fold, node_paths, paths, preorder
+from uses import uses
+
+DEEP = 1500
+
+
+def chain(tests: list[Any]) -> Tree:
+    """A tree that asks one test after the other while the answer is no."""
+    node: Any = Leaf(0.5, (2.0, 2.0))
+    for i, test in enumerate(reversed(tests)):
+        node = Branch(test, Leaf((0.25, 0.75) if i % 2 else (0.8, 0.2), (1.0, 3.0)), node, 0.125, (4.0, 5.0))
+    return Tree(node)
+
+
+def facts(depth: int, rows: int = 6) -> tuple[NeurosymbolicTree, Examples]:
+    rng = np.random.default_rng(0)
+    X = Examples(
+        {f"a{i}": rng.random(rows) < 2 / depth for i in range(depth)},
+        kinds=dict.fromkeys((f"a{i}" for i in range(depth)), "boolean"),
+    )
+    return NeurosymbolicTree(chain([FactTest(f"a{i}") for i in range(depth)]), X.schema), X
+
+
+def cuts(depth: int, rows: int = 6) -> tuple[NeurosymbolicTree, Examples]:
+    """Tests that all share a variable, so that no path falls into independent parts."""
+    X = Examples({"x": np.linspace(0.0, depth * 1.1, rows), "y": np.linspace(0.0, depth, rows)})
+    return NeurosymbolicTree(chain([CutTest("xy"[i % 2], float(i)) for i in range(depth)]), X.schema), X
+
+
+@pytest.fixture
+def short_stack() -> Iterator[int]:
+    """Python's stack is made so short that a tree of the depth given here is a deep one."""
+    before = sys.getrecursionlimit()
+    room = 250
+    sys.setrecursionlimit(len(inspect.stack()) + room)
+    yield room
+    sys.setrecursionlimit(before)
+
+
+# Nodes ----------------------------------------------------------------------------------------------
+
+
+def test_a_deep_tree_is_compared_hashed_printed_pickled_and_copied() -> None:
+    tree = chain([f"a{i}" for i in range(DEEP)])
+    again, copied = pickle.loads(pickle.dumps(tree)), copy.deepcopy(tree)
+    assert again == copied == tree
+    assert hash(again) == hash(copied) == hash(tree)
+    assert repr(again) == repr(tree)
+    assert [branch.masses for branch in branches(again.root)] == [branch.masses for branch in branches(tree.root)]
+    assert tree.depth == len(tree.tests) == len(tree.leaves) - 1 == DEEP
+    other = chain([f"a{i}" for i in range(DEEP - 1)] + ["b"])
+    assert other != tree
+    assert copy.copy(tree.root) is tree.root
+
+
+def test_branches_are_compared_printed_and_copied_like_the_dataclasses_they_are() -> None:
+    leaf = Leaf(0.5)
+    branch = Branch("a", leaf, Branch("b", leaf, Leaf(0.25)), 0.5, (1.0, 2.0))
+    assert branch == Branch("a", Leaf(0.5), Branch("b", Leaf(0.5), Leaf(0.25)), 0.5), "masses do not count"
+    for other in (
+        Branch("a", leaf, Branch("b", leaf, Leaf(0.25)), 0.25),
+        Branch("c", leaf, Branch("b", leaf, Leaf(0.25)), 0.5),
+        Branch("a", leaf, Branch("b", leaf, Leaf(0.75)), 0.5),
+        Branch("a", leaf, leaf, 0.5),
+        Branch("a", Branch("b", leaf, Leaf(0.25)), leaf, 0.5),
+        leaf,
+        "a",
+    ):
+        assert branch != other
+        assert other != branch
+    assert repr(Branch("a", Leaf(0.5), Leaf(1.0))) == (
+        "Branch(test=AtomTest(atom='a', instances=()), yes=Leaf(probabilities=(0.5, 0.5)), "
+        "no=Leaf(probabilities=(0.0, 1.0)), gain=None)"
+    )
+    again = pickle.loads(pickle.dumps(branch))
+    assert again.yes is again.no.yes, "what is shared stays shared"
+    assert (again.masses, again.gain, again.no.masses) == ((1.0, 2.0), 0.5, None)
+
+
+def test_walks_number_nodes_from_the_root_and_agree_with_the_paths() -> None:
+    root = Branch("a", Branch("b", Leaf(0.1), Leaf(0.2)), Leaf(0.3))
+    visits = list(preorder(root))
+    assert [visit.number for visit in visits] == [0, 1, 2, 3, 4]
+    assert [visit.parent for visit in visits] == [None, 0, 1, 1, 0]
+    assert [visit.depth for visit in visits] == [len(path) for path, _ in node_paths(root)] == [0, 1, 2, 2, 1]
+    assert [node for _, node in node_paths(root)] == [visit.node for visit in visits]
+    assert [[answer for _, answer in path] for path, _ in paths(root)] == [[True, True], [True, False], [False]]
+    assert len(list(preorder(root, max_depth=1))) == 3
+    shape = fold(root, lambda _, below: "." if below is None else f"({below[0]}{below[1]})")
+    assert shape == "((..).)"
+    assert fold(root, lambda _, below: 1 + sum(below or ()), max_depth=1) == 3
+
+
+def test_leaves_are_replaced_from_left_to_right_at_any_depth() -> None:
+    tree = chain([f"a{i}" for i in range(DEEP)])
+    rows = np.stack((np.arange(DEEP + 1.0), np.full(DEEP + 1, 7.0)), axis=1)
+    replaced = Tree(with_leaves(tree.root, rows))
+    expected = [tuple((row / row.sum()).tolist()) for row in rows]
+    assert [leaf.probabilities for leaf in replaced.leaves] == expected
+    assert replaced.tests == tree.tests
+
+
+# Models ---------------------------------------------------------------------------------------------
+
+
+def answers_of_a_walk(tree: Tree, truth: dict[NodeTest, bool]) -> tuple[float, ...]:
+    node = tree.root
+    while isinstance(node, Branch):
+        node = node.yes if truth[node.test] else node.no
+    return node.probabilities
+
+
+def test_a_chain_of_1500_facts_is_saved_loaded_and_predicts_what_a_walk_finds(tmp_path: Path) -> None:
+    model, X = facts(DEEP, rows=40)
+    again: Any = load(model.save(tmp_path / "deep"))
+    found = again.predict_proba(X)
+    for row in range(len(X)):
+        truth: dict[NodeTest, bool] = {FactTest(name): bool(column.values[row]) for name, column in X.items()}
+        assert found[row].tolist() == list(answers_of_a_walk(model.tree, truth))
+    assert (pickle.loads(pickle.dumps(model)).predict_proba(X) == found).all()
+    lines = export_text(again).splitlines()
+    assert len(lines) == 2 * DEEP + 1
+    assert lines[-1].startswith(" " * 8 * (DEEP - 1) + "└─ no:  ")
+
+
+def test_a_chain_of_cuts_predicts_what_a_walk_finds() -> None:
+    model, X = cuts(300, rows=40)
+    found = model.predict_proba(X)
+    for row in range(len(X)):
+        truth: dict[NodeTest, bool] = {
+            test: bool(X.column(test.column).values[row] <= test.threshold)  # type: ignore[attr-defined]
+            for test in model.tree.tests
+        }
+        assert found[row].tolist() == pytest.approx(answers_of_a_walk(model.tree, truth))
+
+
+@pytest.mark.parametrize("make", [facts, cuts])
+def test_whatever_is_done_with_a_tree_can_be_done_with_a_deep_one(make: Any, tmp_path: Path, short_stack: int) -> None:
+    model, X = make(short_stack + 50)
+    for name, use in uses(model, X, tmp_path).items():
+        try:
+            use()
+        except RecursionError:
+            pytest.fail(f"{name} recurses into the tree")
+
+
+def test_a_deep_tree_that_was_learned_can_be_shown(tmp_path: Path) -> None:
+    """Without pruning a table without a pattern is learned row by row."""
+    rng = np.random.default_rng(0)
+    X = np.eye(120)[rng.permutation(120)]
+    clf = NeuID3Classifier(pruning=0.0, min_mass=1.0, min_gain=0.0, random_state=0).fit(X, np.arange(120) % 2)
+    assert clf.tree_.depth > 40
+    for use in uses(clf, Examples({f"x{i}": X[:, i] for i in range(120)}), tmp_path).values():
+        use()
+
+
+def test_a_figure_of_a_deep_tree_has_no_more_pixels_than_can_be_drawn() -> None:
+    """Matplotlib refuses figures of more than 65,535 pixels a side."""
+    plot_tree(chain([f"a{i}" for i in range(700)]))
+    figure = pyplot.gcf()
+    wide, high = figure.get_size_inches() * figure.dpi
+    pyplot.close(figure)
+    assert max(wide, high) < 2**16
+    assert wide * high <= 1.001e8
+
+
+# Products of many factors ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_products_with_common_beginnings_have_the_bits_of_products_one_by_one(dtype: torch.dtype) -> None:
+    variables = [ColumnVariable(f"a{i}", 2) for i in range(60)]
+    tests = [Literal(variable, frozenset({1})) for variable in variables]
+    rng = np.random.default_rng(0)
+    ways = [[(i, False) for i in range(k)] + [(k, True)] for k in range(59)]
+    ways += [[(int(i), bool(i % 3)) for i in rng.permutation(60)[:40]] for _ in range(5)]
+
+    class Weights:
+        def __len__(self) -> int:
+            return 7
+
+        def weights(self, variable: Any) -> torch.Tensor:
+            p = torch.tensor(np.random.default_rng(int(variable.column[1:])).random(7), dtype=dtype)
+            return torch.stack((1 - p, p))
+
+    reach = Reach(factorise(tests, ways), dtype)
+    one_by_one = reach(Weights())
+    with torch.no_grad():
+        assert reach._steps is not None
+        assert torch.equal(reach(Weights()), one_by_one.detach())
