@@ -81,7 +81,7 @@ class _Child:
             self.stop()
         if self.process is None or self.process.poll() is not None:
             self.process = subprocess.Popen(
-                [sys.executable, "-I", "-c", _START, json.dumps(sys.path), str(megabytes)],
+                _command(megabytes),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -103,6 +103,29 @@ class _Child:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+def _command(megabytes: int) -> list[str]:
+    return [sys.executable, "-I", "-c", _START, json.dumps(sys.path), str(megabytes)]
+
+
+def start_error(limits: Limits) -> str | None:
+    """The reason why the child process does not start and reply, as its last line of output; None where it does."""
+    request = {"do": "read", "program": "", "columns": {}}
+    try:
+        done = subprocess.run(
+            _command(limits.megabytes),
+            input=json.dumps(request) + "\n",
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=limits.seconds,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        return str(error)
+    lines = done.stderr.strip().splitlines()
+    return None if done.stdout.strip() else lines[-1] if lines else f"it ends with exit code {done.returncode}"
 
 
 def _too_long(limits: Limits) -> str:
