@@ -4,7 +4,7 @@ PY := .venv/bin/python
 
 .PHONY: setup demo test test-all lint bench fuzz audit docs clean
 
-setup: .venv/installed
+setup: .venv/installed .venv/kernel
 
 .venv/installed: pyproject.toml constraints.txt
 	command -v "$(PYTHON)" >/dev/null && "$(PYTHON)" -m venv .venv || python3 -m venv .venv
@@ -13,6 +13,11 @@ setup: .venv/installed
 	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps deepproblog==2.1.0
 	$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt ray || echo "Ray has no wheel for this machine; its test is skipped."
 	touch .venv/installed
+
+# The editable install compiles the kernel; this does it again when its source has changed.
+.venv/kernel: .venv/installed hatch_build.py $(wildcard src/neuid3/*/kernel.c)
+	$(PY) hatch_build.py
+	touch .venv/kernel
 
 demo: setup
 	$(PY) -m neuid3 demo

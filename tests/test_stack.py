@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import copy
-import platform
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +23,7 @@ from torch import nn
 from torch.nn import functional
 
 from neuid3.circuit.factor import factorise
+from neuid3.errors import KernelError
 from neuid3.logic.formula import Literal, NeuralVariable
 from neuid3.networks import Dense, LeNet
 from neuid3.stack import Adam, Album, Change, Quick, one_cycle, stack
@@ -28,17 +35,30 @@ from neuid3.task import Recipe, Task, Trial, Use
 from neuid3.tournament import companies, tournament
 from neuid3.train import advance
 
+ROOT = Path(__file__).resolve().parents[1]
+
+VARIANTS, NO_KERNEL = kernel_room.runnable_variants()
+
 
 @pytest.fixture(params=["kernel", "torch"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """With the compiled kernel, and with torch's own operations."""
-    kernel_room.kernel.cache_clear()
-    if request.param == "torch":
-        monkeypatch.setenv("NEUID3_KERNEL", "off")
-    elif kernel_room.kernel(torch.float32) is None:
-        pytest.skip("this machine has no C compiler")
+    if request.param == "kernel" and not VARIANTS:
+        pytest.skip(NO_KERNEL)
+    monkeypatch.setenv("NEUID3_KERNEL", "off" if request.param == "torch" else "on")
+    kernel_room.forget()
     yield request.param
-    kernel_room.kernel.cache_clear()
+    kernel_room.forget()
+
+
+@contextmanager
+def variant(name: str) -> Iterator[None]:
+    """With this variant of the compiled kernel."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NEUID3_KERNEL", name)
+        kernel_room.forget()
+        yield
+    kernel_room.forget()
 
 
 class Own(nn.Module):
@@ -105,6 +125,7 @@ def test_a_stack_gives_what_its_networks_give(kind: str) -> None:
         assert all(torch.equal(value, same[name]) for name, value in net.state_dict().items())
 
 
+@pytest.mark.parametrize("name", VARIANTS)
 @given(
     nets=st.integers(1, 3),
     n=st.integers(1, 4),
@@ -115,48 +136,136 @@ def test_a_stack_gives_what_its_networks_give(kind: str) -> None:
     seed=st.integers(0, 99),
 )
 def test_the_kernel_is_a_convolution_a_pool_and_a_rectifier(
-    nets: int, n: int, channels: int, filters: int, rows: int, cols: int, seed: int
+    name: str, nets: int, n: int, channels: int, filters: int, rows: int, cols: int, seed: int
 ) -> None:
-    if kernel_room.kernel(torch.float64) is None:
-        pytest.skip("this machine has no C compiler")
     random = torch.Generator().manual_seed(seed)
 
     def draw(*shape: int) -> torch.Tensor:
         return torch.randn(shape, generator=random, dtype=torch.float64).requires_grad_()
 
     given_ = draw(nets, n, channels, rows, cols), draw(nets, filters, channels, 5, 5), draw(nets, filters)
-    ours = Fused.apply(*given_)
     seen = grouped(*given_)
     plain = functional.relu(functional.max_pool2d(seen.flatten(0, 1), 2)).unflatten(0, (nets, n))
-    assert torch.allclose(ours, plain, rtol=0, atol=1e-12)
     slopes = torch.randn(plain.shape, generator=random, dtype=torch.float64)
-    for a, b in zip(
-        torch.autograd.grad((ours * slopes).sum(), given_),
-        torch.autograd.grad((plain * slopes).sum(), given_),
-        strict=True,
-    ):
-        assert torch.allclose(a, b, rtol=1e-11, atol=1e-11)
+    plain_slopes = torch.autograd.grad((plain * slopes).sum(), given_)
+    with variant(name):
+        ours = Fused.apply(*given_)
+        assert torch.allclose(ours, plain, rtol=0, atol=1e-12)
+        for a, b in zip(torch.autograd.grad((ours * slopes).sum(), given_), plain_slopes, strict=True):
+            assert torch.allclose(a, b, rtol=1e-11, atol=1e-11)
 
 
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="other processors have no larger registers to do without")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", VARIANTS)
+def test_every_variant_is_exact_on_whole_numbers(name: str, dtype: torch.dtype) -> None:
+    random = torch.Generator().manual_seed(0)
+    for channels, filters, rows, cols in ((1, 6, 28, 28), (3, 16, 12, 15), (4, 5, 9, 31)):
+
+        def draw(*shape: int) -> torch.Tensor:
+            return torch.randint(-3, 4, shape, generator=random).to(dtype).requires_grad_()
+
+        given_ = draw(2, 3, channels, rows, cols), draw(2, filters, channels, 5, 5), draw(2, filters)
+        plain = functional.relu(functional.max_pool2d(grouped(*given_).flatten(0, 1), 2)).unflatten(0, (2, 3))
+        slopes = draw(*plain.shape).detach()
+        with variant(name):
+            ours = Fused.apply(*given_)
+            found = torch.autograd.grad((ours * slopes).sum(), given_)
+        assert torch.equal(ours, plain)
+        assert all(map(torch.equal, found, torch.autograd.grad((plain * slopes).sum(), given_)))
+
+
+@pytest.mark.skipif("x86-64-v4" not in VARIANTS, reason="this processor has no larger registers to do without")
 @pytest.mark.parametrize("filters", [6, 16, 32])
-def test_a_processor_with_larger_registers_gives_the_same_bits(
-    filters: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_processor_with_larger_registers_gives_the_same_bits(filters: int) -> None:
     random = torch.Generator().manual_seed(filters)
     x, w, b = (
         torch.randn(shape, generator=random) for shape in ((2, 3, 6, 12, 15), (2, filters, 6, 5, 5), (2, filters))
     )
     found = []
-    for flags in ((), ("-mno-avx512f",)):
-        monkeypatch.setattr(kernel_room, "_FLAGS", (*kernel_room._FLAGS, *flags))
-        monkeypatch.setattr(kernel_room, "cache_folder", lambda: tmp_path)
-        kernel_room.kernel.cache_clear()
-        if kernel_room.kernel(torch.float32) is None:
-            pytest.skip("this machine has no C compiler")
-        found.append(Fused.apply(x, w, b))
-    kernel_room.kernel.cache_clear()
+    for name in ("x86-64-v3", "x86-64-v4"):
+        with variant(name):
+            found.append(Fused.apply(x, w, b))
     assert torch.equal(*found)
+
+
+@pytest.mark.skipif(not (ROOT / "hatch_build.py").exists(), reason="there is no source tree here")
+def test_the_kernel_of_this_source_tree_is_compiled_from_its_source() -> None:
+    record = kernel_room.COMPILED / "build.json"
+    assert record.exists(), "run `python hatch_build.py` first"
+    source = hashlib.sha256(Path(kernel_room.__file__).with_suffix(".c").read_bytes()).hexdigest()
+    assert json.loads(record.read_text("utf-8"))["source"] == source, "run `python hatch_build.py` first"
+
+
+@pytest.mark.skipif(not VARIANTS, reason=str(NO_KERNEL))
+def test_the_processor_runs_the_fastest_variant_that_it_can() -> None:
+    flags = set(kernel_room.processor().split())  # as Linux tells them
+    with variant("on"):
+        chosen = kernel_room.choice()
+    assert chosen == kernel_room.Choice(VARIANTS[-1])
+    if "x86-64" in VARIANTS and "sse2" in flags:
+        assert ("x86-64-v3" in VARIANTS) == ({"avx2", "fma", "bmi1", "bmi2", "f16c", "movbe", "abm"} <= flags)
+        wide = {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
+        assert ("x86-64-v4" in VARIANTS) == ("x86-64-v3" in VARIANTS and wide <= flags)
+
+
+@pytest.mark.parametrize(("wanted", "variants"), [("x86-64-v9", VARIANTS), ("x86-64-v4", VARIANTS[:1])])
+def test_a_variant_that_does_not_run_here_is_refused(
+    wanted: str, variants: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel_room, "runnable_variants", lambda: (variants, None))
+    with variant(wanted), pytest.raises(KernelError, match=f"NEUID3_KERNEL={wanted} .*choose of: off"):
+        kernel_room.kernel(torch.float32)
+
+
+FOLDERS = {
+    "none": ({}, "python hatch_build.py"),
+    "no compiler": ({"build.json": '{"variants": {}, "reason": "no C compiler was found"}'}, "no C compiler was found"),
+    "of another machine": (
+        {"build.json": '{"variants": {"sparc": 0}, "reason": null}', "kernel-sparc-float32.so": "no library"},
+        "cannot be loaded",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FOLDERS)
+def test_where_no_library_can_be_loaded_torch_runs_and_the_reason_is_given(
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, reason = FOLDERS[case]
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(kernel_room, "COMPILED", tmp_path)
+    kernel_room.runnable_variants.cache_clear()
+    try:
+        with variant("on"):
+            assert reason in str(kernel_room.choice().reason)
+            assert kernel_room.kernel(torch.float32) is None
+    finally:
+        kernel_room.runnable_variants.cache_clear()
+
+
+def test_no_compiler_runs_when_networks_do(tmp_path: Path) -> None:
+    called = tmp_path / "called"
+    for name in ("cc", "gcc", "clang"):
+        (tmp_path / name).write_text(f"#!/bin/sh\ntouch '{called}'\nexit 1\n")
+        (tmp_path / name).chmod(0o700)
+    environment = os.environ | {
+        "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
+        "NEUID3_CACHE": str(tmp_path / "kept"),
+    }
+    environment.pop("CC", None)
+    code = """
+import torch
+from neuid3.networks import LeNet
+from neuid3.stack import Adam, stack
+nets = stack([LeNet(2), LeNet(2)], [])
+nets(torch.rand(2, 3, 1, 28, 28)).sum().backward()
+Adam(list(nets.weights.values()), 0.0).step(1, [0.1, 0.1], 0.9)
+"""
+    assert shutil.which("cc", path=environment["PATH"]) == str(tmp_path / "cc")
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True)
+    assert not called.exists()
+    assert not (tmp_path / "kept").exists()
 
 
 def test_a_network_that_is_no_number_stays_so() -> None:
@@ -169,8 +278,8 @@ def test_a_network_that_is_no_number_stays_so() -> None:
 
 
 def test_a_quick_network_is_the_network_as_it_is_now() -> None:
-    if kernel_room.kernel(torch.float32) is None:
-        pytest.skip("this machine has no C compiler")
+    if not VARIANTS:
+        pytest.skip(NO_KERNEL)
     torch.manual_seed(0)
     for inputs, shape in ((1, (5, 28, 28)), (2, (5, 1, 20, 31))):
         net = LeNet(3, inputs=inputs, size=shape[-2:]).requires_grad_(False).eval()
@@ -236,8 +345,8 @@ def test_what_networks_see_of_a_column(shape: tuple[int, ...], kind: type) -> No
 
 @pytest.mark.parametrize("shape", [(3, 17, 20), (17, 20)])
 def test_the_kernel_warps_as_torch_does(shape: tuple[int, ...]) -> None:
-    if kernel_room.kernel(torch.float64) is None:
-        pytest.skip("this machine has no C compiler")
+    if not VARIANTS:
+        pytest.skip(NO_KERNEL)
     rng, random = np.random.default_rng(1), torch.Generator().manual_seed(0)
     column = (rng.random((5, *shape)) * 255).astype(np.uint8)
     change = Change(

@@ -1,4 +1,4 @@
-"""Where is kept what can be had or made again: downloads and compiled code?"""
+"""The cache folder: downloads, which can be had again."""
 
 from __future__ import annotations
 

@@ -35,6 +35,7 @@ GROUPS = {
         "Run the paper's experiments, and set our numbers beside the published ones.",
     ),
     "bench": ("neuid3.bench.cli", "Measure how fast everything is, beside what it is compared with."),
+    "doctor": ("neuid3.commands.doctor", "Tell what is installed here, and what runs the networks."),
     "completion": ("neuid3.commands.completion", "Print the script that lets a shell complete commands and options."),
 }
 

@@ -81,6 +81,10 @@ class NetworkError(NeuID3Error, ValueError):
     """A network is missing, superfluous, or does not return probabilities."""
 
 
+class KernelError(NeuID3Error, ValueError):
+    """NEUID3_KERNEL names a variant of the compiled kernel that does not run here."""
+
+
 class TreeError(NeuID3Error, ValueError):
     """A tree is not well-formed."""
 

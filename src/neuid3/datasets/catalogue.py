@@ -20,21 +20,25 @@ class Entry:
     name: str
     what: str
     where: str
+    here: bool
 
 
 def catalogue() -> tuple[Entry, ...]:
     """Every dataset, in the order of the documentation."""
     digits, letters = (_names(files) for files in (MNIST_FILES, LETTER_FILES))
-    cards = "made of mnist and letters" if all(map(find, (*digits, *letters))) else "needs mnist and letters"
+    images = all(map(find, (*digits, *letters)))
+    cards = ("made of mnist and letters" if images else "needs mnist and letters"), images
     return (
-        Entry("mnist", "70,000 digits", _where(digits, MNIST_URL)),
-        Entry("letters", "EMNIST's letters A to D", _where(letters, EMNIST_URL)),
-        Entry("digits", "1,797 small digits", "with scikit-learn"),
-        Entry("cards", "two sets of 20,000 cards", cards),
-        *(Entry(concept.name, f"Eleusis: {concept.says}", cards) for concept in CONCEPTS.values()),
+        Entry("mnist", "70,000 digits", *_where(digits, MNIST_URL)),
+        Entry("letters", "EMNIST's letters A to D", *_where(letters, EMNIST_URL)),
+        Entry("digits", "1,797 small digits", "with scikit-learn", here=True),
+        Entry("cards", "two sets of 20,000 cards", *cards),
+        *(Entry(concept.name, f"Eleusis: {concept.says}", *cards) for concept in CONCEPTS.values()),
         *(
             Entry(
-                spec.name, f"UCI: {spec.rows} rows, {len(spec.inputs)} columns", _where([spec.file], UCI_URL, spec.name)
+                spec.name,
+                f"UCI: {spec.rows} rows, {len(spec.inputs)} columns",
+                *_where([spec.file], UCI_URL, spec.name),
             )
             for spec in UCI.values()
         ),
@@ -45,11 +49,12 @@ def _names(files: Mapping[str, tuple[str, ...]]) -> list[str]:
     return [name for names in files.values() for name in names]
 
 
-def _where(names: Iterable[str], url: str, bundled: str = "") -> str:
+def _where(names: Iterable[str], url: str, bundled: str = "") -> tuple[str, bool]:
+    """Where files are, in words, and whether they are here."""
     found = [find(name) for name in names]
     folders = {path.parent for path in found if path is not None}
     if None not in found:
-        return ", ".join(sorted(map(str, folders)))
-    return (
-        "with scikit-learn" if bundled in BUNDLED else f"not here; first use downloads it from {urlsplit(url).hostname}"
-    )
+        return ", ".join(sorted(map(str, folders))), True
+    if bundled in BUNDLED:
+        return "with scikit-learn", True
+    return f"not here; first use downloads it from {urlsplit(url).hostname}", False

@@ -89,9 +89,8 @@ class _Child:
         if self.process is not None and (self.owner != os.getpid() or self.megabytes != megabytes):
             self.stop()
         if self.process is None or self.process.poll() is not None:
-            parent = astuple(this_process())
             self.process = subprocess.Popen(
-                [sys.executable, "-I", "-c", _START, json.dumps(sys.path), json.dumps(parent), str(megabytes)],
+                _command(megabytes),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -115,6 +114,30 @@ class _Child:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+def _command(megabytes: int) -> list[str]:
+    parent = astuple(this_process())
+    return [sys.executable, "-I", "-c", _START, json.dumps(sys.path), json.dumps(parent), str(megabytes)]
+
+
+def start_error(limits: Limits) -> str | None:
+    """The reason why the child process does not start and reply, as its last line of output; None where it does."""
+    request = {"do": "read", "program": "", "columns": {}}
+    try:
+        done = subprocess.run(
+            _command(limits.megabytes),
+            input=json.dumps(request) + "\n",
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=limits.seconds,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        return str(error)
+    lines = done.stderr.strip().splitlines()
+    return None if done.stdout.strip() else lines[-1] if lines else f"it ends with exit code {done.returncode}"
 
 
 def _too_long(limits: Limits) -> str:

@@ -1,30 +1,44 @@
 /* What torch is slow at: many small networks, each with weights and images of its own.
 
-   Compiled once for each precision, the double one with -DDOUBLE. Every network and every image is computed by itself,
-   so the bits of a network do not depend on what else is in the stack. */
+   Compiled by hatch_build.py when the package is built, once for each variant of a processor and each precision, the
+   double one with -DDOUBLE. Every network and every image is computed by itself, so the bits of a network do not depend on
+   what else is in the stack. */
 
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#if __x86_64__
+#include <cpuid.h>
+#endif
 #if __AVX512F__
 #include <immintrin.h>
 #endif
 
+#if __AVX__
+#define REGISTER 32 /* bytes */
+#else
+#define REGISTER 16
+#endif
 #if DOUBLE
 typedef double real;
 typedef int64_t integer;
 #define FLOOR floor
-#define LANES 4 /* numbers in a register */
-#define EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6)
-#define ODD(a, b) __builtin_shufflevector(a, b, 1, 3, 5, 7)
 #else
 typedef float real;
 typedef int32_t integer;
 #define FLOOR floorf
-#define LANES 8
+#endif
+#define LANES (REGISTER / (int)sizeof(real)) /* numbers in a register */
+#if REGISTER == 32 && !DOUBLE
 #define EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14)
 #define ODD(a, b) __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15)
+#elif REGISTER == 16 && DOUBLE
+#define EVEN(a, b) __builtin_shufflevector(a, b, 0, 2)
+#define ODD(a, b) __builtin_shufflevector(a, b, 1, 3)
+#else
+#define EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6)
+#define ODD(a, b) __builtin_shufflevector(a, b, 1, 3, 5, 7)
 #endif
 
 #define K 5                /* a filter is K by K */
@@ -34,10 +48,10 @@ typedef int32_t integer;
 #define WHOLE(n, parts) (((n) + (parts) - 1) / (parts) * (parts))
 #define EVERY(i, count) _Pragma("GCC unroll 8") for (int i = 0; i < (count); i++)
 
-typedef real vec __attribute__((vector_size(32)));
-typedef real vec_loose __attribute__((vector_size(32), aligned(sizeof(real)), may_alias));
+typedef real vec __attribute__((vector_size(REGISTER)));
+typedef real vec_loose __attribute__((vector_size(REGISTER), aligned(sizeof(real)), may_alias));
 typedef real quad __attribute__((vector_size(4 * sizeof(real))));
-typedef integer mask __attribute__((vector_size(32)));
+typedef integer mask __attribute__((vector_size(REGISTER)));
 typedef uint8_t bytes __attribute__((vector_size(LANES), aligned(1), may_alias));
 #if __AVX512F__ /* registers twice as large, and twice as many */
 #define FAT (2 * LANES)
@@ -398,4 +412,24 @@ void adam(real *p, const real *g, real *m, real *v, const double *rates, long ne
             p[i] = keep * p[i] - step * m[i] / ((real)sqrt(v[i]) * root + small);
         }
     }
+}
+
+/* The level of the x86-64 architecture that this processor and its operating system offer: 1, 3 or 4; elsewhere 0.
+   Called from the library for the smallest processor, which chooses among the others. */
+int level(void) {
+#if __x86_64__
+    unsigned a, b, c = 0, d, extended = 0;
+    __get_cpuid(1, &a, &b, &c, &d);
+    __get_cpuid(0x80000001, &a, &b, &extended, &d);
+    __builtin_cpu_init();
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("bmi") ||
+        !__builtin_cpu_supports("bmi2") || !(c & bit_F16C) || !(c & bit_MOVBE) || !(extended & bit_LZCNT))
+        return 1;
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
+                   __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")
+               ? 4
+               : 3;
+#else
+    return 0;
+#endif
 }

@@ -1,68 +1,104 @@
-"""Is there a compiled kernel? It is built by the machine's C compiler when it is first wanted, and kept in a cache.
+"""Compiled kernel for many small networks: the variant that this processor runs.
 
-Without a compiler, or with NEUID3_KERNEL=off, torch's own operations do the same work in two to three times the time.
+The variants are compiled when the package is built (`hatch_build.py`); nothing is compiled at run time. NEUID3_KERNEL
+names a variant, or is `off`. Without a kernel PyTorch's own operations do the same work in two to three times the time.
 """
 
 from __future__ import annotations
 
 import ctypes
-import hashlib
-import logging
+import json
 import os
 import platform
-import shutil
-import subprocess
-import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import torch
 
-from neuid3.cache import cache_folder
+from neuid3.errors import KernelError
 
-_SOURCE = Path(__file__).with_name("kernel.c")
-_FLAGS = ("-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC")
-_log = logging.getLogger(__name__)
+COMPILED = Path(__file__).with_name("compiled")
+PRECISIONS = {torch.float32: "float32", torch.float64: "float64"}
+AUTOMATIC = ("", "on", "1")
+OFF = ("off", "0")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The variant of the kernel that runs, or None and the reason why PyTorch's operations run instead."""
+
+    variant: str | None
+    reason: str | None = None
+
+
+@cache
+def choice() -> Choice:
+    """The variant that NEUID3_KERNEL names, else the one for the largest registers that this processor has.
+
+    Raises
+    ------
+    KernelError : NEUID3_KERNEL names a variant that the package or the processor does not have.
+    """
+    wanted = os.environ.get("NEUID3_KERNEL", "").strip().lower()
+    if wanted in OFF:
+        return Choice(None, f"NEUID3_KERNEL is {wanted}")
+    variants, reason = runnable_variants()
+    if wanted in AUTOMATIC:
+        return Choice(variants[-1]) if variants else Choice(None, reason)
+    if wanted not in variants:
+        because = "" if reason is None else f" ({reason})"
+        known = ", ".join(("off", *variants))
+        raise KernelError(
+            f"NEUID3_KERNEL={wanted} is no kernel that runs here{because}; unset it, or choose of: {known}."
+        )
+    return Choice(wanted)
+
+
+@cache
+def runnable_variants() -> tuple[tuple[str, ...], str | None]:
+    """The variants that are compiled and that this processor runs, the fastest last; and the reason where there are none."""
+    try:
+        record = json.loads((COMPILED / "build.json").read_text("utf-8"))
+    except FileNotFoundError:
+        return (), "the kernel is not compiled in this source tree; `python hatch_build.py` compiles it"
+    levels: Mapping[str, int] = record["variants"]
+    if not levels:
+        return (), f"the package was built without the kernel: {record['reason']}"
+    ordered = sorted(levels, key=lambda variant: levels[variant])
+    try:
+        offered = _library(ordered[0], torch.float32).level()
+    except OSError as error:
+        return (), f"the kernel cannot be loaded: {error}"
+    return tuple(variant for variant in ordered if levels[variant] <= offered), None
 
 
 @cache
 def kernel(dtype: torch.dtype) -> ctypes.CDLL | None:
-    """The kernel for a precision, or None where there is none."""
-    if dtype not in (torch.float32, torch.float64) or os.environ.get("NEUID3_KERNEL", "").lower() in ("off", "0"):
-        return None
-    compiler = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-    if compiler is None:
-        return None
-    flags = (*_FLAGS, *(("-DDOUBLE",) if dtype == torch.float64 else ()))
-    key = hashlib.sha256("\0".join((_SOURCE.read_text(), compiler, *flags, processor())).encode()).hexdigest()
-    library = cache_folder() / f"kernel-{key[:16]}.so"
-    try:
-        if not library.exists():
-            _build(compiler, flags, library)
-        return ctypes.CDLL(str(library))
-    except (OSError, subprocess.SubprocessError) as error:
-        _log.info("no compiled kernel: %s", error)
-        return None
+    """The kernel for a precision, or None where PyTorch's operations run."""
+    variant = choice().variant if dtype in PRECISIONS else None
+    return None if variant is None else _library(variant, dtype)
 
 
-def _build(compiler: str, flags: tuple[str, ...], library: Path) -> None:
-    library.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=library.parent) as folder:
-        made = Path(folder) / library.name
-        subprocess.run(
-            [compiler, *flags, str(_SOURCE), "-o", str(made), "-lm"], check=True, capture_output=True, timeout=120
-        )
-        made.replace(library)  # whoever comes second puts the same file in its place
+def forget() -> None:
+    """Choose again, after NEUID3_KERNEL has changed."""
+    for cached in (choice, kernel):
+        cached.cache_clear()
+
+
+def _library(variant: str, dtype: torch.dtype) -> ctypes.CDLL:
+    return ctypes.CDLL(str(COMPILED / f"kernel-{variant}-{PRECISIONS[dtype]}.so"))
 
 
 def processor() -> str:
-    """What the machine code is made for; a cache may be shared by machines that differ."""
+    """The kind of processor: two that differ in it may round differently."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
-        told = next(line for line in lines if line.startswith(("flags", "Features")))
+        features = next(line for line in lines if line.startswith(("flags", "Features")))
     except (OSError, StopIteration):
-        told = platform.processor()
-    return f"{platform.system()} {platform.machine()} {told}"
+        features = platform.processor()
+    return f"{platform.system()} {platform.machine()} {features}"
 
 
 def address(tensor: torch.Tensor | None) -> ctypes.c_void_p:
