@@ -62,6 +62,8 @@ def model(test: str | AtomTest, background: str = "", **more: object) -> Neurosy
         ("a :- alarm, !.", RuleError, ["'!'", "no cut", "\\+"]),
         ("a :- age @< 3.", RuleError, ["compares the name 'age'"]),
         ("forall(a, b).", RuleError, ["built in"]),
+        ("a :- '_directive'.", RuleError, ["'_directive/0'", "closed"]),
+        ("a :- findall(X, '_lists_member'(X, [1]), L), L = [].", RuleError, ["'_lists_member/2'", "closed"]),
         ("neuid3_number(a).", RuleError, ["'neuid3_'", "rename"]),
         ("% one\ra.\r% two\rb :- zork.", RuleError, ["Line 4", "zork/0"]),
         ("% one\r\na.\r\n\r\nb :- zork.", RuleError, ["Line 4", "zork/0"]),

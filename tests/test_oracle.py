@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -9,13 +10,33 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from problog import get_evaluatable
+from problog.clausedb import ClauseDB
+from problog.engine import DefaultEngine
+from problog.logic import Term
+from problog.program import PrologString
 
 from neuid3 import AtomTest, Branch, Leaf, NeurosymbolicTree, Tree
 from neuid3.infer import negative_log_likelihood
 from neuid3.logic.formula import And, Literal, bottom_up, negate
+from neuid3.logic.program import Program
+from neuid3.logic.prolog.grounder import Grounder
 from neuid3.tree import paths
 from oracles import drawn, enumerate_worlds
-from strategies import PREAMBLE, PRIORS, REFERENCE, Case, TinyNetwork, cases, table
+from strategies import (
+    HELPERS,
+    OPEN_GOALS,
+    PREAMBLE,
+    PRIORS,
+    RANDOM_FACTS,
+    REFERENCE,
+    Case,
+    TinyNetwork,
+    built_in_rules,
+    cases,
+    table,
+    term_rules,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore:Test .* is always:UserWarning", "ignore:.*:UserWarning:deepproblog")
 
@@ -88,6 +109,80 @@ def test_single_precision_stays_close_to_double(seed: int) -> None:
     ]
     single, double = (model.predict_proba(table(seed, 20)) for model in models)
     np.testing.assert_allclose(single, double, atol=1e-5)
+
+
+def probability(program: Program, test: str) -> float:
+    """P(test) of a program without columns, by summing over the worlds of its formula."""
+    formula = program.formula(test)
+    variables = {node.variable for node in bottom_up([formula]) if isinstance(node, Literal)}
+    return enumerate_worlds(formula, {variable: list(variable.weights) for variable in variables})
+
+
+@given(term_rules())
+def test_terms_that_print_alike_are_told_apart_as_problog_does(text: str) -> None:
+    plain = get_evaluatable().create_from(PrologString(f"{text} query(p).")).evaluate()
+    theirs = next((float(value) for value in plain.values()), 0.0)
+    program = Program(text, {})
+    assert probability(program, "p") == pytest.approx(theirs, abs=1e-9)
+    tree = NeurosymbolicTree(Tree(Branch("p", Leaf(0.9), Leaf(0.1))), REFERENCE.schema, background=text)
+    assert tree.verify(REFERENCE, rows=1) < 1e-9
+
+
+@pytest.mark.parametrize("connective", [",", ";", "->"])
+def test_brackets_make_different_terms(connective: str) -> None:
+    left, right = (f"({part.format(*[connective] * 2)})" for part in ("(a{}b){}c", "a{}(b{}c)"))
+    program = Program(f"0.5 :: c(X). both :- c({left}), c({right}).", {})
+    assert probability(program, "both") == pytest.approx(0.25)
+
+
+def test_spellings_of_one_term_are_one_term() -> None:
+    for one, other in (("a", "'a'"), ("-(1)", "'-'(1)"), ("7 mod 2", "mod(7, 2)"), ("[]", "'[]'"), ("\\+ a", "not a")):
+        program = Program(f"0.5 :: c(X). both :- c({one}), c({other}).", {})
+        assert probability(program, "both") == pytest.approx(0.5)
+
+
+def test_every_open_predicate_has_a_goal_here() -> None:
+    exported = Grounder("", {}).vocabulary.known - {",/2", ";/2", "\\+/1", "not/1"}
+    assert exported == set(OPEN_GOALS)
+
+
+LIBRARIES = ":- use_module(library(lists)). :- use_module(library(apply))."
+
+
+def by_worlds(rules: str, libraries: ClauseDB) -> float:
+    """P(p): the worlds in which ProbLog proves p when every random fact is either there or not."""
+    total = []
+    for present in itertools.product([True, False], repeat=len(RANDOM_FACTS)):
+        facts = [fact if there else f"{fact} :- fail" for fact, there in zip(RANDOM_FACTS, present, strict=True)]
+        world = libraries.extend()
+        for clause in PrologString(". ".join(facts) + ". " + HELPERS + rules):
+            world.add_statement(clause)
+        if DefaultEngine().query(world, Term("p")):
+            weights = [p if there else 1 - p for p, there in zip(RANDOM_FACTS.values(), present, strict=True)]
+            total.append(math.prod(weights))
+    return math.fsum(total)
+
+
+def with_facts(rules: str) -> str:
+    return " ".join(f"{p} :: {fact}." for fact, p in RANDOM_FACTS.items()) + HELPERS + rules
+
+
+@pytest.fixture(scope="module")
+def libraries() -> ClauseDB:
+    return DefaultEngine().prepare(PrologString(LIBRARIES))
+
+
+@pytest.mark.parametrize("entry", sorted(OPEN_GOALS))
+def test_every_open_predicate_means_in_all_worlds_what_it_means_in_each(entry: str, libraries: ClauseDB) -> None:
+    rules = f"p :- {OPEN_GOALS[entry]}."
+    assert probability(Program(with_facts(rules), {}), "p") == pytest.approx(by_worlds(rules, libraries), abs=1e-9)
+
+
+@given(built_in_rules())
+def test_generated_rules_with_built_ins_agree_with_problog(rules: str) -> None:
+    text = with_facts(rules)
+    tree = NeurosymbolicTree(Tree(Branch("p", Leaf(0.9), Leaf(0.1))), REFERENCE.schema, background=text)
+    assert tree.verify(REFERENCE, rows=1) < 1e-9
 
 
 def test_shared_variables_are_not_independent() -> None:

@@ -20,8 +20,9 @@ from neuid3.logic.spelling import atom_text
 
 # What programs may call, by name. Everything else that ProbLog has is closed: files, modules, output, Python, the
 # inspection of clauses and scopes, and what does not say of each possible world whether it holds in it:
-# `possible/1` and `subquery` (true in all worlds or in none), `try_call` (failure in place of an error) and
-# `sample_uniform1/3` (a random choice that is nobody's clause). docs/background.md lists the open ones.
+# `possible/1` and `subquery` (true in all worlds or in none), `try_call` (failure in place of an error), `numbervars`
+# and `varnumbers` (an error in place of failure) and `sample_uniform1/3` (a random choice that is nobody's clause).
+# docs/background.md lists the open ones.
 OPEN_BUILTINS = frozenset(
     [
         "true/0",
@@ -71,9 +72,6 @@ OPEN_BUILTINS = frozenset(
         "atom_number/2",
         "subsumes_term/2",
         "subsumes_chk/2",
-        "numbervars/2",
-        "numbervars/3",
-        "varnumbers/2",
     ]
 ) | {f"{caller}/{arity}" for caller in ("call", "call_nc") for arity in range(1, 10)}
 
@@ -82,8 +80,9 @@ CONTROL = frozenset({",/2", ";/2", "\\+/1", "not/1", "forall/2"})
 
 LIBRARIES = ("lists", "apply")
 
-# What the libraries have and programs may not call: random choices that are no clause of the program.
-CLOSED_IN_LIBRARIES = frozenset({"select_uniform/4", "select_weighted/4", "select_weighted/5"})
+# What the libraries have and programs may not call: random choices that are no clause of the program, and a partition
+# by <, = and > that does not find these atoms where they are written in quotes.
+CLOSED_IN_LIBRARIES = frozenset({"select_uniform/4", "select_weighted/4", "select_weighted/5", "partition/5"})
 
 # ProbLog runs the bodies of the clauses of this name when it prepares a program.
 DIRECTIVE = "_directive"

@@ -71,7 +71,8 @@ class Grounder:
             if type(node).__name__ in ("define", "extern"):
                 # ProbLog calls member/2 of library(lists) '_lists_member' and redirects member/2 to it.
                 name = re.sub(f"^_({'|'.join(LIBRARIES)}|builtin)_", "", node.functor)
-                if self.database.find(Term(name, *[None] * node.arity)) is not None:
+                internal = name.startswith(("_", "$"))
+                if not internal and self.database.find(Term(name, *[None] * node.arity)) is not None:
                     exported.add(f"{name}/{node.arity}")
         return frozenset(exported) - CLOSED_IN_LIBRARIES | OPEN_BUILTINS | CONTROL | self.reading.defined
 

@@ -220,7 +220,7 @@ for _lists in range(1, 5):
 for _lists in range(1, 5):
     META[f"foldl/{_lists + 3}"] = ((0, _lists + 2),)
     META[f"scanl/{_lists + 3}"] = ((0, _lists + 2),)
-META |= {"include/3": ((0, 1),), "exclude/3": ((0, 1),), "partition/4": ((0, 1),), "partition/5": ((0, 2),)}
+META |= {"include/3": ((0, 1),), "exclude/3": ((0, 1),), "partition/4": ((0, 1),)}
 META |= {"convlist/3": ((0, 2),), "foldl_noinit/3": ((0, 3),)}
 
 
