@@ -55,7 +55,7 @@ def cuts(depth: int, rows: int = 6) -> tuple[NeurosymbolicTree, Examples]:
 def short_stack() -> Iterator[int]:
     """Python's stack is made so short that a tree of the depth given here is a deep one."""
     before = sys.getrecursionlimit()
-    room = 250
+    room = 160
     sys.setrecursionlimit(len(inspect.stack()) + room)
     yield room
     sys.setrecursionlimit(before)
@@ -160,7 +160,7 @@ def test_a_chain_of_cuts_predicts_what_a_walk_finds() -> None:
 
 @pytest.mark.parametrize("make", [facts, cuts])
 def test_whatever_is_done_with_a_tree_can_be_done_with_a_deep_one(make: Any, tmp_path: Path, short_stack: int) -> None:
-    model, X = make(short_stack + 50)
+    model, X = make(short_stack + 40)
     for name, use in uses(model, X, tmp_path).items():
         try:
             use()

@@ -42,7 +42,7 @@ GOLDEN = Path(__file__).parent / "golden"
 MANY = int(os.environ.get("NEUID3_FUZZ", "60"))
 
 # What takes longer than a prediction.
-SLOW = {"plot", "page", "explain", "problog", "deepproblog", "svg", "text", "save", "pickle", "deepcopy"}
+SLOW = {"plot", "page", "explain", "draw why", "problog", "deepproblog", "svg", "text", "save", "pickle", "deepcopy"}
 
 
 class Own(nn.Module):

@@ -38,11 +38,25 @@ def uses(model: Any, X: Examples, folder: Path) -> Mapping[str, Callable[[], Any
         "problog": lambda: inner.to_problog(X).encode(),
         "deepproblog": lambda: inner.to_deepproblog(X),
         "page": lambda: evidence_page(inner, X).encode(),
-        "explain": lambda: inner.explain(X, 0).text().encode(),
+        "explain": lambda: told(inner.explain(X, 0)),
+        "draw why": lambda: explained(inner, X),
         "save": lambda: load(model.save(folder / "again")).predict_proba(X),  # type: ignore[union-attr]
         "pickle": lambda: pickle.loads(pickle.dumps(model)).predict_proba(X),
         "deepcopy": lambda: copy.deepcopy(model).predict_proba(X),
     }
+
+
+def told(explanation: Any) -> bytes:
+    """An explanation in words and as JSON."""
+    return f"{explanation.text()}{explanation.json()}".encode()
+
+
+def explained(model: Any, X: Examples) -> None:
+    """Draw an explanation, down to the pixels."""
+    try:
+        model.explain(X, 0).plot().figure.canvas.draw()
+    finally:
+        pyplot.close("all")
 
 
 def drawn(model: Any, X: Examples) -> None:

@@ -41,7 +41,7 @@ class Odds:
     def _split(self, answers: Iterable[Answer], alone: Set[int]) -> list[frozenset[Answer]]:
         asked = sorted(frozenset(answers))
         shared = dict.fromkeys(test for test, _ in asked if test not in alone)
-        parts = enumerate(groups(shared, self.scene.variables_of))
+        parts = enumerate(groups(shared, self.scene.numbers_of))
         part_of = {test: number for number, members in parts for test in members}
         found: dict[int, list[Answer]] = {}
         for answer in asked:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from neuid3.errors import ExportError
-from neuid3.explain.explanation import Explanation, LeafShare, Reading, Step
+from neuid3.explain.explanation import Explanation, LeafShare, Reading
 from neuid3.explain.words import mentioned, ranked
 from neuid3.export.words import class_name
 from neuid3.logic.spelling import entry_text
@@ -36,12 +37,12 @@ LETTER, LINES = 0.0066, 3
 FEW = 5
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Box:
     """A node of the drawing: its mass, its mass by class, where it stands, and the flows that leave it."""
 
     mass: float
-    by_class: tuple[float, ...]
+    by_class: list[float]
     label: str = ""
     x: float = 0.0
     middle: float = 0.0
@@ -83,23 +84,37 @@ def _own_axes(e: Explanation) -> Axes:
 
 def _boxes(visible: Sequence[LeafShare]) -> tuple[_Box, list[_Box]]:
     """The tree of what is visible, and its leaves from top to bottom."""
-    classes = range(len(visible[0].leaf))
-    made: dict[tuple[Step, ...], _Box] = {}
+    root = _Box(1.0, [0.0] * len(visible[0].leaf))
+    made: dict[tuple[int, bool], _Box] = {}  # by the parent and the answer
     leaves = []
     for leaf in visible:
-        for depth in range(len(leaf.steps) + 1):
-            way = leaf.steps[:depth]
-            if way not in made:
-                below = [other for other in visible if other.steps[:depth] == way]
-                by_class = tuple(sum(other.contributions[c] for other in below) for c in classes)
-                made[way] = _Box(way[-1].reach if way else 1.0, by_class)
-                if way:
-                    answer = f"{'yes' if way[-1].answer else 'no'} {way[-1].probability:.2f}"
-                    made[way[:-1]].children.append((answer, made[way]))
-            if depth < len(leaf.steps):
-                made[way].label = leaf.steps[depth].test
-        leaves.append(made[leaf.steps])
-    return made[()], leaves
+        box = root
+        _add(box, leaf)
+        for step in leaf.steps:
+            box.label = step.test
+            child = made.get((id(box), step.answer))
+            if child is None:
+                child = made[id(box), step.answer] = _Box(step.reach, [0.0] * len(leaf.leaf))
+                box.children.append((f"{'yes' if step.answer else 'no'} {step.probability:.2f}", child))
+            box = child
+            _add(box, leaf)
+        leaves.append(box)
+    return root, leaves
+
+
+def _add(box: _Box, leaf: LeafShare) -> None:
+    box.by_class = [mass + more for mass, more in zip(box.by_class, leaf.contributions, strict=True)]
+
+
+def _with_levels(root: _Box) -> list[tuple[_Box, int]]:
+    """Every box and its depth, a parent before its children."""
+    found = []
+    stack = [(root, 0)]
+    while stack:
+        box, level = stack.pop()
+        found.append((box, level))
+        stack.extend((child, level + 1) for _, child in reversed(box.children))
+    return found
 
 
 def _lay_out(root: _Box, leaves: Sequence[_Box]) -> float:
@@ -112,45 +127,55 @@ def _lay_out(root: _Box, leaves: Sequence[_Box]) -> float:
         height = leaf.mass * scale
         leaf.middle = y - gap / 2 - height / 2
         y -= height + gap
-    depth = _depth(root)
-
-    def place(box: _Box, level: int) -> None:
-        box.x = FLOW_LEFT + (FLOW_RIGHT - FLOW_LEFT) * level / max(depth, 1)
-        for _, child in box.children:
-            place(child, level + 1)
+    boxes = _with_levels(root)
+    depth = max(level for _, level in boxes)
+    for box, level in reversed(boxes):
+        box.x = FLOW_LEFT + (FLOW_RIGHT - FLOW_LEFT) * level / max(depth, 1) if box.children else FLOW_RIGHT
         if box.children:
             total = sum(child.mass for _, child in box.children)
             box.middle = sum(child.mass * child.middle for _, child in box.children) / total
-        else:
-            box.x = FLOW_RIGHT
-
-    place(root, 0)
     return scale
 
 
-def _depth(box: _Box) -> int:
-    return max((1 + _depth(child) for _, child in box.children), default=0)
+def _draw_tree(ax: Axes, root: _Box, scale: float, colours: Sequence[str]) -> None:
+    """Flows before the boxes that they lead to, and the bar and the test of a box upon all that is below it."""
+    waiting: list[Callable[[], Iterable[Callable[[], Any]]]] = [partial(_drawn, ax, root, scale, colours)]
+    while waiting:
+        waiting.extend(reversed(list(waiting.pop()())))
 
 
-def _draw_tree(ax: Axes, box: _Box, scale: float, colours: Sequence[str]) -> None:
-    from matplotlib.patheffects import withStroke
-
+def _drawn(ax: Axes, box: _Box, scale: float, colours: Sequence[str]) -> Iterator[Callable[[], Any]]:
+    """What is to be drawn for a box and all below it, in order; each part hands out what it consists of."""
     top = box.middle + box.mass * scale / 2
     told_at = 1.0
     for answer, child in box.children:
         height = child.mass * scale
         start = top - height / 2
-        _flow(ax, (box.x + BAR, child.x), (start, child.middle), height, _mixed(child.by_class, colours))
         told_at = min(start, told_at - LINE)
-        ax.text(box.x + BAR + 0.006, told_at, answer, fontsize=8, va="center", color="0.15")
+        yield partial(_draw_answer, ax, box, child, start, height, (told_at, answer), colours)
+        yield partial(_drawn, ax, child, scale, colours)
         top -= height
-        _draw_tree(ax, child, scale, colours)
     if box.children:
-        ax.add_patch(_rectangle(box.x, box.middle - box.mass * scale / 2, BAR, box.mass * scale, "0.2"))
-        room = min(child.x for _, child in box.children) - box.x
-        told = _wrapped(f"{box.label}?", int(room / LETTER))
-        written = ax.text(box.x, box.middle + box.mass * scale / 2 + 0.012, told, fontsize=9, linespacing=1.05)
-        written.set_path_effects([withStroke(linewidth=2.5, foreground="white", alpha=0.8)])
+        yield partial(_draw_bar, ax, box, scale)
+
+
+def _draw_answer(
+    ax: Axes, box: _Box, child: _Box, start: float, height: float, told: tuple[float, str], colours: Sequence[str]
+) -> tuple[()]:
+    _flow(ax, (box.x + BAR, child.x), (start, child.middle), height, _mixed(child.by_class, colours))
+    ax.text(box.x + BAR + 0.006, *told, fontsize=8, va="center", color="0.15")
+    return ()
+
+
+def _draw_bar(ax: Axes, box: _Box, scale: float) -> tuple[()]:
+    from matplotlib.patheffects import withStroke
+
+    ax.add_patch(_rectangle(box.x, box.middle - box.mass * scale / 2, BAR, box.mass * scale, "0.2"))
+    room = min(child.x for _, child in box.children) - box.x
+    told = _wrapped(f"{box.label}?", int(room / LETTER))
+    written = ax.text(box.x, box.middle + box.mass * scale / 2 + 0.012, told, fontsize=9, linespacing=1.05)
+    written.set_path_effects([withStroke(linewidth=2.5, foreground="white", alpha=0.8)])
+    return ()
 
 
 def _draw_classes(ax: Axes, e: Explanation, leaves: Sequence[_Box], scale: float, colours: Sequence[str]) -> None:

@@ -118,10 +118,16 @@ class Scene:
         return tuple(frozenset(variables_in([formula])) for formula in self.formulas)
 
     @cached_property
+    def numbers_of(self) -> tuple[frozenset[int], ...]:
+        """The variables of each test by number: a number that is cut in many places takes long to be hashed."""
+        number = {variable: i for i, variable in enumerate(self.weights)}
+        return tuple(frozenset(number[variable] for variable in variables) for variables in self.variables_of)
+
+    @cached_property
     def lonely_tests(self) -> frozenset[int]:
         """The tests that share no variable with any other test of the tree."""
         return frozenset(
-            test for part in groups(range(len(self.formulas)), self.variables_of) if len(part) == 1 for test in part
+            test for part in groups(range(len(self.formulas)), self.numbers_of) if len(part) == 1 for test in part
         )
 
     @cached_property
