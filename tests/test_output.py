@@ -67,6 +67,14 @@ def test_output_that_is_lost_is_an_error_of_every_command(call: str) -> None:
     )
 
 
+@full_disk
+def test_the_error_names_what_was_written(table: Path) -> None:
+    done = shell("neuid3 demo --files cards > /dev/full")
+    assert done.returncode == 2
+    assert done.stderr.endswith(b"(No space left on device); the files are in cards.\n")
+    assert (table / "cards" / "cards.csv").is_file()
+
+
 @pytest.mark.usefixtures("table")
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
 def test_a_tree_is_drawn_with_what_the_terminal_has(encoding: str) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from neuid3.errors import DataError, NeuID3Error
-from neuid3.output import guarded
+from neuid3.output import guarded, remember
 
 # Where commands and groups of them live, and what --help says of them before they are imported.
 GROUPS = {
@@ -183,7 +183,9 @@ def demo(jobs: int, files: Path | None) -> None:
     if files is not None:
         from neuid3.commands.files import write_files
 
-        click.echo(write_files(files))
+        summary = write_files(files)
+        remember(f"the files are in {files}")
+        click.echo(summary)
         return
     if jobs == 0:
         raise DataError("0 workers do nothing; give 1 or more, or -1 for one on each core.")

@@ -12,7 +12,7 @@ from typing import TextIO
 
 import click
 
-from neuid3.output import guard
+from neuid3.output import guard, remember
 
 HISTORY = Path("results/bench/history.jsonl")
 
@@ -104,6 +104,7 @@ def _plot(history: Path, plot: Path) -> None:
 
     check_place(plot)
     draw(read(history), plot)
+    remember(f"the picture is written to {plot}")
     click.echo(f"drawn: {plot}")
 
 
