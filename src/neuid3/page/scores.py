@@ -66,7 +66,9 @@ def _of_table(tallies: Tallies, record: TrainingRecord | None) -> tuple[str, ...
     assert others is not None
     if not others.rows:
         told = "" if learned.score is None else f": {_told(learned.score)}, which says little about others"
-        return (f"All of these {_rows(learned.rows)} are rows that it was learned from{told}.",)
+        held_out = None if record is None else record.score(HELD_OUT)
+        other = "" if held_out is None else f" On {_rows(held_out.rows)} kept apart: {_told(held_out)}."
+        return (f"All of these {_rows(learned.rows)} are rows that it was learned from{told}.{other}",)
     if not learned.rows:
         told = "" if others.score is None else f": {_told(others.score)}"
         return (f"None of these {_rows(others.rows)} was learned from{told}.",)
