@@ -314,3 +314,11 @@ def test_commands_tell_the_score_of_the_rows_that_fit_kept_apart(tmp_path: Path)
     assert "Of these 300 rows 240 were learned from: accuracy " in report.output
     assert f"; the other 60: accuracy {kept['accuracy']:.3f}." in report.output
     assert sentence in report.output
+    short = tmp_path / "short.neuid3"
+    done = run.invoke(main, ["fit", str(table), "--target", "state", "--out", str(short), "--forget-rows"])
+    assert done.exit_code == 0, done.output
+    assert sentence in run.invoke(main, ["show", str(short)]).output
+    assert (
+        "cannot be told"
+        in run.invoke(main, ["report", str(short), str(table), "--out", str(tmp_path / "q.html")]).output
+    )

@@ -178,10 +178,10 @@ def row_digests(examples: Examples, salt: int) -> Digests:
     (np.True_, np.False_)
     """
     key = blake2b(repr(examples.names).encode(), digest_size=16).digest()
-    found = b"".join(
+    digests = b"".join(
         blake2b(row, digest_size=8, key=key, salt=salt.to_bytes(8, "little")).digest() for row in _rows(examples)
     )
-    return np.frombuffer(found, dtype="<u8").astype(np.uint64)
+    return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
 
 
 def _rows(examples: Examples) -> Iterator[bytes]:

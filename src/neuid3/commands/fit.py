@@ -97,6 +97,11 @@ if TYPE_CHECKING:
     show_default=True,
     help="Workers that train networks; -1: one for each core.",
 )
+@click.option(
+    "--forget-rows",
+    is_flag=True,
+    help="Write no digests of rows into the model; later nobody can recognise which rows it was learned from.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for programs.")
 def fit(
     table: Path,
@@ -116,6 +121,7 @@ def fit(
     image_size: int,
     seed: int,
     jobs: int,
+    forget_rows: bool,
     as_json: bool,
 ) -> None:
     """Learn a tree from a table and save it.
@@ -166,7 +172,7 @@ def fit(
     say(f"\nThe tree, learned in {seconds:.0f} s:\n\n{clf.export_text()}\n")
     scores = _scores(clf, read, apart)
     say(_told(scores) + "\n")
-    clf.save(out)
+    clf.save(out, remember_rows=not forget_rows)
     say(f"Saved to {out}: the tree as it was learned from {(~apart).sum():,} rows.")
     if as_json:
         click.echo(json.dumps(_report(clf, read, scores, out, seconds), indent=1, ensure_ascii=False))
