@@ -13,13 +13,14 @@ import numpy as np
 import pytest
 import torch
 
-from bright import labels, model, table
-from neuid3 import Branch, Examples, Leaf, NeurosymbolicTree, Tree
+from bright import BACKGROUND, Bright, labels, model, table
+from neuid3 import Branch, Examples, Leaf, NeurosymbolicTree, Tree, export_text
 from neuid3.logic.spelling import atom_text
 from neuid3.nodetest import ValueTest
 from neuid3.page import write_page
 from neuid3.page.gather import gather
-from neuid3.tree import node_paths
+from neuid3.record import TrainingRecord
+from neuid3.tree import NetworkStatistics, node_paths
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed; the page is not tried out")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -292,3 +293,69 @@ def test_the_browser_would_not_run_a_script_that_got_in(browser: Any, page: Path
     look(browser, broken)
     assert browser.execute_script("return typeof window.hacked") == "undefined"
     assert any("Content Security Policy" in entry["message"] for entry in browser.get_log("browser"))
+
+
+# Scores and doubts -------------------------------------------------------------------------------
+
+
+def test_the_scores_stand_at_the_top_and_training_rows_are_counted_apart(browser: Any, tmp_path: Path) -> None:
+    X, y = table(), labels()
+    known = model()
+    codes = (y == "yes").astype(np.int64)
+    known.training_record = TrainingRecord.of(X[:40], codes[:40], 5)
+    look(browser, write_page(tmp_path / "page.html", known, X, y))
+    right = known.predict(X) == y
+    told = f"Of these 60 rows 40 were learned from: accuracy {right[:40].mean():.3f}; the other 20: accuracy {right[40:].mean():.3f}."
+    assert one(browser, "#scores .first").text == told
+    assert "Learned from 40 rows." in one(browser, "#scores").text
+    for button in all_of(browser, ".tile")[:8]:
+        row = int(button.get_attribute("data-row"))
+        click(browser, button)
+        assert f"The tree was {'' if row < 40 else 'not '}learned from this example." in one(browser, "#example").text
+        click(browser, one(browser, "#example .clear"))
+    assert quiet(browser)
+
+
+@pytest.mark.parametrize("width", [1280, 375])
+def test_a_test_close_to_chance_is_marked_in_the_tree_and_beside_its_evidence(
+    browser: Any, tmp_path: Path, width: int
+) -> None:
+    poor = Branch("darker(left, right)", Leaf(0.9), Leaf(0.2), 0.3, None, NetworkStatistics(0.05, 0.8, 0.01, 40.0))
+    fine = Branch("darker(right, left)", poor, Leaf(0.1), 0.3, None, NetworkStatistics(0.97, 0.8, 0.75, 40.0))
+    shown = NeurosymbolicTree(
+        Tree(fine, ("no", "yes")), table().schema, background=BACKGROUND, networks={"bright_net": Bright()}
+    )
+    look(browser, write_page(tmp_path / "page.html", shown, table()), width)
+    assert [found.text for found in all_of(browser, "#tree .decided")] == ["decided 0.97", "decided 0.05 (!)"]
+    (warning,) = all_of(browser, ".warning")
+    assert warning.text.startswith("(!) Close to chance.")
+    assert one(browser, "#node-1 .warning").text == warning.text
+    assert "close to chance" in one(browser, "#tree-1").get_attribute("aria-label")
+    assert "Gain on unseen\n0.01 bits of 40 examples" in one(browser, "#node-1 .told").text
+    assert overflow(browser) == 0
+    assert quiet(browser)
+
+
+def test_shares_and_masses_are_written_as_in_the_text(browser: Any, tmp_path: Path) -> None:
+    """Also where a share lies exactly between two numbers of two digits."""
+    tree = Tree(
+        Branch(
+            "alarm",
+            Branch("age =< 40.5", Leaf(0.125, (7.0, 1.0)), Leaf(0.375, (5.0, 3.0)), 0.125, (12.0, 4.0)),
+            Branch("age =< 60.5", Leaf(0.625, (3.0, 5.0)), Leaf(0.57496, (1.5, 2.0)), 0.875, (4.5, 7.0)),
+            0.5,
+            (16.5, 11.0),
+        ),
+        ("no", "yes"),
+    )
+    X = table()
+    look(browser, write_page(tmp_path / "page.html", NeurosymbolicTree(tree, X.schema), X))
+    for number, line in enumerate(export_text(tree).splitlines()):
+        card = one(browser, f"#node-{number}").text
+        mass = re.search(r"mass +([\d.]+)", line)
+        assert mass is not None
+        assert f"Reach when grown\n{mass.group(1)} of 27.5" in card
+        gain = re.search(r"gain ([\d.]+)", line)
+        assert gain is None or f"{gain.group(1)} bits" in card
+        for label, share in re.findall(r"(no|yes) (\d\.\d\d)", line):
+            assert f"{label} {float(share):.0%}" in card

@@ -69,7 +69,11 @@ def test_rows_that_were_learned_from_are_counted_apart(learned: Any) -> None:
 def test_a_table_of_training_rows_says_so_and_shows_the_remembered_score(learned: Any) -> None:
     clf, X, y = learned
     told = headline(clf, X[:400], y[:400])
-    assert told.startswith("All of these 400 rows are rows that it was learned from: accuracy 1.000")
+    score = f"accuracy {clf.score(X[400:], y[400:]):.3f}"
+    assert told.startswith(
+        "All of these 400 rows are rows that it was learned from: accuracy 1.000, which says little about others. "
+        f"On 100 rows kept apart: {score}."
+    )
     assert f"On 100 rows that had no part in learning: accuracy {clf.score(X[400:], y[400:]):.3f}, log-loss " in told
 
 
@@ -129,10 +133,11 @@ def test_networks_leave_a_score_on_their_validation_rows() -> None:
     assert given.training_record_.rows == 60  # they chose tests and leaves
 
 
-def test_training_rows_are_no_rows_kept_apart(learned: Any) -> None:
-    clf, X, y = learned
-    with pytest.raises(DataError, match="the rows that the tree was learned from"):
-        clf.record_score(X[:400], y[:400])
+def test_training_rows_are_no_rows_kept_apart() -> None:
+    X, y = people(500)
+    clf = NeuID3Classifier(random_state=0).fit(X[:400], y[:400])
+    with pytest.warns(UserWarning, match="equal to one that the tree was learned from"):
+        clf.record_score(X[:50], y[:50])
     with pytest.raises(DataError, match="the class 'dead', which the tree does not know"):
         clf.record_score(X[400:402], ["ill", "dead"])
     with pytest.raises(DataError, match="1 labels, for 2 examples"):
@@ -309,3 +314,11 @@ def test_commands_tell_the_score_of_the_rows_that_fit_kept_apart(tmp_path: Path)
     assert "Of these 300 rows 240 were learned from: accuracy " in report.output
     assert f"; the other 60: accuracy {kept['accuracy']:.3f}." in report.output
     assert sentence in report.output
+    short = tmp_path / "short.neuid3"
+    done = run.invoke(main, ["fit", str(table), "--target", "state", "--out", str(short), "--forget-rows"])
+    assert done.exit_code == 0, done.output
+    assert sentence in run.invoke(main, ["show", str(short)]).output
+    assert (
+        "cannot be told"
+        in run.invoke(main, ["report", str(short), str(table), "--out", str(tmp_path / "q.html")]).output
+    )

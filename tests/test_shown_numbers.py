@@ -89,7 +89,7 @@ def test_statistics_are_those_that_plain_recomputation_finds(good: Any) -> None:
         assert not statistics.near_chance
 
 
-def test_a_test_whose_network_is_at_chance_is_marked_however_sure_its_answer_looks(poor: Any, tmp_path: Path) -> None:
+def test_a_test_whose_network_is_at_chance_is_marked_however_sure_its_answer_looks(poor: Any) -> None:
     clf, X, _ = poor
     (branch, *_) = neural(clf)
     assert branch.statistics.decided < 0.1
@@ -149,7 +149,7 @@ def test_tests_without_networks_have_no_statistics(good: Any) -> None:
 
 
 def test_statistics_are_saved_and_loaded(good: Any, tmp_path: Path) -> None:
-    clf, X, _ = good
+    clf, *_ = good
     path = clf.save(tmp_path / "model.neuid3")
     same = neuid3.load(path, networks={"bright_net": Bright})
     assert [b.statistics for b in branches(same.tree_.root)] == [b.statistics for b in branches(clf.tree_.root)]

@@ -460,8 +460,8 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def record_score(self, X: Any, y: Any) -> Score:
         """Measure the tree on examples that had no part in `fit`, and remember the score with the model.
 
-        It is saved with the model and shown by `neuid3 show` and on the evidence page. Raises a `DataError` where the
-        model remembers nothing, or where these rows are those that it was learned from.
+        It is saved with the model and shown by `neuid3 show` and on the evidence page. Warns where each of these rows is equal
+        to one that the tree was learned from. Raises a `DataError` where the model remembers nothing, or labels do not fit.
         """
         record = self.training_record_
         if record is None:
@@ -475,8 +475,11 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise DataError(f"y has {found}, for {len(examples)} examples; give one of the tree's classes for each.")
         codes = np.array([known[label] for label in labels], dtype=np.int64)
         learned = record.learned(examples, self.schema_, codes)
-        if learned is not None and learned.sum() == record.rows:
-            raise DataError("These are the rows that the tree was learned from; give rows that were kept apart.")
+        if learned is not None and learned.all():
+            told = (
+                "Each of these rows is equal to one that the tree was learned from, so the score says little of others."
+            )
+            warnings.warn(told, UserWarning, stacklevel=2)
         score = score_of(HELD_OUT, self.model_.predict_proba(examples), codes)
         self.model_.training_record = record.with_score(score)
         return score

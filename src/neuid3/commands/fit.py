@@ -133,6 +133,11 @@ if TYPE_CHECKING:
     show_default=True,
     help="Workers that train networks; -1: one for each core.",
 )
+@click.option(
+    "--forget-rows",
+    is_flag=True,
+    help="Write no digests of rows into the model; later nobody can recognise which rows it was learned from.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for programs.")
 def fit(
     table: Path,
@@ -160,6 +165,7 @@ def fit(
     image_size: int,
     seed: int,
     jobs: int,
+    forget_rows: bool,
     as_json: bool,
 ) -> None:
     """Learn a tree from a table and save it.
@@ -218,10 +224,11 @@ def fit(
         **{name: number for name, number in numbers.items() if number is not None},
     ).fit(read.examples[~apart], read.labels[~apart], checkpoint=checkpoint)
     seconds = time.monotonic() - started
-    clf.save(out)  # before anything else can go wrong
+    clf.save(out, remember_rows=not forget_rows)  # before anything else can go wrong
     remember(f"the model is saved in {out}")
-    say(f"\nThe tree, learned in {seconds:.0f} s:\n\n{clf.export_text()}\n")
     scores = _scores(clf, read, apart)
+    clf.save(out, remember_rows=not forget_rows)  # and again, now that it has a score to remember
+    say(f"\nThe tree, learned in {seconds:.0f} s:\n\n{clf.export_text()}\n")
     say(_told(scores) + "\n")
     say(f"Saved to {out}: the tree as it was learned from {(~apart).sum():,} rows.")
     if as_json:

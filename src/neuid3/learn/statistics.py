@@ -64,8 +64,8 @@ def _statistics(test: NodeTest, place: Place, responses: Floats, exact: Exact) -
     def gain(rows: Floats) -> float | None:
         return gain_of(responses[rows], weights[rows], labels[rows], classes) if weights[rows].sum() > 0 else None
 
-    judged = np.where(unseen, weights, 0.0) if fresh > 0 else weights
-    return NetworkStatistics(_decided(test, place, judged, exact), gain(~unseen), gain(unseen), fresh)
+    counted = np.where(unseen, weights, 0.0) if fresh > 0 else weights
+    return NetworkStatistics(_decided(test, place, counted, exact), gain(~unseen), gain(unseen), fresh)
 
 
 def _decided(test: NodeTest, place: Place, weights: Floats, exact: Exact) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ from neuid3.logic.spelling import atom_name, entry_text
 from neuid3.model import NeurosymbolicTree
 from neuid3.page.scores import Tallies, learned_rows, tallied
 from neuid3.page.sight import SPARE, Calls, Floats, Place, Sight, see
-from neuid3.tree import Branch, Leaf, Masses, NetworkStatistics
+from neuid3.tree import Branch, Leaf, Masses, NetworkStatistics, Node
 
 # An answer between these is called undecided.
 UNSURE = (0.05, 0.95)
@@ -155,7 +155,8 @@ def gather(model: NeurosymbolicTree, X: Any, y: Any = None, images: int = 9, tab
     examples = model.read(X)
     labels = None if y is None else _labels(model, y, len(examples))
     learned = learned_rows(model, X if table is None else table, labels)
-    return _Gathering(model, examples, labels, learned, see(model, examples), images).facts()
+    mass_text = mass_writer(model.tree.root)
+    return _Gathering(model, examples, labels, learned, see(model, examples), images, mass_text).facts()
 
 
 def _labels(model: NeurosymbolicTree, y: Any, rows: int) -> npt.NDArray[np.int64]:
@@ -178,6 +179,7 @@ class _Gathering:
     learned: npt.NDArray[np.bool_] | None
     sight: Sight
     images: int
+    mass_text: Callable[[Node], str]
 
     def facts(self) -> Facts:
         branches = [place for place in self.sight.places if isinstance(place.node, Branch)]
@@ -214,7 +216,7 @@ class _Gathering:
         classes = None
         if self.labels is not None:
             classes = tuple(np.bincount(self.labels, mass, len(self.model.classes)).tolist())
-        return Reached(node.masses, mass_writer(self.model.tree.root)(node), float(mass.sum()), classes)
+        return Reached(node.masses, self.mass_text(node), float(mass.sum()), classes)
 
     def _question(self, place: Place, branch: Branch, rules: tuple[str, ...]) -> Question:
         looks = looks_of(branch.test, self.model.program)

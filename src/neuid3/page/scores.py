@@ -59,18 +59,20 @@ def sentences(tallies: Tallies, record: TrainingRecord | None) -> tuple[str, ...
 def _of_table(tallies: Tallies, record: TrainingRecord | None) -> tuple[str, ...]:
     learned, others, unknown = tallies.learned, tallies.others, tallies.unknown
     if unknown is not None:
-        right = "" if unknown.score is None else f"On these {_rows(unknown.rows)}: {_told(unknown.score)}. "
+        right = "" if unknown.score is None else f"On these {_rows(unknown.rows)}: {_accuracy(unknown.score)}. "
         what = "is not remembered" if record is None else "cannot be told"
         return (f"{right}Which of them it was learned from {what}.",)
     assert learned is not None
     assert others is not None
     if not others.rows:
-        told = "" if learned.score is None else f": {_told(learned.score)}, which says little about others"
-        return (f"All of these {_rows(learned.rows)} are rows that it was learned from{told}.",)
+        score = "" if learned.score is None else f": {_accuracy(learned.score)}, which says little about others"
+        held_out = None if record is None else record.score(HELD_OUT)
+        other = "" if held_out is None else f" On {_rows(held_out.rows)} kept apart: {_accuracy(held_out)}."
+        return (f"All of these {_rows(learned.rows)} are rows that it was learned from{score}.{other}",)
     if not learned.rows:
-        told = "" if others.score is None else f": {_told(others.score)}"
-        return (f"None of these {_rows(others.rows)} was learned from{told}.",)
-    scores = ["" if tally.score is None else f": {_told(tally.score)}" for tally in (learned, others)]
+        score = "" if others.score is None else f": {_accuracy(others.score)}"
+        return (f"None of these {_rows(others.rows)} was learned from{score}.",)
+    scores = ["" if tally.score is None else f": {_accuracy(tally.score)}" for tally in (learned, others)]
     verb = "was" if learned.rows == 1 else "were"
     both = _rows(learned.rows + others.rows)
     rest = f"the other {others.rows:,}{scores[1]}" if scores[1] else f"the other {others.rows:,} were not"
@@ -82,21 +84,21 @@ def remembered(record: TrainingRecord | None) -> tuple[str, ...]:
     if record is None:
         return ("Nothing is remembered of the rows that the tree was learned from.",)
     held_out, validation = record.score(HELD_OUT), record.score(VALIDATION)
-    found = [f"Learned from {_rows(record.rows)}."]
+    lines = [f"Learned from {_rows(record.rows)}."]
     if held_out is not None:
-        found.append(f"On {_rows(held_out.rows)} that had no part in learning: {held_out}.")
+        lines.append(f"On {_rows(held_out.rows)} that had no part in learning: {held_out}.")
     if validation is not None:
-        found.append(
+        lines.append(
             f"On {_rows(validation.rows)} that its networks were not trained on, and that chose its tests: {validation}."
         )
     if held_out is None:
-        found.append("No score on rows without a part in learning is remembered.")
-    return tuple(found)
+        lines.append("No score on rows without a part in learning is remembered.")
+    return tuple(lines)
 
 
 def _rows(count: int) -> str:
     return f"{count:,} row" if count == 1 else f"{count:,} rows"
 
 
-def _told(score: Score) -> str:
+def _accuracy(score: Score) -> str:
     return f"accuracy {score.accuracy:.3f}"

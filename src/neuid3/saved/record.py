@@ -36,14 +36,14 @@ def record_tensors(record: TrainingRecord) -> dict[str, torch.Tensor]:
     return {DIGESTS: digests, LABELS: torch.from_numpy(record.labels.astype(np.int32))}
 
 
-def record_from_json(words: Words | None, tensors: Tensors, classes: int) -> TrainingRecord | None:
+def record_from_json(fields: Words | None, tensors: Tensors, classes: int) -> TrainingRecord | None:
     """The record again; None where a file has none, as files written before there were records."""
-    if words is None:
+    if fields is None:
         return None
-    rows, salt = _count(words["rows"]), _count(words["salt"])
+    rows, salt = _count(fields["rows"]), _count(fields["salt"])
     if salt >= 2**63:
         raise ValueError("the salt of its training record is too large")
-    scores = tuple(map(_score, words["scores"]))
+    scores = tuple(map(_score, fields["scores"]))
     if DIGESTS not in tensors:
         return TrainingRecord(rows, salt, scores=scores)
     digests, labels = tensors[DIGESTS], tensors[LABELS]
@@ -56,8 +56,8 @@ def record_from_json(words: Words | None, tensors: Tensors, classes: int) -> Tra
     return TrainingRecord(rows, salt, digests.numpy().view(np.uint64), codes, scores)
 
 
-def _score(words: Any) -> Score:
-    kind, accuracy, loss = words["kind"], words["accuracy"], words["log_loss"]
+def _score(fields: Any) -> Score:
+    kind, accuracy, loss = fields["kind"], fields["accuracy"], fields["log_loss"]
     if kind not in (HELD_OUT, VALIDATION):
         raise ValueError(f"{kind!r:.40} is no kind of score")
     for number in (accuracy, loss):
@@ -65,7 +65,7 @@ def _score(words: Any) -> Score:
             raise TypeError(f"{number!r:.40} is no score")
     if accuracy > 1:
         raise ValueError(f"{accuracy!r} is no accuracy")
-    return Score(kind, _count(words["rows"]), float(accuracy), float(loss))
+    return Score(kind, _count(fields["rows"]), float(accuracy), float(loss))
 
 
 def _count(value: Any) -> int:
