@@ -129,7 +129,9 @@ def test_networks_leave_a_score_on_their_validation_rows() -> None:
     assert record.learned(X, clf.schema_).all()
     given = NeuID3Classifier(tests="auto", epochs=3, restarts=1, max_depth=1, random_state=0)
     given.fit(X[:40], y[:40], validation=(X[40:], y[40:]))
-    assert given.training_record_.score("validation").rows == 20
+    score = given.training_record_.score("validation")
+    assert (score.rows, score.accuracy) == (20, given.score(X[40:], y[40:]))
+    assert score.log_loss == pytest.approx(log_loss(y[40:], given.predict_proba(X[40:])))
     assert given.training_record_.rows == 60  # they chose tests and leaves
 
 

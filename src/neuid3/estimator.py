@@ -54,7 +54,7 @@ from neuid3.tables import (
 )
 from neuid3.task import Recipe
 from neuid3.trained import TrainedTest, trained_tests
-from neuid3.tree import Branch, Node, Tree
+from neuid3.tree import Branch, Node, Tree, paths
 
 # The attributes that a fit sets.
 LEARNED = frozenset(
@@ -293,7 +293,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             learner.told.expanded(self.rule_tests_)
             root, worth = self._grow(learner, checkpoint, deadline)
         self._keep(root, learner, questions.program)
-        self.model_.training_record = self._record(sample, seed)
+        self.model_.training_record = self._record(sample, learner, seed)
         told = [(self.model_.columns_of(test), bits) for test, bits in worth]
         self.feature_importances_ = shares_of(told, self.schema_)
 
@@ -443,13 +443,16 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             device=self.device,
         )
 
-    def _record(self, sample: Sample, seed: int) -> TrainingRecord:
+    def _record(self, sample: Sample, learner: NodeLearner, seed: int) -> TrainingRecord:
         """What the tree was learned from, and how it does on the examples that networks were not trained on."""
         record = TrainingRecord.of(sample.examples, sample.labels, seed)
         if not sample.unseen.any():
             return record
-        probabilities = self.model_.predict_proba(sample.examples[sample.unseen])
-        return record.with_score(score_of(VALIDATION, probabilities, sample.labels[sample.unseen]))
+        rows = np.flatnonzero(sample.unseen)
+        # The learner's networks have looked at these examples, and look at no example twice.
+        reach = learner.exact.reach([path for path, _ in paths(self.tree_.root)], rows)  # (example, leaf)
+        leaves = np.array([leaf.probabilities for leaf in self.tree_.leaves])
+        return record.with_score(score_of(VALIDATION, reach @ leaves, sample.labels[rows]))
 
     @property
     def training_record_(self) -> TrainingRecord | None:

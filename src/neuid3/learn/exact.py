@@ -69,14 +69,14 @@ class Exact:
                 np.divide(sides[:, 0], total, out=answers[part], where=total > 0)
         return answers
 
-    def reach(self, paths: Sequence[Path]) -> Floats:
-        """P(κ | e) of several paths, exactly, for all examples, `(example, path)`."""
+    def reach(self, paths: Sequence[Path], rows: Any = None) -> Floats:
+        """P(κ | e) of several paths, exactly, for the examples of these rows, by default for all, `(example, path)`."""
         self.know([test for path in paths for test, _ in path])
         factored = self.meaning.conjunctions(paths)
         reach = Reach(factored, torch.float64, self.device)
-        found = np.empty((len(self.evidence), len(paths)))
+        found = np.empty((len(self.evidence) if rows is None else len(rows), len(paths)))
         with torch.no_grad():
-            for part, evidence in self._in_parts(variables_of(factored), None):
+            for part, evidence in self._in_parts(variables_of(factored), rows):
                 found[part] = reach(evidence).cpu().numpy()
         return found
 
