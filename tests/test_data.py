@@ -561,3 +561,21 @@ def test_words_of_an_enumeration_are_categories() -> None:
         CLUBS = "clubs"
 
     assert Examples({"suit": [Suit.HEARTS, Suit.CLUBS, None]}).schema == {"suit": Category(("clubs", "hearts"))}
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([1, 2**53 + 1]),
+        np.array([1, 2**64 - 1], dtype=np.uint64),
+        [1, -(2**53) - 1, None],
+        pd.Series([1, 2**53 + 1], dtype="Int64"),
+    ],
+)
+def test_integers_that_no_float_equals_are_refused(values: Any) -> None:
+    for declared in (None, "number", "category"):
+        with pytest.raises(
+            DataError, match=r"Column 'c' holds the integer -?\d+ in row 1, which no 64-bit float equals"
+        ):
+            read_column("c", values, declared)
+    assert read_column("c", [2**53, 2**60]).kind == Number()

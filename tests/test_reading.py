@@ -451,3 +451,12 @@ def test_fifty_thousand_rows_are_read_in_seconds(tmp_path: Path) -> None:
     started = time.process_time()
     assert len(read_table(path, target=None).examples) == 50_000
     assert time.process_time() - started < 5
+
+
+def test_integers_that_no_float_equals_are_names_and_not_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("id,y\n" + "".join(f"{2**53 + k},{k % 2}\n" for k in (0, 1, 2, 0, 1, 2)))
+    kind = read_table(path, target="y").examples.schema["id"]
+    assert kind == Category((2**53, 2**53 + 1, 2**53 + 2))
+    with pytest.raises(DataError, match="a number that a 64-bit float equals is needed"):
+        read_table(path, {"id": "number"}, target="y")
