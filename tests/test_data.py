@@ -606,3 +606,21 @@ def test_entries_of_a_sparse_matrix_that_are_given_in_parts_are_added_up() -> No
     assert column.values[[0, 2]].tolist() == [3.0, 0.0]
     assert column.missing is not None
     assert column.missing.tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([1, 2**53 + 1]),
+        np.array([1, 2**64 - 1], dtype=np.uint64),
+        [1, -(2**53) - 1, None],
+        pd.Series([1, 2**53 + 1], dtype="Int64"),
+    ],
+)
+def test_integers_that_no_float_equals_are_refused(values: Any) -> None:
+    for declared in (None, "number", "category"):
+        with pytest.raises(
+            DataError, match=r"Column 'c' holds the integer -?\d+ in row 1, which no 64-bit float equals"
+        ):
+            read_column("c", values, declared)
+    assert read_column("c", [2**53, 2**60]).kind == Number()

@@ -607,3 +607,12 @@ def test_images_that_are_no_files_are_told_with_their_place(tmp_path: Path, cell
     (tmp_path / "loop.png").symlink_to("loop.png")
     with pytest.raises((UnreadableFileError, MissingFileError), match=told):
         read_table(table(tmp_path, f"photo,b\n{cell},1\n"))
+
+
+def test_integers_that_no_float_equals_are_names_and_not_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("id,y\n" + "".join(f"{2**53 + k},{k % 2}\n" for k in (0, 1, 2, 0, 1, 2)))
+    kind = read_table(path, target="y").examples.schema["id"]
+    assert kind == Category((2**53, 2**53 + 1, 2**53 + 2))
+    with pytest.raises(DataError, match="a number that a 64-bit float equals is needed"):
+        read_table(path, {"id": "number"}, target="y")

@@ -70,7 +70,7 @@ class NodeTestError(NeuID3Error, ValueError):
 
 
 class GroundingLimitError(NeuID3Error, RuntimeError):
-    """Grounding ran out of the time or memory it was given."""
+    """Grounding ran out of the time or memory it was given, or building a circuit out of its time."""
 
 
 class CircuitLimitError(NeuID3Error, RuntimeError):

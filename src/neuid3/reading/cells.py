@@ -106,7 +106,7 @@ def as_numbers(cells: Collection[str], commas: bool) -> npt.NDArray[np.float64] 
         return None
     if not np.isfinite(numbers).all():
         return None
-    large = np.flatnonzero(np.abs(numbers) > 2**53)
+    large = np.flatnonzero(np.abs(numbers) >= 2**53)
     if large.size and not all(map(_is_exact, np.array(list(cells), dtype=object)[large])):
         return None
     return numbers
