@@ -268,6 +268,9 @@ def test_beyond_the_limits_only_the_number_of_rows_is_remembered(monkeypatch: py
     monkeypatch.setattr(records, "MOST_ROWS", 100)
     monkeypatch.setattr(records, "MOST_BYTES", 60 * 2 * 36 * 4 - 1)
     assert TrainingRecord.of(pictures, np.zeros(60, dtype=np.int64), 0).digests is None
+    few = TrainingRecord.of(pictures[:30], np.zeros(30, dtype=np.int64), 0)
+    assert few.learned(pictures[:40], pictures.schema).sum() == 30
+    assert few.learned(pictures, pictures.schema) is None
 
 
 def test_no_entry_of_a_row_is_in_the_file(tmp_path: Path) -> None:

@@ -195,15 +195,15 @@ def test_nobody_asks_for_everything_at_once(tmp_path: Path) -> None:
     clf = NeuID3Classifier(epochs=1, joint_epochs=1, restarts=1, random_state=0)
     clf.fit(Examples({"image": store, "fact": fact}), y, checkpoint=tmp_path)
     assert any("image" in str(test) for test in clf.tree_.tests)
-    for work in (
-        lambda: clf.predict_proba({"image": store, "fact": fact}),
-        lambda: clf.apply({"image": store, "fact": fact}),
-        lambda: evidence_page(clf, {"image": store, "fact": fact}, y),
-        lambda: clf.export_svg({"image": store, "fact": fact}),
+    for work, times in (
+        (lambda: clf.predict_proba({"image": store, "fact": fact}), 1),
+        (lambda: clf.apply({"image": store, "fact": fact}), 1),
+        (lambda: evidence_page(clf, {"image": store, "fact": fact}, y), 2),  # rows are recognised by their images, too
+        (lambda: clf.export_svg({"image": store, "fact": fact}), 1),
     ):
         store.all = 0
         work()
-        assert 0 < store.all <= 3000 + 200  # everything once, and some to be shown
+        assert 0 < store.all <= times * 3000 + 200  # everything once, and some to be shown
     assert store.most <= 512
 
 

@@ -21,8 +21,8 @@ from neuid3.errors import NeuID3Error
 MOST_ROWS = 100_000
 MOST_BYTES = 1 << 30
 
-# So many rows are hashed at a time.
-BLOCK = 1024
+# So many rows are hashed at a time; no more are fetched at once from a store.
+BLOCK = 512
 
 # The least probability that log-loss takes a tree to give to a class.
 FLOOR = 1e-15
@@ -115,7 +115,7 @@ class TrainingRecord:
 
         A row counts as learned from as often as `fit` has seen it: of two equal rows, one of which was learned from,
         one is recognised. With `codes` of the classes, rows with the class they were learned with come first. A table
-        without some column of the schema cannot be recognised.
+        without some column of the schema cannot be recognised, nor one with more than `MOST_BYTES` of what networks read.
         """
         if self.digests is None or self.labels is None:
             return None
@@ -123,6 +123,8 @@ class TrainingRecord:
             with warnings.catch_warnings():  # whoever reads the table for its answers has been warned
                 warnings.simplefilter("ignore")
                 examples = Examples.read(X, schema)
+            if _tensor_bytes(examples) > MOST_BYTES:
+                return None
             digests = row_digests(examples, self.salt)
         except NeuID3Error:
             return None
