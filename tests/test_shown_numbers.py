@@ -20,7 +20,7 @@ from neuid3.page import evidence_page
 from neuid3.page.gather import End, Question, gather
 from neuid3.saved.container import Saved, read, write
 from neuid3.score import gain_of
-from neuid3.tree import NetworkStatistics, branches
+from neuid3.tree import NetworkStatistics, branches, node_paths
 
 
 def learned(sharpness: float = 40.0, n: int = 300) -> tuple[NeuID3Classifier, Examples, np.ndarray]:
@@ -67,7 +67,7 @@ def shown_in_page(model: Any, X: Any) -> dict[str, Any]:
 def test_statistics_are_those_that_plain_recomputation_finds(good: Any) -> None:
     clf, X, y = good
     codes, unseen = (y == "yes").astype(np.int64), np.arange(len(y)) >= 2 * len(y) // 3
-    nodes = {id(node): path for path, node in neuid3.page.sight.walk(clf.tree_.root)}
+    nodes = {id(node): path for path, node in node_paths(clf.tree_.root)}
     assert neural(clf)
     for branch in neural(clf):
         path = nodes[id(branch)]
@@ -191,7 +191,7 @@ def test_leaves_and_masses_are_the_same_wherever_they_are_shown(good: Any) -> No
     plot = [artist.get_text() for artist in clf.plot(X) if hasattr(artist, "get_text")]
     dot = neuid3.export_graphviz(clf)
     facts, page = gather(clf.model_, X), shown_in_page(clf, X)
-    nodes = [node for _, node in neuid3.page.sight.walk(clf.tree_.root)]
+    nodes = [node for _, node in node_paths(clf.tree_.root)]
     assert len(lines) == len(nodes) == len(facts.nodes) == len(page["nodes"])
     why = clf.explain(X, 0)
     assert [leaf.leaf for leaf in why.leaves] == [leaf.probabilities for leaf in clf.tree_.leaves]

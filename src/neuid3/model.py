@@ -34,7 +34,7 @@ from neuid3.priors import Priors, check_priors, column_priors, network_use
 from neuid3.record import TrainingRecord
 from neuid3.saved.container import Saved, write
 from neuid3.saved.networks import Makers, network_to_words, networks_from_words, tensors_of
-from neuid3.saved.record import record_from_json, record_tensors, record_to_json
+from neuid3.saved.record import record_from_json, record_tensors, record_to_json, without_record
 from neuid3.saved.words import (
     priors_from_words,
     priors_to_words,
@@ -354,11 +354,12 @@ class NeurosymbolicTree:
         """The tree that a file tells of."""
         words = saved.words
         tree = tree_from_words(words["tree"])
+        tensors = without_record(words.get("training_record"), saved.tensors)
         made = cls(
             tree,
             schema_from_words(words["schema"]),
             background=saved.background,
-            networks=networks_from_words(words["networks"], saved.tensors, networks, device, served(tree)),
+            networks=networks_from_words(words["networks"], tensors, networks, device, served(tree)),
             priors=priors_from_words(words["priors"]),
             limits=limits,
             dtype={"float32": torch.float32, "float64": torch.float64}[words["precision"]],

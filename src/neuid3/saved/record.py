@@ -36,6 +36,11 @@ def record_tensors(record: TrainingRecord) -> dict[str, torch.Tensor]:
     return {DIGESTS: digests, LABELS: torch.from_numpy(record.labels.astype(np.int32))}
 
 
+def without_record(fields: Words | None, tensors: Tensors) -> Tensors:
+    """The tensors of a file that are not those of its record."""
+    return tensors if fields is None else {n: values for n, values in tensors.items() if n not in (DIGESTS, LABELS)}
+
+
 def record_from_json(fields: Words | None, tensors: Tensors, classes: int) -> TrainingRecord | None:
     """The record again; None where a file has none, as files written before there were records."""
     if fields is None:
