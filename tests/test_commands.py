@@ -507,7 +507,7 @@ def test_help_tells_the_defaults_of_the_classifier() -> None:
 
 def test_rules_are_shown_below_the_tree(model: Path) -> None:
     shown = run("show", model, "--rules").stdout
-    assert shown == neuid3.load(model).export_text(rules=True) + "\n"
+    assert shown.startswith(neuid3.load(model).export_text(rules=True) + "\n\nLearned from ")
     assert "Rules behind the tests:\n  at_risk :- old." in shown
     assert "--rules is for text" in mistake("show", model, "--rules", "--format", "dot")
 

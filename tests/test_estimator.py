@@ -121,7 +121,7 @@ def test_a_leaf_below_a_network_is_no_surer_than_unseen_examples_make_it() -> No
 
 def test_judging_by_examples_that_were_trained_on_is_warned_of() -> None:
     X, y = digits_pair(60)
-    with pytest.warns(UserWarning, match="keep some apart"):
+    with pytest.warns(UserWarning, match="keeps no example apart"):
         NeuID3Classifier(tests=["gt_rank(first, second)"], background=BACKGROUND, validation_fraction=0, **QUICK).fit(
             X, y
         )

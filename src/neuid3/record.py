@@ -62,9 +62,9 @@ def score_of(kind: str, probabilities: npt.NDArray[Any], codes: Codes) -> Score:
     >>> score_of("held-out", np.array([[0.5, 0.5], [0.0, 1.0]]), np.array([0, 1]))
     Score(kind='held-out', rows=2, accuracy=1.0, log_loss=0.34657359027997264)
     """
-    given = np.maximum(probabilities[np.arange(len(codes)), codes], FLOOR)
+    given = np.clip(probabilities[np.arange(len(codes)), codes], FLOOR, 1.0)
     right = probabilities.argmax(axis=1) == codes
-    return Score(kind, len(codes), float(right.mean()), float(-np.log(given).mean()))
+    return Score(kind, len(codes), float(right.mean()), float(0.0 - np.log(given).mean()))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
