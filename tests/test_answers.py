@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from neuid3 import Branch, Examples, Leaf, NeuID3Classifier
 from neuid3.answers import Answer, Answers, OneOf, Share, Truth, by_class
 from neuid3.columns import Category, Distribution, side_by_side
-from neuid3.cuts import FEW, SortedColumn
+from neuid3.cuts import FEW, SortedColumn, shortest_cut
 from neuid3.induce import Place, certainty
 from neuid3.learn.symbolic import Symbolic
 from neuid3.tree import Node
@@ -48,8 +48,8 @@ def questions(rows: Sequence[tuple[Row, int, float]]) -> list[Question]:
     found += [(f"s({value})", lambda row, value=value: row["s"] == value) for value in "xyz"]
     numbers = sorted({row["h"] for row, _, _ in rows})
     for low, high in pairwise(numbers):
-        middle = low / 2 + high / 2
-        found.append((f"h =< {middle!r}", lambda row, middle=middle: row["h"] <= middle))
+        cut = shortest_cut(low, high)
+        found.append((f"h =< {cut!r}", lambda row, cut=cut: row["h"] <= cut))
     return found
 
 

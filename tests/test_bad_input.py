@@ -220,7 +220,9 @@ def test_what_cannot_be_decided_is_refused(test: str, background: str, words: st
         model(test, background)
 
 
-@pytest.mark.parametrize(("threshold", "words"), [(float("nan"), "cannot be cut at nan"), (2**53 + 1, "no float equals")])
+@pytest.mark.parametrize(
+    ("threshold", "words"), [(float("nan"), "cannot be cut at nan"), (2**53 + 1, "no float equals")]
+)
 def test_a_cut_that_cannot_be_decided_is_refused(threshold: float, words: str) -> None:
     with pytest.raises(NodeTestError, match=words):
         NeurosymbolicTree(Tree(Branch(CutTest("age", threshold), Leaf(0.9), Leaf(0.1))), X.schema)

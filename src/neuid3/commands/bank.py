@@ -70,10 +70,15 @@ def add(
         if called in kept.names():  # before anything is written
             raise BankError(f"The bank has a test {called!r}; remove it first, or give this one another --name.")
     for said, called in zip(wanted, names, strict=True):
-        card = {"meaning": meaning, "trained_on": trained_on or str(model), "scores": _scores(clf, said)}
+        card = {"meaning": meaning, "trained_on": trained_on or _shown(model), "scores": _scores(clf, said)}
         path = kept.add(called, found[said], **card)
         remember(f"the bank has {', '.join(names[: names.index(called) + 1])}")
         click.echo(f"{said} is in the bank as {path.stem}.")
+
+
+def _shown(path: Path) -> str:
+    """A path as text; what in it is no UTF-8 is spelled out."""
+    return str(path).encode("utf-8", "backslashreplace").decode()
 
 
 def _names(tests: Sequence[str]) -> list[str]:
