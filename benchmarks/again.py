@@ -15,16 +15,16 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+from experiments import settings
+from experiments.datasets import mnist, uci_fold
 from sklearn.model_selection import StratifiedKFold
 from threadpoolctl import threadpool_limits
 
 from benchmarks.rows import draw, keep, kept
 from neuid3 import Examples, NeuID3Classifier
-from neuid3.datasets import mnist, uci_fold
-from neuid3.learn.again import Again
-from neuid3.reproduce import settings
-from neuid3.train import one_thread
-from neuid3.tree import Node
+from neuid3.learning.regrow import Regrower
+from neuid3.training.train import one_thread
+from neuid3.tree.tree import Node
 
 # A table, one of its outer folds, and in how many inner folds its training rows are judged.
 JOBS = (
@@ -61,12 +61,15 @@ def measured(name: str, outer: int, inner: int, folds: int) -> dict[str, Any]:
     how = {**settings.UCI_TREE["default"], "random_state": 100 * outer + inner}
     trees: list[Node] = []
 
-    def caught(self: Again, tree: Node, before: Node) -> bool:
+    def caught(self: Regrower, tree: Node, before: Node) -> bool:
         trees.extend((before, tree))
         return judged(self, tree, before)
 
-    judged, keep_tree = Again.is_refused, NeuID3Classifier._keep
-    with patch.object(Again, "is_refused", caught), patch.object(NeuID3Classifier, "_keep", autospec=True) as kept_as:
+    judged, keep_tree = Regrower.is_refused, NeuID3Classifier._keep
+    with (
+        patch.object(Regrower, "is_refused", caught),
+        patch.object(NeuID3Classifier, "_keep", autospec=True) as kept_as,
+    ):
         kept_as.side_effect = keep_tree
         clf = NeuID3Classifier(**how).fit(images[0], y[taught])
     _, _, learner, program = kept_as.call_args.args

@@ -15,12 +15,12 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from experiments import settings
+from experiments.datasets import POOL_BACKGROUND, eleusis, pool
 from sklearn.metrics import f1_score
 
 from benchmarks.rows import draw, keep, kept
 from neuid3 import Bank, NeuID3Classifier
-from neuid3.datasets import POOL_BACKGROUND, eleusis, pool
-from neuid3.reproduce import settings
 
 RESULTS = Path("results/background")
 

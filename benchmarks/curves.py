@@ -17,15 +17,15 @@ from unittest.mock import patch
 
 import numpy as np
 import torch
+from experiments.datasets import CONCEPTS, eleusis, pool
+from experiments.learners import make
+from experiments.units import TREE, Unit
 
 from benchmarks.rows import draw, keep, kept
-from neuid3 import tournament
-from neuid3.company import COLOUR_FROM, Company
-from neuid3.datasets import CONCEPTS, eleusis, pool
-from neuid3.reproduce.learners import make
-from neuid3.reproduce.units import TREE, Unit
-from neuid3.task import Trial
-from neuid3.train import alone
+from neuid3.training import halving as tournament
+from neuid3.training.task import Restart
+from neuid3.training.train import exclusive_training
+from neuid3.training.trainer import COLOUR_FROM, BatchedTrainer
 
 SHARES = (1 / 8, 3 / 16, 1 / 4, 5 / 16, 3 / 8, 1 / 2, 5 / 8, 3 / 4, 1.0)
 Rounds = Sequence[tuple[float, float]]
@@ -36,7 +36,7 @@ TRIED: tuple[tuple[Rounds, bool], ...] = (
     (((3 / 8, 1 / 2), (5 / 8, 1 / 6), (1.0, 0.0)), False),
     (((1 / 4, 2 / 3), (3 / 8, 1 / 4), (5 / 8, 1 / 12), (1.0, 0.0)), False),
     (((1 / 4, 1 / 2), (3 / 8, 1 / 4), (5 / 8, 1 / 12), (1.0, 0.0)), False),
-    (tournament.LATE, True),
+    (tournament.GRAYSCALE_ROUNDS, True),
 )
 
 
@@ -61,13 +61,13 @@ def main(path: str) -> None:
             keep(path, {"concept": concept, "seed": seed, "restarts": learned(restarts(concept, seed))})
 
 
-def restarts(concept: str, seed: int) -> list[Trial]:
+def restarts(concept: str, seed: int) -> list[Restart]:
     """All restarts that compete for the root of a tree from the union pool."""
     windows = eleusis(concept, seed)
     clf, _ = make(Unit("background", concept, "union", TREE, "default", seed), list(pool(concept, "union")))
-    found: list[Trial] = []
+    found: list[Restart] = []
 
-    def caught(trials: Sequence[Trial]) -> Any:
+    def caught(trials: Sequence[Restart]) -> Any:
         found.extend(trials)
         raise Enough
 
@@ -79,13 +79,13 @@ def restarts(concept: str, seed: int) -> list[Trial]:
     raise AssertionError("nothing was trained at the root")
 
 
-def learned(trials: Sequence[Trial]) -> list[dict[str, Any]]:
+def learned(trials: Sequence[Restart]) -> list[dict[str, Any]]:
     """What each restart tells on unseen windows after each of the shares of its steps."""
     tasks = list(dict.fromkeys(id(trial.task) for trial in trials))
     rows = []
-    for group in tournament.companies(trials):
-        with alone():
-            company = Company(group)
+    for group in tournament.restart_groups(trials):
+        with exclusive_training():
+            company = BatchedTrainer(group)
             gains: list[list[float]] = [[] for _ in group]
             for share in SHARES:
                 for ensemble in company.ensembles:
@@ -116,7 +116,7 @@ def judged(row: Row, rounds: Rounds, apart: bool) -> tuple[int, float, float]:
         for trial in alive:
             trial.score = trial.gains[SHARES.index(share)]
         if share < 1.0:
-            count = tournament.places(surviving, everyone)
+            count = tournament.survivor_count(surviving, everyone)
             patient, by_sight = number < tournament.PATIENCE, apart and share < COLOUR_FROM
             alive = tournament._survivors(alive, count, patient, by_sight)  # type: ignore[arg-type,assignment]
     best = max(alive, key=lambda trial: trial.score)

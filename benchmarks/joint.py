@@ -16,15 +16,15 @@ from unittest.mock import patch
 
 import numpy as np
 import torch
+from experiments.datasets import eleusis, pool
+from experiments.learners import make
+from experiments.units import TREE, Unit
 
 from benchmarks.rows import draw, keep, kept
-from neuid3.company import Company
-from neuid3.datasets import eleusis, pool
-from neuid3.learn import node
-from neuid3.reproduce.learners import make
-from neuid3.reproduce.units import TREE, Unit
-from neuid3.task import Task, Trial
-from neuid3.train import alone
+from neuid3.learning import node_learner as node
+from neuid3.training.task import Restart, Task
+from neuid3.training.train import exclusive_training
+from neuid3.training.trainer import BatchedTrainer
 
 CONCEPTS = ("rank_order", "suit_order", "alternating_faces", "hidden_modulo_simple")
 SEEDS = (10, 11)  # not among those of the reproduction tables
@@ -77,8 +77,8 @@ def grown(concept: str, seed: int) -> tuple[Task, int]:
 def curve(task: Task, judges: int, epochs: int) -> list[tuple[float, float]]:
     """After each epoch, the first before any: the judges' mean log-likelihood, and the accuracy on the others."""
     found = []
-    with alone():
-        company = Company([Trial(replace(task, recipe=replace(task.recipe, epochs=epochs)), 0)])
+    with exclusive_training():
+        company = BatchedTrainer([Restart(replace(task, recipe=replace(task.recipe, epochs=epochs)), 0)])
         for epoch in range(epochs + 1):
             company.advance(epoch / epochs)
             told, _ = company.likelihoods()

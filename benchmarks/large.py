@@ -23,8 +23,8 @@ import numpy as np
 
 from benchmarks.rows import draw
 from neuid3 import Examples, NeuID3Classifier, load
-from neuid3.disk import write_whole
-from neuid3.networks import Dense
+from neuid3.networks.defaults import Dense
+from neuid3.utils.files import write_atomically
 
 SIDE, WHITE = 28, 64
 
@@ -106,7 +106,7 @@ def main(path: str, gigabytes: str = "8") -> None:
             )
             found[phase] = json.loads(told.stdout.splitlines()[-1])
             print(phase, found[phase], flush=True)
-    write_whole(Path(path), (json.dumps(found, indent=1) + "\n").encode())
+    write_atomically(Path(path), (json.dumps(found, indent=1) + "\n").encode())
 
 
 def table(path: str, page: str) -> None:

@@ -19,7 +19,7 @@ from sklearn.datasets import load_digits
 
 from benchmarks.rows import Row, draw, keep, kept
 from neuid3 import Examples, NeuID3Classifier, company
-from neuid3.tree import Branch
+from neuid3.tree.tree import Branch
 
 ROWS, TEST_ROWS, SEEDS = 600, 2000, (0, 1)
 NETWORK = "nn(net, [I], R, [0, 1, 2, 3, 4]) :: digit(I, R).\n"

@@ -18,11 +18,11 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+from experiments.learners import run
+from experiments.units import Unit
 
 from benchmarks.rows import draw, keep, kept
-from neuid3 import tournament
-from neuid3.reproduce.learners import run
-from neuid3.reproduce.units import Unit
+from neuid3.training import halving as tournament
 
 RESULTS = Path("results")
 TO_THE_END = ((1.0, 0.0),)

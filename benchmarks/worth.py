@@ -11,11 +11,11 @@ import time
 import warnings
 
 import numpy as np
+from experiments.datasets import CONCEPTS, POOL_BACKGROUND, cards, eleusis, mnist, pool
 from sklearn.metrics import f1_score
 
 from benchmarks.rows import draw, keep, kept
 from neuid3 import Examples, NeuID3Classifier
-from neuid3.datasets import CONCEPTS, POOL_BACKGROUND, cards, eleusis, mnist, pool
 
 # One order, one modulo, one parity.
 CHOSEN = ("hidden_order_simple", "increase_suits", "alternating_parity")

@@ -90,7 +90,7 @@ def _drawn(found: re.Match[str]) -> str:
 
 def help_of_all_commands() -> Iterator[str]:
     """A section for every command, with the words that `--help` prints."""
-    from neuid3.cli import GROUPS, main
+    from neuid3.cli.main import GROUPS, main
 
     context = click.Context(main, info_name="neuid3")
     for name in main.list_commands(context):

@@ -11,16 +11,17 @@ from typing import Any
 
 import joblib
 import numpy as np
+from experiments.runner import run_units
+from experiments.units import Unit
 
-from neuid3.crew import Crew, Part, Stock
 from neuid3.logic import sandbox
-from neuid3.reproduce.runner import run_units
-from neuid3.reproduce.units import Unit
+from neuid3.training.parallel.pool import WorkerPool
+from neuid3.training.parallel.shared import RowSubset, SharedColumns
 
 FOREVER = 10**9
 
 
-def work(kind: str, folder: str, columns: Part | None = None) -> None:
+def work(kind: str, folder: str, columns: RowSubset | None = None) -> None:
     """Be busy for ever, as soon as this process is known to whoever watches."""
     assert columns is None or len(columns["image"])
     (Path(folder) / str(os.getpid())).touch()
@@ -33,9 +34,9 @@ def work(kind: str, folder: str, columns: Part | None = None) -> None:
 
 
 def crew(kind: str, folder: str) -> None:
-    stock = Stock({"image": np.zeros((64, 256, 256))})  # large enough to be shared as a file in memory
-    with Crew(2, stock) as workers:
-        calls = [joblib.delayed(work)(kind, folder, Part(stock, ("image",), np.arange(64))) for _ in range(2)]
+    stock = SharedColumns({"image": np.zeros((64, 256, 256))})  # large enough to be shared as a file in memory
+    with WorkerPool(2, stock) as workers:
+        calls = [joblib.delayed(work)(kind, folder, RowSubset(stock, ("image",), np.arange(64))) for _ in range(2)]
         list(workers(calls))
         print("idle", flush=True)
         time.sleep(FOREVER)

@@ -75,8 +75,8 @@ def dropping() -> torch.nn.Module:
 
 def watch(log: str) -> None:
     """Write a line to this file whenever columns are unpacked in this process, and when training begins and ends."""
-    from neuid3.company import Company
-    from neuid3.crew.stock import Stock
+    from neuid3.training.parallel.shared import SharedColumns
+    from neuid3.training.trainer import BatchedTrainer
 
     def note(event: str) -> None:
         with Path(log).open("a", encoding="utf-8") as file:
@@ -95,9 +95,9 @@ def watch(log: str) -> None:
 
         return call
 
-    Stock.__init__ = noted(Stock.__init__, lambda: "columns")  # type: ignore[method-assign]
-    Company.advance = noted(  # type: ignore[method-assign]
-        Company.advance, lambda: f"begins on {torch.get_num_threads()}", "ends"
+    SharedColumns.__init__ = noted(SharedColumns.__init__, lambda: "columns")  # type: ignore[method-assign]
+    BatchedTrainer.advance = noted(  # type: ignore[method-assign]
+        BatchedTrainer.advance, lambda: f"begins on {torch.get_num_threads()}", "ends"
     )
 
 

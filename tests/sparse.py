@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from neuid3 import Examples, NeuID3Classifier
-from neuid3.networks import Dense
+from neuid3.networks.defaults import Dense
 
 
 def grown() -> int:

@@ -10,7 +10,7 @@ import torch
 from hypothesis import strategies as st
 
 from neuid3 import AtomTest, Branch, Examples, Leaf, NeurosymbolicTree, Priors, Tree
-from neuid3.tree import Node
+from neuid3.tree.tree import Node
 
 PIXELS = 3
 

@@ -10,10 +10,10 @@ import pytest
 from sklearn.base import clone
 
 from neuid3 import Examples, LeNet, NeuID3Classifier, load
-from neuid3.answers import Share, Truth
-from neuid3.learn import NodeLearner
-from neuid3.learn.again import Again
-from neuid3.tree import Branch, Node
+from neuid3.learning.node_learner import NodeLearner
+from neuid3.learning.regrow import Regrower
+from neuid3.learning.responses import BooleanResponse, ProbabilisticResponse
+from neuid3.tree.tree import Branch, Node
 from small_data import pictures
 
 
@@ -33,12 +33,12 @@ def asked(node: Node) -> Any:
     return column, frozenset({asked(node.yes), asked(node.no)})
 
 
-def grown_again(monkeypatch: pytest.MonkeyPatch) -> list[Again]:
+def grown_again(monkeypatch: pytest.MonkeyPatch) -> list[Regrower]:
     """Who learned trees once more, as it happens."""
-    found: list[Again] = []
+    found: list[Regrower] = []
     before = NodeLearner.again
 
-    def again(self: NodeLearner, root: Node) -> Again | None:
+    def again(self: NodeLearner, root: Node) -> Regrower | None:
         learner = before(self, root)
         found.extend([learner] if learner is not None else [])
         return learner
@@ -57,7 +57,7 @@ def problem() -> Problem:
 
 
 @pytest.fixture(scope="module")
-def learned(problem: Problem) -> tuple[NeuID3Classifier, Again]:
+def learned(problem: Problem) -> tuple[NeuID3Classifier, Regrower]:
     _, images, y = problem
     with pytest.MonkeyPatch.context() as patch:
         found = grown_again(patch)
@@ -66,7 +66,7 @@ def learned(problem: Problem) -> tuple[NeuID3Classifier, Again]:
     return clf, learner
 
 
-def test_it_is_the_tree_of_the_symbols(learned: tuple[NeuID3Classifier, Again], problem: Problem) -> None:
+def test_it_is_the_tree_of_the_symbols(learned: tuple[NeuID3Classifier, Regrower], problem: Problem) -> None:
     fitted, (symbols, _, y) = learned[0], problem
     facts = {f"c{j}": symbols[:, j] for j in range(symbols.shape[1])}
     by_symbols = NeuID3Classifier(max_depth=4).fit(Examples(facts), y)
@@ -78,7 +78,7 @@ def test_it_is_the_tree_of_the_symbols(learned: tuple[NeuID3Classifier, Again], 
 
 
 def test_the_same_examples_give_the_same_tree_with_a_checkpoint(
-    tmp_path: Path, learned: tuple[NeuID3Classifier, Again], problem: Problem
+    tmp_path: Path, learned: tuple[NeuID3Classifier, Regrower], problem: Problem
 ) -> None:
     fitted, (_, images, y) = learned[0], problem
     X = Examples(images)
@@ -94,12 +94,12 @@ def test_a_tree_that_unseen_examples_speak_against_is_not_taken(
     _, images, y = problem
     trees: list[Node] = []
 
-    def likelihoods(self: Again, root: Node) -> np.ndarray:
+    def likelihoods(self: Regrower, root: Node) -> np.ndarray:
         trees.append(root)
         surer = len(trees) == 1  # the tree that was there before is asked about first
         return np.log(np.where(surer, 0.9, 0.5) * np.ones(self.sample.unseen.sum()))
 
-    monkeypatch.setattr(Again, "_likelihoods", likelihoods)
+    monkeypatch.setattr(Regrower, "_likelihoods", likelihoods)
     found = grown_again(monkeypatch)
     clf = NeuID3Classifier(max_depth=4, random_state=0).fit(Examples(images), y)
     assert len(found) == 1
@@ -108,7 +108,7 @@ def test_a_tree_that_unseen_examples_speak_against_is_not_taken(
 
 
 def test_likelihoods_are_those_of_leaves_that_the_other_examples_fill(
-    learned: tuple[NeuID3Classifier, Again], problem: Problem
+    learned: tuple[NeuID3Classifier, Regrower], problem: Problem
 ) -> None:
     (clf, learner), (_, images, y) = learned, problem
     reach, unseen = clf.leaf_probabilities(Examples(images)), learner.sample.unseen
@@ -131,9 +131,9 @@ def test_what_is_missing_is_as_probable_as_it_is_on_average(monkeypatch: pytest.
     clf = NeuID3Classifier(max_depth=4, random_state=0).fit(Examples({**images, "c0": column}), y)
     (learner,) = found
     read = {str(test).split("(")[-1].rstrip(")"): answer for test, answer in learner.read.items()}
-    assert isinstance(read["c1"], Truth)
+    assert isinstance(read["c1"], BooleanResponse)
     assert np.mean(read["c1"].column == symbols[:, 1]) in (pytest.approx(0.0, abs=0.02), pytest.approx(1.0, abs=0.02))
-    assert isinstance(read["c0"], Share)
+    assert isinstance(read["c0"], ProbabilisticResponse)
     root = learner.best(learner.root)
     assert root is not None
     assert "c0_net" in str(root.test)

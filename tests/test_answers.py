@@ -14,12 +14,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neuid3 import Branch, Examples, Leaf, NeuID3Classifier
-from neuid3.answers import Answer, Answers, OneOf, Share, Truth, by_class
-from neuid3.columns import Category, Distribution, side_by_side
-from neuid3.cuts import FEW, SortedColumn, shortest_cut
-from neuid3.induce import Place, certainty
-from neuid3.learn.symbolic import Symbolic
-from neuid3.tree import Node
+from neuid3.data.columns import Category, Distribution, side_by_side
+from neuid3.learning.cuts import FEW, SortedColumn, shortest_cut
+from neuid3.learning.grow import OpenNode, certainty
+from neuid3.learning.responses import (
+    BooleanResponse,
+    CategoricalResponse,
+    ProbabilisticResponse,
+    Response,
+    Responses,
+    by_class,
+)
+from neuid3.learning.symbolic_splitter import SymbolicSplitter
+from neuid3.tree.tree import Node
 
 Row = dict[str, object]
 Question = tuple[str, Callable[[Row], bool]]
@@ -106,26 +113,26 @@ def test_all_kinds_of_answers_are_counted_as_one_by_one(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, classes = int(rng.integers(1, 60)), int(rng.integers(2, 4))
     codes = rng.integers(0, 3, n)
-    said: list[Answer] = [
-        OneOf("s", codes, 3, 2),
-        Truth(rng.random(n) < 0.5),
-        Share(rng.random(n).astype(np.float32)),
-        OneOf("s", codes, 3, 0),
-        Truth(rng.random(n) < 0.1),
+    said: list[Response] = [
+        CategoricalResponse("s", codes, 3, 2),
+        BooleanResponse(rng.random(n) < 0.5),
+        ProbabilisticResponse(rng.random(n).astype(np.float32)),
+        CategoricalResponse("s", codes, 3, 0),
+        BooleanResponse(rng.random(n) < 0.1),
     ]
     rows = np.flatnonzero(rng.random(n) < 0.7).astype(np.int32)
     labels, masses = rng.integers(0, classes, n)[rows], rng.random(len(rows))
-    answers = Answers(said)
+    answers = Responses(said)
     yes = answers.yes_masses(rows, labels, masses, classes)
     for i, answer in enumerate(said):
         wanted = np.zeros(classes)
         for row, label, mass in zip(rows, labels, masses, strict=True):
-            told = answer.codes[row] == answer.value if isinstance(answer, OneOf) else answer.column[row]
+            told = answer.codes[row] == answer.value if isinstance(answer, CategoricalResponse) else answer.column[row]
             wanted[label] += mass * float(told)
         np.testing.assert_allclose(yes[i], wanted, atol=1e-12)
         certain = answers.certain(i, rows)
-        assert (certain is None) == isinstance(answer, Share)
-        if isinstance(answer, OneOf):
+        assert (certain is None) == isinstance(answer, ProbabilisticResponse)
+        if isinstance(answer, CategoricalResponse):
             assert (certain == (codes[rows] == answer.value)).all()
 
 
@@ -139,7 +146,7 @@ def test_a_column_is_cut_alike_whether_its_rows_are_picked_or_sorted(seed: int) 
     spread = by_class(rng.integers(0, 2, len(rows)), rng.random(len(rows)), 2)
     sorted_anew = ordered.best_cut(rows, spread, (), 0.0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("neuid3.cuts.FEW", 1)
+        patch.setattr("neuid3.learning.cuts.FEW", 1)
         assert ordered.best_cut(rows, spread, (), 0.0) == sorted_anew
 
 
@@ -170,19 +177,19 @@ def test_importances_are_the_bits_that_columns_told() -> None:
 
 
 def test_certain_examples_take_no_memory_for_their_shares() -> None:
-    place = Place.root(1000, frozenset())
+    place = OpenNode.root(1000, frozenset())
     assert place.shares.strides == (0,)
     assert (place.reach == 1.0).all()
     assert certainty(3).tolist() == [1.0, 1.0, 1.0]
 
 
 def test_a_node_of_plain_columns_looks_only_at_the_examples_that_reach_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    def everybody(_: Place) -> np.ndarray:
+    def everybody(_: OpenNode) -> np.ndarray:
         raise AssertionError("every example of the table was looked at, not only those that reach the node")
 
     rng = np.random.default_rng(0)
     X = rng.random((200, 4)) < 0.5
-    monkeypatch.setattr(Place, "reach", property(everybody))
+    monkeypatch.setattr(OpenNode, "reach", property(everybody))
     clf = NeuID3Classifier(random_state=0).fit(X, (X[:, 0] & X[:, 1]).astype(int))
     assert len(clf.tree_.leaves) == 3
 
@@ -205,16 +212,16 @@ def test_values_of_a_column_asked_about_before_are_counted_as_circuits_tell_them
     y = ((colour == "red") | (seen[:, 1] > 0.3)) ^ (rng.random(n) < 0.2)
     nodes = []
 
-    def both_ways(self: Symbolic, place: Place, *more: Any) -> Any:
+    def both_ways(self: SymbolicSplitter, place: OpenNode, *more: Any) -> Any:
         found = at_once(self, place, *more)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Symbolic, "_narrowed", lambda *_: {})
+            patch.setattr(SymbolicSplitter, "_narrowed", lambda *_: {})
             np.testing.assert_allclose(found[0], at_once(self, place, *more)[0], rtol=0, atol=1e-12)
         nodes.append(place)
         return found
 
-    at_once = Symbolic._gains
+    at_once = SymbolicSplitter._gains
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Symbolic, "_gains", both_ways)
+        patch.setattr(SymbolicSplitter, "_gains", both_ways)
         NeuID3Classifier(pruning=0.0, max_depth=4, min_mass=4, random_state=0).fit(X, y)
     assert len(nodes) > 3

@@ -21,7 +21,7 @@ from neuid3.errors import (
     TreeError,
 )
 from neuid3.logic.program import Program
-from neuid3.nodetest import CutTest
+from neuid3.tree.node_tests import CutTest
 
 X = Examples(
     {

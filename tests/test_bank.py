@@ -122,7 +122,7 @@ def test_a_test_of_other_networks_is_refused(sure: TrainedTest) -> None:
 def test_a_bank_is_kept_from_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from click.testing import CliRunner
 
-    from neuid3.cli import main
+    from neuid3.cli.main import main
 
     monkeypatch.chdir(tmp_path)
 

@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-
-from neuid3 import Examples
-from neuid3.reproduce import settings
-from neuid3.reproduce.baselines import (
+from experiments import settings
+from experiments.baselines import (
     ColumnNets,
     NetworkClassifier,
     SoftTree,
@@ -24,7 +22,9 @@ from neuid3.reproduce.baselines import (
     soft,
     stacked,
 )
-from neuid3.train import one_thread
+
+from neuid3 import Examples
+from neuid3.training.train import one_thread
 
 CARDS = ("suit_1", "rank_1", "suit_2", "rank_2")
 

@@ -7,10 +7,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from benchmarks import report, runner, timing
 from click.testing import CliRunner
 
-from neuid3.bench import report, runner, timing
-from neuid3.cli import main
+from neuid3.cli.main import main
 from neuid3.errors import DataError
 
 # Rows that take more than a few seconds even when all is small, or bring heavy packages.

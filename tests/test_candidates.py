@@ -7,8 +7,8 @@ import re
 import pytest
 
 from neuid3 import Boolean, Category, Number, Tensor
-from neuid3.candidates import Mode, make_candidates, neural_facts, read_mode
 from neuid3.errors import NodeTestError
+from neuid3.learning.candidates import Mode, make_candidates, neural_facts, read_mode
 from neuid3.logic.program import Program
 
 SCHEMA = {

@@ -26,10 +26,10 @@ from torch import nn
 
 from interrupted import classifier, problem
 from neuid3 import Bank, NeuID3Classifier
-from neuid3.cli import main
+from neuid3.cli.main import main
 from neuid3.errors import CheckpointError, NeuID3Error
-from neuid3.learn import NodeLearner
-from neuid3.locks import FileLock
+from neuid3.learning.node_learner import NodeLearner
+from neuid3.utils.locks import FileLock
 
 SCRIPT = Path(__file__).with_name("interrupted.py")
 KILLS = int(os.environ.get("NEUID3_KILLS", "3"))
@@ -406,7 +406,7 @@ def test_a_fork_does_not_keep_the_lock_of_a_process_that_was_killed(tmp_path: Pa
     program = """
 import os, signal, sys, time
 from pathlib import Path
-from neuid3.locks import FileLock
+from neuid3.utils.locks import FileLock
 assert FileLock(Path(sys.argv[1])).acquire()
 if os.fork() == 0:
     print(os.getpid(), flush=True)

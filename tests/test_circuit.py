@@ -7,11 +7,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuid3.circuit import FALSE, TRUE, Circuit, compile_formulas
-from neuid3.circuit.diagram import Diagram
-from neuid3.circuit.factor import factorise
+from neuid3.circuits.compile import Circuit, compile_formulas
+from neuid3.circuits.conjunctions import factorise
+from neuid3.circuits.diagram import FALSE, TRUE, Diagram
+from neuid3.circuits.evaluate import LayeredCircuit
 from neuid3.errors import GroundingLimitError
-from neuid3.infer import LayeredCircuit
 from neuid3.logic.formula import (
     And,
     Boundary,
@@ -171,7 +171,7 @@ def test_wide_variables_make_the_circuits_that_narrow_ones_make(monkeypatch: pyt
         Or((two, other, two)),
     ]
     narrow = compile_formulas(formulas)
-    monkeypatch.setattr("neuid3.circuit.compile._WIDE", 3)
+    monkeypatch.setattr("neuid3.circuits.compile._WIDE", 3)
     wide = compile_formulas(formulas)
     for root, same in zip(narrow.roots, wide.roots, strict=True):
         for x in range(4):
@@ -191,7 +191,7 @@ def test_a_circuit_that_is_there_when_the_time_is_over_is_used(monkeypatch: pyte
     def over(*_: object) -> list[Variable]:
         raise GroundingLimitError("over")
 
-    monkeypatch.setattr("neuid3.circuit.compile._force", over)
+    monkeypatch.setattr("neuid3.circuits.compile._force", over)
     assert len(compile_formulas([formula])) >= len(found)
 
 

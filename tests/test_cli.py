@@ -7,7 +7,7 @@ import re
 from click.testing import CliRunner
 
 from neuid3 import __version__
-from neuid3.cli import main
+from neuid3.cli.main import main
 
 
 def test_the_version_is_told() -> None:

@@ -23,7 +23,8 @@ from distributed import Client, KilledWorker, LocalCluster, WorkerPlugin
 
 import clustered
 from neuid3 import NeuID3Classifier, load
-from neuid3.crew import Crew, Part, Stock
+from neuid3.training.parallel.pool import WorkerPool
+from neuid3.training.parallel.shared import RowSubset, SharedColumns
 
 
 class Watch(WorkerPlugin):
@@ -179,20 +180,20 @@ def test_on_ray_the_tree_is_the_same_and_every_worker_gets_the_images_once(
 def test_a_task_weighs_the_same_however_large_the_images_are() -> None:
     weights = []
     for size in (8, 80):
-        stock = Stock({"image": np.zeros((50, size, size))})
+        stock = SharedColumns({"image": np.zeros((50, size, size))})
         stock.find = dict  # type: ignore[assignment]
-        weights.append(len(pickle.dumps(Part(stock, ("image",), np.arange(50)))))
+        weights.append(len(pickle.dumps(RowSubset(stock, ("image",), np.arange(50)))))
     assert weights[0] == weights[1] < 1000
 
 
 def test_a_part_of_a_stock_is_the_rows_of_its_columns() -> None:
     rng = np.random.default_rng(0)
     columns = {"a": rng.random((30, 2)), "b": rng.random(30)}
-    stock = Stock(columns)
+    stock = SharedColumns(columns)
     for _ in range(20):
         names = tuple(rng.permutation(["a", "b"])[: rng.integers(1, 3)])
         rows = rng.integers(0, 30, rng.integers(1, 30))
-        part = pickle.loads(pickle.dumps(Part(stock, names, rows)))
+        part = pickle.loads(pickle.dumps(RowSubset(stock, names, rows)))
         assert tuple(part) == names
         assert {**part}.keys() == set(names)
         for name in names:
@@ -210,7 +211,7 @@ def test_threads_do_not_mix_their_random_numbers() -> None:
 
 
 def test_a_crew_is_called_together_once() -> None:
-    with Crew(2) as crew:
+    with WorkerPool(2) as crew:
         pids = {pid for _ in range(3) for pid in crew(joblib.delayed(os.getpid)() for _ in range(4))}
     assert os.getpid() not in pids
     assert len(pids) <= 2

@@ -23,8 +23,8 @@ from click.testing import CliRunner, Result
 
 import neuid3
 from neuid3 import NeuID3Classifier
-from neuid3.cli import GROUPS, main
-from neuid3.commands.wording import for_command_line
+from neuid3.cli.main import GROUPS, main
+from neuid3.cli.wording import for_command_line
 
 RNG = np.random.default_rng(0)
 
@@ -92,7 +92,7 @@ def test_scores_are_those_of_the_rows_that_were_kept_apart() -> None:
     done = run("fit", "people.csv", "--target", "risk", "--max-depth", "1", "--seed", "3", "--json")
     told = json.loads(done.stdout)
     read = neuid3.read_table("people.csv", target="risk")
-    from neuid3.tables import stratified
+    from neuid3.data.tables import stratified
 
     apart = stratified(read.labels, 0.2, np.random.default_rng(3))
     clf = neuid3.load(told["model"])
@@ -130,7 +130,7 @@ def test_a_fit_that_ran_out_of_time_is_told_and_goes_on_later() -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_the_demo_writes_nothing_where_it_cannot_draw(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("neuid3.commands.files.find_spec", lambda _: None)
+    monkeypatch.setattr("neuid3.cli.tutorial_files.find_spec", lambda _: None)
     assert "Images need Pillow" in mistake("demo", "--files", "cards")
     assert not Path("cards").exists()
 
@@ -177,7 +177,7 @@ def test_predictions_are_those_of_the_model_and_never_the_inputs(model: Path) ->
 
 def test_batches_do_not_change_predictions(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = run("predict", model, "people.csv").stdout
-    monkeypatch.setattr("neuid3.commands.predict.BATCH", 7)
+    monkeypatch.setattr("neuid3.cli.predict.BATCH", 7)
     assert run("predict", model, "people.csv").stdout == whole
 
 
@@ -410,13 +410,13 @@ def texts_of_errors_and_warnings() -> Iterator[str]:
 
 
 def test_every_parameter_that_a_message_speaks_of_is_an_option() -> None:
-    from neuid3.parameters import CONSTRAINTS
+    from neuid3.estimators.parameters import CONSTRAINTS
 
     sentences = [text for text in texts_of_errors_and_warnings() if text.count(" ") > 2]
     names = "|".join(CONSTRAINTS)
     found = {m[1] or m[2] for text in sentences for m in re.finditer(rf"`({names})`|\b({names})=", text)}
     assert {"pruning", "read_together", "max_candidates"} <= found
-    options = {param.name for param in import_module("neuid3.commands.fit").fit.params}
+    options = {param.name for param in import_module("neuid3.cli.fit").fit.params}
     assert found - ONLY_PYTHON <= options
 
 
@@ -494,10 +494,10 @@ def test_limits_are_heard_by_every_command_that_reads_rules(model: Path) -> None
 
 
 def test_help_tells_the_defaults_of_the_classifier() -> None:
-    from neuid3.task import Recipe
+    from neuid3.training.task import TrainingConfig
 
     shown = run("fit", "--help").output
-    clf, recipe = NeuID3Classifier(), Recipe()
+    clf, recipe = NeuID3Classifier(), TrainingConfig()
     for name in ("pruning", "max_candidates", "restarts", "epochs", "learning_rate", "validation_fraction"):
         default = getattr(clf, name) if getattr(clf, name) is not None else getattr(recipe, name)
         told = re.search(rf"--{name.replace('_', '-')} .*?\[default: ([\d.]+)", shown, re.DOTALL)

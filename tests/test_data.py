@@ -20,10 +20,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score, train_test_split
 from sklearn.utils import _safe_indexing, resample, shuffle
 
-from neuid3.columns import Boolean, Category, Column, Distribution, Kind, Number, Probability, Tensor, read_column
-from neuid3.data import Examples
+from neuid3.data.columns import Boolean, Category, Column, Distribution, Kind, Number, Probability, Tensor, read_column
+from neuid3.data.examples import Examples
+from neuid3.data.stores import Entries
 from neuid3.errors import DataError, NeuID3Error
-from neuid3.stores import Entries
 
 NAN = float("nan")
 IMAGES = np.arange(24, dtype=np.uint8).reshape(6, 2, 2)

@@ -12,14 +12,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from experiments import datasets
+from experiments.datasets import pools, uci
+from experiments.datasets.eleusis import SIZES, deal
+from experiments.datasets.encode import _best_cut, entropy_cuts, random_groups
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuid3 import Examples, datasets
-from neuid3.columns import Boolean, Tensor
-from neuid3.datasets import pools, uci
-from neuid3.datasets.eleusis import SIZES, deal
-from neuid3.datasets.encode import _best_cut, entropy_cuts, random_groups
+from neuid3 import Examples
+from neuid3.data.columns import Boolean, Tensor
 from neuid3.errors import DamagedFileError, DataError, NodeTestError
 from neuid3.logic.formula import NeuralVariable, sources
 from neuid3.logic.program import Program

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from experiments.datasets import sheets
+from experiments.datasets.sheets import GREEN, RED
 from PIL import Image
 
-from neuid3.cli import main
-from neuid3.datasets import sheets
-from neuid3.datasets.sheets import GREEN, RED
-from neuid3.pixels import png
+from neuid3.cli.main import main
+from neuid3.utils.png import png
 from small_data import use, write_small_data
 
 
@@ -69,7 +69,7 @@ def test_what_cannot_be_shown_is_told_in_a_sentence(tmp_path: Path, monkeypatch:
 
 def test_help_needs_neither_torch_nor_scikit_learn() -> None:
     code = (
-        "import sys; from click.testing import CliRunner; from neuid3.cli import main;"
+        "import sys; from click.testing import CliRunner; from neuid3.cli.main import main;"
         "print(CliRunner().invoke(main, ['--help']).output); print({'torch', 'sklearn', 'rich'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -16,13 +16,13 @@ import torch
 from matplotlib import pyplot
 
 from neuid3 import Branch, Examples, Leaf, NeuID3Classifier, NeurosymbolicTree, Tree, load, plot_tree
-from neuid3.circuit.factor import factorise
+from neuid3.circuits.conjunctions import factorise
+from neuid3.circuits.reach import Reach
 from neuid3.export.text import export_text
-from neuid3.infer import Reach
-from neuid3.learn.joint import with_leaves
+from neuid3.learning.joint import with_leaves
 from neuid3.logic.formula import ColumnVariable, Literal
-from neuid3.nodetest import CutTest, FactTest, NodeTest
-from neuid3.tree import branches, fold, node_paths, paths, preorder
+from neuid3.tree.node_tests import CutTest, FactTest, NodeTest
+from neuid3.tree.tree import branches, fold, node_paths, paths, preorder
 from uses import uses
 
 DEEP = 1500

@@ -16,9 +16,9 @@ import pytest
 from sklearn.datasets import load_iris
 
 import neuid3
-from neuid3.cli import main
+from neuid3.cli.main import main
 from neuid3.logic.program import Program
-from neuid3.task import PAPER, Recipe
+from neuid3.training.task import PAPER_TRAINING, TrainingConfig
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -117,10 +117,10 @@ def test_the_page_about_settings_tells_of_every_parameter_with_its_default(name:
     (row,) = re.findall(rf"^\| `{name}` \|(.*)$", said("settings.md"), flags=re.MULTILINE)
     first, *more = row.split(" | ")
     assert first.strip() == f"`{default!r}`"
-    if hasattr(Recipe(), name):
+    if hasattr(TrainingConfig(), name):
         told = re.fullmatch(r"(\S+), paper (\S+)", more[0].strip())
         assert told is not None
-        values = [getattr(recipe, name) for recipe in (Recipe(), PAPER)]
+        values = [getattr(recipe, name) for recipe in (TrainingConfig(), PAPER_TRAINING)]
         assert list(told.groups()) == [f"{value:g}" if type(value) in (int, float) else str(value) for value in values]
 
 

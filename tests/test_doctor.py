@@ -15,17 +15,17 @@ import torch
 from click.testing import CliRunner
 
 from neuid3 import __version__
-from neuid3.cli import main
-from neuid3.commands import doctor as command
+from neuid3.cli import doctor as command
+from neuid3.cli.main import main
 from neuid3.logic import sandbox
-from neuid3.stack import kernel as kernel_room
+from neuid3.networks import kernel as kernel_room
 
 ROOT = Path(__file__).resolve().parents[1]
 
 WITHOUT = """
 import sys
 sys.modules |= dict.fromkeys({missing!r})
-from neuid3.cli import main
+from neuid3.cli.main import main
 sys.argv = ["neuid3", "doctor", *{arguments!r}]
 main()
 """

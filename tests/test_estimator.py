@@ -25,18 +25,20 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from neuid3 import AtomTest, Examples, NeuID3Classifier, NeuID3Error, tournament
-from neuid3.candidates import Candidates
-from neuid3.demo import BACKGROUND, windows
+from neuid3 import AtomTest, Examples, NeuID3Classifier, NeuID3Error
+from neuid3.cli.demo import BACKGROUND, windows
+from neuid3.data.priors import Priors
 from neuid3.errors import DataError, NetworkError, NodeTestError
-from neuid3.estimator import TrainedTest
-from neuid3.induce import Place
-from neuid3.learn import Instance, NodeLearner, Sample
+from neuid3.estimators.classifier import TrainedTest
+from neuid3.learning.candidates import Candidates
+from neuid3.learning.grow import OpenNode
+from neuid3.learning.node_learner import NodeLearner
+from neuid3.learning.sample import Instance, Sample
 from neuid3.logic.formula import Formula
 from neuid3.logic.program import Program
-from neuid3.networks import Dense, LeNet
-from neuid3.priors import Priors
-from neuid3.task import Recipe
+from neuid3.networks.defaults import Dense, LeNet
+from neuid3.training import halving as tournament
+from neuid3.training.task import TrainingConfig
 
 QUICK = {"epochs": 6, "restarts": 2, "joint_epochs": 2, "random_state": 0}
 
@@ -150,11 +152,11 @@ def test_a_rule_over_two_networks_is_tried_through_those_on_its_path() -> None:
     sample = Sample(X, labels, np.ones(80), np.arange(80) % 4 == 0, 2, 1)
     instances = {f"{name}#1": Instance(LeNet(2, size=8), name, frozenset({"first"}), False) for name in ("one", "two")}
     learner = NodeLearner(
-        sample, program, Candidates(tuple(tests), ()), {}, Recipe(), priors=Priors(), price=2.0, adaptive=True, seed=0,
+        sample, program, Candidates(tuple(tests), ()), {}, TrainingConfig(), priors=Priors(), price=2.0, adaptive=True, seed=0,
         reused=instances,
     )  # fmt: skip
     asked = AtomTest("same(first, second)", (("one", "one#1"), ("two", "two#1")))
-    place = replace(Place.root(80, frozenset(tests)), path=((asked, True),))
+    place = replace(OpenNode.root(80, frozenset(tests)), path=((asked, True),))
     (option,) = learner.neural.ready.options(place, tests[1])
     assert option.test == AtomTest("differ(first, second)", (("one", "one#1"), ("two", "two#1")))
     assert option.gain == pytest.approx(0.0, abs=1e-9), "what differs is known once it is known what is the same"
@@ -416,7 +418,7 @@ def test_a_fit_whose_time_is_up_is_a_whole_tree_and_says_so(monkeypatch: pytest.
     y = ((X["x0"] > 0) ^ (X["x1"] > 0.5) ^ (X["x2"] > -0.3)).astype(int)
     whole = NeuID3Classifier(random_state=0, pruning=0.0).fit(X, y)
     moments = itertools.count()
-    monkeypatch.setattr("neuid3.estimator.time.monotonic", lambda: float(next(moments)))
+    monkeypatch.setattr("neuid3.estimators.classifier.time.monotonic", lambda: float(next(moments)))
     with pytest.warns(UserWarning, match=r"time_limit=2\.5 was reached: \d+ nodes were not split further"):
         stopped = NeuID3Classifier(random_state=0, pruning=0.0, time_limit=2.5).fit(X, y)
     assert 1 <= len(stopped.tree_.tests) < len(whole.tree_.tests)

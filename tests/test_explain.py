@@ -35,7 +35,7 @@ from neuid3.logic.formula import (
     Variable,
     bottom_up,
 )
-from neuid3.tree import Node
+from neuid3.tree.tree import Node
 from strategies import PREAMBLE, PRIORS, REFERENCE, Case, TinyNetwork, cases, table
 
 ALL_PROOFS = 10**6

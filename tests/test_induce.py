@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from neuid3.induce import InTime, Place, Settings, Split, children, induce
-from neuid3.nodetest import AtomTest
-from neuid3.score import information_gain
-from neuid3.tree import Branch, Leaf
+from neuid3.learning.grow import GrowthLimits, OpenNode, Split, TimedLearner, grow_tree, split_node
+from neuid3.tree.criteria import information_gain
+from neuid3.tree.node_tests import AtomTest
+from neuid3.tree.tree import Branch, Leaf
 
 
 @dataclass
@@ -23,13 +23,13 @@ class ToyLearner:
     among: int = 1
     classes: int = 2
 
-    def masses(self, place: Place) -> np.ndarray:
+    def masses(self, place: OpenNode) -> np.ndarray:
         return self._masses(place.reach)
 
     def _masses(self, reach: np.ndarray) -> np.ndarray:
         return np.bincount(self.labels, reach, self.classes)
 
-    def best(self, place: Place) -> Split | None:
+    def best(self, place: OpenNode) -> Split | None:
         scored = []
         for test in sorted(place.tests, key=str):
             p = self.answers[test]
@@ -47,13 +47,13 @@ AND = np.array([0, 0, 0, 1] * 4)
 FACTS = {A: np.array([0.0, 0.0, 1.0, 1.0] * 4), B: np.array([0.0, 1.0, 0.0, 1.0] * 4)}
 
 
-def root(learner: ToyLearner) -> Place:
-    return Place.root(len(learner.labels), frozenset(learner.answers))
+def root(learner: ToyLearner) -> OpenNode:
+    return OpenNode.root(len(learner.labels), frozenset(learner.answers))
 
 
 def test_a_conjunction_is_found() -> None:
     learner = ToyLearner(FACTS, AND)
-    tree = induce(learner, root(learner), Settings()).node
+    tree = grow_tree(learner, root(learner), GrowthLimits()).node
     assert isinstance(tree, Branch)
     assert isinstance(tree.yes, Branch)
     assert {tree.test, tree.yes.test} == {A, B}
@@ -64,7 +64,7 @@ def test_a_conjunction_is_found() -> None:
 def test_a_used_test_is_not_asked_again_below() -> None:
     noisy = {A: np.full(16, 0.5) + 0.4 * (AND - 0.5)}
     learner = ToyLearner(noisy, AND)
-    tree = induce(learner, root(learner), Settings(pruning=0.0)).node
+    tree = grow_tree(learner, root(learner), GrowthLimits(pruning=0.0)).node
     assert isinstance(tree, Branch)
     assert isinstance(tree.yes, Leaf)
     assert isinstance(tree.no, Leaf)
@@ -72,26 +72,26 @@ def test_a_used_test_is_not_asked_again_below() -> None:
 
 def test_depth_and_mass_stop_the_growth() -> None:
     learner = ToyLearner(FACTS, AND)
-    assert isinstance(induce(learner, root(learner), Settings(max_depth=0)).node, Leaf)
-    shallow = induce(learner, root(learner), Settings(max_depth=1, pruning=0.0)).node
+    assert isinstance(grow_tree(learner, root(learner), GrowthLimits(max_depth=0)).node, Leaf)
+    shallow = grow_tree(learner, root(learner), GrowthLimits(max_depth=1, pruning=0.0)).node
     assert isinstance(shallow, Branch)
     assert isinstance(shallow.yes, Leaf)
-    assert isinstance(induce(learner, root(learner), Settings(min_mass=100.0)).node, Leaf)
+    assert isinstance(grow_tree(learner, root(learner), GrowthLimits(min_mass=100.0)).node, Leaf)
 
 
 def test_splits_that_save_too_few_bits_are_pruned_unless_unseen_examples_vouch_for_them() -> None:
     labels = np.array([0, 1] * 8)
     slight = {A: np.array([0.0, 1.0] * 2 + [0.0, 0.0, 1.0, 1.0] * 3)}
     learner = ToyLearner(slight, labels)
-    assert isinstance(induce(learner, root(learner), Settings(pruning=5.0)).node, Leaf)
-    assert isinstance(induce(learner, root(learner), Settings(pruning=0.0)).node, Branch)
+    assert isinstance(grow_tree(learner, root(learner), GrowthLimits(pruning=5.0)).node, Leaf)
+    assert isinstance(grow_tree(learner, root(learner), GrowthLimits(pruning=0.0)).node, Branch)
     vouched = ToyLearner(slight, labels, vouched=True)
-    assert isinstance(induce(vouched, root(vouched), Settings(pruning=5.0)).node, Branch)
+    assert isinstance(grow_tree(vouched, root(vouched), GrowthLimits(pruning=5.0)).node, Branch)
 
 
 def test_every_example_goes_both_ways_in_shares_and_small_shares_stay_out() -> None:
-    place = Place.root(2, frozenset({A, B}))
-    yes, no = children(place, Split(A, np.array([0.7, 0.9999]), 0.1, False, A), epsilon=1e-3)
+    place = OpenNode.root(2, frozenset({A, B}))
+    yes, no = split_node(place, Split(A, np.array([0.7, 0.9999]), 0.1, False, A), epsilon=1e-3)
     assert yes.reach == pytest.approx([0.7, 0.9999])
     assert no.reach == pytest.approx([0.3, 0.0])
     assert yes.path == ((A, True),)
@@ -103,7 +103,7 @@ def test_a_split_chosen_among_many_must_save_more() -> None:
     found = {A: np.array([1.0] * 5 + [0.0] * 6 + [1.0])}
     for among, kept in ((2, True), (10_000, False)):
         learner = ToyLearner(found, labels, among=among)
-        assert isinstance(induce(learner, root(learner), Settings()).node, Branch) is kept
+        assert isinstance(grow_tree(learner, root(learner), GrowthLimits()).node, Branch) is kept
 
 
 def test_a_node_of_two_classes_is_not_charged_for_the_others() -> None:
@@ -111,16 +111,16 @@ def test_a_node_of_two_classes_is_not_charged_for_the_others() -> None:
     labels = np.array([0] * 4 + [1] * 4)
     for classes in (2, 10):
         learner = ToyLearner({A: (labels == 0).astype(float)}, labels, among=8, classes=classes)
-        assert isinstance(induce(learner, root(learner), Settings()).node, Branch)
+        assert isinstance(grow_tree(learner, root(learner), GrowthLimits()).node, Branch)
 
 
 def test_a_learner_whose_time_is_up_splits_no_further() -> None:
     learner = ToyLearner(FACTS, AND)
     for asked in (0, 1, 2):
         moments = iter([False] * asked + [True] * 9)
-        timed = InTime(learner, lambda moments=moments: next(moments))
-        tree = induce(timed, root(learner), Settings(pruning=0.0)).node
-        whole = induce(learner, root(learner), Settings(pruning=0.0)).node
+        timed = TimedLearner(learner, lambda moments=moments: next(moments))
+        tree = grow_tree(timed, root(learner), GrowthLimits(pruning=0.0)).node
+        whole = grow_tree(learner, root(learner), GrowthLimits(pruning=0.0)).node
         if asked == 0:
             assert isinstance(tree, Leaf)
             assert timed.given_up == 1

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from experiments import learners, settings
+from experiments.learners import Problem, run, scores
+from experiments.units import Unit
 from sklearn.metrics import f1_score
 
 from neuid3 import Examples
-from neuid3.reproduce import learners, settings
-from neuid3.reproduce.learners import Problem, run, scores
-from neuid3.reproduce.units import Unit
 
 
 def table(n: int, seed: int) -> tuple[Examples, Any]:

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from neuid3 import Examples
-from neuid3.induce import Place
-from neuid3.learn.manners import Manners
-from neuid3.learn.meaning import Meaning
-from neuid3.learn.sample import Sample
+from neuid3.learning.grow import OpenNode
+from neuid3.learning.restarts import RestartVariants
+from neuid3.learning.sample import Sample
+from neuid3.learning.semantics import Semantics
 from neuid3.logic.program import Program
-from neuid3.nodetest import AtomTest
-from neuid3.task import Manner, Recipe
+from neuid3.training.task import RestartVariant, TrainingConfig
+from neuid3.tree.node_tests import AtomTest
 
 PROGRAM = """
 nn(kind_net, [I], B, [0, 1]) :: kind(I, B).
@@ -25,15 +25,17 @@ RULE, NETWORK = AtomTest("alternate(a, b)"), AtomTest("kind(a, 1)")
 MANY = 12
 
 
-def manners(test: AtomTest, restarts: int, colours: bool, tests: int = MANY, inner: bool = False) -> list[Manner]:
+def manners(
+    test: AtomTest, restarts: int, colours: bool, tests: int = MANY, inner: bool = False
+) -> list[RestartVariant]:
     """The restarts of a test over small images, half of whose examples are positive."""
     shape = (6, 3, 12, 12) if colours else (6, 12, 12)
     examples = Examples({name: np.zeros(shape, dtype=np.float32) for name in "ab"})
     sample = Sample(examples, np.arange(6) % 2, np.ones(6), np.zeros(6, dtype=bool), 2, 1)
-    meaning = Meaning(Program(PROGRAM, examples.schema), examples, [test])
-    root = Place.root(6, frozenset({test}))
+    meaning = Semantics(Program(PROGRAM, examples.schema), examples, [test])
+    root = OpenNode.root(6, frozenset({test}))
     place = replace(root, path=((NETWORK, True),)) if inner else root
-    chosen = Manners(sample, meaning, replace(Recipe(), restarts=restarts), tests, "cpu")
+    chosen = RestartVariants(sample, meaning, replace(TrainingConfig(), restarts=restarts), tests, "cpu")
     return chosen.of(place, test, ("a", "b"))
 
 
@@ -52,8 +54,8 @@ def test_who_asks_for_more_restarts_gets_them(test: AtomTest, inner: bool, colou
 
 
 def test_a_network_by_itself_needs_no_other_side() -> None:
-    assert manners(NETWORK, 4, colours=False) == [Manner(), Manner()]
-    assert manners(NETWORK, 4, colours=True) == [Manner(), Manner(grey=True)]
+    assert manners(NETWORK, 4, colours=False) == [RestartVariant(), RestartVariant()]
+    assert manners(NETWORK, 4, colours=True) == [RestartVariant(), RestartVariant(grey=True)]
 
 
 def test_few_tests_have_more_restarts_each_and_inner_nodes_fewer() -> None:

@@ -13,13 +13,13 @@ from sklearn.datasets import load_digits
 from torch import nn
 
 from neuid3 import Examples, NeuID3Classifier
-from neuid3.circuit.factor import factorise
-from neuid3.company import Company
+from neuid3.circuits.conjunctions import factorise
 from neuid3.logic.formula import And, Literal, NeuralVariable, Or
-from neuid3.networks import Dense
-from neuid3.score import gain_of
-from neuid3.task import PAPER, Recipe, Task, Trial, Use
-from neuid3.train import advance
+from neuid3.networks.defaults import Dense
+from neuid3.training.task import PAPER_TRAINING, NetworkOutput, Restart, Task, TrainingConfig
+from neuid3.training.train import advance
+from neuid3.training.trainer import BatchedTrainer
+from neuid3.tree.criteria import gain_of
 
 WIDTH = 3
 LEFT, RIGHT = (NeuralVariable(0, "net", (name,), (name,), WIDTH) for name in ("left", "right"))
@@ -31,7 +31,7 @@ def less() -> Or:
     return Or(tuple(And((Literal(LEFT, frozenset({u})), Literal(RIGHT, frozenset({v})))) for u, v in PAIRS))
 
 
-def task(recipe: Recipe, n: int = 90, seed: int = 0, network: type[nn.Module] | None = None) -> Task:
+def task(recipe: TrainingConfig, n: int = 90, seed: int = 0, network: type[nn.Module] | None = None) -> Task:
     """Two vectors, one network, and a rule over both of its outputs; each vector is missing in some rows, both in a few."""
     rng = np.random.default_rng(seed)
     columns = {name: rng.normal(size=(n, 4)) for name in ("left", "right")}
@@ -44,7 +44,7 @@ def task(recipe: Recipe, n: int = 90, seed: int = 0, network: type[nn.Module] | 
     starts = tuple({"net": make().double()} for _ in range(2))
     return Task(
         factorise([less()], [[(0, True)], [(0, False)]]),
-        {v: Use("net", v.inputs, WIDTH, False) for v in (LEFT, RIGHT)},
+        {v: NetworkOutput("net", v.inputs, WIDTH, False) for v in (LEFT, RIGHT)},
         {},
         columns,
         labels,
@@ -78,11 +78,13 @@ def enumerated(given: Task, net: nn.Module, rows: np.ndarray, averages: dict[str
     return torch.stack(told)
 
 
-@pytest.mark.parametrize("recipe", [Recipe(weight_decay=0.0), PAPER], ids=["leaves", "branches"])
-def test_the_gradient_of_a_step_is_that_of_the_sum_over_all_values_with_the_average_in_place(recipe: Recipe) -> None:
+@pytest.mark.parametrize("recipe", [TrainingConfig(weight_decay=0.0), PAPER_TRAINING], ids=["leaves", "branches"])
+def test_the_gradient_of_a_step_is_that_of_the_sum_over_all_values_with_the_average_in_place(
+    recipe: TrainingConfig,
+) -> None:
     given = task(recipe)
     rows = given.training_rows[:40]
-    company = Company([Trial(given, 0)])
+    company = BatchedTrainer([Restart(given, 0)])
     company._step(torch.from_numpy(rows)[None])
     slopes = {name: leaf.grad[0] for name, leaf in company.ensembles[0].stack.weights.items()}
 
@@ -97,7 +99,7 @@ def test_the_gradient_of_a_step_is_that_of_the_sum_over_all_values_with_the_aver
         scale = (given.weights * balance)[given.training_rows].mean()
         weights = weights * torch.from_numpy(balance[rows])
     else:
-        leaves = torch.softmax(Company([Trial(given, 0)]).casts[0].leaves.detach()[0], 1)
+        leaves = torch.softmax(BatchedTrainer([Restart(given, 0)]).casts[0].leaves.detach()[0], 1)
         chosen = yes * leaves[0, labels] + (1 - yes) * leaves[1, labels]
         scale = given.weights[given.training_rows].mean()
     (-(weights * chosen.log()).sum() / (len(rows) * scale)).backward()
@@ -107,8 +109,8 @@ def test_the_gradient_of_a_step_is_that_of_the_sum_over_all_values_with_the_aver
 
 
 def test_the_gain_on_unseen_rows_takes_the_average_over_all_training_rows() -> None:
-    given = task(Recipe(epochs=3, batch_size=16))
-    (state,) = advance([Trial(given, 0)], 1.0)
+    given = task(TrainingConfig(epochs=3, batch_size=16))
+    (state,) = advance([Restart(given, 0)], 1.0)
     net = state.networks["net"].eval()
     judged = np.flatnonzero(given.unseen)
     averages = {name: averaged(given, net, name, given.training_rows) for name in given.columns}
@@ -117,15 +119,15 @@ def test_the_gain_on_unseen_rows_takes_the_average_over_all_training_rows() -> N
 
 
 def test_only_rows_in_which_no_network_can_be_called_are_left_out() -> None:
-    given = task(Recipe())
+    given = task(TrainingConfig())
     neither = given.missing["left"] & given.missing["right"]
     assert set(given.training_rows) == set(np.flatnonzero(~given.unseen & ~neither))
     assert set(given.validation_rows) == set(np.flatnonzero(given.unseen))
 
 
 def test_restarts_side_by_side_keep_averages_of_their_own() -> None:
-    given = [task(Recipe(epochs=4, batch_size=16), seed=seed, n=90) for seed in (0, 1)]
-    trials = [Trial(each, number) for each in given for number in range(2)]
+    given = [task(TrainingConfig(epochs=4, batch_size=16), seed=seed, n=90) for seed in (0, 1)]
+    trials = [Restart(each, number) for each in given for number in range(2)]
     for trial in trials:  # each goes on from a half on its own, with the average it had
         (half,) = advance([trial], 0.5)
         assert {inputs for _, inputs in half.averages} == {("left",), ("right",)}
@@ -149,19 +151,19 @@ class Normalised(nn.Module):
 
 
 def test_networks_are_shown_present_entries_in_place_of_missing_ones() -> None:
-    given = task(Recipe(epochs=10, batch_size=16), network=Normalised)
+    given = task(TrainingConfig(epochs=10, batch_size=16), network=Normalised)
     for name, gone in given.missing.items():
         given.columns[name][~gone] += 100.0  # zeros in place of missing entries would move the mean by tens
-    (state,) = advance([Trial(given, 0)], 1.0)
+    (state,) = advance([Restart(given, 0)], 1.0)
     mean = state.networks["net"].get_submodule("norm").running_mean
     np.testing.assert_allclose(mean, 100.0, atol=0.5)
 
 
 def test_a_column_without_a_single_entry_leaves_the_rest_of_the_rule_to_be_learned() -> None:
-    given = task(Recipe(epochs=3, batch_size=16))
+    given = task(TrainingConfig(epochs=3, batch_size=16))
     given.missing["right"][:] = True
     given.columns["right"][:] = np.nan
-    (state,) = advance([Trial(given, 0)], 1.0)
+    (state,) = advance([Restart(given, 0)], 1.0)
     assert state.failed is None
     assert all(bool(torch.isfinite(p).all()) for p in state.networks["net"].parameters())
 

@@ -14,7 +14,7 @@ from neuid3 import AtomTest, Branch, Examples, Leaf, NeurosymbolicTree, Priors, 
 from neuid3.export import export_text
 from neuid3.logic.formula import Formula, Literal, Or
 from neuid3.logic.program import Program, fact
-from neuid3.tree import paths
+from neuid3.tree.tree import paths
 from strategies import PREAMBLE, PRIORS, REFERENCE, TinyNetwork, table
 
 RANK = {"rank_net": TinyNetwork(3, 1, 1)}
@@ -187,7 +187,7 @@ def test_one_network_reads_two_columns_through_two_predicates() -> None:
 
 
 def test_importing_neuid3_does_not_pay_for_torch_or_problog() -> None:
-    code = "import sys, neuid3, neuid3.cli; print([m for m in ('torch', 'problog', 'sklearn', 'pandas') if m in sys.modules])"
+    code = "import sys, neuid3, neuid3.cli.main; print([m for m in ('torch', 'problog', 'sklearn', 'pandas') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -223,8 +223,8 @@ def test_numbers_compared_with_variables_can_be_exported(rules: str, test: str) 
 
 @pytest.mark.parametrize("value", ["A\\new", "tail\\", "it's", "two\nlines", "a\\tb", "ünï", "3", "Upper"])
 def test_any_string_can_be_a_category(value: str) -> None:
-    from neuid3.logic.spelling import atom_text
-    from neuid3.nodetest import ValueTest
+    from neuid3.logic.quoting import atom_text
+    from neuid3.tree.node_tests import ValueTest
 
     X = Examples({"path": [value, "B"]})
     for test in (ValueTest("path", value), AtomTest(f"path({atom_text(value)})")):

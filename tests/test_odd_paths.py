@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from neuid3 import NeuID3Classifier, load, read_table
-from neuid3.cli import main
+from neuid3.cli.main import main
 from neuid3.errors import MissingFileError, NeuID3Error, UnreadableFileError, UnwritableFileError
 
 NOBODY = 65534

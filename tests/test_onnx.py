@@ -31,10 +31,10 @@ from neuid3 import (
     Tree,
     export_onnx,
 )
+from neuid3.circuits import evaluate as layers
 from neuid3.errors import ExportError, ModelFileError, NetworkError
 from neuid3.export.onnx import as_onnx
-from neuid3.infer import layers
-from neuid3.networks import Dense
+from neuid3.networks.defaults import Dense
 from strategies import FACTS, PREAMBLE, PRIORS, REFERENCE, Case, cases, nodes, table
 
 pytestmark = pytest.mark.filterwarnings("ignore:Test .* is always:UserWarning", "ignore:Values never seen:UserWarning")

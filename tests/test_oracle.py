@@ -17,11 +17,11 @@ from problog.logic import Term
 from problog.program import PrologString
 
 from neuid3 import AtomTest, Branch, Leaf, NeurosymbolicTree, Tree
-from neuid3.infer import negative_log_likelihood
 from neuid3.logic.formula import And, Literal, bottom_up, negate
 from neuid3.logic.program import Program
 from neuid3.logic.prolog.grounder import Grounder
-from neuid3.tree import paths
+from neuid3.tree.loss import negative_log_likelihood
+from neuid3.tree.tree import paths
 from oracles import drawn, enumerate_worlds
 from strategies import (
     HELPERS,
@@ -277,7 +277,7 @@ def test_probabilities_and_gradients_are_finite_when_networks_are_certain() -> N
 
 @pytest.mark.slow
 def test_a_path_of_unrelated_tests_costs_as_much_as_its_tests() -> None:
-    from neuid3.circuit.factor import factorise
+    from neuid3.circuits.conjunctions import factorise
     from neuid3.logic.formula import ColumnVariable
 
     tests = [Literal(ColumnVariable(f"x{i}", 2), frozenset({1})) for i in range(2000)]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import neuid3
-from neuid3.output import Stream, guard, guarded, in_ascii, remember, works
+from neuid3.utils.output import Stream, guard, guarded, in_ascii, remember, works
 
 full_disk = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 

@@ -18,14 +18,14 @@ from sklearn.exceptions import NotFittedError
 from bright import BACKGROUND, TREE, Bright, labels, model, table
 from neuid3 import AtomTest, Branch, Examples, Leaf, LeNet, NeuID3Classifier, NeurosymbolicTree, Priors, Tree
 from neuid3.errors import DataError, ExportError, TreeError
+from neuid3.explain.page import evidence_page, sight, write_page
+from neuid3.explain.page import pictures as drawing
+from neuid3.explain.page.gather import End, Facts, Question, Shown, gather
+from neuid3.explain.page.pictures import page_images, png, shrunk
+from neuid3.explain.page.render import data_text
+from neuid3.explain.page.sight import SPARE
 from neuid3.logic.program import Program
-from neuid3.page import evidence_page, sight, write_page
-from neuid3.page import pictures as drawing
-from neuid3.page.gather import End, Facts, Question, Shown, gather
-from neuid3.page.pictures import album, png, shrunk
-from neuid3.page.render import data_text
-from neuid3.page.sight import SPARE
-from neuid3.tree import Node, node_paths
+from neuid3.tree.tree import Node, node_paths
 from strategies import Case, cases
 
 # What the page spares its networks may move a probability by so much, once for every branch.
@@ -202,7 +202,7 @@ def test_missing_entries_are_told_as_missing() -> None:
     shown = {example.row: dict(example.values) for example in facts.examples}
     assert {shown[row]["alarm"] for row in shown if row < 30} == {"missing"}
     assert facts.predicates[0].looks == 30 + 60
-    drawn = album(holes, [(0, "left"), (40, "left")], [])
+    drawn = page_images(holes, [(0, "left"), (40, "left")], [])
     assert drawn.pictures[drawn.places[0, "left"]] is None
     assert "missing" in evidence_page(asked, holes)
 
@@ -278,7 +278,7 @@ def test_images_are_drawn_from_black_to_white(shape: tuple[int, ...], scale: str
     values = np.random.default_rng(0).random((4, *shape))
     values[0].flat[0], values[0].flat[1] = 0.0, 1.0
     columns = {"bytes": (values * 255).astype(np.uint8), "fractions": values, "anything": values * 40 - 20}
-    drawn = album(Examples({"image": columns[scale]}, kinds={"image": "tensor"}), [(0, "image")], [])
+    drawn = page_images(Examples({"image": columns[scale]}, kinds={"image": "tensor"}), [(0, "image")], [])
     found = pixels_of(drawn.pictures[0])
     assert max(found.shape[:2]) <= 56
     if max(shape) <= 56:
@@ -291,7 +291,7 @@ def test_vectors_are_drawn_as_lines_and_short_ones_told_in_numbers() -> None:
         {"long": np.tile(np.linspace(-1, 1, 80), (3, 1)), "short": np.ones((3, 2))},
         dict.fromkeys(("long", "short"), "tensor"),
     )
-    (line,) = album(X, [(0, "long")], []).pictures
+    (line,) = page_images(X, [(0, "long")], []).pictures
     assert isinstance(line, list)
     assert (len(line), line[0], line[-1]) == (40, 1, 99)
     assert line == sorted(line)
@@ -308,9 +308,9 @@ def test_vectors_are_drawn_as_lines_and_short_ones_told_in_numbers() -> None:
 def test_images_are_made_smaller_when_there_is_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
     noise = np.random.default_rng(0).integers(0, 256, (40, 3, 64, 64), dtype=np.uint8)
     X, wanted = Examples({"image": noise}), [(row, "image") for row in range(40)]
-    assert pixels_of(album(X, wanted, []).pictures[0]).shape == (56, 56, 3)
+    assert pixels_of(page_images(X, wanted, []).pictures[0]).shape == (56, 56, 3)
     monkeypatch.setattr(drawing, "BUDGET", 100_000)
-    tight = album(X, wanted[:20], wanted)
+    tight = page_images(X, wanted[:20], wanted)
     assert pixels_of(tight.pictures[0]).shape == (28, 28, 3)
     assert 20 <= len(tight.pictures) < 40  # those that are needed, and of the others as many as there is room for
 

@@ -15,12 +15,12 @@ import torch
 
 from bright import BACKGROUND, Bright, labels, model, table
 from neuid3 import Branch, Examples, Leaf, NeurosymbolicTree, Tree, export_text
-from neuid3.logic.spelling import atom_text
-from neuid3.nodetest import ValueTest
-from neuid3.page import write_page
-from neuid3.page.gather import gather
-from neuid3.record import TrainingRecord
-from neuid3.tree import NetworkStatistics, node_paths
+from neuid3.explain.page import write_page
+from neuid3.explain.page.gather import gather
+from neuid3.logic.quoting import atom_text
+from neuid3.tree.node_tests import ValueTest
+from neuid3.tree.record import TrainingRecord
+from neuid3.tree.tree import NetworkStatistics, node_paths
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed; the page is not tried out")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -38,12 +38,12 @@ from neuid3 import (
     export_text,
     plot_tree,
 )
-from neuid3.export.colours import class_colours
 from neuid3.export.examples import galleries
 from neuid3.export.layout import BELOW, BESIDE, Box, arrange
-from neuid3.export.marks import Image, Picture, Rectangle, Words, words_width
+from neuid3.export.marks import Image, Label, Picture, Rectangle, words_width
+from neuid3.export.palette import class_colours
 from neuid3.export.picture import draw
-from neuid3.tree import branches
+from neuid3.tree.tree import branches
 
 HOSTILE = "</svg><script>alert('1')</script>\n\"a\\\" onload=x & \x00\u202e"
 SMALL = Tree(
@@ -190,7 +190,7 @@ def test_boxes_stand_in_rows_do_not_touch_and_are_above_the_middle_of_their_chil
     assert min(spot.x for spot in top.everything()) == pytest.approx(0, abs=1e-6)
 
 
-def extent(mark: Words) -> tuple[float, float, float, float]:
+def extent(mark: Label) -> tuple[float, float, float, float]:
     """Left, top, right and bottom of a line, a little less than it was given."""
     width = words_width(mark.text, mark.size)
     left = mark.x - {"start": 0.0, "middle": width / 2, "end": width}[mark.anchor]
@@ -216,7 +216,7 @@ def test_no_word_lies_upon_another_and_none_leaves_its_box_or_the_paper(tree: Tr
 
 
 def nothing_overlaps(picture: Picture) -> None:
-    words = [extent(mark) for mark in picture.marks if isinstance(mark, Words)]
+    words = [extent(mark) for mark in picture.marks if isinstance(mark, Label)]
     frames = [mark for mark in picture.marks if isinstance(mark, Rectangle) and mark.stroke]
     assert words
     assert frames
@@ -273,7 +273,7 @@ def test_hostile_names_are_only_told() -> None:
 
 
 def test_what_lies_too_deep_is_counted() -> None:
-    texts = [mark.text for mark in draw(SMALL, max_depth=0).marks if isinstance(mark, Words)]
+    texts = [mark.text for mark in draw(SMALL, max_depth=0).marks if isinstance(mark, Label)]
     assert [text for text in texts if "leaves" in text] == ["… 2 leaves", "… 3 leaves"]
     assert "earthquake" not in texts
     assert draw(SMALL, max_depth=2).marks == draw(SMALL).marks
@@ -339,7 +339,7 @@ def test_the_images_are_in_the_svg_and_nothing_lies_upon_them() -> None:
     assert len(images) == len(shown) > 2
     for mark, pixels in zip(images, shown, strict=True):
         np.testing.assert_array_equal(mark.pixels, pixels)
-        for left, top, right, bottom in (extent(m) for m in picture.marks if isinstance(m, Words)):
+        for left, top, right, bottom in (extent(m) for m in picture.marks if isinstance(m, Label)):
             assert right <= mark.x or mark.x + mark.width <= left or bottom <= mark.y or mark.y + mark.height <= top
     found = checked(export_svg(model, X, images=2)).iter("{http://www.w3.org/2000/svg}image")
     for element, pixels in zip(found, shown, strict=True):
@@ -380,7 +380,7 @@ def test_matplotlib_draws_the_same_words_inside_the_same_boxes() -> None:
     ):
         artists[0].figure.draw_without_rendering()
         texts = [artist for artist in artists if isinstance(artist, Text)]
-        assert [text.get_text() for text in texts] == [m.text for m in picture.marks if isinstance(m, Words)]
+        assert [text.get_text() for text in texts] == [m.text for m in picture.marks if isinstance(m, Label)]
         frames = [a for a in artists if isinstance(a, FancyBboxPatch) and a.get_edgecolor()[3] > 0]
         bounds = [text.get_window_extent() for text in texts]
         for i, box in enumerate(bounds):

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from neuid3 import Branch, Examples, Leaf, NeurosymbolicTree, NodeTest, Tree
 from neuid3.errors import DataError
-from neuid3.infer import looks_of
-from neuid3.tree import Node, Path
+from neuid3.tree.descent import network_calls
+from neuid3.tree.tree import Node, Path
 from strategies import Case, cases
 
 BACKGROUND = "nn(net, [I]) :: dark(I)."
@@ -33,7 +33,7 @@ class Dark(torch.nn.Module):
 
 
 def asks(model: NeurosymbolicTree, test: NodeTest) -> bool:
-    return bool(looks_of(test, model.program))
+    return bool(network_calls(test, model.program))
 
 
 def dropped(model: NeurosymbolicTree, examples: Examples, threshold: float) -> np.ndarray:

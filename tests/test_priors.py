@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuid3.columns import Boolean, Category, Distribution, Number, Probability, Tensor
-from neuid3.data import Examples
+from neuid3.data.columns import Boolean, Category, Distribution, Number, Probability, Tensor
+from neuid3.data.examples import Examples
+from neuid3.data.priors import Priors, check_priors, column_priors, network_use
 from neuid3.errors import DataError, MissingPriorError, NeuID3Error
 from neuid3.logic.formula import Boundary, CellVariable
-from neuid3.priors import Priors, check_priors, column_priors, network_use
 
 SCHEMA = {
     "alarm": Boolean(),

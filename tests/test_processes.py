@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from neuid3 import disk
-from neuid3.cli import TERMINATED, main
+from neuid3.cli.main import TERMINATED, main
 
 SCRIPT = Path(__file__).with_name("abandoned.py")
 GENEROUS = 60.0
@@ -78,7 +78,7 @@ def test_children_end_with_their_parent(kind: str, number: int, tmp_path: Path) 
 def test_a_worker_pool_keeps_the_initializer_it_was_given(tmp_path: Path) -> None:
     program = f"""
 import joblib, os, pathlib
-from neuid3.crew import Crew
+from neuid3.training.parallel.pool import Crew
 with joblib.parallel_config(backend="loky", initializer=os.chdir, initargs=({str(tmp_path)!r},)), Crew(2) as crew:
     print(set(map(str, crew(joblib.delayed(pathlib.Path.cwd)() for _ in range(4)))) == {{{str(tmp_path.resolve())!r}}})
 """

@@ -14,18 +14,19 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from neuid3 import Examples, NeuID3Classifier
-from neuid3.candidates import Candidates
+from neuid3.circuits.reach import Reach
+from neuid3.data.priors import Priors
 from neuid3.errors import DataError
-from neuid3.infer import Reach
-from neuid3.learn import Instance, NodeLearner, Sample
-from neuid3.learn.readers import Reading
+from neuid3.learning.candidates import Candidates
+from neuid3.learning.node_learner import NodeLearner
+from neuid3.learning.sample import Instance, Sample
+from neuid3.learning.shared_networks import SharedNetworkTask
 from neuid3.logic.program import Program
-from neuid3.networks import default_network
-from neuid3.nodetest import AtomTest
-from neuid3.priors import Priors
-from neuid3.score import gain_of, gain_of_tests
-from neuid3.task import Recipe, Trained
-from neuid3.tree import Branch, Node
+from neuid3.networks.defaults import default_network
+from neuid3.training.task import TrainingConfig, TrainingResult
+from neuid3.tree.criteria import gain_of, gain_of_tests
+from neuid3.tree.node_tests import AtomTest
+from neuid3.tree.tree import Branch, Node
 from small_data import pictures
 
 
@@ -56,10 +57,10 @@ def learner_of(columns: dict[str, np.ndarray], y: np.ndarray, **options: object)
     tests = tuple(AtomTest(f"{name}_on({name})") for name in columns)
     sample = Sample(X, y.astype(np.int64), np.ones(len(y)), np.arange(len(y)) % 4 == 0, int(y.max()) + 1, 1)
     made = {"priors": Priors(), "price": 2.0, "adaptive": True, "together": True, "seed": 0, **options}
-    return NodeLearner(sample, Program(background, X.schema), Candidates(tests, ()), {}, Recipe(), **made)
+    return NodeLearner(sample, Program(background, X.schema), Candidates(tests, ()), {}, TrainingConfig(), **made)
 
 
-def readings_of(learner: NodeLearner) -> list[Reading]:
+def readings_of(learner: NodeLearner) -> list[SharedNetworkTask]:
     return list(learner.neural.readers.readings(learner.neural.tests))
 
 
@@ -121,7 +122,7 @@ def test_chance_is_that_of_the_chi_squared_distribution(gain: float, classes: in
     judges = 80 * 4
     expected = chi2.sf(2 * np.log(2) * gain * judges, 4 * (classes - 1))
     net = next(iter(reading.task.starts[0].values()))
-    kept = reading.reader(Trained({reading.name: net}, np.zeros((0, classes)), gain, 1))
+    kept = reading.reader(TrainingResult({reading.name: net}, np.zeros((0, classes)), gain, 1))
     assert bool(kept) == (expected < 1e-3)
     assert not reading.reader(None)
 

@@ -33,9 +33,9 @@ from neuid3 import (
     read_frame,
     read_table,
 )
+from neuid3.data.reading import open_sheet, read_as, read_sheet
+from neuid3.data.reading.sheet import checked_names
 from neuid3.errors import DamagedFileError, DataError, MissingFileError, MissingPackageError, UnreadableFileError
-from neuid3.reading import open_sheet, read_as, read_sheet
-from neuid3.reading.sheet import checked_names
 
 RNG = np.random.default_rng(0)
 

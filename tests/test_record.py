@@ -19,12 +19,12 @@ from bright import model as by_hand
 from bright import table as images
 from neuid3 import Examples, NeuID3Classifier
 from neuid3 import record as records
-from neuid3.cli import main
+from neuid3.cli.main import main
 from neuid3.errors import DataError, ModelFileError
-from neuid3.page import evidence_page
-from neuid3.page.gather import gather
-from neuid3.record import TrainingRecord, row_digests
-from neuid3.saved.container import Saved, read, write
+from neuid3.explain.page import evidence_page
+from neuid3.explain.page.gather import gather
+from neuid3.io.container import SavedFile, read, write
+from neuid3.tree.record import TrainingRecord, row_digests
 
 GOLDEN = sorted((Path(__file__).parent / "golden" / "v1").glob("*.neuid3"))
 
@@ -173,7 +173,7 @@ def test_old_files_load_and_say_that_nothing_is_remembered(path: Path) -> None:
     if not isinstance(found, neuid3.TrainedTest):
         model = getattr(found, "model_", found)
         assert model.training_record is None
-        assert all(branch.statistics is None for branch in neuid3.tree.branches(model.tree.root))
+        assert all(branch.statistics is None for branch in neuid3.tree.tree.branches(model.tree.root))
     if isinstance(found, NeuID3Classifier):
         told = CliRunner().invoke(main, ["show", str(path)]).output
         assert "Nothing is remembered of the rows that the tree was learned from." in told
@@ -199,7 +199,7 @@ def test_a_damaged_record_is_told_in_a_sentence(learned: Any, tmp_path: Path, sp
     path = clf.save(tmp_path / "model.neuid3")
     saved = read(path)
     words = {**saved.words, "training_record": {**saved.words["training_record"], **spoil}}
-    write(path, Saved(words, saved.background, saved.tensors))
+    write(path, SavedFile(words, saved.background, saved.tensors))
     with pytest.raises(ModelFileError, match="is damaged"):
         neuid3.load(path)
 

@@ -16,17 +16,17 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from experiments import published, settings
+from experiments.figure import draw, published_cells
+from experiments.published import Published
+from experiments.reports import report, reports
+from experiments.runner import run_units
+from experiments.store import read, write
+from experiments.tables import SHORT, Cell, insert
+from experiments.units import EXPERIMENTS, Unit, chosen, from_words, units
 
-from neuid3.cli import main
+from neuid3.cli.main import main
 from neuid3.errors import DataError
-from neuid3.reproduce import published, settings
-from neuid3.reproduce.figure import draw, published_cells
-from neuid3.reproduce.published import Published
-from neuid3.reproduce.reports import report, reports
-from neuid3.reproduce.runner import run_units
-from neuid3.reproduce.store import read, write
-from neuid3.reproduce.tables import SHORT, Cell, insert
-from neuid3.reproduce.units import EXPERIMENTS, Unit, chosen, from_words, units
 
 UNION = Unit("background", "rank_order", "union", "tree", "default", 0)
 
@@ -90,8 +90,8 @@ def test_units_are_chosen_by_what_they_are_and_a_wrong_name_is_told() -> None:
 SLOW_RUN = """
 import sys, time
 from pathlib import Path
-from neuid3.reproduce.runner import run_units
-from neuid3.reproduce.units import Unit
+from experiments.runner import run_units
+from experiments.units import Unit
 
 folder = Path(sys.argv[1])
 
@@ -124,8 +124,8 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
 
 def test_a_worker_whose_run_was_killed_starts_nothing_more(tmp_path: Path) -> None:
     orphan = (
-        "import sys; from pathlib import Path; from neuid3.reproduce.runner import _attempt; "
-        "from neuid3.reproduce.units import Unit; unit = Unit('uci', 'zoo', 'onehot', 'tree', 'default', 0); "
+        "import sys; from pathlib import Path; from experiments.runner import _attempt; "
+        "from experiments.units import Unit; unit = Unit('uci', 'zoo', 'onehot', 'tree', 'default', 0); "
         "_attempt(unit, Path(sys.argv[1]), lambda unit: {'scores': {}}, int(sys.argv[2]))"
     )
     for starter, starts in ((os.getpid(), True), (os.getppid(), False)):
@@ -203,7 +203,7 @@ def test_the_command_ends_with_1_when_a_unit_failed(tmp_path: Path, monkeypatch:
             raise RuntimeError("out of luck")
         return record()
 
-    monkeypatch.setattr("neuid3.reproduce.learners.run", work)
+    monkeypatch.setattr("experiments.learners.run", work)
     command = ["reproduce", "background", "--concept", "rank_order", "--pool", "opt", "--results", str(tmp_path)]
     assert CliRunner().invoke(main, [*command, "--seed", "0"]).exit_code == 0
     failed = CliRunner().invoke(main, [*command, "--seed", "0", "--seed", "1"])
@@ -213,7 +213,7 @@ def test_the_command_ends_with_1_when_a_unit_failed(tmp_path: Path, monkeypatch:
 
 
 def test_help_does_not_wait_for_torch() -> None:
-    loads = "import sys; from neuid3.cli import main; main(['reproduce', '--help'], standalone_mode=False); "
+    loads = "import sys; from neuid3.cli.main import main; main(['reproduce', '--help'], standalone_mode=False); "
     told = subprocess.run(
         [sys.executable, "-c", loads + "print('torch' in sys.modules)"], capture_output=True, text=True
     )
@@ -225,7 +225,7 @@ def test_help_does_not_wait_for_torch() -> None:
 
 
 def test_the_published_tables_are_complete() -> None:
-    from neuid3 import datasets
+    from experiments import datasets
 
     assert set(published.UCI) == set(published.UCI_DEFAULT) == set(datasets.UCI)
     assert set(published.ELEUSIS) == set(published.BACKGROUND) == set(datasets.CONCEPTS)

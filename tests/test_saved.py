@@ -28,14 +28,14 @@ from torch import nn
 import neuid3
 from golden.make import RULES, classifier, examples, tree
 from neuid3 import NeuID3Classifier, NeuID3Error, NeurosymbolicTree, load
-from neuid3.disk import write_whole
 from neuid3.errors import ModelFileError
-from neuid3.networks import LeNet
-from neuid3.nodetest import AtomTest
-from neuid3.saved import networks as registry
-from neuid3.saved.words import nodes_from_words, nodes_to_words
-from neuid3.trained import TrainedTest
-from neuid3.tree import Branch, Leaf
+from neuid3.io import networks as registry
+from neuid3.io.serialize import nodes_from_json, nodes_to_json
+from neuid3.io.trained_tests import TrainedTest
+from neuid3.networks.defaults import LeNet
+from neuid3.tree.node_tests import AtomTest
+from neuid3.tree.tree import Branch, Leaf
+from neuid3.utils.files import write_atomically
 from uses import uses
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -175,7 +175,7 @@ def test_files_of_every_version_stay_loadable(path: Path) -> None:
 
 
 def test_there_are_golden_files_of_the_version_that_is_written() -> None:
-    from neuid3.saved.container import VERSION
+    from neuid3.io.container import VERSION
 
     assert (GOLDEN / f"v{VERSION}" / "tree.neuid3").exists()
 
@@ -200,9 +200,9 @@ def test_a_full_disk_leaves_the_old_model(tmp_path: Path, monkeypatch: pytest.Mo
 def test_killed_while_writing_leaves_the_old_file_or_the_new_one(tmp_path: Path) -> None:
     path = tmp_path / "m"
     old, new = b"old" * 1000, b"new" * 1000
-    write_whole(path, old)
+    write_atomically(path, old)
     code = (
-        "import sys; from pathlib import Path; from neuid3.disk import write_whole; print(flush=True)\n"
+        "import sys; from pathlib import Path; from neuid3.utils.files import write_whole; print(flush=True)\n"
         f"while True: write_whole(Path(sys.argv[1]), {new!r})"
     )
     for wait in (0.0, 0.003, 0.02):
@@ -570,7 +570,7 @@ def test_a_network_whose_name_has_a_slash_comes_back(tmp_path: Path) -> None:
         neuid3.Tree(Branch("hum(signal)", Leaf(0.9), Branch("buzz(signal)", Leaf(0.7), Leaf(0.2)))),
         X.schema,
         background="nn('a', [S]) :: hum(S). nn('a/b', [S]) :: buzz(S).",
-        networks={"a": neuid3.networks.Dense(1, [4]), "a/b": neuid3.networks.Dense(1, [4])},
+        networks={"a": neuid3.networks.defaults.Dense(1, [4]), "a/b": neuid3.networks.defaults.Dense(1, [4])},
     )
     again: Any = load(model.save(tmp_path / "m"))
     assert (again.predict_proba(X) == model.predict_proba(X)).all()
@@ -654,21 +654,21 @@ def test_trees_that_are_none_are_refused() -> None:
         [{"test": {"atom": "a"}, "gain": None, "yes": 1, "no": 7}, leaf],
     ):
         with pytest.raises((ValueError, IndexError)):
-            nodes_from_words(rows)
+            nodes_from_json(rows)
 
 
 def test_deep_trees_come_back_and_trees_beyond_measure_do_not() -> None:
     node: Any = Leaf(0.5)
     for i in range(900):
         node = Branch(f"a{i}", Leaf(0.25), node)
-    words = nodes_to_words(node)
-    assert nodes_to_words(nodes_from_words(words)) == words
+    words = nodes_to_json(node)
+    assert nodes_to_json(nodes_from_json(words)) == words
     chain = [{"test": {"atom": "a"}, "gain": None, "yes": 2 * i + 1, "no": 2 * i + 2} for i in range(4000)]
     rows: list[Any] = []
     for link in chain:
         rows += [link, {"leaf": [0.5, 0.5]}]
     with pytest.raises(ValueError, match="too large"):
-        nodes_from_words([*rows, {"leaf": [0.5, 0.5]}])
+        nodes_from_json([*rows, {"leaf": [0.5, 0.5]}])
 
 
 def test_tensors_are_not_read_from_outside(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuid3.score import DOUBT, code_length, entropy, information_gain, leaf_estimate
+from neuid3.tree.criteria import DOUBT, code_length, entropy, information_gain, leaf_estimate
 
 masses = st.lists(st.floats(0, 100), min_size=3, max_size=3).map(np.array)
 

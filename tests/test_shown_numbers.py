@@ -16,11 +16,11 @@ from bright import BACKGROUND, Bright
 from bright import table as pictures
 from neuid3 import Branch, Examples, Leaf, NeuID3Classifier, NeurosymbolicTree, Tree
 from neuid3.errors import ModelFileError
-from neuid3.page import evidence_page
-from neuid3.page.gather import End, Question, gather
-from neuid3.saved.container import Saved, read, write
-from neuid3.score import gain_of
-from neuid3.tree import NetworkStatistics, branches, node_paths
+from neuid3.explain.page import evidence_page
+from neuid3.explain.page.gather import End, Question, gather
+from neuid3.io.container import SavedFile, read, write
+from neuid3.tree.criteria import gain_of
+from neuid3.tree.tree import NetworkStatistics, branches, node_paths
 
 
 def learned(sharpness: float = 40.0, n: int = 300) -> tuple[NeuID3Classifier, Examples, np.ndarray]:
@@ -158,7 +158,7 @@ def test_statistics_are_saved_and_loaded(good: Any, tmp_path: Path) -> None:
     node = next(node for node in saved.words["tree"]["nodes"] if "statistics" in node)
     for spoilt in ({"decided": "very"}, {"unseen_mass": None}, {"trained_gain": True}):
         kept, node["statistics"] = node["statistics"], {**node["statistics"], **spoilt}
-        write(path, Saved(saved.words, saved.background, saved.tensors))
+        write(path, SavedFile(saved.words, saved.background, saved.tensors))
         with pytest.raises(ModelFileError, match="is damaged"):
             neuid3.load(path, networks={"bright_net": Bright})
         node["statistics"] = kept

@@ -22,18 +22,18 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn import functional
 
-from neuid3.circuit.factor import factorise
+from neuid3.circuits.conjunctions import factorise
 from neuid3.errors import KernelError
 from neuid3.logic.formula import Literal, NeuralVariable
-from neuid3.networks import Dense, LeNet
-from neuid3.stack import Adam, Album, Change, Quick, one_cycle, stack
-from neuid3.stack import kernel as kernel_room
-from neuid3.stack.fetch import changed
-from neuid3.stack.layers import Fused, grouped
-from neuid3.stack.stacks import FunctionStack, LayerStack, ModuleStack
-from neuid3.task import Recipe, Task, Trial, Use
-from neuid3.tournament import companies, tournament
-from neuid3.train import advance
+from neuid3.networks import kernel as kernel_room
+from neuid3.networks.adam import Adam, one_cycle
+from neuid3.networks.augmentation import Augmentation, InputColumns, augmented
+from neuid3.networks.defaults import Dense, LeNet
+from neuid3.networks.groups import FunctionalGroup, LayerGroup, ModuleGroup, Quick, network_group
+from neuid3.networks.layers import Fused, grouped
+from neuid3.training.halving import restart_groups, successive_halving
+from neuid3.training.task import NetworkOutput, Restart, Task, TrainingConfig
+from neuid3.training.train import advance
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -84,16 +84,16 @@ class Normed(nn.Module):
 
 
 KINDS = {
-    "lenet": (lambda: LeNet(4), [(1, 28, 28)], LayerStack),
-    "lenet of flat images": (lambda: LeNet(4), [(28, 28)], LayerStack),
-    "lenet of colour": (lambda: LeNet(1, channels=3, size=(20, 24)), [(3, 20, 24)], LayerStack),
-    "lenet of two": (lambda: LeNet(1, inputs=2), [(1, 28, 28), (1, 28, 28)], LayerStack),
-    "small lenet": (lambda: LeNet(3, size=8), [(1, 8, 8)], LayerStack),
-    "dense": (lambda: Dense(2, [6, 1]), [(2, 3), (1,)], LayerStack),
-    "sequence": (lambda: nn.Sequential(nn.Flatten(), nn.Linear(6, 2), nn.Softmax(1)), [(2, 3)], LayerStack),
-    "dropout": (lambda: LeNet(2, dropout=0.3), [(1, 28, 28)], ModuleStack),
-    "own": (Own, [(2, 3)], FunctionStack),
-    "normed": (Normed, [(6,)], ModuleStack),
+    "lenet": (lambda: LeNet(4), [(1, 28, 28)], LayerGroup),
+    "lenet of flat images": (lambda: LeNet(4), [(28, 28)], LayerGroup),
+    "lenet of colour": (lambda: LeNet(1, channels=3, size=(20, 24)), [(3, 20, 24)], LayerGroup),
+    "lenet of two": (lambda: LeNet(1, inputs=2), [(1, 28, 28), (1, 28, 28)], LayerGroup),
+    "small lenet": (lambda: LeNet(3, size=8), [(1, 8, 8)], LayerGroup),
+    "dense": (lambda: Dense(2, [6, 1]), [(2, 3), (1,)], LayerGroup),
+    "sequence": (lambda: nn.Sequential(nn.Flatten(), nn.Linear(6, 2), nn.Softmax(1)), [(2, 3)], LayerGroup),
+    "dropout": (lambda: LeNet(2, dropout=0.3), [(1, 28, 28)], ModuleGroup),
+    "own": (Own, [(2, 3)], FunctionalGroup),
+    "normed": (Normed, [(6,)], ModuleGroup),
 }
 
 
@@ -105,7 +105,7 @@ def test_a_stack_gives_what_its_networks_give(kind: str) -> None:
     nets = [make().double() for _ in range(3)]
     alone = copy.deepcopy(nets)
     inputs = [torch.rand(3, 7, *shape, dtype=torch.float64) for shape in shapes]
-    made = stack(nets, inputs)
+    made = network_group(nets, inputs)
     assert type(made) is expected
     made.train(False)
     found = made(*inputs)
@@ -256,8 +256,9 @@ def test_no_compiler_runs_when_networks_do(tmp_path: Path) -> None:
     environment.pop("CC", None)
     code = """
 import torch
-from neuid3.networks import LeNet
-from neuid3.stack import Adam, stack
+from neuid3.networks.defaults import LeNet
+from neuid3.networks.adam import Adam
+from neuid3.networks.groups import stack
 nets = stack([LeNet(2), LeNet(2)], [])
 nets(torch.rand(2, 3, 1, 28, 28)).sum().backward()
 Adam(list(nets.weights.values()), 0.0).step(1, [0.1, 0.1], 0.9)
@@ -272,7 +273,7 @@ def test_a_network_that_is_no_number_stays_so() -> None:
     nets = [LeNet(2) for _ in range(2)]
     with torch.no_grad():
         nets[1].look[0].weight[:] = float("nan")
-    found = stack(nets, [])(torch.rand(2, 3, 1, 28, 28))
+    found = network_group(nets, [])(torch.rand(2, 3, 1, 28, 28))
     assert torch.isfinite(found[0]).all()
     assert torch.isnan(found[1]).all()
 
@@ -291,9 +292,9 @@ def test_a_quick_network_is_the_network_as_it_is_now() -> None:
         net.look[0].register_forward_hook(lambda *_: None)
         assert not Quick.takes(net), "a hook wants to be called"
     assert not Quick.takes(nn.utils.parametrizations.weight_norm(LeNet(3).look[0]))
-    changed = LeNet(3)
-    nn.utils.parametrizations.weight_norm(changed.look[0])
-    assert not Quick.takes(changed)
+    augmented = LeNet(3)
+    nn.utils.parametrizations.weight_norm(augmented.look[0])
+    assert not Quick.takes(augmented)
     assert not Quick.takes(LeNet(3, dropout=0.5).train())
 
 
@@ -328,9 +329,11 @@ def test_what_networks_see_of_a_column(shape: tuple[int, ...], kind: type) -> No
     rng = np.random.default_rng(0)
     column = (rng.random((6, *shape)) * (255 if kind is np.uint8 else 1)).astype(kind)
     rows = torch.tensor([4, 0, 0, 5])
-    change = Change(torch.tensor([-2, 0, 1, 2]), torch.tensor([1, 0, -2, 2]), torch.tensor([True, False, True, False]))
+    change = Augmentation(
+        torch.tensor([-2, 0, 1, 2]), torch.tensor([1, 0, -2, 2]), torch.tensor([True, False, True, False])
+    )
     to = torch.empty(4, *shape)
-    Album({"x": column}).look("x", rows, to, change)
+    InputColumns({"x": column}).look("x", rows, to, change)
     for image, row, down, right, grey in zip(to, rows, change.down, change.right, change.grey, strict=True):
         whole = column[row].astype(np.float64) / (255 if kind is np.uint8 else 1)
         planes = whole if whole.ndim == 3 else whole[None]
@@ -340,7 +343,7 @@ def test_what_networks_see_of_a_column(shape: tuple[int, ...], kind: type) -> No
         want = padded[:, y : y + shape[-2], x : x + shape[-1]]
         assert np.allclose(image.numpy(), want if len(shape) == 3 else want[0], atol=1e-5)
     plain = torch.from_numpy(column).double()
-    assert torch.allclose(changed(plain, Change.none(6)), plain, rtol=1e-4, atol=1e-3)
+    assert torch.allclose(augmented(plain, Augmentation.none(6)), plain, rtol=1e-4, atol=1e-3)
 
 
 @pytest.mark.parametrize("shape", [(3, 17, 20), (17, 20)])
@@ -349,16 +352,16 @@ def test_the_kernel_warps_as_torch_does(shape: tuple[int, ...]) -> None:
         pytest.skip(NO_KERNEL)
     rng, random = np.random.default_rng(1), torch.Generator().manual_seed(0)
     column = (rng.random((5, *shape)) * 255).astype(np.uint8)
-    change = Change(
+    change = Augmentation(
         torch.tensor([0, 1, -2, 2, 0]),
         torch.tensor([0, -2, 1, 0, 2]),
         torch.tensor([True, False, False, True, False]),
         torch.eye(2, dtype=torch.float64) + 0.4 * (torch.rand(5, 2, 2, generator=random, dtype=torch.float64) - 0.5),
     )
     to = torch.empty(5, *shape, dtype=torch.float64)
-    Album({"x": column}).look("x", torch.arange(5), to, change)
+    InputColumns({"x": column}).look("x", torch.arange(5), to, change)
     plain = torch.from_numpy(column).double() / 255
-    assert torch.allclose(to, changed(plain, change), atol=1e-6)
+    assert torch.allclose(to, augmented(plain, change), atol=1e-6)
 
 
 VARIABLE = NeuralVariable(0, "net", ("x",), ("x",), 2)
@@ -373,11 +376,11 @@ def tasks(make: Sequence[nn.Module], dtype: torch.dtype, count: int) -> list[Tas
         labels = (images[:, :, :10].mean((1, 2)) > images[:, :, 10:].mean((1, 2))).astype(np.int64)
         factored = factorise([Literal(VARIABLE, frozenset({1}))], [[(0, True)], [(0, False)]])
         starts = tuple({"net": copy.deepcopy(net).to(dtype)} for net in make)
-        recipe = Recipe(epochs=3, batch_size=16, restarts=2)
+        recipe = TrainingConfig(epochs=3, batch_size=16, restarts=2)
         found.append(
             Task(
                 factored,
-                {VARIABLE: Use("net", ("x",), 1, True)},
+                {VARIABLE: NetworkOutput("net", ("x",), 1, True)},
                 {},
                 {"x": images},
                 labels,
@@ -397,7 +400,7 @@ def tasks(make: Sequence[nn.Module], dtype: torch.dtype, count: int) -> list[Tas
 def test_training_side_by_side_is_training_one_by_one() -> None:
     torch.manual_seed(0)
     given_ = tasks([LeNet(1, size=20) for _ in range(2)], torch.float64, 3)
-    trials = [Trial(task, number) for task in given_ for number in range(2)]
+    trials = [Restart(task, number) for task in given_ for number in range(2)]
     together = advance(trials, 1.0)
     for trial, state in zip(trials, together, strict=True):
         (alone,) = advance([trial], 1.0)
@@ -412,8 +415,8 @@ def test_companies_do_not_depend_on_the_order_of_other_kinds() -> None:
         tasks([LeNet(1, size=20)], torch.float32, 20),
         tasks([LeNet(1, size=20, dropout=0.1)], torch.float32, 3),
     )
-    mixed = [Trial(task, 0) for task in (*small[:7], *large, *small[7:])]
-    groups = list(companies(mixed))
+    mixed = [Restart(task, 0) for task in (*small[:7], *large, *small[7:])]
+    groups = list(restart_groups(mixed))
     assert sorted(len(group) for group in groups) == [1, 2, 6, 7, 7]
     assert [t for group in groups[:3] for t in group] == [t for t in mixed if t.task in small]
 
@@ -425,11 +428,11 @@ def test_a_restart_that_fails_does_not_disturb_the_others() -> None:
     with torch.no_grad():
         broken["net"].choose.weight[:] = float("nan")
     mixed = replace(task, starts=(task.starts[0], broken))
-    well, failed = advance([Trial(mixed, 0), Trial(mixed, 1)], 1.0)
-    (alone,) = advance([Trial(task, 0)], 1.0)
+    well, failed = advance([Restart(mixed, 0), Restart(mixed, 1)], 1.0)
+    (alone,) = advance([Restart(task, 0)], 1.0)
     assert failed.failed is not None
     assert "NaN" in failed.failed
     assert well.score == alone.score
-    (won,), _ = tournament([mixed])
+    (won,), _ = successive_halving([mixed])
     assert won is not None
     assert won.failed is None

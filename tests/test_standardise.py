@@ -15,8 +15,8 @@ from torch import nn
 
 import neuid3
 from neuid3 import Examples, NeuID3Classifier
-from neuid3.networks import Dense, Standardise, centre_and_scale, default_network, standardise_inputs
-from neuid3.stack import stack
+from neuid3.networks.defaults import Dense, Standardise, centre_and_scale, default_network, standardise_inputs
+from neuid3.networks.groups import network_group
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -77,7 +77,7 @@ def test_networks_in_a_stack_keep_their_own_centres_and_scales() -> None:
     for place, network in enumerate(networks):
         standardise_inputs(network, [rng.normal(1e9 * place, 10.0**place, (50, 2))])
     x = torch.from_numpy(rng.normal(1e9, 10.0, (3, 7, 2)))
-    made = stack(networks, [x])
+    made = network_group(networks, [x])
     alone = torch.stack([network(part) for network, part in zip(networks, x, strict=True)])
     torch.testing.assert_close(made(x), alone)
     for row, network in enumerate(networks):

@@ -10,14 +10,14 @@ import pytest
 from click.testing import CliRunner
 
 import neuid3
-from neuid3.cli import GROUPS, main
+from neuid3.cli.main import GROUPS, main
 
 HEAVY = {"torch", "problog", "sklearn", "scipy", "joblib", "pandas", "rich", "matplotlib", "PIL", "onnx", "onnxruntime"}
 
 IMPORT = "import neuid3"
 COMMAND = """
 import sys
-from neuid3.cli import main
+from neuid3.cli.main import main
 sys.argv = ["neuid3", *{arguments!r}]
 try:
     main()

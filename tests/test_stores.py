@@ -18,13 +18,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-import neuid3.reading.pictures
+import neuid3.data.reading.pictures
 from neuid3 import Examples, ImageFiles, NeuID3Classifier, evidence_page, load, plot_tree, read_table
-from neuid3.checkpoint import about_fit
-from neuid3.columns import read_column
+from neuid3.data.columns import read_column
+from neuid3.data.stores import Entries, Joined, Mapped, extremes, fetched
 from neuid3.errors import DataError, MissingFileError, RowError
-from neuid3.stack import Album, Change
-from neuid3.stores import Entries, Joined, Mapped, extremes, fetched
+from neuid3.learning.checkpoint import fit_digests
+from neuid3.networks.augmentation import Augmentation, InputColumns
 
 N = 240
 
@@ -169,8 +169,8 @@ def test_vectors_may_lie_elsewhere(tmp_path: Path) -> None:
 
 def test_an_album_shows_the_same_of_both() -> None:
     rng = np.random.default_rng(0)
-    still = Change.none(5)
-    moved = Change(still.down + 1, still.right - 1, still.grey)
+    still = Augmentation.none(5)
+    moved = Augmentation(still.down + 1, still.right - 1, still.grey)
     for values in (
         rng.integers(0, 256, (9, 8, 8)).astype(np.uint8),
         rng.integers(0, 256, (9, 3, 8, 8)).astype(np.uint8),
@@ -178,7 +178,7 @@ def test_an_album_shows_the_same_of_both() -> None:
         rng.random((9, 5)),
     ):
         rows = torch.tensor([8, 1, 1, 0, 5])
-        albums = Album({"c": values}), Album({"c": Entries(Counting(values))})  # type: ignore[dict-item]
+        albums = InputColumns({"c": values}), InputColumns({"c": Entries(Counting(values))})  # type: ignore[dict-item]
         for change in (None, still, moved):
             seen = [torch.empty(5, *values.shape[1:]) for _ in albums]
             for album, to in zip(albums, seen, strict=True):
@@ -263,7 +263,7 @@ def test_a_mapped_column_that_cannot_be_found_again_travels_whole(tmp_path: Path
 
 def test_what_was_changed_in_a_private_map_is_not_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     np.save(tmp_path / "x.npy", np.zeros((10, 3, 3), dtype=np.uint8))
-    monkeypatch.setattr("neuid3.stores.LET_GO", 0)
+    monkeypatch.setattr("neuid3.data.stores.LET_GO", 0)
     for mode in ("c", "r+"):
         array = np.load(tmp_path / "x.npy", mmap_mode=mode)
         array[4] = 7
@@ -297,7 +297,7 @@ def test_extremes_are_those_of_the_array() -> None:
 def test_a_checkpoint_does_not_ask_where_a_column_lies(tmp_path: Path) -> None:
     images, fact, _ = pictures(1100)
     told = [
-        about_fit({}, dict(Examples({"image": column, "fact": fact}).items()))
+        fit_digests({}, dict(Examples({"image": column, "fact": fact}).items()))
         for column in (images, mapped(images, tmp_path), Pairs(images), np.roll(images, 1))
     ]
     assert told[0] == told[1] == told[2] != told[3]
@@ -334,7 +334,7 @@ def test_image_files_are_read_as_tables_read_them(tmp_path: Path, monkeypatch: p
         Image.fromarray(rng.integers(0, 256, (9 + row, 12, 3)).astype(np.uint8)).save(tmp_path / name)
     (tmp_path / "t.csv").write_text("photo,fact\n" + "".join(f"{name},yes\n" for name in [*names[:3], "", *names[3:]]))
     held = read_table(tmp_path / "t.csv").examples.column("photo")
-    monkeypatch.setattr(neuid3.reading.pictures, "MOST_BYTES", 0)
+    monkeypatch.setattr(neuid3.data.reading.pictures, "MOST_BYTES", 0)
     lazily = read_table(tmp_path / "t.csv").examples.column("photo")
     files = read_column("photo", ImageFiles([None if n == "" else tmp_path / n for n in [*names[:3], "", *names[3:]]]))
     for column in (lazily, files):

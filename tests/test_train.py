@@ -9,19 +9,27 @@ import pytest
 import torch
 from torch import nn
 
-from neuid3.circuit.factor import factorise
-from neuid3.company import Company
+from neuid3.circuits.conjunctions import factorise
 from neuid3.logic.formula import Literal, NeuralVariable
-from neuid3.networks import Dense, LeNet, default_network, sharpened
-from neuid3.score import gain_of
-from neuid3.task import PAPER, Manner, Recipe, State, Task, Trial, Use
-from neuid3.tournament import _survivors, tournament
-from neuid3.train import advance, alone, train_jointly
+from neuid3.networks.defaults import Dense, LeNet, default_network, sharpened
+from neuid3.training.halving import _survivors, successive_halving
+from neuid3.training.task import (
+    PAPER_TRAINING,
+    NetworkOutput,
+    Restart,
+    RestartState,
+    RestartVariant,
+    Task,
+    TrainingConfig,
+)
+from neuid3.training.train import advance, exclusive_training, train_jointly
+from neuid3.training.trainer import BatchedTrainer
+from neuid3.tree.criteria import gain_of
 
 VARIABLE = NeuralVariable(0, "net", ("x",), ("x",), 2)
 
 
-def task(recipe: Recipe, starts: int = 1, n: int = 120, seed: int = 0) -> Task:
+def task(recipe: TrainingConfig, starts: int = 1, n: int = 120, seed: int = 0) -> Task:
     """One network that is to tell positive numbers from negative ones; a sixth of the examples is unseen."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n, 3)).astype(np.float32)
@@ -32,7 +40,7 @@ def task(recipe: Recipe, starts: int = 1, n: int = 120, seed: int = 0) -> Task:
     unseen = np.arange(n) % 6 == 0
     return Task(
         factored,
-        {VARIABLE: Use("net", ("x",), 1, True)},
+        {VARIABLE: NetworkOutput("net", ("x",), 1, True)},
         {},
         {"x": x},
         labels,
@@ -48,7 +56,7 @@ def task(recipe: Recipe, starts: int = 1, n: int = 120, seed: int = 0) -> Task:
 
 def look(given: Task, rows: torch.Tensor) -> tuple[float, np.ndarray, np.ndarray]:
     """The loss of the first restart on these rows, P(τ | e) there, and its leaves."""
-    company = Company([Trial(given, 0)])
+    company = BatchedTrainer([Restart(given, 0)])
     cast = company.casts[0]
     with torch.no_grad():
         sides = cast.sides(company._outputs(rows[None]), rows[None])
@@ -57,7 +65,7 @@ def look(given: Task, rows: torch.Tensor) -> tuple[float, np.ndarray, np.ndarray
 
 
 def test_the_papers_loss_is_reach_weighted_and_class_balanced() -> None:
-    given = task(PAPER)
+    given = task(PAPER_TRAINING)
     rows = torch.arange(len(given.labels))[~torch.from_numpy(given.unseen)]
     loss, p, _ = look(given, rows)
     y, w = given.labels[rows], given.weights[rows]
@@ -67,7 +75,7 @@ def test_the_papers_loss_is_reach_weighted_and_class_balanced() -> None:
 
 
 def test_the_loss_of_a_one_test_tree_is_its_likelihood() -> None:
-    given = task(Recipe(restarts=2), starts=2)
+    given = task(TrainingConfig(restarts=2), starts=2)
     loss, p, leaves = look(given, torch.arange(20))
     y, w = given.labels[:20], given.weights[:20]
     mean = given.weights[~given.unseen].mean()
@@ -76,19 +84,19 @@ def test_the_loss_of_a_one_test_tree_is_its_likelihood() -> None:
 
 
 def test_unseen_examples_are_never_trained_on() -> None:
-    given = task(replace(Recipe(), restarts=1, epochs=3, batch_size=8))
+    given = task(replace(TrainingConfig(), restarts=1, epochs=3, batch_size=8))
     changed = replace(given, labels=np.where(given.unseen, 1 - given.labels, given.labels))
-    one, two = (advance([Trial(t, 0)], 1.0)[0] for t in (given, changed))
+    one, two = (advance([Restart(t, 0)], 1.0)[0] for t in (given, changed))
     for a, b in zip(one.networks["net"].parameters(), two.networks["net"].parameters(), strict=True):
         assert torch.equal(a, b)
 
 
 def test_training_in_pieces_is_training_in_one_go() -> None:
-    given = task(replace(Recipe(), restarts=2, epochs=6, batch_size=16), starts=2)
-    state: State | None = None
+    given = task(replace(TrainingConfig(), restarts=2, epochs=6, batch_size=16), starts=2)
+    state: RestartState | None = None
     for share in (1 / 3, 2 / 3, 1.0):  # at ends of epochs
-        (state,) = advance([Trial(given, 0, state)], share)
-    (whole,) = advance([Trial(given, 0)], 1.0)
+        (state,) = advance([Restart(given, 0, state)], share)
+    (whole,) = advance([Restart(given, 0)], 1.0)
     assert state is not None
     assert state.steps == whole.steps
     for a, b in zip(state.networks["net"].parameters(), whole.networks["net"].parameters(), strict=True):
@@ -96,9 +104,9 @@ def test_training_in_pieces_is_training_in_one_go() -> None:
 
 
 def test_the_better_trials_go_on_and_the_best_wins() -> None:
-    given = task(replace(Recipe(), epochs=12, batch_size=16), starts=4)
+    given = task(replace(TrainingConfig(), epochs=12, batch_size=16), starts=4)
     heard = []
-    (won,), steps = tournament([given], None, lambda *told: heard.append(told))
+    (won,), steps = successive_halving([given], None, lambda *told: heard.append(told))
     assert won is not None
     assert won.score > 0.3
     assert steps < 4 * 12 * 7
@@ -108,47 +116,51 @@ def test_the_better_trials_go_on_and_the_best_wins() -> None:
 
 def test_a_single_restart_is_announced_as_one_piece_of_work() -> None:
     heard: list[tuple[int, int]] = []
-    tournament([task(replace(PAPER, epochs=1))], told=lambda _, done, total: heard.append((done, total)))
+    successive_halving(
+        [task(replace(PAPER_TRAINING, epochs=1))], told=lambda _, done, total: heard.append((done, total))
+    )
     assert heard == [(1, 1)]
 
 
 @pytest.mark.parametrize("size", [1, 7, 99])
 def test_batches_of_any_size_are_learned_from(size: int) -> None:
     """100 examples are trained on: batches of one, a last one of two, and a last one of one, which is left out."""
-    given = replace(PAPER, epochs=2, batch_size=size)
-    (state,) = advance([Trial(task(given), 0)], 1.0)
+    given = replace(PAPER_TRAINING, epochs=2, batch_size=size)
+    (state,) = advance([Restart(task(given), 0)], 1.0)
     assert state.steps == given.steps(100)
 
 
 def survivors(given: Task, *scores: float, patient: bool = True, apart: bool = False) -> list[int]:
     """Which two restarts of a task go on where they have shown so much."""
-    trials = [Trial(given, number) for number in range(len(scores))]
+    trials = [Restart(given, number) for number in range(len(scores))]
     states = [replace(advance([t], 0.01)[0], score=score) for t, score in zip(trials, scores, strict=True)]
     moved = [replace(t, state=state) for t, state in zip(trials, states, strict=True)]
     return [trial.number for trial in _survivors(moved, 2, patient, apart)]
 
 
 def test_all_go_on_while_nobody_has_shown_anything() -> None:
-    given = task(replace(Recipe(), epochs=12, batch_size=16), starts=6)
+    given = task(replace(TrainingConfig(), epochs=12, batch_size=16), starts=6)
     assert survivors(given, 0.0, 0.01, 0.0, 0.015, 0.0, 0.0) == [0, 1, 2, 3, 4, 5]
     assert survivors(given, 0.0, 0.01, 0.0, 0.015, 0.0, 0.0, patient=False) == [1, 3]
     assert survivors(given, 0.0, 0.3, 0.0, 0.4, 0.1, 0.0) == [1, 3]
 
 
 def test_restarts_without_colour_are_judged_among_themselves_until_they_see_it() -> None:
-    given = task(replace(Recipe(), epochs=12, batch_size=16), starts=4)
-    coloured = replace(given, manners=(Manner(), Manner(grey=True), Manner(), Manner(grey=True)))
+    given = task(replace(TrainingConfig(), epochs=12, batch_size=16), starts=4)
+    coloured = replace(
+        given, manners=(RestartVariant(), RestartVariant(grey=True), RestartVariant(), RestartVariant(grey=True))
+    )
     assert survivors(coloured, 0.3, 0.0, 0.4, 0.1, apart=True) == [2, 3]
     assert survivors(coloured, 0.3, 0.0, 0.4, 0.1) == [0, 2]
     assert survivors(given, 0.3, 0.0, 0.4, 0.1, apart=True) == [0, 2], "where all see the same, all have all places"
 
 
 def test_restarts_that_failed_take_no_places_and_one_of_them_tells_why_nothing_is_left_of_a_test() -> None:
-    one, other = (task(replace(Recipe(), epochs=12, batch_size=16), starts=3) for _ in range(2))
-    (begun,) = advance([Trial(one, 0)], 0.01)
+    one, other = (task(replace(TrainingConfig(), epochs=12, batch_size=16), starts=3) for _ in range(2))
+    (begun,) = advance([Restart(one, 0)], 0.01)
     failed = replace(begun, score=float("-inf"), failed="NaN")
-    well = [Trial(one, number, replace(begun, score=score)) for number, score in enumerate((0.5, 0.4, 0.3))]
-    broken = [Trial(other, number, failed) for number in range(3)]
+    well = [Restart(one, number, replace(begun, score=score)) for number, score in enumerate((0.5, 0.4, 0.3))]
+    broken = [Restart(other, number, failed) for number in range(3)]
     assert _survivors([*well, *broken], 3, False, False) == [*well, broken[2]]
     assert _survivors([*well, replace(broken[0], task=one)], 3, False, False) == well
     shown = [replace(trial, state=replace(begun, score=0.0)) for trial in well]
@@ -156,23 +168,23 @@ def test_restarts_that_failed_take_no_places_and_one_of_them_tells_why_nothing_i
 
 
 def test_who_shows_too_little_is_given_up() -> None:
-    given = replace(task(replace(Recipe(), epochs=12, batch_size=16), starts=4), least=2.0)
-    (won,), steps = tournament([given])
+    given = replace(task(replace(TrainingConfig(), epochs=12, batch_size=16), starts=4), least=2.0)
+    (won,), steps = successive_halving([given])
     assert won is None
     assert steps == 4 * 12 * 7 // 4
 
 
 def test_many_examples_need_fewer_epochs() -> None:
-    recipe = Recipe(epochs=30, batch_size=10, enough=100)
+    recipe = TrainingConfig(epochs=30, batch_size=10, enough=100)
     assert recipe.steps(5) == 30
     assert recipe.steps(100) == 100
     assert recipe.steps(10_000) == 3 * 1000
-    assert PAPER.steps(3200) == 20 * 100
+    assert PAPER_TRAINING.steps(3200) == 20 * 100
 
 
 def tree(against: bool = False) -> Task:
     """A tree of one test; its unseen examples may be labelled `against` what the others teach."""
-    start = task(replace(Recipe(), restarts=1, epochs=8, batch_size=16))
+    start = task(replace(TrainingConfig(), restarts=1, epochs=8, batch_size=16))
     labels = np.where(start.unseen & against, 1 - start.labels, start.labels)
     return replace(start, labels=labels, leaves=np.array([[0.3, 0.7], [0.7, 0.3]]))
 
@@ -181,14 +193,14 @@ def test_joint_training_goes_to_the_end() -> None:
     given = tree()
     trained, steps = train_jointly(given)
     assert trained is not None
-    whole = Company([Trial(given, 0)])
-    with alone():
+    whole = BatchedTrainer([Restart(given, 0)])
+    with exclusive_training():
         whole.advance(1.0)
     assert steps == trained.steps == whole.steps == given.recipe.steps(int((~given.unseen).sum()))
     wanted = whole.state(0, 0.0).networks["net"].state_dict()
     assert all(torch.equal(w, wanted[name]) for name, w in trained.networks["net"].state_dict().items())
     assert trained.leaves.sum(1) == pytest.approx([1.0, 1.0])
-    assert trained.score > Company([Trial(given, 0)]).likelihoods()[0].mean()
+    assert trained.score > BatchedTrainer([Restart(given, 0)]).likelihoods()[0].mean()
 
 
 def test_joint_training_against_which_unseen_examples_speak_is_undone() -> None:
@@ -207,8 +219,8 @@ def test_a_hopeless_network_is_told_and_not_raised() -> None:
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return self.weight * torch.full((len(x), 1), float("nan"))
 
-    given = replace(task(Recipe(restarts=2)), starts=({"net": Broken()}, {"net": Broken()}))
-    (told,), _ = tournament([given])
+    given = replace(task(TrainingConfig(restarts=2)), starts=({"net": Broken()}, {"net": Broken()}))
+    (told,), _ = successive_halving([given])
     assert told is not None
     assert told.failed is not None
     assert "NaN" in told.failed

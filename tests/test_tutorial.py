@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from neuid3.cli import main
+from neuid3.cli.main import main
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 TUTORIAL = DOCS / "tutorial.md"

@@ -24,7 +24,7 @@ assert pathlib.Path(neuid3.__file__).with_name("py.typed").exists()
 from neuid3 import Branch, Examples, Leaf, NeurosymbolicTree, Tree
 X = Examples({"alarm": [True, False], "age": [30, 50]})
 model = NeurosymbolicTree(Tree(Branch("old", Leaf(0.9), Leaf(0.2))), X.schema, background="old :- age > 40.")
-from neuid3.page import evidence_page
+from neuid3.explain.page import evidence_page
 assert "<h1>Wheel</h1>" in evidence_page(model, X, title="Wheel")
 print(model.predict(X).tolist(), neuid3.__version__)
 """

@@ -15,7 +15,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot
 
 from neuid3 import Examples, export_graphviz, export_svg, export_text, load, plot_tree
-from neuid3.page import evidence_page
+from neuid3.explain.page import evidence_page
 
 
 def uses(model: Any, X: Examples, folder: Path) -> Mapping[str, Callable[[], Any]]:

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.datasets import load_iris
 
 from neuid3 import NeuID3Classifier
-from neuid3.demo import BACKGROUND, TESTS, windows
+from neuid3.cli.demo import BACKGROUND, TESTS, windows
 
 HERE = Path(__file__).parent
 

@@ -6,25 +6,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from neuid3.bank import Bank
-    from neuid3.columns import Boolean, Category, Distribution, Number, Probability, Tensor
-    from neuid3.data import Examples
+    from neuid3.data.columns import Boolean, Category, Distribution, Number, Probability, Tensor
+    from neuid3.data.examples import Examples
+    from neuid3.data.priors import Priors
+    from neuid3.data.reading.files import ImageFiles
+    from neuid3.data.reading.table import read_frame, read_table
     from neuid3.errors import NeuID3Error
-    from neuid3.estimator import NeuID3Classifier
+    from neuid3.estimators.classifier import NeuID3Classifier
+    from neuid3.estimators.loading import load
+    from neuid3.explain.page import evidence_page, write_page
     from neuid3.export import export_graphviz, export_svg, export_text, plot_tree
     from neuid3.export.onnx import export_onnx
-    from neuid3.loading import load
+    from neuid3.io.bank import Bank
+    from neuid3.io.networks import register
+    from neuid3.io.trained_tests import TrainedTest
     from neuid3.logic.sandbox import Limits
-    from neuid3.model import NeurosymbolicTree
-    from neuid3.networks import LeNet
-    from neuid3.nodetest import AtomTest, NodeTest
-    from neuid3.page import evidence_page, write_page
-    from neuid3.priors import Priors
-    from neuid3.reading.files import ImageFiles
-    from neuid3.reading.table import read_frame, read_table
-    from neuid3.saved.networks import register
-    from neuid3.trained import TrainedTest
-    from neuid3.tree import Branch, Leaf, Tree
+    from neuid3.networks.defaults import LeNet
+    from neuid3.tree.model import NeurosymbolicTree
+    from neuid3.tree.node_tests import AtomTest, NodeTest
+    from neuid3.tree.tree import Branch, Leaf, Tree
 
     __version__: str
 
@@ -65,25 +65,25 @@ __all__ = [
 
 # Nothing is paid for before it is asked for: a name is imported from its room when it is first looked up.
 _ROOMS = {
-    "neuid3.bank": ("Bank",),
-    "neuid3.columns": ("Boolean", "Category", "Distribution", "Number", "Probability", "Tensor"),
-    "neuid3.data": ("Examples",),
+    "neuid3.io.bank": ("Bank",),
+    "neuid3.data.columns": ("Boolean", "Category", "Distribution", "Number", "Probability", "Tensor"),
+    "neuid3.data.examples": ("Examples",),
     "neuid3.errors": ("NeuID3Error",),
-    "neuid3.estimator": ("NeuID3Classifier",),
-    "neuid3.loading": ("load",),
+    "neuid3.estimators.classifier": ("NeuID3Classifier",),
+    "neuid3.estimators.loading": ("load",),
     "neuid3.export": ("export_graphviz", "export_svg", "export_text", "plot_tree"),
     "neuid3.export.onnx": ("export_onnx",),
     "neuid3.logic.sandbox": ("Limits",),
-    "neuid3.model": ("NeurosymbolicTree",),
-    "neuid3.networks": ("LeNet",),
-    "neuid3.nodetest": ("AtomTest", "NodeTest"),
-    "neuid3.page": ("evidence_page", "write_page"),
-    "neuid3.priors": ("Priors",),
-    "neuid3.reading.files": ("ImageFiles",),
-    "neuid3.reading.table": ("read_frame", "read_table"),
-    "neuid3.saved.networks": ("register",),
-    "neuid3.trained": ("TrainedTest",),
-    "neuid3.tree": ("Branch", "Leaf", "Tree"),
+    "neuid3.tree.model": ("NeurosymbolicTree",),
+    "neuid3.networks.defaults": ("LeNet",),
+    "neuid3.tree.node_tests": ("AtomTest", "NodeTest"),
+    "neuid3.explain.page": ("evidence_page", "write_page"),
+    "neuid3.data.priors": ("Priors",),
+    "neuid3.data.reading.files": ("ImageFiles",),
+    "neuid3.data.reading.table": ("read_frame", "read_table"),
+    "neuid3.io.networks": ("register",),
+    "neuid3.io.trained_tests": ("TrainedTest",),
+    "neuid3.tree.tree": ("Branch", "Leaf", "Tree"),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 
@@ -94,7 +94,7 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        found = import_module("neuid3.version").installed()
+        found = import_module("neuid3.utils.versions").installed()
     elif name in _ROOM_OF:
         found = getattr(import_module(_ROOM_OF[name]), name)
     else:

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from neuid3 import AtomTest, Branch, Examples, Leaf, NeuID3Classifier, NeurosymbolicTree, Tree
-from neuid3.networks import Dense, LeNet
-from neuid3.saved.container import VERSION
+from neuid3.io.container import VERSION
+from neuid3.networks.defaults import Dense, LeNet
 
 FOLDER = Path(__file__).parent / f"v{VERSION}"
 RULES = """

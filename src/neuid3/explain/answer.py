@@ -9,8 +9,8 @@ from neuid3.explain.change import Answers, Facts, smallest_change
 from neuid3.explain.explanation import Explanation, LeafShare, Proof, Step
 from neuid3.explain.odds import Odds
 from neuid3.explain.proofs import proofs_of, related
-from neuid3.explain.scene import Explainable, Place, Scene, images_of, look_at, one_row
-from neuid3.tree import Leaf
+from neuid3.explain.scene import Explainable, ExplainedNode, Scene, images_of, look_at, one_row
+from neuid3.tree.tree import Leaf
 
 # A step that fewer than one in a hundred of an example's walks take is not looked into.
 WORTH = 0.01
@@ -60,7 +60,7 @@ def _leaves(scene: Scene, odds: Odds, most: int) -> tuple[LeafShare, ...]:
     return tuple(found)
 
 
-def _step(scene: Scene, odds: Odds, place: Place, here: float, before: float, most: int) -> Step:
+def _step(scene: Scene, odds: Odds, place: ExplainedNode, here: float, before: float, most: int) -> Step:
     """The last step of the way to a place, which is reached with probability `here`, and its parent with `before`."""
     path, answer = place.path[:-1], place.path[-1]
     given = related(odds, path, answer)

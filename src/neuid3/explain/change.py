@@ -25,12 +25,12 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.circuit.factor import Answer
+from neuid3.circuits.conjunctions import SignedTest
 from neuid3.explain.explanation import Change, Counterfactual, Reading
 from neuid3.explain.odds import Odds
 from neuid3.explain.scene import Floats, Scene, variables_in
 from neuid3.logic.formula import CellVariable, ChoiceVariable, Variable
-from neuid3.logic.spelling import entry_text
+from neuid3.logic.quoting import entry_text
 
 # How much more probable another class must be, lest rounding decide.
 CLEARLY = 1e-9
@@ -161,7 +161,7 @@ class Answers:
             if self.odds.possible([(test, answer)]) and self.odds.probability([(test, answer)]) < 1.0
         ]
         # A place is a product of independent parts; products that begin alike are one. 0 is the empty product.
-        parts: dict[frozenset[Answer], int] = {}
+        parts: dict[frozenset[SignedTest], int] = {}
         products: dict[tuple[int, int], int] = {}
         self._ends: list[int] = []
         for place in scene.places:
@@ -180,7 +180,7 @@ class Answers:
             masses[number] = masses[product] * given[part]
         return masses[self._ends].T
 
-    def _given(self, forced: Forced, part: Sequence[Answer]) -> Floats:
+    def _given(self, forced: Forced, part: Sequence[SignedTest]) -> Floats:
         """P(those answers of a part that are left to chance), and 0 where one is forced to be another."""
         codes = forced[:, [test for test, _ in part]]  # (set, answer)
         agrees = ((codes == 0) | (codes == [1 + answer for _, answer in part])).all(axis=1)
@@ -204,7 +204,7 @@ class Answers:
         return Change(name, now, then, self.odds.probability([(test, answer)]), text)
 
 
-def _answer(move: Move) -> Answer:
+def _answer(move: Move) -> SignedTest:
     return move.slot, move.code == 2
 
 

@@ -10,7 +10,7 @@ from typing import Literal as OneOf
 
 import numpy as np
 
-from neuid3.columns import Array
+from neuid3.data.columns import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

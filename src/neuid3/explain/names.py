@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from neuid3.columns import Boolean, Probability
+from neuid3.data.columns import Boolean, Probability
 from neuid3.explain.explanation import Assignment
 from neuid3.logic.formula import Boundary, CellVariable, ChoiceVariable, ColumnVariable, NeuralVariable, Variable
 from neuid3.logic.program import Program
-from neuid3.logic.spelling import number_text
+from neuid3.logic.quoting import number_text
 
 # The two values of what holds or not, in the order of columns and networks.
 TRUTH = ("false", "true")

@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 
-from neuid3.circuit import FALSE, Circuit, compile_formulas
-from neuid3.circuit.factor import Answer, groups
+from neuid3.circuits.compile import Circuit, compile_formulas
+from neuid3.circuits.conjunctions import SignedTest, groups
+from neuid3.circuits.diagram import FALSE
 from neuid3.explain.scene import Scene
 from neuid3.logic.formula import And, Formula, Variable, negate
 
@@ -26,49 +27,49 @@ class Odds:
     """Answers about conjunctions of answers; each is compiled once, when it is first asked for."""
 
     scene: Scene
-    _chances: dict[frozenset[Answer], float] = field(default_factory=dict)
-    _worlds: dict[frozenset[Answer], bool] = field(default_factory=dict)
-    _parts: dict[frozenset[Answer], tuple[float, bool]] = field(default_factory=dict)
+    _chances: dict[frozenset[SignedTest], float] = field(default_factory=dict)
+    _worlds: dict[frozenset[SignedTest], bool] = field(default_factory=dict)
+    _parts: dict[frozenset[SignedTest], tuple[float, bool]] = field(default_factory=dict)
 
-    def together(self, answers: Iterable[Answer]) -> list[frozenset[Answer]]:
+    def together(self, answers: Iterable[SignedTest]) -> list[frozenset[SignedTest]]:
         """The answers in parts that share no variable with each other, directly or through others."""
         return self._split(answers, self.scene.lonely_tests)
 
-    def factors(self, answers: Iterable[Answer]) -> list[frozenset[Answer]]:
+    def factors(self, answers: Iterable[SignedTest]) -> list[frozenset[SignedTest]]:
         """The answers in parts that are independent in this example, where a test whose variables are certain stands alone."""
         return self._split(answers, self.scene.lonely_tests | self.scene.certain_answers.keys())
 
-    def _split(self, answers: Iterable[Answer], alone: Set[int]) -> list[frozenset[Answer]]:
+    def _split(self, answers: Iterable[SignedTest], alone: Set[int]) -> list[frozenset[SignedTest]]:
         asked = sorted(frozenset(answers))
         shared = dict.fromkeys(test for test, _ in asked if test not in alone)
         parts = enumerate(groups(shared, self.scene.numbers_of))
         part_of = {test: number for number, members in parts for test in members}
-        found: dict[int, list[Answer]] = {}
+        found: dict[int, list[SignedTest]] = {}
         for answer in asked:
             found.setdefault(part_of.get(answer[0], -1 - answer[0]), []).append(answer)
         return list(map(frozenset, found.values()))
 
-    def probability(self, answers: Iterable[Answer]) -> float:
+    def probability(self, answers: Iterable[SignedTest]) -> float:
         """P(all these answers | e)."""
         asked = frozenset(answers)
         if asked not in self._chances:
             self._chances[asked] = math.prod(map(self._chance, self.factors(asked)))
         return self._chances[asked]
 
-    def possible(self, answers: Iterable[Answer]) -> bool:
+    def possible(self, answers: Iterable[SignedTest]) -> bool:
         """Is there any world, whatever the example, in which the tests give these answers?"""
         asked = frozenset(answers)
         if asked not in self._worlds:
             self._worlds[asked] = all(self._part(part)[1] for part in self.together(asked))
         return self._worlds[asked]
 
-    def _chance(self, part: frozenset[Answer]) -> float:
+    def _chance(self, part: frozenset[SignedTest]) -> float:
         certain = self.scene.certain_answers
         if all(test in certain for test, _ in part):
             return float(all(certain[test] == answer for test, answer in part))
         return self._part(part)[0]
 
-    def _part(self, part: frozenset[Answer]) -> tuple[float, bool]:
+    def _part(self, part: frozenset[SignedTest]) -> tuple[float, bool]:
         if part not in self._parts:
             circuit = compile_formulas([conjunction(self.scene, part)], self.scene.limits)
             root = circuit.roots[0]
@@ -76,12 +77,12 @@ class Odds:
         return self._parts[part]
 
 
-def conjunction(scene: Scene, answers: Iterable[Answer]) -> Formula:
+def conjunction(scene: Scene, answers: Iterable[SignedTest]) -> Formula:
     """The formula that says that the tests give these answers."""
     return And(tuple(signed(scene, answer) for answer in sorted(answers)))
 
 
-def signed(scene: Scene, answer: Answer) -> Formula:
+def signed(scene: Scene, answer: SignedTest) -> Formula:
     """The formula of a test, or its opposite."""
     test, wanted = answer
     return scene.formulas[test] if wanted else negate(scene.formulas[test])

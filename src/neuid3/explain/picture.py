@@ -12,7 +12,7 @@ from neuid3.errors import ExportError
 from neuid3.explain.explanation import Explanation, LeafShare, Reading
 from neuid3.explain.words import mentioned, ranked
 from neuid3.export.words import class_name
-from neuid3.logic.spelling import entry_text
+from neuid3.logic.quoting import entry_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

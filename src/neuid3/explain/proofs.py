@@ -16,8 +16,9 @@ from collections.abc import Iterator, Mapping
 from itertools import count as numbers
 from itertools import islice
 
-from neuid3.circuit import FALSE, TRUE, Circuit, compile_formulas
-from neuid3.circuit.factor import Answer
+from neuid3.circuits.compile import Circuit, compile_formulas
+from neuid3.circuits.conjunctions import SignedTest
+from neuid3.circuits.diagram import FALSE, TRUE
 from neuid3.explain.explanation import Proof
 from neuid3.explain.odds import Odds, conjunction, count, signed
 from neuid3.explain.scene import Scene
@@ -30,7 +31,9 @@ Pair = tuple[int, int]
 Trail = tuple["Trail", Variable, int] | None
 
 
-def proofs_of(scene: Scene, odds: Odds, path: tuple[Answer, ...], answer: Answer, most: int) -> tuple[Proof, ...]:
+def proofs_of(
+    scene: Scene, odds: Odds, path: tuple[SignedTest, ...], answer: SignedTest, most: int
+) -> tuple[Proof, ...]:
     """The most probable proofs of this answer at the end of a path, given the path."""
     given = related(odds, path, answer)
     total = odds.probability(given)
@@ -43,7 +46,7 @@ def proofs_of(scene: Scene, odds: Odds, path: tuple[Answer, ...], answer: Answer
     return tuple(Proof(tuple(scene.taking(*step) for step in way), mass / total) for way, mass in best)
 
 
-def related(odds: Odds, path: tuple[Answer, ...], answer: Answer) -> tuple[Answer, ...]:
+def related(odds: Odds, path: tuple[SignedTest, ...], answer: SignedTest) -> tuple[SignedTest, ...]:
     """The answers on the path that have something to do with this one; the others are independent of it."""
     if answer[0] in odds.scene.lonely_tests:
         return tuple(earlier for earlier in dict.fromkeys(path) if earlier[0] == answer[0])

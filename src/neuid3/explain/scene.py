@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from neuid3.circuit.factor import Answer, factorise, groups
-from neuid3.columns import Array, Number, Tensor, kind_name
-from neuid3.data import Examples
+from neuid3.circuits.conjunctions import SignedTest, factorise, groups
+from neuid3.circuits.reach import Reach
+from neuid3.data.columns import Array, Number, Tensor, kind_name
+from neuid3.data.examples import Examples
 from neuid3.errors import DataError, MissingPriorError
 from neuid3.explain.explanation import Assignment, Reading
 from neuid3.explain.names import Named, name_all
-from neuid3.infer import Evidence, Reach
 from neuid3.logic.formula import (
     And,
     CellVariable,
@@ -36,10 +36,11 @@ from neuid3.logic.formula import (
     parts_of,
 )
 from neuid3.logic.program import Program
+from neuid3.logic.quoting import entry_text
 from neuid3.logic.sandbox import Limits
-from neuid3.logic.spelling import entry_text
-from neuid3.nodetest import NodeTest
-from neuid3.tree import Leaf, Node, Tree, preorder
+from neuid3.tree.evidence import Evidence
+from neuid3.tree.node_tests import NodeTest
+from neuid3.tree.tree import Leaf, Node, Tree, preorder
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
@@ -61,10 +62,10 @@ class Explainable(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ExplainedNode:
     """A node, the answers that lead to it, what it asks (None: it is a leaf; tests by their number), and its parent."""
 
-    path: tuple[Answer, ...]
+    path: tuple[SignedTest, ...]
     node: Node
     test: int | None
     parent: int | None
@@ -91,7 +92,7 @@ class Scene:
         return tuple(map(str, self.tests))
 
     @cached_property
-    def places(self) -> tuple[Place, ...]:
+    def places(self) -> tuple[ExplainedNode, ...]:
         """Every node, parents before children, yes before no."""
         return tuple(_places(self.tree.root, {test: i for i, test in enumerate(self.tests)}))
 
@@ -189,16 +190,16 @@ class _Forced:
         return by_code.index_select(1, torch.from_numpy(np.ascontiguousarray(self.codes[variable])))
 
 
-def _places(root: Node, number: Mapping[NodeTest, int]) -> Iterator[Place]:
-    above: list[tuple[tuple[Answer, ...], int]] = []  # of every depth, the last path and test
+def _places(root: Node, number: Mapping[NodeTest, int]) -> Iterator[ExplainedNode]:
+    above: list[tuple[tuple[SignedTest, ...], int]] = []  # of every depth, the last path and test
     for visit in preorder(root):
-        path: tuple[Answer, ...] = ()
+        path: tuple[SignedTest, ...] = ()
         if visit.answer is not None:
             start, asked = above[visit.depth - 1]
             path = (*start, (asked, visit.answer))
         test = None if isinstance(visit.node, Leaf) else number[visit.node.test]
         above[visit.depth :] = [] if test is None else [(path, test)]
-        yield Place(path, visit.node, test, visit.parent)
+        yield ExplainedNode(path, visit.node, test, visit.parent)
 
 
 def _truth(node: Formula, values: Mapping[Variable, int], known: Mapping[int, bool | None]) -> bool | None:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from neuid3.errors import ExportError
-from neuid3.infer import Network
+from neuid3.tree.evidence import Network
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.columns import Column, Kind, Tensor
-from neuid3.data import Examples
+from neuid3.data.columns import Column, Kind, Tensor
+from neuid3.data.examples import Examples
+from neuid3.data.stores import extremes
 from neuid3.errors import DataError
 from neuid3.export.subject import Model
 from neuid3.logic.formula import NeuralVariable, sources
-from neuid3.logic.spelling import atom_text
-from neuid3.nodetest import NodeTest
-from neuid3.pixels import Pixels
-from neuid3.stores import extremes
-from neuid3.tree import Branch, Path, node_paths
+from neuid3.logic.quoting import atom_text
+from neuid3.tree.node_tests import NodeTest
+from neuid3.tree.tree import Branch, Path, node_paths
+from neuid3.utils.png import Pixels
 
 # No picture is kept with more pixels a side; a node shows it smaller anyway.
 MOST_PIXELS = 64

@@ -6,8 +6,8 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from neuid3.disk import write_whole
 from neuid3.errors import DataError
+from neuid3.utils.files import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,4 +32,4 @@ def save(figure: Figure, path: Path) -> None:
         made = drawn(figure, path.suffix.removeprefix(".").lower())
     except ValueError as error:
         raise DataError(f"{path} cannot be drawn ({error}); name a file that ends in .svg, .png or .pdf.") from None
-    write_whole(path, made)
+    write_atomically(path, made)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from neuid3.export.colours import WARNING, class_colours, paler
+from neuid3.export.palette import WARNING, class_colours, paler
 from neuid3.export.subject import tree_of
 from neuid3.export.words import is_near_chance, mass_writer, network_words, printable, ranked, share_text, shares
-from neuid3.tree import Branch, Leaf, Visit, preorder
+from neuid3.tree.tree import Branch, Leaf, Visit, preorder
 
 
 def export_graphviz(tree: Any, decimals: int = 2) -> str:
     """A tree, model or fitted classifier in the DOT language, which Graphviz draws.
 
-    >>> from neuid3.tree import Tree
+    >>> from neuid3.tree.tree import Tree
     >>> print(export_graphviz(Tree(Branch("alarm", Leaf(0.9), Leaf(0.2)))))
     digraph tree {
       node [shape=box, style="rounded,filled", fillcolor=white, fontname=monospace];

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from neuid3.export.words import cells
-from neuid3.pixels import Pixels
+from neuid3.utils.png import Pixels
 
 # How wide a letter of a monospaced font is, in shares of its size: the only fonts whose words can be measured unseen.
 ADVANCE = 0.61
@@ -27,7 +27,7 @@ class Rectangle:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class Label:
     """One line of text on its baseline."""
 
     x: float
@@ -64,7 +64,7 @@ class Image:
     hint: str = ""
 
 
-Mark = Rectangle | Words | Curve | Image
+Mark = Rectangle | Label | Curve | Image
 
 
 @dataclass(frozen=True, slots=True, eq=False)

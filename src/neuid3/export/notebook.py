@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from neuid3.export.svg import export_svg
-from neuid3.tree import Tree
+from neuid3.tree.tree import Tree
 
 # Tests deeper than this are left out where nobody asked for a picture.
 DEPTH = 4

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import Any, Literal
 
-from neuid3.export.colours import WARNING, class_colours, paler
 from neuid3.export.examples import Example, Gallery, galleries
 from neuid3.export.layout import Box, Spot, arrange
-from neuid3.export.marks import Curve, Image, Mark, Picture, Rectangle, Words, words_width
+from neuid3.export.marks import Curve, Image, Label, Mark, Picture, Rectangle, words_width
+from neuid3.export.palette import WARNING, class_colours, paler
 from neuid3.export.subject import model_of, tree_of
 from neuid3.export.words import is_near_chance, mass_writer, network_words, printable, ranked, share_text, shares
-from neuid3.tree import Branch, Leaf, Node, Path, Tree, Visit, fold, node_paths, preorder
+from neuid3.tree.tree import Branch, Leaf, Node, Path, Tree, Visit, fold, node_paths, preorder
 
 # Sizes of words, in the units of the picture: what a node asks or answers, and what is said beside.
 LARGE, SMALL, TINY = 12.0, 10.0, 8.0
@@ -57,7 +57,7 @@ class _Row:
 
 def _line(text: str, size: float, colour: str = "#222222", bold: bool = False) -> _Row:
     def drawn(width: float) -> list[Mark]:
-        return [Words(width / 2, size, text, size, bold=bold, colour=colour)]
+        return [Label(width / 2, size, text, size, bold=bold, colour=colour)]
 
     return _Row(words_width(text, size), 1.3 * size, drawn)
 
@@ -173,12 +173,12 @@ def _gallery_row(gallery: Gallery) -> _Row:
     def drawn(width: float) -> list[Mark]:
         between = width - margin - 2 * pane
         marks: list[Mark] = [
-            Words(margin - 6.0, 22.0 + i * STEP + THUMB / 2, name, TINY, "end", colour=GREY)
+            Label(margin - 6.0, 22.0 + i * STEP + THUMB / 2, name, TINY, "end", colour=GREY)
             for i, name in enumerate(names)
         ]
         for x, examples, answer in ((margin, gallery.yes, "yes"), (margin + pane + between, gallery.no, "no")):
             marks.append(
-                Words(x + pane / 2, 13.0, f"surest {answer}" if examples else f"none says {answer}", TINY, colour=GREY)
+                Label(x + pane / 2, 13.0, f"surest {answer}" if examples else f"none says {answer}", TINY, colour=GREY)
             )
             start = x + (pane - len(examples) * STEP) / 2
             for i, example in enumerate(examples):
@@ -196,7 +196,7 @@ def _thumbs(example: Example, columns: Sequence[str], answer: str) -> Iterator[M
         x, y = 1.5 + (THUMB - width) / 2, i * STEP + (THUMB - height) / 2
         hint = f"{printable(name)} of example {example.row}: {answer} with probability {example.sure:.4f}"
         yield Image(x, y, width, height, pixels, hint)
-    yield Words(1.5 + THUMB / 2, len(columns) * STEP + TINY - 2.0, f"{example.sure:.2f}", TINY, colour=GREY)
+    yield Label(1.5 + THUMB / 2, len(columns) * STEP + TINY - 2.0, f"{example.sure:.2f}", TINY, colour=GREY)
 
 
 def _marks(root: Spot) -> Iterator[Mark]:
@@ -209,7 +209,7 @@ def _marks(root: Spot) -> Iterator[Mark]:
         yield from _moved(spot.box.marks, spot.x, spot.y)
         # An edge comes to a box from the side of its parent; its answer stands on the other side.
         for child, (answer, anchor, aside) in zip(spot.children, _ANSWERS, strict=False):
-            yield Words(child.centre + aside, child.y - 7.0, answer, SMALL, anchor)
+            yield Label(child.centre + aside, child.y - 7.0, answer, SMALL, anchor)
 
 
 def _key(tree: Tree, width: float) -> tuple[list[Mark], float]:
@@ -221,13 +221,13 @@ def _key(tree: Tree, width: float) -> tuple[list[Mark], float]:
         need = 14.0 + words_width(name, SMALL)
         if x and x + need > max(width, 300.0):
             x, y = 0.0, y + 16.0
-        marks += [Rectangle(x, y, 10.0, 10.0, colour, radius=2.0), Words(x + 14.0, y + 9.0, name, SMALL, "start")]
+        marks += [Rectangle(x, y, 10.0, 10.0, colour, radius=2.0), Label(x + 14.0, y + 9.0, name, SMALL, "start")]
         x += need + 14.0
     return marks, y + 26.0
 
 
 def _right_end(marks: Sequence[Mark]) -> float:
-    return max(mark.x + words_width(mark.text, mark.size) for mark in marks if isinstance(mark, Words))
+    return max(mark.x + words_width(mark.text, mark.size) for mark in marks if isinstance(mark, Label))
 
 
 def _moved(marks: Sequence[Mark] | Iterator[Mark], right: float, down: float) -> Iterator[Mark]:

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from neuid3.errors import ExportError
-from neuid3.export.marks import Curve, Image, Mark, Picture, Rectangle, Words
+from neuid3.export.marks import Curve, Image, Label, Mark, Picture, Rectangle
 from neuid3.export.picture import LARGE, draw
 
 # The size of a test's words, in points, where the figure may be as large as it needs to be.
@@ -71,7 +71,7 @@ def _artist(mark: Mark, ax: Any, points: float, letters: float, order: int) -> A
             area = FancyBboxPatch((x, y), width, height, boxstyle=style, facecolor=fill, zorder=order)
             area.set(edgecolor=stroke or "none", linewidth=points)
             return ax.add_patch(area)
-        case Words(x, y, text, size, anchor, bold, colour):
+        case Label(x, y, text, size, anchor, bold, colour):
             align = {"start": "left", "middle": "center", "end": "right"}[anchor]
             # Names are not formulas: a dollar sign is a dollar sign.
             plain = {"parse_math": False, "usetex": False, "family": "monospace", "va": "baseline", "ha": align}

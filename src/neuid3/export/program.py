@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from neuid3.columns import Category, Distribution, Number, Tensor
+from neuid3.data.columns import Category, Distribution, Number, Tensor
 from neuid3.errors import ExportError
-from neuid3.infer import Evidence
 from neuid3.logic.formula import (
     FLIPPED,
     ColumnVariable,
@@ -21,9 +20,10 @@ from neuid3.logic.formula import (
     draw_cells,
 )
 from neuid3.logic.program import Program
-from neuid3.logic.spelling import RESERVED, atom_text, number_text, plain_name
-from neuid3.nodetest import AtomTest
-from neuid3.tree import Tree, paths
+from neuid3.logic.quoting import RESERVED, atom_text, number_text, plain_name
+from neuid3.tree.evidence import Evidence
+from neuid3.tree.node_tests import AtomTest
+from neuid3.tree.tree import Tree, paths
 
 # The precision of ProbLog's floats.
 _DECIMALS = 15

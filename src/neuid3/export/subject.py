@@ -8,10 +8,10 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.data import Examples
+from neuid3.data.examples import Examples
 from neuid3.errors import ExportError, TreeError
 from neuid3.logic.program import Program
-from neuid3.tree import Path, Tree
+from neuid3.tree.tree import Path, Tree
 
 
 class Model(Protocol):

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
-from neuid3.export.marks import Curve, Image, Mark, Picture, Rectangle, Words, words_width
+from neuid3.export.marks import Curve, Image, Label, Mark, Picture, Rectangle, words_width
 from neuid3.export.picture import draw
-from neuid3.pixels import png
+from neuid3.utils.png import png
 
 FONT = "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace"
 
@@ -52,7 +52,7 @@ def _elements(mark: Mark) -> Iterator[str]:
             drawn |= {"rx": radius} if radius else {}
             drawn |= {"stroke": stroke} if stroke else {}
             yield _hinted("rect", hint, **drawn)
-        case Words(x, y, text, size, anchor, bold, colour):
+        case Label(x, y, text, size, anchor, bold, colour):
             # Whatever font there is, the words take the room that was measured for them.
             wide = {"textLength": words_width(text, size), "lengthAdjust": "spacingAndGlyphs"}
             weight = {"font_weight": "bold"} if bold else {}

@@ -17,7 +17,7 @@ from neuid3.export.words import (
     share_text,
     shares,
 )
-from neuid3.tree import Leaf, Node, Tree, preorder
+from neuid3.tree.tree import Leaf, Node, Tree, preorder
 
 # With more classes than this a line tells only its largest shares.
 MOST_CLASSES = 4
@@ -34,7 +34,7 @@ def export_text(tree: Any, decimals: int = 2, *, rules: bool = False) -> str:
     the share of each class. A test with networks says how decided these are, from 0 (chance) to 1 (certain), and how many bits
     it tells about unseen examples and about those that they were trained on; `(!)` marks one that is close to chance. With `rules`, the clauses of background knowledge behind the tests follow below.
 
-    >>> from neuid3.tree import Branch
+    >>> from neuid3.tree.tree import Branch
     >>> print(export_text(Tree(Branch("alarm", Leaf(0.9), Leaf(0.2)), classes=("quiet", "call"))))
     alarm?
     ├─ yes: call   quiet 0.10  call 0.90

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 
-from neuid3.tree import Branch, Label, Leaf, Node, preorder
+from neuid3.tree.tree import Branch, Label, Leaf, Node, preorder
 
 
 def printable(text: object) -> str:
@@ -69,7 +69,7 @@ def network_words(node: Node, decimals: int = 2) -> str:
 
     A test that is close to chance bears the mark `(!)`.
 
-    >>> from neuid3.tree import NetworkStatistics
+    >>> from neuid3.tree.tree import NetworkStatistics
     >>> network_words(Branch("odd(card)", Leaf(1.0), Leaf(0.0), statistics=NetworkStatistics(0.1, 0.8, 0.25, 40.0)))
     'decided 0.10 (!)  unseen 0.25, trained 0.80'
     """

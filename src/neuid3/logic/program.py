@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from neuid3.columns import Boolean, Category, Distribution, Kind, Probability, Schema, kind_name
+from neuid3.data.columns import Boolean, Category, Distribution, Kind, Probability, Schema, kind_name
 from neuid3.logic.formula import (
     And,
     ChoiceVariable,
@@ -61,7 +61,7 @@ class Rule:
 class Program:
     """Background knowledge in DeepProbLog's syntax, read for the columns of one schema.
 
-    >>> from neuid3.columns import Boolean, Tensor
+    >>> from neuid3.data.columns import Boolean, Tensor
     >>> program = Program("nn(n, [X], Y, [odd, even]) :: parity(X, Y).", {"card": Tensor((28, 28))})
     >>> program.networks
     ('n',)
@@ -127,7 +127,7 @@ class Program:
     def flaw(self, atom: str) -> str:
         """What a rule behind a test asks of a network that has no such value, with its line; empty where nothing is.
 
-        >>> from neuid3.columns import Tensor
+        >>> from neuid3.data.columns import Tensor
         >>> program = Program("nn(n, [X], Y, [odd, even]) :: parity(X, Y). no :- parity(card, od).", {"card": Tensor((8,))})
         >>> program.flaw("no")
         "line 1, the rule for 'no/0' asks for parity(card,od), but network 'n' has no value od; its values are odd, even.
@@ -187,7 +187,7 @@ class Program:
     def heads(self, variable: ChoiceVariable | NeuralVariable) -> tuple[str, ...]:
         """The ground heads that a random choice of the program decides between, or what a network says a value of.
 
-        >>> from neuid3.columns import Tensor
+        >>> from neuid3.data.columns import Tensor
         >>> program = Program("nn(n, [X], Y, [odd, even]) :: parity(X, Y).", {"card": Tensor((28, 28))})
         >>> program.heads(program.formula("parity(card, odd)").variable)
         ('parity(card)',)

@@ -13,7 +13,7 @@ from dataclasses import astuple, dataclass
 from typing import Any
 
 from neuid3 import errors
-from neuid3.processes import this_process
+from neuid3.utils.processes import this_process
 
 _START = "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from neuid3.logic.prolog.worker import main; main()"
 

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any, cast
 
-from neuid3.columns import Category, Distribution, Kind, Tensor, kind_name
-from neuid3.disk import place_for_model, write_whole
+from neuid3.circuits.reach import Reach
+from neuid3.data.columns import Category, Distribution, Kind, Tensor, kind_name
 from neuid3.errors import ExportError
 from neuid3.export.onnx.circuits import write_reach
 from neuid3.export.onnx.graph import Graph, needed
@@ -15,9 +15,10 @@ from neuid3.export.onnx.model import Model
 from neuid3.export.onnx.weights import CLASSES, LEAVES, Weights
 from neuid3.export.subject import model_of
 from neuid3.export.text import export_text
-from neuid3.infer import Reach, conjunctions
-from neuid3.saved.words import labels_to_words
-from neuid3.tree import paths
+from neuid3.io.serialize import labels_to_json
+from neuid3.tree.descent import conjunctions
+from neuid3.tree.tree import paths
+from neuid3.utils.files import model_path, write_atomically
 
 # The oldest set of operations that torch writes networks with; most programs know it.
 OPSET = 18
@@ -33,8 +34,8 @@ def export_onnx(model: Any, path: Path | str, *, opset: int = OPSET) -> Path:
     `leaf_probabilities` `(n, leaves)`, for any number of examples.
     """
     found = cast("Model", model_of(model, "columns and networks"))
-    place = place_for_model(path)
-    return write_whole(place, as_onnx(found, opset).SerializeToString())
+    place = model_path(path)
+    return write_atomically(place, as_onnx(found, opset).SerializeToString())
 
 
 def as_onnx(model: Model, opset: int = OPSET) -> Any:
@@ -55,12 +56,12 @@ def as_onnx(model: Model, opset: int = OPSET) -> Any:
 
 def _metadata(model: Model) -> dict[str, str]:
     """What the file says of itself."""
-    from neuid3.version import installed
+    from neuid3.utils.versions import installed
 
     columns = [{"name": name, **_told(model.schema[name])} for name in model.columns]
     return {
         "neuid3_version": installed(),
-        "classes": json.dumps(labels_to_words(model.tree.classes)["values"], ensure_ascii=False),
+        "classes": json.dumps(labels_to_json(model.tree.classes)["values"], ensure_ascii=False),
         "leaves": str(len(model.tree.leaves)),
         "columns": json.dumps(columns, ensure_ascii=False),
     }

@@ -6,9 +6,9 @@ from typing import Protocol
 
 import torch
 
+from neuid3.circuits.evaluate import LayeredCircuit, Level
+from neuid3.circuits.reach import Reach
 from neuid3.export.onnx.graph import Graph
-from neuid3.infer import LayeredCircuit, Reach
-from neuid3.infer.layers import Level
 from neuid3.logic.formula import Variable
 
 

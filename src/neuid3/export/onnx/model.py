@@ -8,10 +8,10 @@ from typing import Protocol
 
 import torch
 
-from neuid3.columns import Schema
+from neuid3.data.columns import Schema
+from neuid3.data.priors import Priors
 from neuid3.export import subject
-from neuid3.infer.evidence import Look, Network
-from neuid3.priors import Priors
+from neuid3.tree.evidence import Network, NetworkCall
 
 
 class Model(subject.Model, Protocol):
@@ -22,7 +22,7 @@ class Model(subject.Model, Protocol):
     priors: Priors
     dtype: torch.dtype
     device: torch.device
-    uses: frozenset[Look]
+    uses: frozenset[NetworkCall]
 
     @property
     def columns(self) -> list[str]: ...

@@ -13,13 +13,13 @@ from typing import Any
 import torch
 from torch import nn
 
-from neuid3.columns import Tensor
+from neuid3.data.columns import Tensor
+from neuid3.data.priors import network_use
 from neuid3.errors import ExportError, NeuID3Error
 from neuid3.export.deepproblog import as_module
 from neuid3.export.onnx.graph import EXAMPLES, needed
 from neuid3.export.onnx.model import Model
-from neuid3.infer.evidence import Look, as_probabilities, check_output, input_dtype, run_network
-from neuid3.priors import network_use
+from neuid3.tree.evidence import NetworkCall, as_probabilities, check_output, input_dtype, run_network
 
 # How far the probabilities that a network gives as ONNX may be from those it gives in torch.
 TOLERANCE = 1e-4
@@ -37,7 +37,7 @@ def precision(model: Model, column: str) -> torch.dtype:
 class Networks(nn.Module):
     """Networks of a tree as one module: from columns, as the file takes them, to probabilities for each look."""
 
-    def __init__(self, model: Model, looks: Sequence[Look]) -> None:
+    def __init__(self, model: Model, looks: Sequence[NetworkCall]) -> None:
         super().__init__()
         self.looks, self.dtype = looks, model.dtype
         self.columns = [name for name in model.schema if any(name in inputs for _, inputs, _ in looks)]
@@ -65,7 +65,7 @@ class Networks(nn.Module):
             check_output(output, network, names, len(columns[0]), width)
 
 
-def write_networks(model: Model, looks: Sequence[Look], opset: int) -> tuple[list[str], Any]:
+def write_networks(model: Model, looks: Sequence[NetworkCall], opset: int) -> tuple[list[str], Any]:
     """The columns that networks read, and the ONNX model that makes a table of probabilities of them for each look."""
     needed("onnxscript")
     runtime = needed("onnxruntime")
@@ -142,7 +142,7 @@ def _compare(networks: Networks, session: Any, samples: Sequence[list[torch.Tens
                 )
 
 
-def _called(looks: Sequence[Look]) -> str:
+def _called(looks: Sequence[NetworkCall]) -> str:
     told = ", ".join(network_use(network, inputs) for network, inputs, _ in looks)
     return f"Network {told}" if len(looks) == 1 else f"Networks {told}"
 

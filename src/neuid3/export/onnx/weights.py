@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from neuid3.columns import OTHER, Boolean, Category, Distribution, Number, Probability, Tensor
+from neuid3.data.columns import OTHER, Boolean, Category, Distribution, Number, Probability, Tensor
 from neuid3.errors import ExportError, MissingPriorError
 from neuid3.export.onnx.graph import OURS, Graph
 from neuid3.export.onnx.model import Model
 from neuid3.export.onnx.networks import precision, write_networks
-from neuid3.infer.evidence import Look
 from neuid3.logic.formula import CellVariable, ChoiceVariable, ColumnVariable, NeuralVariable, Variable
+from neuid3.tree.evidence import NetworkCall
 
 # The code of a missing category; what else is missing is NaN.
 MISSING = -1
@@ -117,16 +117,16 @@ class Weights:
 
     def _neural(self, variable: NeuralVariable) -> str:
         declaration = self.model.program.declarations[variable.declaration]
-        answer = self._answers[Look(variable.network, variable.inputs, declaration.width)]
+        answer = self._answers[NetworkCall(variable.network, variable.inputs, declaration.width)]
         return self._no_and_yes(answer) if declaration.values is None else answer
 
-    def _look(self, looks: list[Look]) -> dict[Look, str]:
+    def _look(self, looks: list[NetworkCall]) -> dict[NetworkCall, str]:
         """What every network says, as `(value, example)`; its average where something that it reads is missing."""
         columns, written = write_networks(self.model, looks, self.graph.opset)
         answers = self.graph.embed(written, [self._without_holes(name) for name in columns])
         return {look: self._fill_answer(look, answer) for look, answer in zip(looks, answers, strict=True)}
 
-    def _fill_answer(self, look: Look, answer: str) -> str:
+    def _fill_answer(self, look: NetworkCall, answer: str) -> str:
         network, inputs, width = look
         filled = self.graph.add("Transpose", answer, perm=[1, 0])
         for name in inputs:

@@ -13,7 +13,7 @@ from problog.program import PrologString
 from neuid3.logic.prolog.grounder import Grounder
 from neuid3.logic.prolog.reader import Statement, value_problem
 from neuid3.logic.prolog.terms import COMPARISONS, PrologTerm, calls, name_of, signature
-from neuid3.logic.spelling import atom_text
+from neuid3.logic.quoting import atom_text
 
 # A comment, something in quotes, the dot that ends a clause, white space, or any other letter.
 _TOKEN = re.compile(

@@ -16,7 +16,7 @@ from problog.logic import Clause, Constant, Term
 from problog.program import PrologString
 
 from neuid3.logic.prolog.terms import PrologTerm, heads_of, name_of, prolog_list, signature, source
-from neuid3.logic.spelling import atom_text
+from neuid3.logic.quoting import atom_text
 
 # What programs may call, by name. Everything else that ProbLog has is closed: files, modules, output, Python, the
 # inspection of clauses and scopes, and what does not say of each possible world whether it holds in it:

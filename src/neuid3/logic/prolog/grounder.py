@@ -42,7 +42,7 @@ from neuid3.logic.prolog.terms import (
     source,
     value_term,
 )
-from neuid3.logic.spelling import atom_text
+from neuid3.logic.quoting import atom_text
 
 
 class Grounder:

@@ -25,7 +25,7 @@ from neuid3.logic.prolog.terms import (
     signature,
     value_term,
 )
-from neuid3.logic.spelling import atom_text
+from neuid3.logic.quoting import atom_text
 
 Columns = Mapping[str, Mapping[str, Any]]
 

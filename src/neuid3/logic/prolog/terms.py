@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from problog.logic import And, AnnotatedDisjunction, Clause, Constant, Not, Or, Term, Var, list2term
 
 from neuid3.logic.formula import FLIPPED
-from neuid3.logic.spelling import BARE, atom_name, atom_text, number_text
+from neuid3.logic.quoting import BARE, atom_name, atom_text, number_text
 
 # ProbLog is untyped; this alias says where its terms go.
 PrologTerm: TypeAlias = Any

@@ -32,7 +32,7 @@ from neuid3.logic.prolog.terms import (
     source,
     value_term,
 )
-from neuid3.logic.spelling import atom_text, plain_name
+from neuid3.logic.quoting import atom_text, plain_name
 
 # Which instance stands for a network, where it is not the network itself.
 Binding = frozenset[tuple[str, str]]

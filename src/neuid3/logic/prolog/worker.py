@@ -15,7 +15,7 @@ from neuid3.logic.prolog.evaluator import evaluate
 from neuid3.logic.prolog.grounder import Grounder
 from neuid3.logic.prolog.terms import name_of
 from neuid3.logic.prolog.translator import translate
-from neuid3.processes import Parent, end_with
+from neuid3.utils.processes import Parent, end_with
 
 _LATEST: dict[str, Grounder] = {}
 

@@ -1,0 +1,111 @@
+"""Does halving find the test that full training would have found, for less than half of the steps?"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import numpy.typing as npt
+from joblib import Parallel, delayed
+
+from benchmarks.learning import WORKERS
+from benchmarks.timing import Row, rounded, seconds_of
+from neuid3 import Branch, Examples, NeuID3Classifier
+from neuid3.training import halving as tournament
+from neuid3.tree.criteria import gain_of
+
+SEEDS = 20  # learned side by side, each on one thread
+BACKGROUND = """
+nn(rank_net, [I], R, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]) :: rank(I, R).
+nn(kind_net, [I], B, [0, 1]) :: kind(I, B).
+gt_rank(A, B) :- rank(A, X), rank(B, Y), X < Y.
+alternate(A, B) :- kind(A, X), kind(B, Y), X \\= Y.
+"""
+COLUMNS = ("a", "b", "c")
+TESTS = [
+    *(f"gt_rank({one}, {other})" for one in COLUMNS for other in COLUMNS if one != other),
+    *(f"alternate({one}, {other})" for one, other in (("a", "b"), ("a", "c"), ("b", "c"))),
+    *(f"kind({column}, 1)" for column in COLUMNS),
+]
+# As many bits less about unseen examples, and a root is as good as another.
+CLOSE = 0.01
+
+Labels = npt.NDArray[Any]
+
+
+def digits(n: int, seed: int, unseen: bool) -> tuple[Examples, Labels]:
+    """Three handwritten digits; every second seed asks whether two of them rise, the others for their parity."""
+    from sklearn.datasets import load_digits
+
+    found = load_digits()
+    rng = np.random.default_rng([seed, int(unseen)])
+    half = np.arange(len(found.target)) % 2 == int(unseen)
+    chosen = rng.choice(np.flatnonzero(half), (len(COLUMNS), n))
+    ranks = found.target[chosen]
+    told = ranks[0] < ranks[1] if seed % 2 else ranks[0] % 2 != ranks[2] % 2
+    images = (found.images / 16).astype(np.float32)
+    return Examples({name: images[rows] for name, rows in zip(COLUMNS, chosen, strict=True)}), told ^ (
+        rng.random(n) < 0.1
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The root of a tree, what its answer tells about unseen examples, and the steps and seconds it took."""
+
+    test: str | None  # None: nothing was worth asking
+    gain: float
+    steps: int
+    seconds: float
+
+
+def halving(quick: bool) -> Iterator[Row]:
+    """The same root as full training, or one within 0.01 bit of it, in 19 seeds of 20, for 40% of the steps."""
+    seeds = range(1 if quick else SEEDS)
+    pairs = Parallel(n_jobs=1 if quick else WORKERS)(delayed(_both)(seed, quick) for seed in seeds)
+    same = [ours.test == whole.test or ours.gain >= whole.gain - CLOSE for ours, whole in pairs]
+    steps = [ours.steps / whole.steps for ours, whole in pairs]
+    agreement, share = float(np.mean(same)), float(np.mean(steps))
+    yield {
+        "name": "halving_vs_full_training",
+        "ours_seconds": rounded(sum(ours.seconds for ours, _ in pairs)),
+        "other_seconds": rounded(sum(whole.seconds for _, whole in pairs)),
+        "ratio": rounded(share),
+        "bar": "steps <= 0.4, same root in >= 95%",
+        "met": agreement >= 0.95 and share <= 0.4,
+        "agreement": rounded(agreement),
+        "same_test": rounded(float(np.mean([ours.test == whole.test for ours, whole in pairs]))),
+        "seeds": len(pairs),
+        "gains": [[rounded(ours.gain), rounded(whole.gain)] for ours, whole in pairs],
+        "note": f"same: the same test, or one that tells at most {CLOSE} bit less about unseen examples",
+    }
+
+
+def _both(seed: int, quick: bool) -> tuple[Found, Found]:
+    found = _root(seed, quick)
+    to_the_end = ((1.0, 0.0),)  # every restart of every candidate
+    with patch.multiple(tournament, ROUNDS=to_the_end, LATE=to_the_end):
+        return found, _root(seed, quick)
+
+
+def _root(seed: int, quick: bool) -> Found:
+    how: dict[str, Any] = {"epochs": 2} if quick else {}
+    tests = TESTS[:4] if quick else TESTS
+    clf = NeuID3Classifier(
+        background=BACKGROUND, tests=tests, max_depth=1, joint_epochs=0, n_jobs=1, random_state=seed, **how
+    )
+    X, y = digits(100 if quick else 800, seed, unseen=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        seconds = seconds_of(lambda: clf.fit(X, y))
+    root = clf.tree_.root
+    if not isinstance(root, Branch):
+        return Found(None, 0.0, clf.gradient_steps_, seconds)
+    judges, truth = digits(100 if quick else 2000, seed, unseen=True)
+    answers = clf.model_.path_probability(judges, ((root.test, True),))
+    gain = gain_of(answers, np.ones(len(truth)), truth.astype(np.int64), 2)
+    return Found(str(root.test), gain, clf.gradient_steps_, seconds)

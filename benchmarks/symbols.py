@@ -1,0 +1,57 @@
+"""What does a tree of facts cost? A million examples, against scikit-learn's tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from multiprocessing import get_context
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.timing import STATUS, Row, no_slower, peak_memory_of, rounded, seconds_of, skipped, within
+from neuid3 import NeuID3Classifier
+
+COLUMNS = 50
+DEPTH = 6
+
+
+def facts(n: int, columns: int = COLUMNS, seed: int = 0) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
+    """Facts, and a class that seven of them tell, but for one example in ten."""
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, columns), dtype=np.float32) < 0.5
+    told = (X[:, 0] & X[:, 1]) | (X[:, 2] & ~X[:, 3]) | (X[:, 4] & X[:, 5] & X[:, 6])
+    return X, (told ^ (rng.random(n) < 0.1)).astype(np.int64)
+
+
+def million(quick: bool) -> Iterator[Row]:
+    """Seconds of a fit, and its memory in a process of its own."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    X, y = facts(20_000 if quick else 1_000_000)
+    ours = NeuID3Classifier(max_depth=DEPTH, random_state=0)
+    other = DecisionTreeClassifier(criterion="entropy", max_depth=DEPTH, random_state=0)
+    for learner in (ours, other):
+        learner.fit(X[:1000], y[:1000])
+    seconds, theirs = seconds_of(lambda: ours.fit(X, y)), seconds_of(lambda: other.fit(X, y))
+    size = {"rows": len(y), "columns": COLUMNS, "depth": DEPTH}
+    scores = {"accuracy": rounded(ours.score(X, y)), "other_accuracy": rounded(other.score(X, y))}
+    yield no_slower("fit_facts_vs_sklearn", seconds, theirs, 1.0, **size, **scores)
+    if not STATUS.exists():
+        yield skipped("fit_facts_memory", "only Linux tells how much memory a process holds")
+        return
+    with TemporaryDirectory() as folder:
+        np.savez(f"{folder}/facts.npz", X=X, y=y)
+        # What this process has given back and may take again would not be seen.
+        with get_context("spawn").Pool(1) as fresh:
+            memory = fresh.apply(memory_of_fit, (f"{folder}/facts.npz",))
+    more = {"megabytes": rounded(memory / 1e6), "table_megabytes": rounded(X.nbytes / 1e6)}
+    yield within("fit_facts_memory", memory / X.nbytes, 3.0, "peak / table", **size, **more)
+
+
+def memory_of_fit(path: str) -> int:
+    """How many bytes a fit takes at most, above what the process holds with the table read and everything loaded."""
+    with np.load(path) as file:
+        X, y = file["X"], file["y"]
+    NeuID3Classifier(max_depth=DEPTH, random_state=0).fit(X[:1000], y[:1000])
+    return peak_memory_of(lambda: NeuID3Classifier(max_depth=DEPTH, random_state=0).fit(X, y))

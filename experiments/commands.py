@@ -1,0 +1,140 @@
+"""The commands around the paper's experiments: run units, draw tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from neuid3.utils.output import remember
+
+Command = Callable[..., None]
+
+
+@click.group()
+def reproduce() -> None:
+    """Run the paper's experiments, and set our numbers beside the published ones.
+
+    Every unit (one model, one fold or seed) leaves one JSON file; finished units are never repeated, so a run that was
+    stopped goes on where it was. Example: neuid3 reproduce background --concept rank_order --pool union --jobs 2
+    """
+
+
+def _several(*names: str, **settings: Any) -> Callable[[Command], Command]:
+    return click.option(*names, multiple=True, help="May be repeated; all of them when left out.", **settings)
+
+
+def _running(command: Command) -> Command:
+    """The options that every run has."""
+    options = (
+        click.option("--recipe", type=click.Choice(["default", "paper"]), default="default", show_default=True),
+        click.option(
+            "--jobs",
+            default=1,
+            show_default=True,
+            help="Units side by side, one thread each; -1: all cores.",
+        ),
+        click.option("--results", type=click.Path(path_type=Path), default=Path("results"), show_default=True),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@reproduce.command()
+@_several("--dataset")
+@_several("--variant", type=click.Choice(["onehot", "mnist"]))
+@_several("--model", type=click.Choice(["tree", "mlp", "sklearn", "soft"]))
+@_several("--fold", type=int)
+@_running
+def uci(dataset: Any, variant: Any, model: Any, fold: Any, **how: Any) -> None:
+    """Tables of zeros and ones, as symbols and as images, in ten folds."""
+    _run("uci", {"problem": dataset, "setting": variant, "model": model, "number": fold}, **how)
+
+
+@reproduce.command()
+@_several("--concept")
+@_several("--model", type=click.Choice(["tree", "nn44m", "lean", "soft"]))
+@_several("--seed", type=int)
+@_running
+def eleusis(concept: Any, model: Any, seed: Any, **how: Any) -> None:
+    """Hidden concepts of cards: a tree of neural facts beside networks that see everything."""
+    _run("eleusis", {"problem": concept, "model": model, "number": seed}, **how)
+
+
+@reproduce.command()
+@_several("--concept")
+@_several("--pool", type=click.Choice(["nf", "bad", "union", "opt"]))
+@_several("--seed", type=int)
+@_running
+def background(concept: Any, pool: Any, seed: Any, **how: Any) -> None:
+    """Hidden concepts of cards from four pools of tests."""
+    _run("background", {"problem": concept, "setting": pool, "number": seed}, **how)
+
+
+@reproduce.command()
+@_several("--trained", type=click.Choice(["neither", "suit", "rank", "both"]))
+@_several("--seed", type=int)
+@_running
+def reuse(trained: Any, seed: Any, **how: Any) -> None:
+    """hidden_order_simple with the trained tests of rank_order and suit_order handed in."""
+    settings = ["opt" if which == "neither" else which for which in trained]
+    _run("reuse", {"setting": settings, "number": seed}, **how)
+
+
+@reproduce.command()
+@click.argument("experiments", nargs=-1, type=click.Choice(["uci", "eleusis", "background", "reuse"]))
+@click.option("--results", type=click.Path(path_type=Path), default=Path("results"), show_default=True)
+@click.option("--format", "style", type=click.Choice(["markdown", "json"]), default="markdown", show_default=True)
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Replace the parts between <!-- table:NAME --> and <!-- /table:NAME --> of a Markdown page.",
+)
+def table(experiments: tuple[str, ...], results: Path, style: str, into: Path | None) -> None:
+    """Our numbers beside the published ones, drawn from the result files alone."""
+    from experiments.reports import reports
+    from experiments.store import read
+    from experiments.tables import insert
+
+    if into is not None and style == "json":
+        raise click.UsageError("--into takes Markdown tables; leave out --format json.")
+    drawn = reports(read(results), experiments)
+    if into is not None:
+        insert(into, {name: report.markdown() for name, report in drawn.items()})
+        remember(f"the tables are in {into}")
+        click.echo(f"{', '.join(drawn)} in {into}")
+    elif style == "json":
+        click.echo(json.dumps([report.as_json() for report in drawn.values()], indent=1))
+    else:
+        for name, report in drawn.items():
+            click.echo(f"## {name}\n\n{report.markdown()}\n")
+
+
+@reproduce.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--results", type=click.Path(path_type=Path), default=Path("results"), show_default=True)
+def figure(file: Path, results: Path) -> None:
+    """A picture of our means against the published ones. Example: neuid3 reproduce figure results.svg"""
+    from experiments.figure import draw
+    from experiments.reports import reports
+    from experiments.store import read
+    from neuid3.utils.files import check_writable
+
+    check_writable(file)
+    draw(reports(read(results)).values(), file)
+    remember(f"the picture is written to {file}")
+    click.echo(f"drawn: {file}")
+
+
+def _run(experiment: str, wanted: dict[str, Any], recipe: str, jobs: int, results: Path) -> None:
+    from experiments.learners import run
+    from experiments.runner import run_units
+    from experiments.units import chosen, units
+
+    outcomes = run_units(chosen(units(experiment, recipe), **wanted), results, run, jobs, click.echo)
+    if any(outcome.error is not None for outcome in outcomes):
+        raise SystemExit(1)

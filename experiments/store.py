@@ -1,0 +1,65 @@
+"""Where are results kept? One JSON file a unit, there whole or not at all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from experiments.units import Unit, from_words
+from neuid3.errors import DataError
+from neuid3.utils.files import read_text, write_atomically
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a unit's file says."""
+
+    unit: Unit
+    record: Mapping[str, Any]
+
+    @property
+    def accuracy(self) -> float:
+        return float(self.record["scores"]["accuracy"])
+
+    def f1(self, label: str) -> float:
+        return float(self.record["scores"]["f1"][label])
+
+    @property
+    def seconds(self) -> float:
+        """The processor's time of learning, on one thread, with everything that had to be learned before."""
+        spent = self.record["processor_seconds"]
+        return float(sum(seconds for what, seconds in spent.items() if what != "predict"))
+
+
+def is_done(folder: Path, unit: Unit) -> bool:
+    return (folder / unit.path).exists()
+
+
+def write(folder: Path, unit: Unit, record: Mapping[str, Any]) -> Path:
+    """Keep a record; whoever reads meanwhile, or stops us at any moment, finds a whole file or none."""
+    path = folder / unit.path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps({**unit.words, **record}, indent=1, ensure_ascii=False) + "\n"
+    return write_atomically(path, text.encode())
+
+
+def read(folder: Path) -> dict[Unit, Result]:
+    """Every result below a folder, by its unit."""
+    if not folder.is_dir():
+        raise DataError(
+            f"There is no folder {folder} with results; name another with --results, or run some units first."
+        )
+    results = {}
+    next(folder.iterdir(), None)  # unlike glob, it raises where the folder may not be read
+    for path in sorted(folder.glob("*/**/*.json")):
+        try:
+            record = json.loads(read_text(path, "result"))
+            result = Result(from_words(record), record)
+            _ = result.accuracy, result.seconds, dict(record["scores"]["f1"]), dict(record["configuration"])
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DataError(f"{path} is no result of a unit ({error}); delete it and run its unit again.") from None
+        results[result.unit] = result
+    return results

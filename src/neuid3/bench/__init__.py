@@ -1,1 +1,0 @@
-"""How fast is it? A row for each claim, measured in one run against what it is compared with."""

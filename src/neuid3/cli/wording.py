@@ -1,0 +1,56 @@
+"""Messages of the library in the words of the command line: its options in the place of Python's parameters."""
+
+from __future__ import annotations
+
+import re
+from ast import literal_eval
+
+import click
+
+from neuid3.cli.fit import fit
+
+OPTIONS = {str(p.name): p.opts[0] for p in fit.params if isinstance(p, click.Option)}
+
+_NAME = "|".join(OPTIONS)
+_COMPOUND = "|".join(name for name in OPTIONS if "_" in name)
+
+_PARAMETER = re.compile(
+    r"(?P<quoted>(?<!\w)'[^']*'|\"[^\"]*\")"  # what a user wrote stays as it is
+    r"|\bLimits\((?P<limit>\w+)=…\)"
+    r"|\btypes=\{(?P<column>[^{}]+): '(?P<kind>\w+)'\}"
+    rf"|\b(?P<list>{_NAME})=\[(?P<item>'[^']*'|\"[^\"]*\")\]"
+    rf"|\b(?P<flag>{_NAME})=True\b"
+    rf"|\b(?P<name>{_NAME})=(?P<value>'[^']*'|[\w.+-]*\w)"
+    rf"|`(?P<mentioned>{_NAME})`"
+    rf"|\b(?P<bare>{_COMPOUND})\b"
+)
+
+
+def for_command_line(message: str) -> str:
+    """A message of the library as the command line would put it.
+
+    >>> for_command_line("a lower `pruning` asks less of it; or try read_together=True.")
+    'a lower `--pruning` asks less of it; or try --read-together.'
+    >>> for_command_line("more than max_candidates=1000, as in modes=['higher(+a, +b)'] of 'max_depth'")
+    "more than --max-candidates 1000, as in --mode 'higher(+a, +b)' of 'max_depth'"
+    """
+    return _PARAMETER.sub(_as_option, message)
+
+
+def _as_option(found: re.Match[str]) -> str:
+    part = found.groupdict()
+    if part["limit"]:
+        return f"--limit {part['limit']}=NUMBER"
+    if part["column"]:
+        return f"{OPTIONS['types']} {literal_eval(part['column'])}={part['kind']}"
+    if part["list"]:
+        return f"{OPTIONS[part['list']]} {part['item']}"
+    if part["flag"]:
+        return OPTIONS[part["flag"]]
+    if part["name"]:
+        return f"{OPTIONS[part['name']]} {part['value']}"
+    if part["mentioned"]:
+        return f"`{OPTIONS[part['mentioned']]}`"
+    if part["bare"]:
+        return OPTIONS[part["bare"]]
+    return found.group()

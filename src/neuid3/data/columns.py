@@ -1,0 +1,558 @@
+"""What is a column? Entries of one kind, some of them missing, read from whatever the caller has."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn, TypeAlias, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from neuid3.data.stores import Entries, Mapped, off_torch, store_of
+from neuid3.errors import DataError, did_you_mean
+
+Value = str | int
+Array: TypeAlias = npt.NDArray[Any]
+
+OTHER = "other"
+
+# Text with more different values than this, and than half of its entries, names rows and tells nothing about others.
+FEW = 20
+
+IMAGES = (".png", ".jpg", ".jpeg")
+
+NO_REGRESSION = (
+    "Only classes are learned, there is no regression yet: cut the quantity into classes, for instance with "
+    "pandas.qcut(y, 4).astype(str), or name another target."
+)
+
+# How many rows of a table are worked on at a time where columns meet: what they hold together fits the cache.
+BLOCK = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Boolean:
+    """A fact that holds or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Probability:
+    """A fact that holds with a probability of its own in each example."""
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A quantity, compared with constants."""
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """One of a few named values; a value never seen before is `other`."""
+
+    values: tuple[Value, ...]
+
+    def __post_init__(self) -> None:
+        _check_distinct(self.values)
+
+    @property
+    def domain(self) -> tuple[Value, ...]:
+        return self.values if OTHER in self.values else (*self.values, OTHER)
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """A probability for each of a few named values, in each example."""
+
+    values: tuple[Value, ...]
+
+    def __post_init__(self) -> None:
+        _check_distinct(self.values)
+
+    @property
+    def domain(self) -> tuple[Value, ...]:
+        return self.values
+
+
+def _check_distinct(values: tuple[Value, ...]) -> None:
+    if len(set(values)) < len(values):
+        seen: set[Value] = set()
+        twice = next(value for value in values if value in seen or seen.add(value))  # type: ignore[func-returns-value]
+        raise DataError(f"The value {twice!r} is named twice; name each value of a column once.")
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """What networks read: an image, a signal, a vector of features."""
+
+    shape: tuple[int, ...]
+
+
+Kind = Boolean | Probability | Number | Category | Distribution | Tensor
+Declared = Kind | str | Sequence[Value]
+Schema: TypeAlias = Mapping[str, Kind]
+
+_SIMPLE: Mapping[str, Kind] = {"boolean": Boolean(), "probability": Probability(), "number": Number()}
+_BY_NAME = (*_SIMPLE, "category", "distribution", "tensor", "image", "ignore")
+
+
+def is_free_text(different: int, entries: int) -> bool:
+    """Do so many different values in so many entries tell the entries apart, rather than group them?
+
+    >>> is_free_text(15, 20), is_free_text(60, 100), is_free_text(40, 100)
+    (False, True, False)
+    """
+    return different > max(FEW, entries // 2)
+
+
+def names_images(values: Iterable[str]) -> bool:
+    """Are all of these the names of image files?
+
+    >>> names_images(["img/1.png", "img/2.JPG"]), names_images(["img/1.png", "none"]), names_images([])
+    (True, False, False)
+    """
+    endings = [value.lower().endswith(IMAGES) for value in values]
+    return bool(endings) and all(endings)
+
+
+def looks_like_quantity(different: int, entries: int) -> bool:
+    """Are there so many different numbers that they are hardly classes: fewer than ten entries for each, on average?"""
+    return different > FEW and entries < 10 * different
+
+
+def kind_name(kind: Kind) -> str:
+    """How we speak of a kind in messages.
+
+    >>> kind_name(Tensor((28, 28)))
+    'tensor'
+    """
+    return type(kind).__name__.lower()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    """The entries of one column, read-only, and which of them are missing (None: no entry is).
+
+    The values of a tensor column may be `Entries` of a store: choosing rows of them fetches nothing, and `np.asarray` all.
+    `origin` says why a column that nobody declared is a category: "text" for strings, "labels" for a pandas Categorical.
+    """
+
+    kind: Kind
+    values: Array
+    missing: Array | None = None
+    origin: str = ""
+
+    def __post_init__(self) -> None:
+        # Entries are the caller's own wherever that spares a copy, so nobody may write to them through us.
+        gone = self.missing if self.missing is not None and bool(self.missing.any()) else None
+        if not isinstance(self.values, Entries):
+            object.__setattr__(self, "values", _read_only(self.values))
+        object.__setattr__(self, "missing", None if gone is None else _read_only(gone))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def take(self, rows: Any) -> Column:
+        missing = None if self.missing is None else self.missing[rows]
+        return Column(self.kind, self.values[rows], missing, self.origin)
+
+
+def side_by_side(columns: Sequence[Array]) -> Array:
+    """Columns of one length and type as a table whose rows lie together in memory, which is not copied if they do.
+
+    >>> table = np.arange(6).reshape(3, 2)
+    >>> np.shares_memory(side_by_side([table[:, 0], table[:, 1]]), table)
+    True
+    """
+    first, n, k = columns[0], len(columns[0]), len(columns)
+    starts = [column.__array_interface__["data"][0] for column in columns]
+    adjacent = [start - starts[0] for start in starts] == [i * first.itemsize for i in range(k)]
+    alike = all(column.strides == first.strides for column in columns) and first.strides[0] >= k * first.itemsize
+    if n > 1 and adjacent and alike:
+        return np.lib.stride_tricks.as_strided(first, (n, k), (first.strides[0], first.itemsize), writeable=False)
+    table = np.empty((n, k), dtype=first.dtype)
+    for start in range(0, n, BLOCK):
+        block = slice(start, start + BLOCK)
+        np.stack([column[block] for column in columns], axis=1, out=table[block])
+    return table
+
+
+def _read_only(array: Array) -> Array:
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _refuse(name: str, reason: str) -> NoReturn:
+    raise DataError(f"Column {name!r} {reason}") from None
+
+
+def read_column(name: str, values: Any, declared: Declared | None = None) -> Column:
+    """One column, its kind inferred unless it is declared.
+
+    >>> read_column("suit", ["clubs", None, "hearts"]).kind
+    Category(values=('clubs', 'hearts'))
+    """
+    if isinstance(declared, str) and declared not in _BY_NAME:
+        _refuse(name, f"is declared {declared!r}, no kind we know.{did_you_mean(declared, _BY_NAME)}")
+    if isinstance(values, Column):
+        return _declare(name, values, declared)
+    if hasattr(getattr(values, "dtype", None), "categories"):
+        return _declare(name, _read_categorical(name, values), declared)
+    store = store_of(values)
+    if store is not None:
+        return _declare(name, _read_store(name, Entries(store), getattr(store, "missing", None)), declared)
+    array, missing = _plain_array(name, values)
+    if array.ndim == 1 and array.dtype == object:
+        array, missing = _unbox(name, array, missing)
+    if array.ndim == 0:
+        _refuse(name, "is a single value, not a column; give one entry an example.")
+    if array.ndim == 1:
+        return _declare(name, _infer(name, array, missing), declared)
+    if declared is None and array.ndim == 2:
+        _refuse(name, f"has two axes {array.shape}; declare it in `kinds` as 'tensor' or as a Distribution((…)).")
+    if declared in (None, "tensor", "image") or isinstance(declared, Tensor):
+        return _declare(name, _read_tensor(name, array, missing), declared)
+    return _read_distribution(name, array, missing, declared)
+
+
+def _read_categorical(name: str, values: Any) -> Column:
+    """A pandas Categorical or a Series of one; float labels are whole numbers beside a NaN."""
+    codes = np.asarray(getattr(values, "cat", values).codes)
+    labels = values.dtype.categories.tolist()
+    whole = [int(label) if isinstance(label, float) and label.is_integer() else label for label in labels]
+    for label in whole:
+        if isinstance(label, bool) or not isinstance(label, (str, int)):
+            _refuse(name, f"has the category {label!r}; categories are strings or whole numbers.")
+    return Column(Category(tuple(whole)), np.where(codes < 0, 0, codes).astype(np.int64), codes < 0, "labels")
+
+
+def _plain_array(name: str, values: Any) -> tuple[Array, Array | None]:
+    """A numpy array and a mask of its missing entries, from anything column-like."""
+    values = off_torch(values)
+    if isinstance(values, np.ma.MaskedArray):
+        return np.asarray(values.data), _whole(name, np.ma.getmaskarray(values), "is masked in part of")
+    if isinstance(values, np.ndarray):
+        return (values if isinstance(values, np.memmap) else np.asarray(values)), None
+    if type(getattr(values, "dtype", None)).__name__ == "SparseDtype":
+        return np.asarray(values.to_numpy(values.dtype.subtype)), None
+    if hasattr(values, "to_numpy"):  # a Series; where numpy lacks the type (Int64, string), its objects
+        return np.asarray(values.to_numpy(None if isinstance(values.dtype, np.dtype) else object)), None
+    if isinstance(values, (str, bytes, Mapping, Set)) or not isinstance(values, Iterable):
+        _refuse(name, f"is a {type(values).__name__}, not a column; give a list or an array with one entry an example.")
+    entries = list(values)
+    types = set(map(type, entries))
+    if types <= {int, float} or types == {bool}:
+        return np.array(entries), None
+    return np.fromiter(entries, dtype=object, count=len(entries)), None
+
+
+def _whole(name: str, holes: Array, torn: str) -> Array:
+    """Which entries are holes throughout; an entry with some holes is refused."""
+    by_entry = holes.reshape(len(holes), int(np.prod(holes.shape[1:])))
+    some, absent = by_entry.any(axis=1), np.asarray(by_entry.all(axis=1))
+    partly = np.flatnonzero(some & ~absent)
+    if partly.size:
+        _refuse(name, f"{torn} row {partly[0]}; fill what is not there, or make the whole entry missing.")
+    return absent
+
+
+def is_absent(entry: Any) -> bool:
+    if entry is None or entry is np.ma.masked or type(entry).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(entry, (float, np.floating)) and bool(np.isnan(entry))
+
+
+def _unbox(name: str, values: Array, missing: Array | None) -> tuple[Array, Array]:
+    """Objects as an array of the one type they have, or as objects where they are strings."""
+    absent: Array = np.fromiter(map(is_absent, values), dtype=bool, count=len(values))
+    absent = absent if missing is None else absent | missing
+    types = set(map(type, values[~absent]))
+    if all(issubclass(kind, (bool, np.bool_)) for kind in types) and types:
+        return np.where(absent, False, values).astype(bool), absent
+    if all(issubclass(kind, str) for kind in types) and types:
+        return values, absent
+    no_numbers = (complex, np.complexfloating, np.timedelta64)
+    if all(issubclass(kind, numbers.Number) and not issubclass(kind, no_numbers) for kind in types):
+        try:
+            _check_exact(name, values, absent)
+            return np.where(absent, np.nan, values).astype(np.float64), absent
+        except OverflowError:
+            _refuse(name, "contains a number too large to compare; replace it by a smaller one or by NaN (missing).")
+    nested = ("__array__", "__array_interface__", "__len__")
+    if all(
+        not issubclass(kind, (str, bytes, Mapping, Set)) and any(hasattr(kind, a) for a in nested) for kind in types
+    ):
+        return _stack(name, values, absent)
+    told = ", ".join(sorted({kind.__name__ for kind in types}))
+    _refuse(
+        name,
+        f"{'mixes' if len(types) > 1 else 'holds'} {told}; make its entries all strings, all numbers or all images "
+        "(argument must be a string or a number).",
+    )
+
+
+def _stack(name: str, values: Array, absent: Array) -> tuple[Array, Array]:
+    try:
+        entries = {row: np.asarray(off_torch(values[row])) for row in np.flatnonzero(~absent).tolist()}
+    except ValueError:
+        _refuse(name, "is ragged: an entry has lists of different lengths; give all one shape.")
+    entries = {row: e for row, e in entries.items() if e.dtype.kind != "f" or e.size == 0 or not np.isnan(e).all()}
+    shapes = sorted({entry.shape for entry in entries.values()})
+    if len(shapes) > 1:
+        _refuse(name, f"is ragged: its entries have shapes {', '.join(map(str, shapes[:4]))}; give all one shape.")
+    types = {entry.dtype for entry in entries.values()}
+    if np.dtype(np.uint8) in types and len(types) > 1:  # bytes are read as fractions of 255, other numbers as they are
+        _refuse(name, f"mixes entries of {', '.join(sorted(map(str, types)))}; give all one type.")
+    shape = shapes[0] if shapes else np.shape(values[~absent][0])
+    stacked = np.zeros((len(values), *shape), dtype=np.result_type(*types) if types else np.float64)
+    for row, entry in entries.items():
+        stacked[row] = entry
+    return stacked, np.array([row not in entries for row in range(len(values))])
+
+
+def _infer(name: str, values: Array, missing: Array | None) -> Column:
+    match values.dtype.kind:
+        case "b":
+            return Column(Boolean(), values if missing is None else values & ~missing, missing)
+        case "i" | "u" | "f":
+            return _infer_numeric(name, values, missing)
+        case "U" | "T" | "O":
+            return _read_category(values, missing)
+        case "c":
+            _refuse(name, f"holds {values.dtype} (Complex data not supported); turn it into numbers or strings.")
+        case "m" | "M":
+            _refuse(
+                name, f"holds dates or durations ({values.dtype}); turn them into numbers, such as days since a date."
+            )
+        case _:
+            _refuse(name, f"holds {values.dtype}, which is no kind we know; turn it into numbers or strings.")
+
+
+def _check_exact(name: str, values: Array, missing: Array | None) -> None:
+    """Numbers are kept as 64-bit floats, which merge some integers beyond 2**53 with their neighbours."""
+    for row in range(len(values)) if values.dtype == object else np.flatnonzero((values > 2**53) | (values < -(2**53))):
+        entry = values[row]
+        whole = isinstance(entry, (int, np.integer)) and (missing is None or not missing[row])
+        if whole and int(float(entry)) != int(entry):
+            _refuse(
+                name,
+                f"holds the integer {entry} in row {row}, which no 64-bit float equals; make its entries strings if they "
+                "are names, or subtract an offset.",
+            )
+
+
+def _infer_numeric(name: str, values: Array, missing: Array | None) -> Column:
+    if values.dtype.kind in "iu":
+        _check_exact(name, values, missing)
+    numbers = values.astype(np.float64, copy=False)
+    if missing is not None and missing.any():
+        numbers = np.where(missing, np.nan, numbers)
+    if np.isinf(numbers).any():
+        _refuse(
+            name, f"contains infinity in row {np.isinf(numbers).argmax()}; replace it by a number or NaN (missing)."
+        )
+    absent = np.isnan(numbers)
+    if bool(((numbers == 0.0) | (numbers == 1.0) | absent).all()) and not absent.all():
+        return Column(Boolean(), numbers == 1.0, absent)
+    return Column(Number(), numbers, absent)
+
+
+def _read_category(values: Array, missing: Array | None) -> Column:
+    entries = [
+        str.__str__(entry) if isinstance(entry, str) else entry for entry in values.tolist()
+    ]  # not an Enum's name
+    gone = [False] * len(entries) if missing is None else missing.tolist()
+    labels = tuple(sorted({str(entry) for entry, absent in zip(entries, gone, strict=True) if not absent}))
+    index = {label: code for code, label in enumerate(labels)}
+    codes = [0 if absent else index[entry] for entry, absent in zip(entries, gone, strict=True)]
+    return Column(Category(labels), np.array(codes, dtype=np.int64), missing, "text")
+
+
+def _read_tensor(name: str, values: Array, missing: Array | None) -> Column:
+    if values.dtype.kind not in "biuf":
+        _refuse(name, f"is a tensor of {values.dtype}; networks read numbers, so turn it into some.")
+    if values.size == 0 and len(values):
+        _refuse(name, f"has tensors of shape {values.shape[1:]}, which hold nothing; leave it out.")
+    if isinstance(values, np.memmap) and _for_torch(values.dtype) == values.dtype:
+        return _read_store(name, Entries(Mapped(values)), missing)
+    values = values.astype(_for_torch(values.dtype), copy=False)
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        absent = _whole(name, np.isnan(values), "has some NaN in")
+        missing = absent if missing is None else np.logical_or(missing, absent)
+        rows = np.flatnonzero(np.isinf(values).any(axis=tuple(range(1, values.ndim))) & ~missing)
+        if rows.size:
+            _refuse(name, f"contains infinity in row {rows[0]}; replace it, or make the whole entry NaN (missing).")
+    return Column(Tensor(tuple(values.shape[1:])), values, missing)
+
+
+def _for_torch(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The type torch has for numbers of this one: no other order of bytes, nothing beyond double precision."""
+    return np.dtype(np.float64) if dtype.kind == "f" and dtype.itemsize > 8 else dtype.newbyteorder("=")
+
+
+def _read_store(name: str, entries: Entries, missing: Array | None) -> Column:
+    """Tensors that lie elsewhere: they may be more than memory can hold, and are looked at when they are fetched."""
+    if entries.dtype.kind not in "biuf":
+        _refuse(name, f"is a tensor of {entries.dtype}; networks read numbers, so turn it into some.")
+    if _for_torch(entries.dtype) != entries.dtype:
+        _refuse(
+            name,
+            f"holds {entries.dtype.str}, a type that networks cannot read; store it as {_for_torch(entries.dtype)}.",
+        )
+    if entries.ndim < 2 and len(entries):
+        _refuse(name, "has entries without axes; read numbers into a list, and give tensors only from elsewhere.")
+    if entries.size == 0 and len(entries):
+        _refuse(name, f"has tensors of shape {entries.shape[1:]}, which hold nothing; leave it out.")
+    if missing is not None and len(missing) != len(entries):
+        _refuse(
+            name, f"has {len(entries)} entries and tells of {len(missing)} whether they are missing; give one each."
+        )
+    return Column(Tensor(entries.shape[1:]), cast("Array", entries), missing)
+
+
+def _read_distribution(name: str, values: Array, missing: Array | None, declared: Declared) -> Column:
+    if declared == "distribution":
+        _refuse(name, f"needs the names of its values: kinds={{{name!r}: Distribution((…))}}.")
+    named = isinstance(declared, Sequence) and not isinstance(declared, str)
+    kind = Distribution(tuple(declared)) if named else declared  # type: ignore[arg-type]
+    if not isinstance(kind, Distribution):
+        _refuse(
+            name, f"of shape {values.shape} cannot be read as {declared!r}; declare a tensor or a Distribution((…))."
+        )
+    k = len(kind.values)
+    if values.ndim != 2 or values.shape[1] != k:
+        _refuse(name, f"has shape {values.shape}; {k} named values need shape (n, {k}).")
+    try:
+        rows = values.astype(np.float64)
+    except (TypeError, ValueError):
+        _refuse(name, f"is a distribution of {values.dtype}; give numbers that sum to 1.")
+    if missing is not None:
+        rows[missing] = np.nan
+    absent = _whole(name, np.isnan(rows), "has some NaN in")
+    rows[absent] = 1.0 / k
+    total = rows.sum(axis=1)
+    wrong = np.flatnonzero((rows < 0).any(axis=1) | ~(np.abs(total - 1.0) <= 1e-3))
+    if wrong.size:
+        found = "has a negative number" if (rows[wrong[0]] < 0).any() else f"sums to {total[wrong[0]]:.4g}"
+        _refuse(name, f"is no distribution in row {wrong[0]}: it {found}; give non-negative numbers that sum to 1.")
+    return Column(kind, rows / total[:, None], absent)
+
+
+def refuse_image_names(name: str, column: Column) -> None:
+    """Refuse a column of strings that all name image files: a table in memory has no folder to look for them in."""
+    if column.origin == "text" and isinstance(column.kind, Category):
+        files = [str(value) for value in column.kind.values]
+        if names_images(files):
+            _refuse(
+                name,
+                f"names image files such as {files[0]!r:.100}, and nothing says in which folder: read the table with "
+                "read_frame(X, folder=…), put ImageFiles(paths) into this column, or keep the names as values with "
+                f"Examples(X, kinds={{{name!r}: 'category'}}).",
+            )
+
+
+def _declare(name: str, column: Column, declared: Declared | None) -> Column:
+    """The column as the caller declared it."""
+    if declared is None:
+        return column
+    if declared == "image":
+        declared = "tensor"
+    if declared == "tensor" or isinstance(declared, Tensor):
+        refuse_image_names(name, column)
+    if isinstance(declared, str):
+        if declared == "category" and not isinstance(column.kind, Category):
+            return _numbers_as_category(name, column)
+        kind = _SIMPLE.get(declared, column.kind)
+        if kind is column.kind and kind_name(kind) != declared:
+            _refuse(
+                name, f"is declared {declared!r} and holds a {kind_name(column.kind)}; correct `kinds` or the data."
+            )
+    elif isinstance(declared, (Boolean, Probability, Number, Category, Distribution, Tensor)):
+        kind = declared
+    else:
+        _refuse(name, f"is declared {declared!r}; use a kind such as 'category' or Category(('a', 'b')).")
+    unseen: dict[str, list[Value]] = {}
+    converted = convert(name, column, kind, unseen)
+    if unseen:
+        _refuse(name, f"has the value {unseen[name][0]!r}, which its declared category does not name; add it.")
+    return replace(converted, origin="") if converted.origin else converted
+
+
+def _numbers_as_category(name: str, column: Column) -> Column:
+    if not isinstance(column.kind, (Number, Boolean)):
+        _refuse(name, f"is declared 'category' and holds a {kind_name(column.kind)}; correct `kinds` or the data.")
+    numbers = column.values.astype(np.float64)
+    present = numbers if column.missing is None else numbers[~column.missing]
+    if (present != np.round(present)).any():
+        _refuse(name, "is declared 'category' and holds fractions; categories are strings or whole numbers.")
+    labels = np.unique(present)
+    codes = np.searchsorted(labels, numbers if column.missing is None else np.where(column.missing, -np.inf, numbers))
+    return Column(Category(tuple(int(label) for label in labels)), codes.astype(np.int64), column.missing)
+
+
+def convert(name: str, column: Column, kind: Kind, unseen: dict[str, list[Value]]) -> Column:
+    """The column read as another kind, where that loses nothing."""
+    if column.kind == kind:
+        return column
+    gone = column.missing
+    if gone is not None and bool(gone.all()) and not isinstance(column.kind, Tensor):
+        return all_missing(kind, len(column))
+    match column.kind, kind:
+        case (Boolean(), Number() | Probability()):
+            return Column(kind, column.values.astype(np.float64), gone)
+        case (Number(), Boolean() | Probability()):
+            return _squeeze_number(name, column, kind)
+        case (Category(), Category()):
+            return _recode(name, column, kind, unseen)
+        case (Number() | Boolean(), Category()):
+            return _recode(name, _numbers_as_category(name, column), kind, unseen)
+        case (Distribution(found), Distribution(wanted)) if set(found) == set(wanted):
+            return Column(kind, column.values[:, [found.index(value) for value in wanted]], gone)
+        case (Distribution(found), Distribution(wanted)):
+            _refuse(name, f"is a distribution over {found}; one over {wanted} is needed.")
+        case (Tensor(found), Tensor(wanted)):
+            _refuse(name, f"has tensors of shape {found}; {wanted} is needed.")
+        case (found_kind, _):
+            _refuse(name, f"is a {kind_name(found_kind)}; a {kind_name(kind)} is needed.")
+
+
+def all_missing(kind: Kind, length: int) -> Column:
+    """A column of a kind in which nothing is known."""
+    gone = np.ones(length, dtype=bool)
+    match kind:
+        case Boolean():
+            return Column(kind, np.zeros(length, dtype=bool), gone)
+        case Category():
+            return Column(kind, np.zeros(length, dtype=np.int64), gone)
+        case Distribution(values):
+            return Column(kind, np.full((length, len(values)), 1.0 / len(values)), gone)
+        case Tensor(shape):
+            return Column(kind, np.zeros((length, *shape), dtype=np.float32), gone)
+        case _:
+            return Column(kind, np.full(length, np.nan), gone)
+
+
+def _squeeze_number(name: str, column: Column, kind: Boolean | Probability) -> Column:
+    values = column.values if column.missing is None else np.where(column.missing, 0.0, column.values)
+    allowed = (values == 0.0) | (values == 1.0) if isinstance(kind, Boolean) else (values >= 0.0) & (values <= 1.0)
+    if not allowed.all():
+        row = int(np.argmin(allowed))
+        if isinstance(kind, Boolean):
+            hint = f"0 or 1 is needed, or declare it with kinds={{{name!r}: 'number'}} from the start"
+        else:
+            hint = "a probability in [0, 1] is needed"
+        _refuse(name, f"has {values[row]:g} in row {row}; {hint}.")
+    return Column(kind, values == 1.0 if isinstance(kind, Boolean) else values, column.missing)
+
+
+def _recode(name: str, column: Column, kind: Category, unseen: dict[str, list[Value]]) -> Column:
+    assert isinstance(column.kind, Category)
+    places = {value: code for code, value in enumerate(kind.domain)}
+    table = np.array([places.get(value, places[OTHER]) for value in column.kind.domain], dtype=np.int64)
+    present = column.values if column.missing is None else column.values[~column.missing]
+    strange = [column.kind.domain[code] for code in np.unique(present) if column.kind.domain[code] not in places]
+    if strange:
+        unseen[name] = strange
+    return Column(kind, table[column.values], column.missing)

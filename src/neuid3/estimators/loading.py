@@ -1,0 +1,40 @@
+"""What is in a saved file? A classifier, a tree or a trained test, as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from neuid3.errors import ModelFileError
+from neuid3.estimators.classifier import NeuID3Classifier
+from neuid3.io.container import read, reporting_damage
+from neuid3.io.trained_tests import TrainedTest, trained_test
+from neuid3.logic.sandbox import Limits
+from neuid3.tree.model import NeurosymbolicTree
+
+
+def load(
+    path: Path | str,
+    networks: Mapping[str, Callable[..., Any]] | None = None,
+    *,
+    limits: Limits | None = None,
+    device: str | torch.device = "cpu",
+) -> NeuID3Classifier | NeurosymbolicTree | TrainedTest:
+    """What `save` has written: a fitted classifier, a tree or a trained test. No code of the file is run.
+
+    `networks` gives, by their names in the program, functions that make the networks which neuid3 does not know (see
+    `neuid3.register`). `limits` bound the time and memory that the file's background knowledge may take.
+    """
+    path = Path(path)
+    saved = read(path)
+    kind = saved.words.get("kind")
+    if kind == "test":
+        return trained_test(path, saved, networks or {}, device)
+    if kind not in ("tree", "classifier"):
+        raise ModelFileError(f"{path} holds a {kind!r:.40}, which this neuid3 does not know; upgrade neuid3.")
+    with reporting_damage(path):
+        model = NeurosymbolicTree.restored(saved, networks or {}, limits, device)
+        return model if kind == "tree" else NeuID3Classifier.restored(model, saved.words)

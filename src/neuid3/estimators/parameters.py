@@ -1,0 +1,86 @@
+"""Which values may the parameters of a classifier have, and what do they come to?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any
+
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from neuid3.errors import DataError
+from neuid3.io.bank import Bank
+from neuid3.logic.sandbox import Limits
+from neuid3.training.task import PAPER_TRAINING, TrainingConfig
+
+# How many bits about unseen examples a trained test must be worth for each unit of `pruning`.
+BITS_PER_PRUNING = 8 / 3
+
+# Parameters that change nothing about the tree that a fit ends with.
+IRRELEVANT_TO_TREE = frozenset({"n_jobs", "device", "verbose", "limits", "time_limit"})
+
+CONSTRAINTS: dict[str, Any] = {
+    "background": [str],
+    "networks": [dict, Mapping, None],
+    "tests": [str, list, tuple],
+    "bank": [Bank, str, Path, None],
+    "modes": [list, tuple, None],
+    "recipe": [StrOptions({"default", "paper"})],
+    "max_depth": [Interval(Integral, 0, None, closed="left"), None],
+    "min_mass": [Interval(Real, 0, None, closed="left")],
+    "min_gain": [Interval(Real, 0, None, closed="left")],
+    "pruning": [Interval(Real, 0, None, closed="left")],
+    "epsilon": [Interval(Real, 0, 1, closed="left")],
+    "max_candidates": [Interval(Integral, 1, None, closed="left")],
+    "validation_fraction": [Interval(Real, 0, 1, closed="left")],
+    "pos_label": "no_validation",
+    "class_weight": [StrOptions({"balanced"}), dict, None],
+    "epochs": [Interval(Integral, 1, None, closed="left"), None],
+    "batch_size": [Interval(Integral, 1, None, closed="left"), None],
+    "learning_rate": [Interval(Real, 0, None, closed="neither"), None],
+    "weight_decay": [Interval(Real, 0, None, closed="left"), None],
+    "restarts": [Interval(Integral, 1, None, closed="left"), None],
+    "joint_epochs": [Interval(Integral, 0, None, closed="left"), None],
+    "sharpness": [Interval(Real, 0, None, closed="neither"), None],
+    "loss": [StrOptions({"leaves", "branches"}), None],
+    "one_cycle": ["boolean", None],
+    "warm_starts": ["boolean"],
+    "read_together": ["boolean"],
+    "augment": ["boolean"],
+    "time_limit": [Interval(Real, 0, None, closed="left"), None],
+    "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
+    "device": [str],
+    "random_state": ["random_state"],
+    "verbose": ["verbose"],
+    "limits": [Limits, None],
+}
+
+
+def training_config(parameters: Mapping[str, Any], classes: int) -> TrainingConfig:
+    """The recipe that parameters name, with what they change about it; those that are None change nothing.
+
+    >>> recipe_of({"recipe": "paper", "epochs": 3, "restarts": None}, 2).epochs
+    3
+    """
+    changed = {field.name: parameters.get(field.name) for field in fields(TrainingConfig)}
+    if parameters["recipe"] == "paper":
+        if classes > 2:
+            raise DataError(
+                f"recipe='paper' is for two classes and y has {classes}; use recipe='default', which takes any number."
+            )
+        start = PAPER_TRAINING
+    else:
+        start = TrainingConfig() if parameters["augment"] else replace(TrainingConfig(), shift=0, warp=0.0)
+    return replace(start, **{name: value for name, value in changed.items() if value is not None})
+
+
+def check_shared_reading(parameters: Mapping[str, Any]) -> None:
+    """Refuse what cannot be had with networks that learn from all columns at once."""
+    if parameters["read_together"] and parameters["recipe"] == "paper":
+        raise DataError("read_together=True is no part of recipe='paper'; leave one of them out.")
+    if parameters["read_together"] and not parameters["warm_starts"]:
+        raise DataError(
+            "read_together=True lets networks serve more than one column, which warm_starts=False forbids; leave one of them out."
+        )

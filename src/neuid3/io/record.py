@@ -1,0 +1,79 @@
+"""The training record in a model file: numbers and scores in JSON, digests of rows among the tensors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+
+from neuid3.io.container import Tensors
+from neuid3.io.serialize import Json
+from neuid3.tree.record import HELD_OUT, MOST_ROWS, VALIDATION, Score, TrainingRecord
+
+# No network is called like the part before the last slash.
+DIGESTS, LABELS = "/training/digests", "/training/labels"
+
+
+def record_to_json(record: TrainingRecord) -> Json:
+    """What JSON holds of a record."""
+    return {
+        "rows": record.rows,
+        "salt": record.salt,
+        "scores": [
+            {"kind": score.kind, "rows": score.rows, "accuracy": score.accuracy, "log_loss": score.log_loss}
+            for score in record.scores
+        ],
+    }
+
+
+def record_tensors(record: TrainingRecord) -> dict[str, torch.Tensor]:
+    """The digests of a record and the classes of their rows, if it has them."""
+    if record.digests is None or record.labels is None:
+        return {}
+    digests = torch.from_numpy(record.digests.view(np.int64).copy())
+    return {DIGESTS: digests, LABELS: torch.from_numpy(record.labels.astype(np.int32))}
+
+
+def without_record(fields: Json | None, tensors: Tensors) -> Tensors:
+    """The tensors of a file that are not those of its record."""
+    return tensors if fields is None else {n: values for n, values in tensors.items() if n not in (DIGESTS, LABELS)}
+
+
+def record_from_json(fields: Json | None, tensors: Tensors, classes: int) -> TrainingRecord | None:
+    """The record again; None where a file has none, as files written before there were records."""
+    if fields is None:
+        return None
+    rows, salt = _count(fields["rows"]), _count(fields["salt"])
+    if salt >= 2**63:
+        raise ValueError("the salt of its training record is too large")
+    scores = tuple(map(_score, fields["scores"]))
+    if DIGESTS not in tensors:
+        return TrainingRecord(rows, salt, scores=scores)
+    digests, labels = tensors[DIGESTS], tensors[LABELS]
+    kinds = (digests.dtype, labels.dtype) == (torch.int64, torch.int32)
+    if not kinds or digests.ndim != 1 or digests.shape != labels.shape or not len(digests) <= min(rows, MOST_ROWS):
+        raise ValueError("the digests of its training record do not fit together")
+    codes = labels.numpy().astype(np.int64)
+    if len(codes) and not (codes.min() >= 0 and codes.max() < classes):
+        raise ValueError("its training record has a class that its tree does not have")
+    return TrainingRecord(rows, salt, digests.numpy().view(np.uint64), codes, scores)
+
+
+def _score(fields: Any) -> Score:
+    kind, accuracy, loss = fields["kind"], fields["accuracy"], fields["log_loss"]
+    if kind not in (HELD_OUT, VALIDATION):
+        raise ValueError(f"{kind!r:.40} is no kind of score")
+    for number in (accuracy, loss):
+        if isinstance(number, bool) or not isinstance(number, (int, float)) or not 0 <= number < math.inf:
+            raise TypeError(f"{number!r:.40} is no score")
+    if accuracy > 1:
+        raise ValueError(f"{accuracy!r} is no accuracy")
+    return Score(kind, _count(fields["rows"]), float(accuracy), float(loss))
+
+
+def _count(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise TypeError(f"{value!r:.40} is no whole number")
+    return value

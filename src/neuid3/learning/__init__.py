@@ -1,0 +1,1 @@
+"""NeuID3: candidates, splits, growing, joint training, regrowing and checkpoints."""

@@ -1,0 +1,326 @@
+"""Which tests may be asked?"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+import warnings
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from neuid3.data.columns import Boolean, Category, Distribution, Kind, Number, Probability, Schema, Tensor, kind_name
+from neuid3.errors import NeuID3Error, NodeTestError, did_you_mean
+from neuid3.logic.formula import Formula, NeuralVariable, Truth, sources
+from neuid3.logic.program import Program
+from neuid3.logic.quoting import atom_name, atom_text, plain_name
+from neuid3.tree.node_tests import AtomTest, FactTest, NodeTest, ValueTest
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Tests to choose from, and number columns whose cuts are found where they are needed.
+
+    `expanded` are those of the tests that rules, neural facts and modes were expanded to, as they are written.
+    """
+
+    tests: tuple[NodeTest, ...]
+    numbers: tuple[str, ...]
+    expanded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """A language bias in the manner of TILDE: which columns may fill which argument of a predicate."""
+
+    predicate: str
+    arguments: tuple[tuple[str, ...], ...]
+
+    def atoms(self) -> Iterator[str]:
+        """Every atom of the mode whose columns are distinct."""
+        for atom, _ in self.instances():
+            yield atom
+
+    def instances(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Every atom of the mode whose columns are distinct, with its arguments."""
+        for chosen in itertools.product(*self.arguments):
+            if len(set(chosen)) == len(chosen):
+                yield f"{self.predicate}({', '.join(chosen)})" if chosen else self.predicate, chosen
+
+    def __len__(self) -> int:
+        return math.prod(len(choices) for choices in self.arguments)
+
+
+def neural_facts(schema: Schema, predicates: Sequence[str]) -> str:
+    """A declaration for each tensor column: a network of its own that says yes or no to it.
+
+    >>> neural_facts({"card": Tensor((28, 28))}, [])
+    'nn(card_net, [card]) :: card_net(card).\\n'
+    """
+    taken = {entry.rsplit("/", 1)[0] for entry in predicates} | set(schema)
+    lines = []
+    for column, kind in schema.items():
+        if isinstance(kind, Tensor):
+            name = plain_name(f"{column}_net")
+            while name in taken:
+                name += "_"
+            taken.add(name)
+            lines.append(f"nn({name}, [{atom_text(column)}]) :: {name}({atom_text(column)}).\n")
+    return "".join(lines)
+
+
+def column_candidates(schema: Schema) -> Candidates:
+    """What a user would expect from the columns: facts as they are, categories by value, numbers by cuts."""
+    tests: list[NodeTest] = []
+    numbers: list[str] = []
+    for name, kind in schema.items():
+        match kind:
+            case Boolean() | Probability():
+                tests.append(FactTest(name))
+            case Category() | Distribution():
+                tests.extend(ValueTest(name, value) for value in kind.values)
+            case Number():
+                numbers.append(name)
+            case Tensor():
+                pass
+    return Candidates(tuple(tests), tuple(numbers))
+
+
+def rule_modes(program: Program) -> list[Mode]:
+    """A mode for every head of the program that can be asked: rules and neural facts, over columns of its networks."""
+    fillers = [name for name, kind in program.schema.items() if isinstance(kind, Tensor)]
+    modes = []
+    for name, arguments in program.askable:
+        choices = tuple(
+            (argument,) if argument is not None else tuple(map(atom_text, fillers)) for argument in arguments
+        )
+        modes.append(Mode(atom_text(name), choices))
+    return modes
+
+
+_MODE = re.compile(r"\s*('[^']*'|[a-z]\w*)\s*(?:\((.*)\))?\s*\.?\s*", re.DOTALL)
+
+
+def read_mode(text: str, schema: Schema) -> Mode:
+    """A mode as it is written: `+name` is a column, `+kind` any column of a kind, `+[a, b]` one of several.
+
+    >>> read_mode("gt_rank(+tensor, +[b, a])", {"a": Tensor((2, 2)), "b": Tensor((2, 2))})
+    Mode(predicate='gt_rank', arguments=(('a', 'b'), ('b', 'a')))
+    """
+    found = _MODE.fullmatch(text)
+    if found is None:
+        raise NodeTestError(f"Mode {text!r} cannot be read; write it as 'gt_rank(+rank_1, +rank_2)'.")
+    predicate, inside = found.group(1), found.group(2)
+    parts = re.findall(r"\s*(\+\s*\[[^\]]*\]|[^,]+)", inside) if inside else []
+    return Mode(predicate, tuple(_fillers(part.strip(), text, schema) for part in parts))
+
+
+def _fillers(part: str, text: str, schema: Schema) -> tuple[str, ...]:
+    if not part.startswith("+"):
+        return (part,)
+    wanted = part[1:].strip()
+    names = [name.strip() for name in wanted[1:-1].split(",")] if wanted.startswith("[") else [wanted]
+    chosen: list[str] = []
+    for name in names:
+        of_kind = [column for column, kind in schema.items() if kind_name(kind) == name]
+        if name not in schema and not of_kind:
+            raise NodeTestError(f"Mode {text!r} names {name!r}, which is no column.{did_you_mean(name, schema)}")
+        chosen.extend([name] if name in schema else of_kind)
+    return tuple(map(atom_text, chosen))
+
+
+def expand(modes: Sequence[Mode], program: Program, most: int) -> tuple[AtomTest, ...]:
+    """The tests of these modes that mean something; an error where there would be too many.
+
+    Left out are atoms that cannot be grounded, that are always true or always false, or in which one network would read
+    inputs of different shapes.
+    """
+    count = sum(len(mode) for mode in modes)
+    if count > most:
+        largest = max(modes, key=len)
+        example = f"{largest.predicate}({', '.join(f'+{choices[0]}' for choices in largest.arguments)})"
+        raise NodeTestError(
+            f"The rules have {count} ground instances over the columns, more than max_candidates={most}; say which "
+            f"columns may fill which argument, as in modes=[{example!r}], or raise max_candidates."
+        )
+    atoms = list(dict.fromkeys(atom for mode in modes for atom in mode.atoms()))
+    formulas = program.formulas_or_none(atoms)
+    return tuple(
+        AtomTest(atom)
+        for atom, formula in zip(atoms, formulas, strict=True)
+        if formula is not None
+        and not isinstance(formula, Truth)
+        and all(len(shapes) == 1 for shapes in _input_shapes(formula, program.schema).values())
+    )
+
+
+Shapes: TypeAlias = tuple[tuple[int, ...], ...]
+
+
+def _input_shapes(formula: Formula, schema: Schema, without: Container[str] = ()) -> dict[str, set[Shapes]]:
+    """The shapes of the inputs that each network reads in a formula; calls that read a column of `without` do not count."""
+    shapes: dict[str, set[Shapes]] = {}
+    for source in sources(formula):
+        if isinstance(source, NeuralVariable) and not any(name in without for name in source.inputs):
+            shapes.setdefault(source.network, set()).add(tuple(shapes_of(source.inputs, schema)))
+    return shapes
+
+
+def _from_rules(program: Program, most: int, named: Sequence[str]) -> tuple[AtomTest, ...]:
+    """The tests of all rules and neural facts, with a warning for each rule that gives none and that no other rule needs.
+
+    Where the program, or a test in `named`, names a column that a network reads, the network is tried only on columns of
+    the same shape.
+    """
+    modes = rule_modes(program)
+    tests = expand(modes, program, most)
+    known: dict[str, set[Shapes]] = {}  # of each network, the shapes of the columns that are named for it
+    filled = _filled(modes, program)
+    for atom, columns in [
+        *((test.atom, filled[test.atom]) for test in tests),
+        *((atom, frozenset()) for atom in named),
+    ]:
+        for network, shapes in _input_shapes(program.formula(atom), program.schema, columns).items():
+            known.setdefault(network, set()).update(shapes)
+    fitting = tuple(
+        test
+        for test in tests
+        if all(
+            shapes <= known.get(network, shapes)
+            for network, shapes in _input_shapes(program.formula(test.atom), program.schema).items()
+        )
+    )
+    _warn_of_untried(modes, fitting, named, program)
+    return fitting
+
+
+def _filled(modes: Sequence[Mode], program: Program) -> dict[str, frozenset[str]]:
+    """For each atom of the rules' modes, the columns that stand for variables of its head, and are not named by it."""
+    return {
+        atom: frozenset(atom_name(c) for c, given in zip(chosen, arguments, strict=True) if given is None)
+        for mode, (_, arguments) in zip(modes, program.askable, strict=True)
+        for atom, chosen in mode.instances()
+    }
+
+
+def _warn_of_untried(modes: Sequence[Mode], tests: Sequence[AtomTest], named: Sequence[str], program: Program) -> None:
+    """Warn of every rule that no candidate is an instance of, unless other rules need it."""
+    tried = {_predicate(test.atom) for test in tests} | {_predicate(atom) for atom in named}
+    atoms: dict[str, list[str]] = {}
+    for mode in modes:
+        atoms.setdefault(f"{atom_name(mode.predicate)}/{len(mode.arguments)}", []).extend(mode.atoms())
+    for predicate, rule in program.rules().items():
+        own = atoms.get(predicate, [])
+        if rule.needed or predicate.rsplit("/", 1)[0] in tried:
+            continue
+        if rule.example in own:
+            reason = _why_not(own, program)
+        elif rule.repeats:
+            reason = "There are fewer columns than it has variables, and no column is tried twice in one test."
+        else:
+            reason = (
+                "Only columns of images are tried for its variables; name its other arguments, as in "
+                f"tests=['auto', {rule.example!r}] or modes=[{rule.example!r}] (--tests auto --tests "
+                f'"{rule.example}", or --mode "{rule.example}").'
+            )
+        warnings.warn(f"The rule '{rule.head}' in line {rule.line} is never tried. {reason}", UserWarning, stacklevel=8)
+
+
+def _predicate(atom: str) -> str:
+    return atom_name(re.split(r"\s*\(", atom.strip(), maxsplit=1)[0])
+
+
+def _why_not(atoms: Sequence[str], program: Program) -> str:
+    """Why none of these atoms is a test, in a sentence about the first of them."""
+    try:
+        formula = program.formula(atoms[0])
+    except NeuID3Error as error:
+        return str(error)
+    if isinstance(formula, Truth):
+        return _constant(atoms[0], formula, program)
+    return (
+        f"'{atoms[0]}' would let one network read inputs of different shapes, or of another shape than the rules name."
+    )
+
+
+def _constant(atom: str, formula: Truth, program: Program) -> str:
+    """A sentence about a test that nothing can change."""
+    flaw = program.flaw(atom)
+    reason = f"In {flaw}" if flaw else "No column, fact or network can change it."
+    return f"'{atom}' is always {str(formula.value).lower()}. {reason}"
+
+
+def _asked_for(modes: Sequence[str], program: Program, most: int) -> tuple[AtomTest, ...]:
+    """The tests of the modes that a caller wrote, each of which is to give some."""
+    read = {text: read_mode(text, program.schema) for text in modes}
+    tests = expand(list(read.values()), program, most)
+    found = {test.atom for test in tests}
+    for text, mode in read.items():
+        atoms = list(mode.atoms())
+        if found.isdisjoint(atoms):
+            predicate = f"{atom_name(mode.predicate)}/{len(mode.arguments)}"
+            if predicate in program.predicates and atoms:
+                raise NodeTestError(f"Mode {text!r} gives no test. {_why_not(atoms, program)}")
+            heads = sorted({head.rsplit("/", 1)[0] for head in program.predicates})
+            hint = "" if mode.predicate in heads else did_you_mean(mode.predicate, heads)
+            raise NodeTestError(
+                f"Mode {text!r} gives no test: the background knowledge has no {mode.predicate}/{len(mode.arguments)} "
+                f"that may be true or false of these arguments.{hint}"
+            )
+    return tests
+
+
+def make_candidates(
+    tests: str | Sequence[str | NodeTest], modes: Sequence[str] | None, program: Program, most: int
+) -> Candidates:
+    """The candidates that the caller asked for: `"auto"`, explicit tests, or both in one list."""
+    listed: list[str | NodeTest] = [tests] if isinstance(tests, str) else list(tests)
+    found: list[NodeTest] = []
+    numbers: list[str] = []
+    named = _check_named(listed, program)
+    expanded: tuple[AtomTest, ...] = ()
+    for test in listed:
+        if isinstance(test, str) and test == "auto" and "auto" not in program.schema:
+            columns = column_candidates(program.schema)
+            found.extend(columns.tests)
+            numbers.extend(columns.numbers)
+            expanded = _asked_for(modes, program, most) if modes is not None else _from_rules(program, most, named)
+            found.extend(expanded)
+        elif isinstance(test, str):
+            found.append(_named(test, program.schema.get(test)))
+            if isinstance(program.schema.get(test), Number):
+                found.pop()
+                numbers.append(test)
+        else:
+            found.append(test)
+    if modes is not None and not any(test == "auto" for test in listed):
+        expanded = _asked_for(modes, program, most)
+        found.extend(expanded)
+    program.formulas([test.atom for test in found if isinstance(test, AtomTest)])
+    return Candidates(tuple(dict.fromkeys(found)), tuple(dict.fromkeys(numbers)), tuple(test.atom for test in expanded))
+
+
+def _check_named(listed: Sequence[str | NodeTest], program: Program) -> list[str]:
+    """The atoms that a caller named as tests; an error where one of them is always true or always false."""
+    chosen = [_named(test, program.schema.get(test)) if isinstance(test, str) else test for test in listed]
+    names = [
+        test.atom
+        for test in chosen
+        if isinstance(test, AtomTest)
+        and not isinstance(program.schema.get(test.atom), Number)
+        and (test.atom != "auto" or "auto" in program.schema)
+    ]
+    for atom, formula in zip(names, program.formulas(names), strict=True):
+        if isinstance(formula, Truth):
+            raise NodeTestError(f"Test {_constant(atom, formula, program)} Name one that depends on the example.")
+    return names
+
+
+def _named(test: str, kind: Kind | None) -> NodeTest:
+    return FactTest(test) if isinstance(kind, (Boolean, Probability)) else AtomTest(test)
+
+
+def shapes_of(inputs: Sequence[str], schema: Mapping[str, Kind]) -> list[tuple[int, ...]]:
+    """The shapes of the columns that a network reads; a number is a vector of length 1."""
+    return [kind.shape if isinstance(kind := schema[name], Tensor) else (1,) for name in inputs]

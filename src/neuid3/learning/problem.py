@@ -1,0 +1,139 @@
+"""What may be asked in a fit? A program, candidates, and networks that come trained with tests of earlier trees."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from neuid3.data.columns import Schema
+from neuid3.data.examples import Examples
+from neuid3.data.tables import is_constant
+from neuid3.errors import BankError, NetworkError, NodeTestError, did_you_mean
+from neuid3.io.bank import Bank
+from neuid3.io.trained_tests import TrainedTest
+from neuid3.learning.candidates import Candidates, make_candidates, neural_facts
+from neuid3.learning.sample import Instance, same_weights
+from neuid3.logic.formula import NeuralVariable, sources
+from neuid3.logic.program import Program
+from neuid3.logic.sandbox import Limits
+from neuid3.tree.node_tests import AtomTest, NodeTest
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Problem:
+    """The program with what belongs to it, the candidates, the networks that come trained, and tests to try first."""
+
+    program: Program
+    candidates: Candidates
+    reused: Mapping[str, Instance]
+    first: frozenset[NodeTest]
+
+    @property
+    def are_neural(self) -> bool:
+        """Does a candidate look through a network?"""
+        return any(_networks_of(test, self.program) for test in self.candidates.tests)
+
+
+def read_problem(
+    schema: Schema,
+    *,
+    background: str,
+    tests: str | Sequence[Any],
+    bank: Bank | Path | str | None,
+    modes: Sequence[str] | None,
+    most: int,
+    limits: Limits | None,
+) -> Problem:
+    """What the caller's tests, rules, modes and bank come to, for examples of this schema."""
+    listed = [tests] if isinstance(tests, str) else list(tests)
+    if "auto" in listed and "auto" not in schema:
+        extra = neural_facts(schema, Program(background, schema, limits).predicates)
+        background = f"{background}\n{extra}" if extra else background
+    program = Program(background, schema, limits)
+    if isinstance(bank, (str, Path)) and not Path(bank).exists():
+        raise BankError(f"There is no bank {bank}; `Bank.add` or `neuid3 bank add` makes one.")
+    opened = bank if isinstance(bank, Bank) or bank is None else Bank(bank)
+    if opened is not None and (extra := opened.clauses(program)):
+        program = Program(f"{background}\n{extra}", schema, limits)
+    kept = [] if opened is None else [test.thawed() for _, test in opened.fitting(program)]
+    named, reused = _named([*listed, *kept], program)
+    if not named and modes is None:
+        raise NodeTestError("`tests` is empty; name some tests, or use tests='auto'.")
+    return Problem(program, make_candidates(named, modes, program, most), reused, frozenset(named[len(listed) :]))
+
+
+def _named(tests: Iterable[Any], program: Program) -> tuple[list[Any], dict[str, Instance]]:
+    """Tests by what they are called here, and the networks that came with them."""
+    reused: dict[str, Instance] = {}
+    named: list[Any] = []
+    for number, test in enumerate(tests):
+        if isinstance(test, TrainedTest):
+            names = _reuse(test, _networks_of(AtomTest(test.test.atom), program), number, reused)
+            named.append(AtomTest(test.test.atom, tuple(sorted(names.items()))))
+        elif isinstance(test, (str, NodeTest)):
+            named.append(test)
+        else:
+            raise NodeTestError(f"tests[{number}] is a {type(test).__name__}; give an atom as a string, or a test.")
+    return named, reused
+
+
+def _reuse(test: TrainedTest, declared: Sequence[str], number: int, reused: dict[str, Instance]) -> dict[str, str]:
+    """The instances that a reused test looks through; tests that shared a network in their tree share it again."""
+    held, names = dict(test.test.instances), {}
+    for network in declared:
+        instance = held.get(network, network)
+        if instance not in test.networks:
+            raise NodeTestError(
+                f"Test '{test}' was trained with {', '.join(sorted(held)) or 'no network'}, and the background knowledge "
+                f"asks {network!r} for it; give the rules it was trained with, or train it anew."
+            )
+        module = test.networks[instance]
+        known = (n for n, i in reused.items() if i.frozen == test.frozen and same_weights(i.module, module))
+        names[network] = next(known, f"{network}@{number}")
+        if names[network] not in reused:
+            own = module if test.frozen else copy.deepcopy(module)
+            reused[names[network]] = Instance(own, network, frozenset(), test.frozen)
+    return names
+
+
+def _networks_of(test: NodeTest, program: Program) -> list[str]:
+    return sorted({source.network for source in sources(test.formula(program)) if isinstance(source, NeuralVariable)})
+
+
+def varying_candidates(candidates: Candidates, examples: Examples, tests: str | Sequence[Any]) -> Candidates:
+    """Candidates without those that say the same of every example; a warning where `tests` names such a one."""
+    constant = {name for name, column in examples.items() if is_constant(column)}
+    named = set() if isinstance(tests, str) else {test for test in tests if isinstance(test, str)}
+    for name in sorted(constant & named):
+        warnings.warn(f"Column {name!r} is constant and was skipped.", UserWarning, stacklevel=3)
+    kept = tuple(test for test in candidates.tests if getattr(test, "column", None) not in constant)
+    return replace(candidates, tests=kept, numbers=tuple(name for name in candidates.numbers if name not in constant))
+
+
+def check_device(name: str) -> None:
+    """Can networks run there? Asked of the device itself, before anything is trained."""
+    try:
+        torch.zeros(1, device=name).item()
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).strip().split("\n")[0]
+        raise NetworkError(f"Networks cannot run on device={name!r} here ({reason}); use device='cpu'.") from None
+
+
+def check_networks(given: Mapping[str, Any], program: Program) -> None:
+    """Does the program know every network that is given, and can each of them be one?"""
+    for name, network in given.items():
+        if name not in program.networks:
+            raise NetworkError(
+                f"Network {name!r} is given and the background knowledge never uses it.{did_you_mean(name, program.networks)}"
+            )
+        if not isinstance(network, nn.Module) and not callable(network):
+            raise NetworkError(
+                f"networks[{name!r}] is a {type(network).__name__}; give a module or a function that makes one."
+            )

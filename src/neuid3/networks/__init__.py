@@ -1,0 +1,1 @@
+"""Small networks: the defaults, many run and trained as one, their optimizer, inputs and compiled kernel."""

@@ -1,0 +1,1 @@
+"""Node tests, trees, and the exact inference of a tree."""

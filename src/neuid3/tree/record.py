@@ -1,0 +1,219 @@
+"""The training record of a tree: which rows it was learned from, and its scores on rows that were kept apart."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from neuid3.data.columns import Boolean, Category, Column, Distribution, Number, Probability, Schema, Tensor
+from neuid3.data.examples import Examples
+from neuid3.errors import NeuID3Error
+
+# Beyond so many rows, or bytes of what networks read, only the number of rows is remembered: digests of all of them would
+# take more than 1.2 MB in the file, or another walk through images that memory may not hold.
+MOST_ROWS = 100_000
+MOST_BYTES = 1 << 30
+
+# So many rows are hashed at a time; no more are fetched at once from a store.
+BLOCK = 512
+
+# The least probability that log-loss takes a tree to give to a class.
+FLOOR = 1e-15
+
+HELD_OUT, VALIDATION = "held-out", "validation"
+
+Codes = npt.NDArray[np.int64]
+Digests = npt.NDArray[np.uint64]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How well a tree did on rows of one kind.
+
+    Attributes
+    ----------
+    kind : "held-out" for rows that had no part in `fit`; "validation" for rows that networks were not trained on, and by
+        which tests were chosen and leaves estimated.
+    rows : how many there were.
+    accuracy : the share of them whose most probable class is theirs.
+    log_loss : the mean of −ln P(class | e).
+    """
+
+    kind: str
+    rows: int
+    accuracy: float
+    log_loss: float
+
+    def __str__(self) -> str:
+        return f"accuracy {self.accuracy:.3f}, log-loss {self.log_loss:.3f}"
+
+
+def score_of(kind: str, probabilities: npt.NDArray[Any], codes: Codes) -> Score:
+    """The score of class probabilities, `(row, class)`, on rows whose classes have these codes.
+
+    >>> score_of("held-out", np.array([[0.5, 0.5], [0.0, 1.0]]), np.array([0, 1]))
+    Score(kind='held-out', rows=2, accuracy=1.0, log_loss=0.34657359027997264)
+    """
+    given = np.clip(probabilities[np.arange(len(codes)), codes], FLOOR, 1.0)
+    right = probabilities.argmax(axis=1) == codes
+    return Score(kind, len(codes), float(right.mean()), float(0.0 - np.log(given).mean()))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingRecord:
+    """What a tree was learned from: how many rows, a digest of each, and its scores on rows that were kept apart.
+
+    Attributes
+    ----------
+    rows : how many rows `fit` learned from, those that validated networks among them.
+    salt : a number that is hashed with every row, so that digests of two fits cannot be compared.
+    digests : 64 bits for each row, in ascending order; None where there were more than `MOST_ROWS` rows.
+    labels : the code of the class of each of these rows.
+    scores : one for each kind of rows that were kept apart.
+    """
+
+    rows: int
+    salt: int
+    digests: Digests | None = None
+    labels: Codes | None = None
+    scores: tuple[Score, ...] = ()
+
+    @classmethod
+    def of(cls, examples: Examples, codes: Codes, salt: int) -> TrainingRecord:
+        """The record of a fit on these rows, whose classes have these codes."""
+        if len(examples) > MOST_ROWS or _tensor_bytes(examples) > MOST_BYTES:
+            return cls(len(examples), salt)
+        try:
+            digests = row_digests(examples, salt)
+        except NeuID3Error:  # an image of a store that no test had to read, and that cannot be read
+            return cls(len(examples), salt)
+        order = np.lexsort((codes, digests))
+        return cls(len(examples), salt, digests[order], codes[order])
+
+    def score(self, kind: str) -> Score | None:
+        """The score on rows of this kind; None where none is remembered."""
+        return next((score for score in self.scores if score.kind == kind), None)
+
+    def with_score(self, score: Score) -> TrainingRecord:
+        """The same record with this score in the place of an earlier one of its kind."""
+        return replace(self, scores=(*(known for known in self.scores if known.kind != score.kind), score))
+
+    def without_rows(self) -> TrainingRecord:
+        """The same record without digests."""
+        return replace(self, digests=None, labels=None)
+
+    def learned(self, X: Any, schema: Schema, codes: Codes | None = None) -> Mask | None:
+        """Which rows of a table the tree was learned from; None where that cannot be told.
+
+        A row counts as learned from as often as `fit` has seen it: of two equal rows, one of which was learned from,
+        one is recognised. With `codes` of the classes, rows with the class they were learned with come first. A table
+        without some column of the schema cannot be recognised, nor one with more than `MOST_BYTES` of what networks read.
+        """
+        if self.digests is None or self.labels is None:
+            return None
+        try:
+            with warnings.catch_warnings():  # whoever reads the table for its answers has been warned
+                warnings.simplefilter("ignore")
+                examples = Examples.read(X, schema)
+            if _tensor_bytes(examples) > MOST_BYTES:
+                return None
+            digests = row_digests(examples, self.salt)
+        except NeuID3Error:
+            return None
+        known = len(self.digests)
+        learned, left = np.zeros(len(digests), dtype=bool), np.ones(known, dtype=bool)
+        same = _groups(np.concatenate((self.digests, digests)))
+        if codes is not None:
+            alike = _groups(np.concatenate((self.digests, digests)), np.concatenate((self.labels, codes)))
+            learned, left = _matched(alike[known:], alike[:known]), ~_matched(alike[:known], alike[known:])
+        rest = np.flatnonzero(~learned)
+        learned[rest] = _matched(same[known:][rest], same[:known][left])
+        if not learned.any() and any(c.missing is not None and c.missing.all() for _, c in examples.items()):
+            return None  # another table, or one without this column
+        return learned
+
+
+def _groups(*keys: npt.NDArray[Any]) -> Codes:
+    """For each place the number of its group: places with equal keys have one group."""
+    order = np.lexsort(keys)
+    differs = np.zeros(len(order), dtype=np.int64)
+    for key in keys:
+        differs[1:] |= key[order][1:] != key[order][:-1]
+    groups = np.empty(len(order), dtype=np.int64)
+    groups[order] = np.cumsum(differs)
+    return groups
+
+
+def _matched(ones: Codes, others: Codes) -> Mask:
+    """Which of `ones` have a partner of their group among `others`, each of which is the partner of one at most.
+
+    >>> _matched(np.array([3, 5, 3, 3]), np.array([3, 3, 4])).tolist()
+    [True, False, True, False]
+    """
+    if not len(ones):
+        return np.zeros(0, dtype=bool)
+    order = np.argsort(ones, kind="stable")
+    starts = np.searchsorted(ones[order], ones[order])
+    rank = np.empty(len(ones), dtype=np.int64)
+    rank[order] = np.arange(len(ones)) - starts
+    available = np.bincount(others, minlength=int(ones.max()) + 1)
+    matched: Mask = rank < available[ones]
+    return matched
+
+
+# Digests --------------------------------------------------------------------------------------------
+
+
+def row_digests(examples: Examples, salt: int) -> Digests:
+    """64 bits of a cryptographic hash for each row, over all of its entries as the schema reads them.
+
+    >>> one, other = Examples({"age": [31, 47]}, {"age": "number"}), Examples({"age": [47.0]}, {"age": "number"})
+    >>> row_digests(one, 1)[1] == row_digests(other, 1)[0], row_digests(one, 1)[1] == row_digests(other, 2)[0]
+    (np.True_, np.False_)
+    """
+    key = blake2b(repr(examples.names).encode(), digest_size=16).digest()
+    digests = b"".join(
+        blake2b(row, digest_size=8, key=key, salt=salt.to_bytes(8, "little")).digest() for row in _rows(examples)
+    )
+    return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
+
+
+def _rows(examples: Examples) -> Iterator[bytes]:
+    for start in range(0, len(examples), BLOCK):
+        block = slice(start, start + BLOCK)
+        table = np.hstack([_bytes_of(column, block) for _, column in examples.items()])
+        data, width = table.tobytes(), table.shape[1]
+        yield from (data[place : place + width] for place in range(0, len(data), width))
+
+
+def _bytes_of(column: Column, block: slice) -> npt.NDArray[np.uint8]:
+    """Some entries of a column in bytes, `(row, byte)`: the same for the same entry, however the table holds it."""
+    given = np.asarray(column.values[block])
+    values: npt.NDArray[Any]
+    match column.kind:
+        case Boolean():
+            values = given.astype(np.uint8)
+        case Category():
+            values = given.astype("<i8")
+        case Number() | Probability() | Distribution():
+            values = given.astype("<f8") + 0.0  # -0.0 is 0.0
+        case Tensor():
+            values = (given.astype("<f4") / np.float32(255) if given.dtype == np.uint8 else given.astype("<f4")) + 0.0
+    flat = np.ascontiguousarray(values.reshape(len(values), -1))
+    missing = np.zeros(len(flat), dtype=bool) if column.missing is None else column.missing[block]
+    if missing.any():
+        flat = np.where(missing[:, None], np.zeros((), flat.dtype), flat)
+    return np.hstack([flat.view(np.uint8).reshape(len(flat), -1), missing[:, None].view(np.uint8)])
+
+
+def _tensor_bytes(examples: Examples) -> int:
+    shapes = [c.kind.shape for _, c in examples.items() if isinstance(c.kind, Tensor)]
+    return len(examples) * sum(4 * prod(shape) for shape in shapes)
