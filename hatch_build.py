@@ -23,7 +23,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from packaging.tags import mac_platforms
 
 # The module of the kernel: its C source is beside it, and the libraries go into the folder `compiled` beside it.
-KERNEL = Path("src/neuid3/stack/kernel.py")
+KERNEL = Path("src/neuid3/networks/kernel.py")
 
 SOURCE = KERNEL.with_suffix(".c")
 COMPILED = KERNEL.with_name("compiled")

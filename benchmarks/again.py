@@ -15,12 +15,12 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from experiments import settings
-from experiments.datasets import mnist, uci_fold
 from sklearn.model_selection import StratifiedKFold
 from threadpoolctl import threadpool_limits
 
 from benchmarks.rows import draw, keep, kept
+from experiments import settings
+from experiments.datasets import mnist, uci_fold
 from neuid3 import Examples, NeuID3Classifier
 from neuid3.learning.regrow import Regrower
 from neuid3.training.train import one_thread

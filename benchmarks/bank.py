@@ -15,11 +15,11 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from experiments import settings
-from experiments.datasets import POOL_BACKGROUND, eleusis, pool
 from sklearn.metrics import f1_score
 
 from benchmarks.rows import draw, keep, kept
+from experiments import settings
+from experiments.datasets import POOL_BACKGROUND, eleusis, pool
 from neuid3 import Bank, NeuID3Classifier
 
 RESULTS = Path("results/background")

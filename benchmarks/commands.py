@@ -88,9 +88,8 @@ def _measure(rows: tuple[str, ...], quick: bool, history: Path) -> bool:
 
 
 def _table(history: Path, into: Path | None) -> None:
-    from experiments.tables import insert
-
     from benchmarks.report import read, table
+    from experiments.tables import insert
 
     drawn = table(read(history))
     if into is None:

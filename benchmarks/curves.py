@@ -17,11 +17,11 @@ from unittest.mock import patch
 
 import numpy as np
 import torch
+
+from benchmarks.rows import draw, keep, kept
 from experiments.datasets import CONCEPTS, eleusis, pool
 from experiments.learners import make
 from experiments.units import TREE, Unit
-
-from benchmarks.rows import draw, keep, kept
 from neuid3.training import halving as tournament
 from neuid3.training.task import Restart
 from neuid3.training.train import exclusive_training

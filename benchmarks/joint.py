@@ -16,11 +16,11 @@ from unittest.mock import patch
 
 import numpy as np
 import torch
+
+from benchmarks.rows import draw, keep, kept
 from experiments.datasets import eleusis, pool
 from experiments.learners import make
 from experiments.units import TREE, Unit
-
-from benchmarks.rows import draw, keep, kept
 from neuid3.learning import node_learner as node
 from neuid3.training.task import Restart, Task
 from neuid3.training.train import exclusive_training

@@ -18,10 +18,10 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from experiments.learners import run
-from experiments.units import Unit
 
 from benchmarks.rows import draw, keep, kept
+from experiments.learners import run
+from experiments.units import Unit
 from neuid3.training import halving as tournament
 
 RESULTS = Path("results")

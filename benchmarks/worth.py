@@ -11,10 +11,10 @@ import time
 import warnings
 
 import numpy as np
-from experiments.datasets import CONCEPTS, POOL_BACKGROUND, cards, eleusis, mnist, pool
 from sklearn.metrics import f1_score
 
 from benchmarks.rows import draw, keep, kept
+from experiments.datasets import CONCEPTS, POOL_BACKGROUND, cards, eleusis, mnist, pool
 from neuid3 import Examples, NeuID3Classifier
 
 # One order, one modulo, one parity.

@@ -11,9 +11,9 @@ from typing import Any
 
 import joblib
 import numpy as np
+
 from experiments.runner import run_units
 from experiments.units import Unit
-
 from neuid3.logic import sandbox
 from neuid3.training.parallel.pool import WorkerPool
 from neuid3.training.parallel.shared import RowSubset, SharedColumns

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from experiments.datasets.images import LETTER_FILES, MNIST_FILES, write_idx
 from sklearn.datasets import load_digits
+
+from experiments.datasets.images import LETTER_FILES, MNIST_FILES, write_idx
 
 EACH = 20
 PARTS = ("train", "test")

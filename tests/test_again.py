@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import clone
+from small_data import pictures
 
 from neuid3 import Examples, LeNet, NeuID3Classifier, load
 from neuid3.learning.node_learner import NodeLearner
 from neuid3.learning.regrow import Regrower
 from neuid3.learning.responses import BooleanResponse, ProbabilisticResponse
 from neuid3.tree.tree import Branch, Node
-from small_data import pictures
 
 
 def told(n: int, seed: int, columns: int = 6) -> tuple[np.ndarray, np.ndarray]:

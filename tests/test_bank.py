@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-
 from interrupted import RULES, problem
+
 from neuid3 import Bank, Examples, NeuID3Classifier, TrainedTest
 from neuid3.errors import BankError, NodeTestError
 

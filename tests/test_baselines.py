@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+
 from experiments import settings
 from experiments.baselines import (
     ColumnNets,
@@ -22,7 +23,6 @@ from experiments.baselines import (
     soft,
     stacked,
 )
-
 from neuid3 import Examples
 from neuid3.training.train import one_thread
 

@@ -7,9 +7,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from benchmarks import report, runner, timing
 from click.testing import CliRunner
 
+from benchmarks import report, runner, timing
 from neuid3.cli.main import main
 from neuid3.errors import DataError
 

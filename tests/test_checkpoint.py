@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from interrupted import classifier, problem
 from sklearn.base import clone
 from torch import nn
 
-from interrupted import classifier, problem
 from neuid3 import Bank, NeuID3Classifier
 from neuid3.cli.main import main
 from neuid3.errors import CheckpointError, NeuID3Error

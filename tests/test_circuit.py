@@ -6,6 +6,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import drawn, enumerate_worlds, holds
 
 from neuid3.circuits.compile import Circuit, compile_formulas
 from neuid3.circuits.conjunctions import factorise
@@ -29,7 +30,6 @@ from neuid3.logic.formula import (
     sources,
 )
 from neuid3.logic.sandbox import Limits
-from oracles import drawn, enumerate_worlds, holds
 
 VARIABLES = [ColumnVariable(f"v{size}{i}", size) for size in (2, 3, 5) for i in range(2)]
 

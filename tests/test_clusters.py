@@ -15,13 +15,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import clustered
 import joblib
 import numpy as np
 import pytest
 import torch
 from distributed import Client, KilledWorker, LocalCluster, WorkerPlugin
 
-import clustered
 from neuid3 import NeuID3Classifier, load
 from neuid3.training.parallel.pool import WorkerPool
 from neuid3.training.parallel.shared import RowSubset, SharedColumns

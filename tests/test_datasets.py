@@ -12,20 +12,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import holds as holds_in
+from small_data import EACH, use, write_small_data
+
 from experiments import datasets
 from experiments.datasets import pools, uci
 from experiments.datasets.eleusis import SIZES, deal
 from experiments.datasets.encode import _best_cut, entropy_cuts, random_groups
-from hypothesis import given
-from hypothesis import strategies as st
-
 from neuid3 import Examples
 from neuid3.data.columns import Boolean, Tensor
 from neuid3.errors import DamagedFileError, DataError, NodeTestError
 from neuid3.logic.formula import NeuralVariable, sources
 from neuid3.logic.program import Program
-from oracles import holds as holds_in
-from small_data import EACH, use, write_small_data
 
 real_data = pytest.mark.skipif(
     not os.environ.get("NEUID3_DATA"), reason="NEUID3_DATA names no folder with the real data"

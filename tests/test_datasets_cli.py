@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from PIL import Image
+from small_data import use, write_small_data
+
 from experiments.datasets import sheets
 from experiments.datasets.sheets import GREEN, RED
-from PIL import Image
-
 from neuid3.cli.main import main
 from neuid3.utils.png import png
-from small_data import use, write_small_data
 
 
 @pytest.fixture

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from small_data import signed_images, use, write_small_data
+
 from experiments import datasets
 from experiments.datasets import files, images, uci
 from experiments.datasets.images import LETTER_FILES, MNIST_FILES, write_idx
-
 from neuid3.errors import DamagedFileError, MissingFileError
-from small_data import signed_images, use, write_small_data
 
 
 @dataclass

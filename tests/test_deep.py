@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 from matplotlib import pyplot
+from uses import uses
 
 from neuid3 import Branch, Examples, Leaf, NeuID3Classifier, NeurosymbolicTree, Tree, load, plot_tree
 from neuid3.circuits.conjunctions import factorise
@@ -23,7 +24,6 @@ from neuid3.learning.joint import with_leaves
 from neuid3.logic.formula import ColumnVariable, Literal
 from neuid3.tree.node_tests import CutTest, FactTest, NodeTest
 from neuid3.tree.tree import branches, fold, node_paths, paths, preorder
-from uses import uses
 
 DEEP = 1500
 

@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 
 import neuid3
-from neuid3 import disk
 from neuid3.errors import UnwritableFileError
+from neuid3.utils import files as disk
 
 WRITER = """
 import os, sys
 from pathlib import Path
-from neuid3 import disk
+from neuid3.utils import files as disk
 if sys.argv[2] == "named":
     del os.O_TMPFILE
 print("ready", flush=True)

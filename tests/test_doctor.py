@@ -126,15 +126,12 @@ def test_it_tells_which_data_are_there(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("NEUID3_CACHE", str(tmp_path / "cache"))
     data = report()["data"]
     assert data["NEUID3_DATA"] is None
-    assert data["cache"] == {"folder": str(tmp_path / "cache"), "exists": False}
-    assert data["datasets"]["digits"]["here"]
-    assert not data["datasets"]["zoo"]["here"]
+    assert data["cache"] == {"folder": str(tmp_path / "cache"), "exists": False, "entries": []}
     (tmp_path / "uci").mkdir()
     (tmp_path / "uci" / "zoo.csv").write_text("there")
     monkeypatch.setenv("NEUID3_DATA", str(tmp_path))
     data = report()["data"]
-    assert data["NEUID3_DATA"] == {"folder": str(tmp_path), "exists": True}
-    assert data["datasets"]["zoo"] == {"here": True, "where": str(tmp_path / "uci")}
+    assert data["NEUID3_DATA"] == {"folder": str(tmp_path), "exists": True, "entries": ["uci"]}
     lines = printed().splitlines()
-    assert "zoo" in next(line for line in lines if line.startswith("data here"))
-    assert "mnist" in next(line for line in lines if line.startswith("data not here"))
+    assert next(line for line in lines if line.startswith("NEUID3_DATA")).endswith(f"{tmp_path}: uci")
+    assert next(line for line in lines if line.startswith("cache")).endswith("(no such folder)")

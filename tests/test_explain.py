@@ -13,9 +13,10 @@ from functools import reduce
 import numpy as np
 import pytest
 import torch
-from hypothesis import assume, given, settings
-
 from conftest import EVERYTHING
+from hypothesis import assume, given, settings
+from strategies import PREAMBLE, PRIORS, REFERENCE, Case, TinyNetwork, cases, table
+
 from neuid3 import Branch, Examples, Leaf, NeuID3Classifier, NeuID3Error, NeurosymbolicTree, Priors, Tree
 from neuid3.explain import Explanation, change
 from neuid3.explain.change import CLEARLY
@@ -36,7 +37,6 @@ from neuid3.logic.formula import (
     bottom_up,
 )
 from neuid3.tree.tree import Node
-from strategies import PREAMBLE, PRIORS, REFERENCE, Case, TinyNetwork, cases, table
 
 ALL_PROOFS = 10**6
 

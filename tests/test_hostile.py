@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from problog.engine import DefaultEngine
 from problog.errors import ProbLogError
+from strategies import OPEN_GOALS, TERMS
 
 from neuid3 import Branch, Examples, Leaf, Limits, NeuID3Error, NeurosymbolicTree, Tree, read_table
 from neuid3.errors import ExportError, RuleError
@@ -27,7 +28,6 @@ from neuid3.logic.prolog.engine import CLOSED_IN_LIBRARIES, OPEN_BUILTINS
 from neuid3.logic.prolog.evaluator import evaluate
 from neuid3.logic.prolog.grounder import Grounder
 from neuid3.logic.sandbox import ask
-from strategies import OPEN_GOALS, TERMS
 
 MANY = int(os.environ.get("NEUID3_FUZZ", "60"))
 QUICK = Limits(seconds=5.0, megabytes=1024, circuit_nodes=20_000)

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.metrics import f1_score
+
 from experiments import learners, settings
 from experiments.learners import Problem, run, scores
 from experiments.units import Unit
-from sklearn.metrics import f1_score
-
 from neuid3 import Examples
 
 

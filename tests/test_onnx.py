@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
+from strategies import FACTS, PREAMBLE, PRIORS, REFERENCE, Case, cases, nodes, table
 
 from neuid3 import (
     AtomTest,
@@ -35,7 +36,6 @@ from neuid3.circuits import evaluate as layers
 from neuid3.errors import ExportError, ModelFileError, NetworkError
 from neuid3.export.onnx import as_onnx
 from neuid3.networks.defaults import Dense
-from strategies import FACTS, PREAMBLE, PRIORS, REFERENCE, Case, cases, nodes, table
 
 pytestmark = pytest.mark.filterwarnings("ignore:Test .* is always:UserWarning", "ignore:Values never seen:UserWarning")
 

@@ -10,19 +10,12 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles import drawn, enumerate_worlds
 from problog import get_evaluatable
 from problog.clausedb import ClauseDB
 from problog.engine import DefaultEngine
 from problog.logic import Term
 from problog.program import PrologString
-
-from neuid3 import AtomTest, Branch, Leaf, NeurosymbolicTree, Tree
-from neuid3.logic.formula import And, Literal, bottom_up, negate
-from neuid3.logic.program import Program
-from neuid3.logic.prolog.grounder import Grounder
-from neuid3.tree.loss import negative_log_likelihood
-from neuid3.tree.tree import paths
-from oracles import drawn, enumerate_worlds
 from strategies import (
     HELPERS,
     OPEN_GOALS,
@@ -37,6 +30,13 @@ from strategies import (
     table,
     term_rules,
 )
+
+from neuid3 import AtomTest, Branch, Leaf, NeurosymbolicTree, Tree
+from neuid3.logic.formula import And, Literal, bottom_up, negate
+from neuid3.logic.program import Program
+from neuid3.logic.prolog.grounder import Grounder
+from neuid3.tree.loss import negative_log_likelihood
+from neuid3.tree.tree import paths
 
 pytestmark = pytest.mark.filterwarnings("ignore:Test .* is always:UserWarning", "ignore:.*:UserWarning:deepproblog")
 

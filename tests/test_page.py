@@ -10,12 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from bright import BACKGROUND, TREE, Bright, labels, model, table
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 from sklearn.exceptions import NotFittedError
+from strategies import Case, cases
 
-from bright import BACKGROUND, TREE, Bright, labels, model, table
 from neuid3 import AtomTest, Branch, Examples, Leaf, LeNet, NeuID3Classifier, NeurosymbolicTree, Priors, Tree
 from neuid3.errors import DataError, ExportError, TreeError
 from neuid3.explain.page import evidence_page, sight, write_page
@@ -26,7 +27,6 @@ from neuid3.explain.page.render import data_text
 from neuid3.explain.page.sight import SPARE
 from neuid3.logic.program import Program
 from neuid3.tree.tree import Node, node_paths
-from strategies import Case, cases
 
 # What the page spares its networks may move a probability by so much, once for every branch.
 CLOSE = 20 * SPARE

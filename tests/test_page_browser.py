@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-
 from bright import BACKGROUND, Bright, labels, model, table
+
 from neuid3 import Branch, Examples, Leaf, NeurosymbolicTree, Tree, export_text
 from neuid3.explain.page import write_page
 from neuid3.explain.page.gather import gather

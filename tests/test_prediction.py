@@ -9,12 +9,12 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import Case, cases
 
 from neuid3 import Branch, Examples, Leaf, NeurosymbolicTree, NodeTest, Tree
 from neuid3.errors import DataError
 from neuid3.tree.descent import network_calls
 from neuid3.tree.tree import Node, Path
-from strategies import Case, cases
 
 BACKGROUND = "nn(net, [I]) :: dark(I)."
 TREE = Tree(Branch("alarm", Branch("dark(image)", Leaf(0.9), Leaf(0.1)), Leaf(0.4)))

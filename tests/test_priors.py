@@ -36,7 +36,7 @@ def test_cells_hold_the_share_of_the_sample_that_lies_in_them(
     counts = [0] * variable.size
     for number in sample:
         counts[sum(number > cut.at if cut.above else number >= cut.at for cut in boundaries)] += 1
-    found = Priors(columns={"age": sample}).cells(variable)
+    found = Priors(columns={"age": sample}).cells(variable.column, variable.boundaries)
     np.testing.assert_allclose(found, np.array(counts) / len(sample))
 
 

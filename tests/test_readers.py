@@ -12,6 +12,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
+from small_data import pictures
 
 from neuid3 import Examples, NeuID3Classifier
 from neuid3.circuits.reach import Reach
@@ -27,7 +28,6 @@ from neuid3.training.task import TrainingConfig, TrainingResult
 from neuid3.tree.criteria import gain_of, gain_of_tests
 from neuid3.tree.node_tests import AtomTest
 from neuid3.tree.tree import Branch, Node
-from small_data import pictures
 
 
 def weak(n: int, seed: int, tells: float = 0.6, columns: int = 8) -> tuple[np.ndarray, np.ndarray]:

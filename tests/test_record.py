@@ -9,21 +9,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bright import model as by_hand
+from bright import table as images
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import log_loss
 
 import neuid3
-from bright import model as by_hand
-from bright import table as images
 from neuid3 import Examples, NeuID3Classifier
-from neuid3 import record as records
 from neuid3.cli.main import main
 from neuid3.errors import DataError, ModelFileError
 from neuid3.explain.page import evidence_page
 from neuid3.explain.page.gather import gather
 from neuid3.io.container import SavedFile, read, write
+from neuid3.tree import record as records
 from neuid3.tree.record import TrainingRecord, row_digests
 
 GOLDEN = sorted((Path(__file__).parent / "golden" / "v1").glob("*.neuid3"))

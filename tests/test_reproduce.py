@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+
 from experiments import published, settings
 from experiments.figure import draw, published_cells
 from experiments.published import Published
@@ -24,7 +25,6 @@ from experiments.runner import run_units
 from experiments.store import read, write
 from experiments.tables import SHORT, Cell, insert
 from experiments.units import EXPERIMENTS, Unit, chosen, from_words, units
-
 from neuid3.cli.main import main
 from neuid3.errors import DataError
 

@@ -19,14 +19,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from golden.make import RULES, classifier, examples, tree
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load as unpack
 from safetensors.torch import save as pack
 from torch import nn
+from uses import uses
 
 import neuid3
-from golden.make import RULES, classifier, examples, tree
 from neuid3 import NeuID3Classifier, NeuID3Error, NeurosymbolicTree, load
 from neuid3.errors import ModelFileError
 from neuid3.io import networks as registry
@@ -36,7 +37,6 @@ from neuid3.networks.defaults import LeNet
 from neuid3.tree.node_tests import AtomTest
 from neuid3.tree.tree import Branch, Leaf
 from neuid3.utils.files import write_atomically
-from uses import uses
 
 GOLDEN = Path(__file__).parent / "golden"
 MANY = int(os.environ.get("NEUID3_FUZZ", "60"))

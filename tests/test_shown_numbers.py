@@ -10,10 +10,10 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-
-import neuid3
 from bright import BACKGROUND, Bright
 from bright import table as pictures
+
+import neuid3
 from neuid3 import Branch, Examples, Leaf, NeuID3Classifier, NeurosymbolicTree, Tree
 from neuid3.errors import ModelFileError
 from neuid3.explain.page import evidence_page

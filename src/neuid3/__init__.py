@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from neuid3.errors import NeuID3Error
     from neuid3.estimators.classifier import NeuID3Classifier
     from neuid3.estimators.loading import load
+    from neuid3.estimators.model import NeurosymbolicTree
     from neuid3.explain.page import evidence_page, write_page
     from neuid3.export import export_graphviz, export_svg, export_text, plot_tree
     from neuid3.export.onnx import export_onnx
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from neuid3.io.trained_tests import TrainedTest
     from neuid3.logic.sandbox import Limits
     from neuid3.networks.defaults import LeNet
-    from neuid3.tree.model import NeurosymbolicTree
     from neuid3.tree.node_tests import AtomTest, NodeTest
     from neuid3.tree.tree import Branch, Leaf, Tree
 
@@ -74,7 +74,7 @@ _ROOMS = {
     "neuid3.export": ("export_graphviz", "export_svg", "export_text", "plot_tree"),
     "neuid3.export.onnx": ("export_onnx",),
     "neuid3.logic.sandbox": ("Limits",),
-    "neuid3.tree.model": ("NeurosymbolicTree",),
+    "neuid3.estimators.model": ("NeurosymbolicTree",),
     "neuid3.networks.defaults": ("LeNet",),
     "neuid3.tree.node_tests": ("AtomTest", "NodeTest"),
     "neuid3.explain.page": ("evidence_page", "write_page"),

@@ -137,16 +137,14 @@ def _data() -> dict[str, Any]:
     from neuid3.utils.cache import cache_folder
 
     named = os.environ.get("NEUID3_DATA")
-    found: dict[str, Any] = {
-        "NEUID3_DATA": {"folder": named, "exists": Path(named).is_dir()} if named else None,
-        "cache": {"folder": str(cache_folder()), "exists": cache_folder().is_dir()},
-        "datasets": {},
-    }
-    try:
-        from experiments.datasets.catalogue import catalogue
-    except ImportError:  # a required package is missing, which the report says elsewhere
-        return found
-    return found | {"datasets": {entry.name: {"here": entry.here, "where": entry.where} for entry in catalogue()}}
+    return {"NEUID3_DATA": _contents(Path(named)) if named else None, "cache": _contents(cache_folder())}
+
+
+def _contents(folder: Path) -> dict[str, Any]:
+    """What a folder of data holds, by the names of its entries."""
+    exists = folder.is_dir()
+    names = sorted(path.name for path in folder.iterdir() if not path.name.startswith(".")) if exists else []
+    return {"folder": str(folder), "exists": exists, "entries": names}
 
 
 def _lines(report: dict[str, Any]) -> Iterator[str]:
@@ -163,9 +161,6 @@ def _lines(report: dict[str, Any]) -> Iterator[str]:
         "NEUID3_DATA": "not set" if data["NEUID3_DATA"] is None else _folder(data["NEUID3_DATA"]),
         "cache": _folder(data["cache"]),
     }
-    for here, label in ((True, "data here"), (False, "data not here")):
-        names = [name for name, dataset in data["datasets"].items() if dataset["here"] is here]
-        rows[label] = ", ".join(names) or "none"
     missing = [name for name, found in report["required"].items() if found is None]
     if missing:
         rows["missing"] = f"{', '.join(missing)} (pip install {' '.join(missing)})"
@@ -194,7 +189,8 @@ def _backend(networks: dict[str, Any]) -> str:
 
 
 def _folder(place: dict[str, Any]) -> str:
-    return f"{place['folder']}{'' if place['exists'] else ' (no such folder)'}"
+    held = f": {', '.join(place['entries'])}" if place["entries"] else " (empty)"
+    return f"{place['folder']}{held if place['exists'] else ' (no such folder)'}"
 
 
 def _count(number: int | None, thing: str) -> str:

@@ -29,14 +29,15 @@ GROUPS = {
         "Write a page about a model and a table: one HTML file, to be opened in a browser.",
     ),
     "bank": ("neuid3.cli.bank", "Keep trained tests for the next tree."),
-    "datasets": ("experiments.datasets.cli", "The data of the experiments: where they are, and how they look."),
-    "reproduce": (
-        "experiments.commands",
-        "Run the paper's experiments, and set our numbers beside the published ones.",
-    ),
-    "bench": ("benchmarks.commands", "Measure how fast everything is, beside what it is compared with."),
     "doctor": ("neuid3.cli.doctor", "Tell what is installed here, and what runs the networks."),
     "completion": ("neuid3.cli.completion", "Print the script that lets a shell complete commands and options."),
+}
+
+# Commands that have left the library, and what stands in their place in a checkout of the repository.
+MOVED = {
+    "datasets": "python -m experiments datasets",
+    "reproduce": "python -m experiments reproduce",
+    "bench": "python -m benchmarks",
 }
 
 # What a shell says of a program that Ctrl-C has stopped, and of one that was asked to end (SIGTERM).
@@ -59,6 +60,10 @@ class _Main(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] in MOVED:
+            raise Mistake(
+                f"`neuid3 {args[0]}` is `{MOVED[args[0]]}` now; run it in the root folder of a checkout of the repository."
+            )
         name, command, rest = super().resolve_command(ctx, args)
         if name in GROUPS:
             command = getattr(import_module(GROUPS[name][0]), name)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 from reprlib import repr as shorten
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -28,10 +28,19 @@ from neuid3.data.columns import (
 )
 from neuid3.data.examples import Examples
 from neuid3.errors import DataError, MissingPriorError, did_you_mean
-from neuid3.logic.formula import CellVariable
 
 ColumnPrior = float | Mapping[Value, float] | Sequence[float]
 Floats = npt.NDArray[np.float64]
+
+
+class Cut(Protocol):
+    """Where a number column is cut: just below `at`, or just above it."""
+
+    @property
+    def at(self) -> float: ...
+
+    @property
+    def above(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +67,12 @@ class Priors:
         assert isinstance(kind, (Category, Distribution))
         return np.array([float(given.get(value, 0.0)) for value in kind.domain])
 
-    def cells(self, variable: CellVariable) -> Floats:
+    def cells(self, column: str, boundaries: Sequence[Cut]) -> Floats:
         """How a missing number is distributed over the cells that its column is cut into."""
-        values, shares = _sample(self._given(variable.column))
+        values, shares = _sample(self._given(column))
         below = [
             shares[: np.searchsorted(values, boundary.at, side="right" if boundary.above else "left")].sum()
-            for boundary in variable.boundaries
+            for boundary in boundaries
         ]
         found: Floats = np.diff(np.array([0.0, *below, shares.sum()])) / shares.sum()
         return found

@@ -30,6 +30,7 @@ from neuid3.data.tables import (
     without_free_text,
 )
 from neuid3.errors import DataError
+from neuid3.estimators.model import NeurosymbolicTree
 from neuid3.estimators.parameters import (
     BITS_PER_PRUNING,
     CONSTRAINTS,
@@ -44,6 +45,7 @@ from neuid3.export.notebook import tree_html
 from neuid3.export.onnx import OPSET, export_onnx
 from neuid3.io.bank import Bank
 from neuid3.io.estimators import classifier_to_json, learned_from_json, parameters_from_json
+from neuid3.io.models import save_model
 from neuid3.io.trained_tests import TrainedTest, trained_tests
 from neuid3.learning.candidates import Candidates
 from neuid3.learning.checkpoint import Checkpoint, CheckpointedLearner, fit_digests
@@ -58,7 +60,6 @@ from neuid3.logic.program import Program
 from neuid3.logic.sandbox import Limits
 from neuid3.training.task import TrainingConfig
 from neuid3.tree.criteria import shares_of
-from neuid3.tree.model import NeurosymbolicTree
 from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.record import HELD_OUT, VALIDATION, Score, TrainingRecord, score_of
 from neuid3.tree.tree import Branch, Node, Tree, paths
@@ -512,7 +513,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         fitted = self._fitted()
         words = {"kind": "classifier", **classifier_to_json(fitted)}
-        return fitted.model_.save_as(path, words, remember_rows=remember_rows)
+        return save_model(fitted.model_, path, words, remember_rows=remember_rows)
 
     @classmethod
     def restored(cls, model: NeurosymbolicTree, words: Mapping[str, Any]) -> NeuID3Classifier:

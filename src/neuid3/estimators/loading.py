@@ -10,10 +10,11 @@ import torch
 
 from neuid3.errors import ModelFileError
 from neuid3.estimators.classifier import NeuID3Classifier
+from neuid3.estimators.model import NeurosymbolicTree
 from neuid3.io.container import read, reporting_damage
+from neuid3.io.models import restore_model
 from neuid3.io.trained_tests import TrainedTest, trained_test
 from neuid3.logic.sandbox import Limits
-from neuid3.tree.model import NeurosymbolicTree
 
 
 def load(
@@ -36,5 +37,5 @@ def load(
     if kind not in ("tree", "classifier"):
         raise ModelFileError(f"{path} holds a {kind!r:.40}, which this neuid3 does not know; upgrade neuid3.")
     with reporting_damage(path):
-        model = NeurosymbolicTree.restored(saved, networks or {}, limits, device)
+        model = restore_model(saved, networks or {}, NeurosymbolicTree, limits, device)
         return model if kind == "tree" else NeuID3Classifier.restored(model, saved.words)

@@ -9,14 +9,15 @@ from neuid3.explain.change import Answers, Facts, smallest_change
 from neuid3.explain.explanation import Explanation, LeafShare, Proof, Step
 from neuid3.explain.odds import Odds
 from neuid3.explain.proofs import proofs_of, related
-from neuid3.explain.scene import Explainable, ExplainedNode, Scene, images_of, look_at, one_row
+from neuid3.explain.scene import ExplainedNode, Scene, images_of, look_at, one_row
+from neuid3.tree.model import TreeModel
 from neuid3.tree.tree import Leaf
 
 # A step that fewer than one in a hundred of an example's walks take is not looked into.
 WORTH = 0.01
 
 
-def explain(model: Explainable, X: Any, row: int = 0, *, proofs: int = 5, changes: int = 3) -> Explanation:
+def explain(model: TreeModel, X: Any, row: int = 0, *, proofs: int = 5, changes: int = 3) -> Explanation:
     """Why the model gives this example its class, with up to `proofs` proofs a step and up to `changes` changes.
 
     >>> from neuid3 import Branch, Examples, Leaf, NeurosymbolicTree, Tree

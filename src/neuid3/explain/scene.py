@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -39,26 +38,12 @@ from neuid3.logic.program import Program
 from neuid3.logic.quoting import entry_text
 from neuid3.logic.sandbox import Limits
 from neuid3.tree.evidence import Evidence
+from neuid3.tree.model import TreeModel
 from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.tree import Leaf, Node, Tree, preorder
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
-
-
-class Explainable(Protocol):
-    """A tree with everything it needs to answer, as `NeurosymbolicTree` is."""
-
-    tree: Tree
-    program: Program
-
-    def read(self, X: Any) -> Examples: ...
-
-    def evidence(self, X: Any) -> Evidence: ...
-
-    def evaluating(self) -> AbstractContextManager[None]: ...
-
-    def predict_proba(self, X: Any) -> Floats: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +212,7 @@ def variables_in(formulas: Iterable[Formula]) -> list[Variable]:
     return list(dict.fromkeys(node.variable for node in bottom_up(formulas) if isinstance(node, Literal)))
 
 
-def one_row(model: Explainable, X: Any, row: int) -> Examples:
+def one_row(model: TreeModel, X: Any, row: int) -> Examples:
     """The example to be explained."""
     examples = model.read(X)[row]
     if len(examples) != 1:
@@ -235,7 +220,7 @@ def one_row(model: Explainable, X: Any, row: int) -> Examples:
     return examples
 
 
-def look_at(model: Explainable, example: Examples) -> Scene:
+def look_at(model: TreeModel, example: Examples) -> Scene:
     """Everything that the tree sees in this example, also below branches that the example does not reach."""
     formulas = tuple(draw_cells(test.formula(model.program) for test in model.tree.tests))
     variables = variables_in(formulas)

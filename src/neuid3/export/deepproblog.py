@@ -9,7 +9,10 @@ from typing import Any
 import torch
 
 from neuid3.errors import ExportError
-from neuid3.tree.evidence import Network
+from neuid3.export.program import translate_row
+from neuid3.logic.quoting import atom_text, plain_name
+from neuid3.tree.evidence import Network, input_dtype
+from neuid3.tree.model import TreeModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,28 @@ class DeepProbLogProgram:
             probabilities = {str(term): float(value) for term, value in answer.result.items()}
             found.append(probabilities.get(atom, 0.0))
         return found
+
+
+def to_deepproblog(model: TreeModel, X: Any, row: int = 0) -> DeepProbLogProgram:
+    """The tree as a DeepProbLog program with its networks, for one example's symbolic columns."""
+    examples = model.read(X)[row]
+    read = sorted({name for _, inputs, _ in model.uses for name in inputs})
+    constants = {name: f"tensor({atom_text(name)}(0))" for name in read}
+    translation = translate_row(model, examples, 0, constants)
+    evidence = model.evidence(examples)
+    tensors = {
+        atom_text(name): evidence.tensor(name, _precision(model, name))[0]
+        for name in read
+        if not evidence.is_missing(name)
+    }
+    networks = {plain_name(name): model.networks[name] for name in sorted({network for network, _, _ in model.uses})}
+    return DeepProbLogProgram(translation.program, translation.class_atoms, networks, tensors)
+
+
+def _precision(model: TreeModel, column: str) -> torch.dtype:
+    """The precision of a column for DeepProbLog: double where all networks that read it ask for that."""
+    wanted = {input_dtype(model.networks[network]) for network, inputs, _ in model.uses if column in inputs}
+    return torch.float64 if wanted == {torch.float64} else torch.get_default_dtype()
 
 
 def as_module(network: Network) -> torch.nn.Module:

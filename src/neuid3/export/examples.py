@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +14,14 @@ from neuid3.data.columns import Column, Kind, Tensor
 from neuid3.data.examples import Examples
 from neuid3.data.stores import extremes
 from neuid3.errors import DataError
-from neuid3.export.subject import Model
 from neuid3.logic.formula import NeuralVariable, sources
 from neuid3.logic.quoting import atom_text
 from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.tree import Branch, Path, node_paths
 from neuid3.utils.png import Pixels
+
+if TYPE_CHECKING:  # a tree without examples is drawn without PyTorch
+    from neuid3.tree.model import TreeModel
 
 # No picture is kept with more pixels a side; a node shows it smaller anyway.
 MOST_PIXELS = 64
@@ -43,7 +45,7 @@ class Gallery:
     no: tuple[Example, ...]
 
 
-def galleries(model: Model, X: Any, most: int, max_depth: int | None = None) -> Mapping[Path, Gallery]:
+def galleries(model: TreeModel, X: Any, most: int, max_depth: int | None = None) -> Mapping[Path, Gallery]:
     """By the path to its branch, the gallery of each test that looks at images.
 
     An example reaches a branch when it is more probably there than elsewhere; of those, at most `most` are shown a side.
@@ -66,7 +68,7 @@ def galleries(model: Model, X: Any, most: int, max_depth: int | None = None) -> 
     }
 
 
-def images_read(test: NodeTest, model: Model) -> tuple[str, ...]:
+def images_read(test: NodeTest, model: TreeModel) -> tuple[str, ...]:
     """The images that a test looks at, in the order in which it names them, if it does."""
     found = sources(test.formula(model.program))
     read = {name for source in found if isinstance(source, NeuralVariable) for name in source.inputs}

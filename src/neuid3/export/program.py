@@ -7,6 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import torch
+
 from neuid3.data.columns import Category, Distribution, Number, Tensor
 from neuid3.errors import ExportError
 from neuid3.logic.formula import (
@@ -21,7 +24,9 @@ from neuid3.logic.formula import (
 )
 from neuid3.logic.program import Program
 from neuid3.logic.quoting import RESERVED, atom_text, number_text, plain_name
+from neuid3.logic.sandbox import ask
 from neuid3.tree.evidence import Evidence
+from neuid3.tree.model import TreeModel
 from neuid3.tree.node_tests import AtomTest
 from neuid3.tree.tree import Tree, paths
 
@@ -35,6 +40,36 @@ class Translation:
 
     program: str
     class_atoms: tuple[str, ...]
+
+
+def to_problog(model: TreeModel, X: Any, row: int = 0) -> str:
+    """The tree as a ProbLog program for one example, with the networks' outputs written in."""
+    translation = translate_row(model, X, row)
+    return translation.program + "\n" + _queries(translation)
+
+
+def verify(model: TreeModel, X: Any, *, rows: int = 10) -> float:
+    """Run the exported program of the first `rows` examples in ProbLog; the largest difference to ours."""
+    examples = model.read(X)
+    ours = model.predict_proba(examples[:rows])
+    worst = 0.0
+    for row in range(min(rows, len(examples))):
+        translation = translate_row(model, examples, row)
+        reply = ask({"do": "evaluate", "program": translation.program + _queries(translation)}, model.program.limits)
+        theirs = [reply["probabilities"][atom] for atom in translation.class_atoms]
+        worst = max(worst, float(np.abs(ours[row] - theirs).max()))
+    return worst
+
+
+def translate_row(model: TreeModel, X: Any, row: int, constants: Mapping[str, str] | None = None) -> Translation:
+    """The tree of a model as a program for one of these examples; `constants` as in `translate`."""
+    examples = model.read(X)[row]
+    with model.evaluating(), torch.no_grad():
+        return translate(model.tree, model.program, model.evidence(examples), constants)
+
+
+def _queries(translation: Translation) -> str:
+    return "".join(f"query({atom}).\n" for atom in translation.class_atoms)
 
 
 def translate(

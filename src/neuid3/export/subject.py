@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
-from neuid3.data.examples import Examples
 from neuid3.errors import ExportError, TreeError
-from neuid3.logic.program import Program
-from neuid3.tree.tree import Path, Tree
+from neuid3.tree.tree import Tree
 
-
-class Model(Protocol):
-    """A tree that knows its rules and can look at examples; `NeurosymbolicTree` is one."""
-
-    tree: Tree
-    program: Program
-
-    def read(self, X: Any) -> Examples: ...
-
-    def path_probabilities(self, X: Any, paths: Sequence[Path]) -> npt.NDArray[np.float64]: ...
+if TYPE_CHECKING:  # a tree is shown without PyTorch
+    from neuid3.tree.model import TreeModel
 
 
 def tree_of(given: Any) -> Tree:
@@ -35,12 +21,12 @@ def tree_of(given: Any) -> Tree:
     return found
 
 
-def model_of(given: Any, purpose: str) -> Model:
+def model_of(given: Any, purpose: str) -> TreeModel:
     """The model that was handed in, alone or inside a classifier; a tree alone will not do for this purpose."""
     if isinstance(given, Tree):
         raise ExportError(f"A Tree alone has no {purpose}; give its NeurosymbolicTree or the fitted classifier.")
     tree_of(given)
-    model: Model = _fitted(given)
+    model: TreeModel = _fitted(given)
     return model
 
 

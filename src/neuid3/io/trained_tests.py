@@ -16,7 +16,7 @@ from neuid3.io.container import SavedFile, reporting_damage, write
 from neuid3.io.networks import NetworkFactories, network_to_json, networks_from_json, tensors_of
 from neuid3.io.serialize import schema_from_json, schema_to_json, test_from_json, test_to_json
 from neuid3.logic.formula import NeuralVariable, sources
-from neuid3.tree.model import NeurosymbolicTree
+from neuid3.tree.model import TreeModel
 from neuid3.tree.node_tests import AtomTest
 
 
@@ -73,7 +73,7 @@ def trained_test(
         return TrainedTest(test, made, words["frozen"], saved.background, columns, words["card"])
 
 
-def trained_tests(model: NeurosymbolicTree) -> list[TrainedTest]:
+def trained_tests(model: TreeModel) -> list[TrainedTest]:
     """The tests of a tree that are atoms, each with its networks and the knowledge behind it."""
     found = []
     for test in model.tree.tests:

@@ -136,7 +136,7 @@ class Evidence:
         known = self._one_hot(np.sum(beyond, axis=0), variable.size)
         if not self.is_missing(variable.column):
             return known
-        return self._fill(known, column, self.priors.cells(variable))
+        return self._fill(known, column, self.priors.cells(variable.column, variable.boundaries))
 
     def _one_hot(self, codes: Any, size: int) -> torch.Tensor:
         places = as_tensor(np.asarray(codes, dtype=np.int64)).to(self.device)

@@ -1,4 +1,4 @@
-"""A tree with everything it needs to answer: background knowledge, networks and priors."""
+"""Exact inference of a tree: with its program, networks and priors, examples become probabilities."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from html import escape
-from pathlib import Path as FilePath
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -20,29 +18,12 @@ from neuid3.data.columns import Boolean, Category, Distribution, Number, Probabi
 from neuid3.data.examples import Examples
 from neuid3.data.priors import Priors, check_priors, column_priors, network_use
 from neuid3.errors import DataError, NetworkError, TreeError, did_you_mean
-from neuid3.explain import Explanation, explain
-from neuid3.export.deepproblog import DeepProbLogProgram
-from neuid3.export.notebook import tree_html, tree_svg
-from neuid3.export.onnx import OPSET, export_onnx
-from neuid3.export.program import Translation, translate
-from neuid3.io.container import SavedFile, write
-from neuid3.io.networks import NetworkFactories, network_to_json, networks_from_json, tensors_of
-from neuid3.io.record import record_from_json, record_tensors, record_to_json, without_record
-from neuid3.io.serialize import (
-    priors_from_json,
-    priors_to_json,
-    schema_from_json,
-    schema_to_json,
-    tree_from_json,
-    tree_to_json,
-)
 from neuid3.logic.formula import ColumnVariable, NeuralVariable, Source, Truth, sources
 from neuid3.logic.program import Program
-from neuid3.logic.quoting import atom_text, plain_name
-from neuid3.logic.sandbox import Limits, ask
+from neuid3.logic.sandbox import Limits
 from neuid3.networks.groups import Quick
 from neuid3.tree.descent import Descent, conjunctions, network_calls
-from neuid3.tree.evidence import Evidence, Network, NetworkCall, input_dtype
+from neuid3.tree.evidence import Evidence, Network, NetworkCall
 from neuid3.tree.node_tests import AtomTest, NodeTest
 from neuid3.tree.record import TrainingRecord
 from neuid3.tree.tree import Path, Tree, paths
@@ -52,24 +33,28 @@ _MODES: dict[torch.nn.Module, tuple[int, bool]] = {}
 _MODES_LOCK = threading.Lock()
 
 
-class NeurosymbolicTree:
-    """A tree that gives exact class probabilities for batches of examples, with gradients into its networks.
+class TreeModel:
+    """A tree with its program, networks and priors: exact class probabilities for batches, with gradients.
 
-    `training_record` says what a learned tree was learned from, and how well it did on rows that were kept apart; None where
-    nothing is remembered, as of a tree made by hand.
+    Learning, export, explanation and saving work on it and stand above it; `neuid3.NeurosymbolicTree` adds their methods.
 
-    The paper's worked example:
+    Parameters
+    ----------
+    tree : the tree.
+    schema : the kinds of the columns, `X.schema`.
+    background : rules, probabilistic facts and neural declarations in DeepProbLog's syntax.
+    networks : the network of every name, or instance, that the tests use.
+    priors : what a missing entry is assumed to be.
+    limits : how much time, memory and space the background knowledge may take.
+    dtype : the precision of inference.
+    device : where networks and circuits run.
 
-    >>> from neuid3 import Branch, Examples, Leaf, Tree
-    >>> tree = Tree(
-    ...     Branch("burglary",
-    ...            Branch("alarm", Leaf(0.95), Leaf(0.0)),
-    ...            Branch("earthquake", Branch("alarm", Leaf(0.7), Leaf(0.2)), Leaf(0.01))))
-    >>> X = Examples({"burglary": [0.7], "earthquake": [0.1], "alarm": [0.9]},
-    ...              kinds=dict.fromkeys(("burglary", "earthquake", "alarm"), "probability"))
-    >>> model = NeurosymbolicTree(tree, X.schema)
-    >>> print(f"P(pos) = {model.predict_proba(X)[0, 1]:.4f}")
-    P(pos) = 0.6207
+    Attributes
+    ----------
+    program : the background knowledge, read for the schema.
+    uses : the calls of networks that the tests need.
+    training_record : what the tree was learned from, and its scores on rows that were kept apart; None where nothing is
+        remembered, as of a tree made by hand.
     """
 
     def __init__(
@@ -127,16 +112,7 @@ class NeurosymbolicTree:
             )
 
     def __repr__(self) -> str:
-        return (
-            f"NeurosymbolicTree({len(self.tree.tests)} tests, {len(self.tree.leaves)} leaves, classes {self.classes})"
-        )
-
-    def _repr_svg_(self) -> str:
-        return tree_svg(self.tree)
-
-    def _repr_html_(self) -> str:
-        rules = self.program.text.strip()
-        return tree_html(self.tree, "Background knowledge", f"<pre>{escape(rules)}</pre>" if rules else "")
+        return f"{type(self).__name__}({len(self.tree.tests)} tests, {len(self.tree.leaves)} leaves, classes {self.classes})"
 
     @property
     def classes(self) -> tuple[Any, ...]:
@@ -250,61 +226,7 @@ class NeurosymbolicTree:
         reach = Reach(conjunctions(list(paths), self.program), self.dtype, self.device)
         return self._in_batches(X, 4096, lambda batch: reach(self.evidence(batch)))
 
-    def explain(self, X: Any, row: int = 0, *, proofs: int = 5, changes: int = 3) -> Explanation:
-        """Why an example gets its class: what every path adds, the proofs behind the answers, what would change it.
-
-        Up to `proofs` proofs are kept of every step, and sets of up to `changes` changes are looked for.
-        """
-        return explain(self, X, row, proofs=proofs, changes=changes)
-
-    def to_problog(self, X: Any, row: int = 0) -> str:
-        """The tree as a ProbLog program for one example, with the networks' outputs written in."""
-        translation = self._translate(X, row)
-        return translation.program + "\n" + "".join(f"query({atom}).\n" for atom in translation.class_atoms)
-
-    def _translate(self, X: Any, row: int, constants: Mapping[str, str] | None = None) -> Translation:
-        examples = self.read(X)[row]
-        with self.evaluating(), torch.no_grad():
-            return translate(self.tree, self.program, self.evidence(examples), constants)
-
-    def to_deepproblog(self, X: Any, row: int = 0) -> DeepProbLogProgram:
-        """The tree as a DeepProbLog program with its networks, for one example's symbolic columns."""
-        examples = self.read(X)[row]
-        read = sorted({name for _, inputs, _ in self.uses for name in inputs})
-        constants = {name: f"tensor({atom_text(name)}(0))" for name in read}
-        translation = self._translate(examples, 0, constants)
-        evidence = self.evidence(examples)
-        tensors = {
-            atom_text(name): evidence.tensor(name, self._read_in(name))[0]
-            for name in read
-            if not evidence.is_missing(name)
-        }
-        networks = {plain_name(name): self.networks[name] for name in sorted({network for network, _, _ in self.uses})}
-        return DeepProbLogProgram(translation.program, translation.class_atoms, networks, tensors)
-
-    def _read_in(self, column: str) -> torch.dtype:
-        """The precision of a column for DeepProbLog: double where all networks that read it ask for that."""
-        wanted = {input_dtype(self.networks[network]) for network, inputs, _ in self.uses if column in inputs}
-        return torch.float64 if wanted == {torch.float64} else torch.get_default_dtype()
-
-    def export_onnx(self, path: FilePath | str, *, opset: int = OPSET) -> FilePath:
-        """Write the tree with its networks to one ONNX file, which runs without Python; see `neuid3.export_onnx`."""
-        return export_onnx(self, path, opset=opset)
-
-    def verify(self, X: Any, *, rows: int = 10) -> float:
-        """Run the exported program of the first `rows` examples in ProbLog; the largest difference to ours."""
-        examples = self.read(X)
-        ours = self.predict_proba(examples[:rows])
-        worst = 0.0
-        for row in range(min(rows, len(examples))):
-            translation = self._translate(examples, row)
-            queries = "".join(f"query({atom}).\n" for atom in translation.class_atoms)
-            reply = ask({"do": "evaluate", "program": translation.program + queries}, self.program.limits)
-            theirs = [reply["probabilities"][atom] for atom in translation.class_atoms]
-            worst = max(worst, float(np.abs(ours[row] - theirs).max()))
-        return worst
-
-    def learn_priors(self, X: Any, *, batch_size: int = 4096) -> NeurosymbolicTree:
+    def learn_priors(self, X: Any, *, batch_size: int = 4096) -> Self:
         """This tree with the priors that training examples suggest: prevalences and average network outputs."""
         examples = Examples.read(X, self.schema)
         averages: dict[str, Any] = {}
@@ -318,77 +240,13 @@ class NeurosymbolicTree:
         priors = Priors({**self.priors.columns, **column_priors(examples)}, {**self.priors.networks, **averages})
         return self.with_priors(priors)
 
-    def save(self, path: FilePath | str, *, remember_rows: bool = True) -> FilePath:
-        """Write the tree with its program, networks and priors to one file; `neuid3.load` makes it again.
-
-        Without `remember_rows` the file holds no digests of the rows that the tree was learned from.
-        """
-        return self.save_as(path, {"kind": "tree"}, remember_rows=remember_rows)
-
-    def save_as(self, path: FilePath | str, more: Mapping[str, Any], *, remember_rows: bool = True) -> FilePath:
-        """Write the tree to one file; `more` says what else it is."""
-        serves = served(self.tree)
-        declared = {
-            instance: next((n for n in names if instance.startswith(f"{n}#")), names[0])
-            for instance, names in serves.items()
-        }
-        networks = {name: self.networks[name] for name in sorted({network for network, _, _ in self.uses})}
-        words = {
-            **more,
-            "tree": tree_to_json(self.tree),
-            "schema": schema_to_json(self.schema),
-            "priors": priors_to_json(self.priors, self.columns),
-            "networks": {name: network_to_json(net, declared.get(name, name)) for name, net in networks.items()},
-            "precision": "float32" if self.dtype == torch.float32 else "float64",
-        }
-        tensors = tensors_of(networks)
-        if self.training_record is not None:
-            record = self.training_record if remember_rows else self.training_record.without_rows()
-            words["training_record"] = record_to_json(record)
-            tensors |= record_tensors(record)
-        return write(FilePath(path), SavedFile(words, self.program.text, tensors))
-
-    @classmethod
-    def restored(
-        cls,
-        saved: SavedFile,
-        networks: NetworkFactories,
-        limits: Limits | None = None,
-        device: torch.device | str = "cpu",
-    ) -> NeurosymbolicTree:
-        """The tree that a file tells of."""
-        words = saved.words
-        tree = tree_from_json(words["tree"])
-        tensors = without_record(words.get("training_record"), saved.tensors)
-        made = cls(
-            tree,
-            schema_from_json(words["schema"]),
-            background=saved.background,
-            networks=networks_from_json(words["networks"], tensors, networks, device, served(tree)),
-            priors=priors_from_json(words["priors"]),
-            limits=limits,
-            dtype={"float32": torch.float32, "float64": torch.float64}[words["precision"]],
-            device=device,
-        )
-        made.training_record = record_from_json(words.get("training_record"), saved.tensors, len(tree.classes))
-        return made
-
-    def with_priors(self, priors: Priors) -> NeurosymbolicTree:
+    def with_priors(self, priors: Priors) -> Self:
         """The same tree with other priors."""
         check_priors(priors, self.schema)
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__)
         made.priors = priors
         return made
-
-
-def served(tree: Tree) -> dict[str, list[str]]:
-    """For every trained network of a tree, the names of those that it stands in for, in the order in which they are asked."""
-    names: dict[str, dict[str, None]] = {}
-    for test in tree.tests:
-        for name, instance in test.instances if isinstance(test, AtomTest) else ():
-            names.setdefault(instance, {})[name] = None
-    return {instance: list(found) for instance, found in names.items()}
 
 
 def check_threshold(threshold: float) -> None:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from functools import cache
-from importlib import import_module
 from typing import Any, NoReturn, TypeVar
 
 from neuid3.errors import TreeError
@@ -286,14 +285,6 @@ class Tree:
     @property
     def depth(self) -> int:
         return max(visit.depth for visit in preorder(self.root))
-
-    # A tree knows nothing of pictures; notebooks ask for one, and it is fetched by name from the room that draws.
-
-    def _repr_svg_(self) -> str:
-        return str(import_module("neuid3.export.notebook").tree_svg(self))
-
-    def _repr_html_(self) -> str:
-        return str(import_module("neuid3.export.notebook").tree_html(self))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

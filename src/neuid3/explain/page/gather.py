@@ -21,7 +21,7 @@ from neuid3.logic.formula import NeuralVariable, sources
 from neuid3.logic.quoting import atom_name, entry_text
 from neuid3.tree.descent import network_calls
 from neuid3.tree.evidence import NetworkCall
-from neuid3.tree.model import NeurosymbolicTree
+from neuid3.tree.model import TreeModel
 from neuid3.tree.tree import Branch, Leaf, Masses, NetworkStatistics, Node
 
 # An answer between these is called undecided.
@@ -146,7 +146,7 @@ class Facts:
     surprises: tuple[Shown, ...]
 
 
-def gather(model: NeurosymbolicTree, X: Any, y: Any = None, images: int = 9, table: Any = None) -> Facts:
+def gather(model: TreeModel, X: Any, y: Any = None, images: int = 9, table: Any = None) -> Facts:
     """The facts of a page about this tree on these examples; `images` of each kind.
 
     `table` is all of the table where `X` is only what the tree reads of it: its rows are recognised by all columns.
@@ -160,7 +160,7 @@ def gather(model: NeurosymbolicTree, X: Any, y: Any = None, images: int = 9, tab
     return _Gathering(model, examples, labels, learned, page_responses(model, examples), images, mass_text).facts()
 
 
-def _labels(model: NeurosymbolicTree, y: Any, rows: int) -> npt.NDArray[np.int64]:
+def _labels(model: TreeModel, y: Any, rows: int) -> npt.NDArray[np.int64]:
     given = np.asarray(y)
     if given.shape != (rows,):
         raise DataError(f"y has shape {given.shape} and the table {rows} examples; give one class each.")
@@ -174,7 +174,7 @@ def _labels(model: NeurosymbolicTree, y: Any, rows: int) -> npt.NDArray[np.int64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Gathering:
-    model: NeurosymbolicTree
+    model: TreeModel
     examples: Examples
     labels: npt.NDArray[np.int64] | None
     learned: npt.NDArray[np.bool_] | None

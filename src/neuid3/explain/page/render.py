@@ -17,21 +17,18 @@ from sklearn.utils.validation import check_is_fitted
 from neuid3 import __version__
 from neuid3.data.examples import Examples
 from neuid3.errors import ExportError, TreeError
-from neuid3.estimators.classifier import NeuID3Classifier
 from neuid3.explain.page.gather import End, Facts, Question, Reached, Shown, gather
 from neuid3.explain.page.pictures import PageImages, Wanted, page_images
 from neuid3.explain.page.scores import sentences
 from neuid3.export import export_text
-from neuid3.tree.model import NeurosymbolicTree
+from neuid3.tree.model import TreeModel
 from neuid3.tree.tree import NetworkStatistics
 from neuid3.utils.files import write_atomically
 
 TITLE = "What the tree looks at"
 
 
-def evidence_page(
-    model: NeuID3Classifier | NeurosymbolicTree, X: Any, y: Any = None, *, title: str = TITLE, images: int = 9
-) -> str:
+def evidence_page(model: Any, X: Any, y: Any = None, *, title: str = TITLE, images: int = 9) -> str:
     """One page of HTML that shows what a tree looks at: every test with its rules and the examples it is surest of.
 
     `X` is the table to be shown, and `y` its classes where they are known; `images` examples of each kind are shown.
@@ -42,7 +39,7 @@ def evidence_page(
 
 
 def page_and_scores(
-    model: NeuID3Classifier | NeurosymbolicTree, X: Any, y: Any = None, *, title: str = TITLE, images: int = 9
+    model: Any, X: Any, y: Any = None, *, title: str = TITLE, images: int = 9
 ) -> tuple[str, tuple[str, ...]]:
     """The page, and the sentences about scores at its top."""
     tree = _tree_of(model)
@@ -63,7 +60,7 @@ def page_and_scores(
 
 def write_page(
     path: str | Path,
-    model: NeuID3Classifier | NeurosymbolicTree,
+    model: Any,
     X: Any,
     y: Any = None,
     *,
@@ -85,12 +82,12 @@ def keep_page(path: str | Path, page: str) -> Path:
     return target
 
 
-def _tree_of(model: Any) -> NeurosymbolicTree:
-    if isinstance(model, NeuID3Classifier):
+def _tree_of(model: Any) -> TreeModel:
+    if hasattr(model, "get_params"):
         check_is_fitted(model)
-        return model.model_
-    if isinstance(model, NeurosymbolicTree):
-        return model
+    found = getattr(model, "model_", model)
+    if isinstance(found, TreeModel):
+        return found
     raise TreeError(
         f"A page is made of a fitted NeuID3Classifier or of a NeurosymbolicTree; found a {type(model).__name__}."
     )

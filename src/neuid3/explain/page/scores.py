@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.tree.model import NeurosymbolicTree
+from neuid3.tree.model import TreeModel
 from neuid3.tree.record import HELD_OUT, VALIDATION, Codes, Mask, Score, TrainingRecord, score_of
 
 
@@ -32,7 +32,7 @@ class Tallies:
     unknown: Tally | None
 
 
-def learned_rows(model: NeurosymbolicTree, table: Any, codes: Codes | None) -> Mask | None:
+def learned_rows(model: TreeModel, table: Any, codes: Codes | None) -> Mask | None:
     """Which rows of a table the tree was learned from; None where that cannot be told."""
     record = model.training_record
     return None if record is None else record.learned(table, model.schema, codes)

@@ -13,7 +13,7 @@ from neuid3.circuits.reach import Reach
 from neuid3.data.examples import Examples
 from neuid3.tree.descent import Descent, conjunctions
 from neuid3.tree.evidence import Evidence, NetworkCall
-from neuid3.tree.model import NeurosymbolicTree
+from neuid3.tree.model import TreeModel
 from neuid3.tree.tree import Branch, Leaf, Node, Path, node_paths
 
 Floats = npt.NDArray[np.float64]
@@ -87,7 +87,7 @@ class PageResponses:
         return found
 
 
-def page_responses(model: NeurosymbolicTree, examples: Examples) -> PageResponses:
+def page_responses(model: TreeModel, examples: Examples) -> PageResponses:
     """Run the tree over all examples; every network looks once at each example that gets to it."""
     places = tuple(PageNode(number, path, node) for number, (path, node) in enumerate(node_paths(model.tree.root)))
     reach = Reach(conjunctions([place.path for place in places], model.program), model.dtype, model.device)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from neuid3.circuits.reach import Reach
 from neuid3.data.columns import Category, Distribution, Kind, Tensor, kind_name
 from neuid3.errors import ExportError
 from neuid3.export.onnx.circuits import write_reach
 from neuid3.export.onnx.graph import Graph, needed
-from neuid3.export.onnx.model import Model
 from neuid3.export.onnx.weights import CLASSES, LEAVES, Weights
 from neuid3.export.subject import model_of
 from neuid3.export.text import export_text
 from neuid3.io.serialize import labels_to_json
 from neuid3.tree.descent import conjunctions
+from neuid3.tree.model import TreeModel
 from neuid3.tree.tree import paths
 from neuid3.utils.files import model_path, write_atomically
 
@@ -33,12 +33,12 @@ def export_onnx(model: Any, path: Path | str, *, opset: int = OPSET) -> Path:
     that is missing (NaN; −1 for a category) follows the model's priors. It gives `class_probabilities` `(n, classes)` and
     `leaf_probabilities` `(n, leaves)`, for any number of examples.
     """
-    found = cast("Model", model_of(model, "columns and networks"))
+    found = model_of(model, "columns and networks")
     place = model_path(path)
     return write_atomically(place, as_onnx(found, opset).SerializeToString())
 
 
-def as_onnx(model: Model, opset: int = OPSET) -> Any:
+def as_onnx(model: TreeModel, opset: int = OPSET) -> Any:
     """A tree as an `onnx.ModelProto`."""
     newest = needed("onnx").defs.onnx_opset_version()
     if not OPSET <= opset <= newest:
@@ -54,7 +54,7 @@ def as_onnx(model: Model, opset: int = OPSET) -> Any:
     return graph.model(export_text(tree), _metadata(model))
 
 
-def _metadata(model: Model) -> dict[str, str]:
+def _metadata(model: TreeModel) -> dict[str, str]:
     """What the file says of itself."""
     from neuid3.utils.versions import installed
 

@@ -18,8 +18,8 @@ from neuid3.data.priors import network_use
 from neuid3.errors import ExportError, NeuID3Error
 from neuid3.export.deepproblog import as_module
 from neuid3.export.onnx.graph import EXAMPLES, needed
-from neuid3.export.onnx.model import Model
 from neuid3.tree.evidence import NetworkCall, as_probabilities, check_output, input_dtype, run_network
+from neuid3.tree.model import TreeModel
 
 # How far the probabilities that a network gives as ONNX may be from those it gives in torch.
 TOLERANCE = 1e-4
@@ -28,7 +28,7 @@ TOLERANCE = 1e-4
 _TRACED, _COMPARED = 3, (1, 4)
 
 
-def precision(model: Model, column: str) -> torch.dtype:
+def precision(model: TreeModel, column: str) -> torch.dtype:
     """In which precision a tensor is handed in: that of the networks that read it, single at least."""
     readers = [input_dtype(model.networks[network]) for network, inputs, _ in model.uses if column in inputs]
     return reduce(torch.promote_types, readers, torch.float32)
@@ -37,7 +37,7 @@ def precision(model: Model, column: str) -> torch.dtype:
 class Networks(nn.Module):
     """Networks of a tree as one module: from columns, as the file takes them, to probabilities for each look."""
 
-    def __init__(self, model: Model, looks: Sequence[NetworkCall]) -> None:
+    def __init__(self, model: TreeModel, looks: Sequence[NetworkCall]) -> None:
         super().__init__()
         self.looks, self.dtype = looks, model.dtype
         self.columns = [name for name in model.schema if any(name in inputs for _, inputs, _ in looks)]
@@ -65,7 +65,7 @@ class Networks(nn.Module):
             check_output(output, network, names, len(columns[0]), width)
 
 
-def write_networks(model: Model, looks: Sequence[NetworkCall], opset: int) -> tuple[list[str], Any]:
+def write_networks(model: TreeModel, looks: Sequence[NetworkCall], opset: int) -> tuple[list[str], Any]:
     """The columns that networks read, and the ONNX model that makes a table of probabilities of them for each look."""
     needed("onnxscript")
     runtime = needed("onnxruntime")
@@ -89,7 +89,7 @@ def write_networks(model: Model, looks: Sequence[NetworkCall], opset: int) -> tu
     return networks.columns, written
 
 
-def _noise(model: Model, columns: Sequence[str], n: int) -> list[torch.Tensor]:
+def _noise(model: TreeModel, columns: Sequence[str], n: int) -> list[torch.Tensor]:
     """Examples that mean nothing, to be looked at."""
     generator = torch.Generator().manual_seed(n)
     made = []

@@ -13,10 +13,10 @@ import torch
 from neuid3.data.columns import OTHER, Boolean, Category, Distribution, Number, Probability, Tensor
 from neuid3.errors import ExportError, MissingPriorError
 from neuid3.export.onnx.graph import OURS, Graph
-from neuid3.export.onnx.model import Model
 from neuid3.export.onnx.networks import precision, write_networks
 from neuid3.logic.formula import CellVariable, ChoiceVariable, ColumnVariable, NeuralVariable, Variable
 from neuid3.tree.evidence import NetworkCall
+from neuid3.tree.model import TreeModel
 
 # The code of a missing category; what else is missing is NaN.
 MISSING = -1
@@ -28,7 +28,7 @@ CLASSES, LEAVES = "class_probabilities", "leaf_probabilities"
 class Weights:
     """The inputs of a graph, one for each column that the tree reads, and what they say of its variables."""
 
-    def __init__(self, graph: Graph, model: Model) -> None:
+    def __init__(self, graph: Graph, model: TreeModel) -> None:
         self.graph, self.model = graph, model
         self.dtype = numpy_type(model.dtype)
         for name in model.columns:
@@ -69,7 +69,11 @@ class Weights:
                 return self._fill(self._values(variable), self._missing(column), lambda: priors.column(column, kind))
             case CellVariable(column):
                 priors = self.model.priors
-                return self._fill(self._cells(variable), self._missing(column), lambda: priors.cells(variable))
+                return self._fill(
+                    self._cells(variable),
+                    self._missing(column),
+                    lambda: priors.cells(variable.column, variable.boundaries),
+                )
             case ChoiceVariable(weights=weights):
                 return self.same(weights)
             case NeuralVariable():

@@ -1,0 +1,70 @@
+"""The public model: the inference core with methods that explain, export and save it."""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from neuid3.explain import Explanation, explain
+from neuid3.export.deepproblog import DeepProbLogProgram, to_deepproblog
+from neuid3.export.notebook import tree_html, tree_svg
+from neuid3.export.onnx import OPSET, export_onnx
+from neuid3.export.program import to_problog, verify
+from neuid3.io.models import save_model
+from neuid3.tree.model import TreeModel
+
+
+class NeurosymbolicTree(TreeModel):
+    """A tree that gives exact class probabilities for batches of examples, with gradients into its networks.
+
+    Parameters and attributes are those of `TreeModel`. The paper's worked example:
+
+    >>> from neuid3 import Branch, Examples, Leaf, Tree
+    >>> tree = Tree(
+    ...     Branch("burglary",
+    ...            Branch("alarm", Leaf(0.95), Leaf(0.0)),
+    ...            Branch("earthquake", Branch("alarm", Leaf(0.7), Leaf(0.2)), Leaf(0.01))))
+    >>> X = Examples({"burglary": [0.7], "earthquake": [0.1], "alarm": [0.9]},
+    ...              kinds=dict.fromkeys(("burglary", "earthquake", "alarm"), "probability"))
+    >>> model = NeurosymbolicTree(tree, X.schema)
+    >>> print(f"P(pos) = {model.predict_proba(X)[0, 1]:.4f}")
+    P(pos) = 0.6207
+    """
+
+    def _repr_svg_(self) -> str:
+        return tree_svg(self.tree)
+
+    def _repr_html_(self) -> str:
+        rules = self.program.text.strip()
+        return tree_html(self.tree, "Background knowledge", f"<pre>{escape(rules)}</pre>" if rules else "")
+
+    def explain(self, X: Any, row: int = 0, *, proofs: int = 5, changes: int = 3) -> Explanation:
+        """Why an example gets its class: what every path adds, the proofs behind the answers, what would change it.
+
+        Up to `proofs` proofs are kept of every step, and sets of up to `changes` changes are looked for.
+        """
+        return explain(self, X, row, proofs=proofs, changes=changes)
+
+    def to_problog(self, X: Any, row: int = 0) -> str:
+        """The tree as a ProbLog program for one example, with the networks' outputs written in."""
+        return to_problog(self, X, row)
+
+    def to_deepproblog(self, X: Any, row: int = 0) -> DeepProbLogProgram:
+        """The tree as a DeepProbLog program with its networks, for one example's symbolic columns."""
+        return to_deepproblog(self, X, row)
+
+    def export_onnx(self, path: Path | str, *, opset: int = OPSET) -> Path:
+        """Write the tree with its networks to one ONNX file, which runs without Python; see `neuid3.export_onnx`."""
+        return export_onnx(self, path, opset=opset)
+
+    def verify(self, X: Any, *, rows: int = 10) -> float:
+        """Run the exported program of the first `rows` examples in ProbLog; the largest difference to ours."""
+        return verify(self, X, rows=rows)
+
+    def save(self, path: Path | str, *, remember_rows: bool = True) -> Path:
+        """Write the tree with its program, networks and priors to one file; `neuid3.load` makes it again.
+
+        Without `remember_rows` the file holds no digests of the rows that the tree was learned from.
+        """
+        return save_model(self, path, {"kind": "tree"}, remember_rows=remember_rows)

@@ -1,0 +1,92 @@
+"""Models in files: a tree with its program, networks, priors and training record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+
+from neuid3.io.container import SavedFile, write
+from neuid3.io.networks import NetworkFactories, network_to_json, networks_from_json, tensors_of
+from neuid3.io.record import record_from_json, record_tensors, record_to_json, without_record
+from neuid3.io.serialize import (
+    priors_from_json,
+    priors_to_json,
+    schema_from_json,
+    schema_to_json,
+    tree_from_json,
+    tree_to_json,
+)
+from neuid3.logic.sandbox import Limits
+from neuid3.tree.model import TreeModel
+from neuid3.tree.node_tests import AtomTest
+from neuid3.tree.tree import Tree
+
+_Model = TypeVar("_Model", bound=TreeModel)
+
+
+def save_model(model: TreeModel, path: Path | str, more: Mapping[str, Any], *, remember_rows: bool = True) -> Path:
+    """Write a model to one file; returns its path.
+
+    Parameters
+    ----------
+    model : the tree with its program, networks and priors.
+    path : the file; an ending is added where there is none.
+    more : further fields of the file, among them its `kind`.
+    remember_rows : whether digests of the rows that the tree was learned from are kept.
+    """
+    declared = {
+        instance: next((n for n in names if instance.startswith(f"{n}#")), names[0])
+        for instance, names in declared_names(model.tree).items()
+    }
+    networks = {name: model.networks[name] for name in sorted({network for network, _, _ in model.uses})}
+    fields = {
+        **more,
+        "tree": tree_to_json(model.tree),
+        "schema": schema_to_json(model.schema),
+        "priors": priors_to_json(model.priors, model.columns),
+        "networks": {name: network_to_json(net, declared.get(name, name)) for name, net in networks.items()},
+        "precision": "float32" if model.dtype == torch.float32 else "float64",
+    }
+    tensors = tensors_of(networks)
+    if model.training_record is not None:
+        record = model.training_record if remember_rows else model.training_record.without_rows()
+        fields["training_record"] = record_to_json(record)
+        tensors |= record_tensors(record)
+    return write(Path(path), SavedFile(fields, model.program.text, tensors))
+
+
+def restore_model(
+    saved: SavedFile,
+    factories: NetworkFactories,
+    kind: type[_Model],
+    limits: Limits | None = None,
+    device: torch.device | str = "cpu",
+) -> _Model:
+    """The model of a file, as an object of this kind; `factories` make the networks that neuid3 does not know."""
+    fields = saved.words
+    tree = tree_from_json(fields["tree"])
+    tensors = without_record(fields.get("training_record"), saved.tensors)
+    model = kind(
+        tree,
+        schema_from_json(fields["schema"]),
+        background=saved.background,
+        networks=networks_from_json(fields["networks"], tensors, factories, device, declared_names(tree)),
+        priors=priors_from_json(fields["priors"]),
+        limits=limits,
+        dtype={"float32": torch.float32, "float64": torch.float64}[fields["precision"]],
+        device=device,
+    )
+    model.training_record = record_from_json(fields.get("training_record"), saved.tensors, len(tree.classes))
+    return model
+
+
+def declared_names(tree: Tree) -> dict[str, list[str]]:
+    """For every instance of a network in a tree, the declared names that it stands for, in the order of the tests."""
+    names: dict[str, dict[str, None]] = {}
+    for test in tree.tests:
+        for name, instance in test.instances if isinstance(test, AtomTest) else ():
+            names.setdefault(instance, {})[name] = None
+    return {instance: list(found) for instance, found in names.items()}
