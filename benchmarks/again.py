@@ -65,9 +65,9 @@ def measured(name: str, outer: int, inner: int, folds: int) -> dict[str, Any]:
         trees.extend((before, tree))
         return judged(self, tree, before)
 
-    judged, keep_tree = Regrower.is_refused, NeuID3Classifier._keep
+    judged, keep_tree = Regrower.is_worse, NeuID3Classifier._keep
     with (
-        patch.object(Regrower, "is_refused", caught),
+        patch.object(Regrower, "is_worse", caught),
         patch.object(NeuID3Classifier, "_keep", autospec=True) as kept_as,
     ):
         kept_as.side_effect = keep_tree

@@ -36,14 +36,14 @@ def asked(node: Node) -> Any:
 def grown_again(monkeypatch: pytest.MonkeyPatch) -> list[Regrower]:
     """Who learned trees once more, as it happens."""
     found: list[Regrower] = []
-    before = NodeLearner.again
+    before = NodeLearner.regrower
 
-    def again(self: NodeLearner, root: Node) -> Regrower | None:
+    def regrower(self: NodeLearner, root: Node) -> Regrower | None:
         learner = before(self, root)
         found.extend([learner] if learner is not None else [])
         return learner
 
-    monkeypatch.setattr(NodeLearner, "again", again)
+    monkeypatch.setattr(NodeLearner, "regrower", regrower)
     return found
 
 
@@ -130,15 +130,15 @@ def test_what_is_missing_is_as_probable_as_it_is_on_average(monkeypatch: pytest.
     column[::10] = None
     clf = NeuID3Classifier(max_depth=4, random_state=0).fit(Examples({**images, "c0": column}), y)
     (learner,) = found
-    read = {str(test).split("(")[-1].rstrip(")"): answer for test, answer in learner.read.items()}
+    read = {str(test).split("(")[-1].rstrip(")"): answer for test, answer in learner.network_responses.items()}
     assert isinstance(read["c1"], BooleanResponse)
     assert np.mean(read["c1"].column == symbols[:, 1]) in (pytest.approx(0.0, abs=0.02), pytest.approx(1.0, abs=0.02))
     assert isinstance(read["c0"], ProbabilisticResponse)
-    root = learner.best(learner.root)
+    root = learner.best_split(learner.root)
     assert root is not None
     assert "c0_net" in str(root.test)
-    assert len(np.unique(root.answers[::10])) == 1
-    assert set(np.unique(np.delete(root.answers, np.s_[::10]))) == {0.0, 1.0}, "where there is an image, it is read"
+    assert len(np.unique(root.responses[::10])) == 1
+    assert set(np.unique(np.delete(root.responses, np.s_[::10]))) == {0.0, 1.0}, "where there is an image, it is read"
     assert np.isfinite(clf.predict_proba(Examples({**images, "c0": column}))).all()
 
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from neuid3 import Branch, Examples, Leaf, NeuID3Classifier
 from neuid3.data.columns import Category, Distribution, side_by_side
-from neuid3.learning.cuts import FEW, SortedColumn, shortest_cut
-from neuid3.learning.grow import OpenNode, certainty
+from neuid3.learning.cuts import SORT_DIVISOR, SortedColumn, shortest_cut
+from neuid3.learning.grow import OpenNode, full_reach
 from neuid3.learning.responses import (
     BooleanResponse,
     CategoricalResponse,
@@ -139,14 +139,14 @@ def test_all_kinds_of_answers_are_counted_as_one_by_one(seed: int) -> None:
 @given(st.integers(0, 10_000))
 def test_a_column_is_cut_alike_whether_its_rows_are_picked_or_sorted(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    values = rng.integers(0, 6, 40 * FEW).astype(float)
+    values = rng.integers(0, 6, 40 * SORT_DIVISOR).astype(float)
     values[rng.random(len(values)) < 0.1] = np.nan
     ordered = SortedColumn(Examples({"h": values}, {"h": "number"}).column("h"), "h")
     rows = np.sort(rng.choice(len(values), 30, replace=False)).astype(np.int32)
     spread = by_class(rng.integers(0, 2, len(rows)), rng.random(len(rows)), 2)
     sorted_anew = ordered.best_cut(rows, spread, (), 0.0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("neuid3.learning.cuts.FEW", 1)
+        patch.setattr("neuid3.learning.cuts.SORT_DIVISOR", 1)
         assert ordered.best_cut(rows, spread, (), 0.0) == sorted_anew
 
 
@@ -177,10 +177,10 @@ def test_importances_are_the_bits_that_columns_told() -> None:
 
 
 def test_certain_examples_take_no_memory_for_their_shares() -> None:
-    place = OpenNode.root(1000, frozenset())
-    assert place.shares.strides == (0,)
-    assert (place.reach == 1.0).all()
-    assert certainty(3).tolist() == [1.0, 1.0, 1.0]
+    node = OpenNode.root(1000, frozenset())
+    assert node.reach_of_rows.strides == (0,)
+    assert (node.reach == 1.0).all()
+    assert full_reach(3).tolist() == [1.0, 1.0, 1.0]
 
 
 def test_a_node_of_plain_columns_looks_only_at_the_examples_that_reach_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,12 +212,12 @@ def test_values_of_a_column_asked_about_before_are_counted_as_circuits_tell_them
     y = ((colour == "red") | (seen[:, 1] > 0.3)) ^ (rng.random(n) < 0.2)
     nodes = []
 
-    def both_ways(self: SymbolicSplitter, place: OpenNode, *more: Any) -> Any:
-        found = at_once(self, place, *more)
+    def both_ways(self: SymbolicSplitter, node: OpenNode, *more: Any) -> Any:
+        found = at_once(self, node, *more)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(SymbolicSplitter, "_narrowed", lambda *_: {})
-            np.testing.assert_allclose(found[0], at_once(self, place, *more)[0], rtol=0, atol=1e-12)
-        nodes.append(place)
+            np.testing.assert_allclose(found[0], at_once(self, node, *more)[0], rtol=0, atol=1e-12)
+        nodes.append(node)
         return found
 
     at_once = SymbolicSplitter._gains

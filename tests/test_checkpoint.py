@@ -65,13 +65,13 @@ def test_killed_at_any_moment_it_ends_with_the_same_tree(tmp_path: Path) -> None
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How often a node was learned."""
     calls: list[int] = []
-    best = NodeLearner.best
+    best = NodeLearner.best_split
 
-    def counting(self: NodeLearner, place: Any) -> Any:
-        calls.append(len(place.path))
-        return best(self, place)
+    def counting(self: NodeLearner, node: Any) -> Any:
+        calls.append(len(node.path))
+        return best(self, node)
 
-    monkeypatch.setattr(NodeLearner, "best", counting)
+    monkeypatch.setattr(NodeLearner, "best_split", counting)
     return calls
 
 
@@ -83,16 +83,16 @@ def test_finished_nodes_are_not_learned_again(tmp_path: Path, counted: list[int]
     for stop in {1, nodes // 2, nodes - 1}:
         folder = tmp_path / str(stop)
         with pytest.MonkeyPatch.context() as patch:
-            learned = NodeLearner.best
+            learned = NodeLearner.best_split
 
             def stopping(
-                self: NodeLearner, place: Any, stop: int = stop, folder: Path = folder, learned: Any = learned
+                self: NodeLearner, node: Any, stop: int = stop, folder: Path = folder, learned: Any = learned
             ) -> Any:
                 if len(list(folder.glob("node-*"))) >= stop:
                     raise KeyboardInterrupt
-                return learned(self, place)
+                return learned(self, node)
 
-            patch.setattr(NodeLearner, "best", stopping)
+            patch.setattr(NodeLearner, "best_split", stopping)
             with pytest.raises(KeyboardInterrupt):
                 classifier().fit(X, y, checkpoint=folder)
         counted.clear()
@@ -112,7 +112,7 @@ def test_a_checkpoint_of_another_fit_is_refused(tmp_path: Path) -> None:
     facts = X.select(["fact", "size"])
     small = {"background": "", "tests": "auto"}
     classifier(**small).fit(facts, y, checkpoint=tmp_path / "c")
-    with pytest.raises(CheckpointError, match=r"parameter 'max_depth' differs; go on with"):
+    with pytest.raises(CheckpointError, match=r"parameter 'max_depth' differs; resume it with"):
         classifier(**small, max_depth=2).fit(facts, y, checkpoint=tmp_path / "c")
     with pytest.raises(CheckpointError, match="labels differs"):
         classifier(**small).fit(facts, np.roll(y, 1), checkpoint=tmp_path / "c")
@@ -299,7 +299,7 @@ def test_networks_that_changed_meanwhile_are_told_apart_from_damage(tmp_path: Pa
         clf.fit(X, y, checkpoint=tmp_path)
 
     fitted(4)
-    with pytest.raises(CheckpointError, match=r"does not go with the networks of this fit .*size mismatch"):
+    with pytest.raises(CheckpointError, match=r"does not match the networks of this fit .*size mismatch"):
         fitted(5)
 
 
@@ -311,7 +311,7 @@ def test_on_the_command_line_a_damaged_checkpoint_is_a_mistake(tmp_path: Path) -
     edited(folder / "fit.json", seed=1)
     refused = CliRunner().invoke(main, command)
     assert refused.exit_code == 2
-    assert "fit.json is damaged (its digest is another); delete the folder" in refused.stderr
+    assert "fit.json is damaged (its digest does not match); delete the folder" in refused.stderr
 
 
 # One fit at a time -----------------------------------------------------------------------------------
@@ -335,17 +335,17 @@ def test_a_second_process_is_refused_and_a_killed_one_leaves_the_folder_free(tmp
 
 
 def test_a_second_thread_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    best, told = NodeLearner.best, []
+    best, told = NodeLearner.best_split, []
 
-    def meanwhile(self: NodeLearner, place: Any) -> Any:
+    def meanwhile(self: NodeLearner, node: Any) -> Any:
         if not told:
             told.append("")
             with ThreadPoolExecutor(1) as pool:
                 second = pool.submit(classifier(**FACTS, random_state=None).fit, *facts(), checkpoint=tmp_path)
                 told.append(str(second.exception()))
-        return best(self, place)
+        return best(self, node)
 
-    monkeypatch.setattr(NodeLearner, "best", meanwhile)
+    monkeypatch.setattr(NodeLearner, "best_split", meanwhile)
     classifier(**FACTS, random_state=None).fit(*facts(), checkpoint=tmp_path)
     assert f"is in use by process {os.getpid()}" in told[1]
     assert "another thread" in told[1]
@@ -354,7 +354,7 @@ def test_a_second_thread_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_a_failed_fit_gives_the_folder_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(NodeLearner, "best", lambda *_: 1 // 0)
+        patch.setattr(NodeLearner, "best_split", lambda *_: 1 // 0)
         with pytest.raises(ZeroDivisionError):
             classifier(**FACTS).fit(*facts(), checkpoint=tmp_path)
     assert not list(tmp_path.iterdir())

@@ -438,7 +438,7 @@ def test_messages_speak_of_options() -> None:
 @pytest.mark.usefixtures("folder")
 def test_a_message_of_the_library_names_the_option() -> None:
     few = "--max-candidates 1 --background rules.pl"
-    assert "--max-candidates 1; say which" in mistake(*f"fit people.csv --target risk {few}".split())
+    assert "--max-candidates 1; restrict" in mistake(*f"fit people.csv --target risk {few}".split())
     told = mistake(*["fit", "people.csv", "--target", "risk", "--type", "age=ignore", "--type", "smoker=ignore"])
     assert "as in --type name=category." in told
 

@@ -123,7 +123,7 @@ def test_a_leaf_below_a_network_is_no_surer_than_unseen_examples_make_it() -> No
 
 def test_judging_by_examples_that_were_trained_on_is_warned_of() -> None:
     X, y = digits_pair(60)
-    with pytest.warns(UserWarning, match="keeps no example apart"):
+    with pytest.warns(UserWarning, match="keeps no example for validation"):
         NeuID3Classifier(tests=["gt_rank(first, second)"], background=BACKGROUND, validation_fraction=0, **QUICK).fit(
             X, y
         )
@@ -152,12 +152,12 @@ def test_a_rule_over_two_networks_is_tried_through_those_on_its_path() -> None:
     sample = Sample(X, labels, np.ones(80), np.arange(80) % 4 == 0, 2, 1)
     instances = {f"{name}#1": Instance(LeNet(2, size=8), name, frozenset({"first"}), False) for name in ("one", "two")}
     learner = NodeLearner(
-        sample, program, Candidates(tuple(tests), ()), {}, TrainingConfig(), priors=Priors(), price=2.0, adaptive=True, seed=0,
+        sample, program, Candidates(tuple(tests), ()), {}, TrainingConfig(), priors=Priors(), penalty=2.0, adaptive=True, seed=0,
         reused=instances,
     )  # fmt: skip
     asked = AtomTest("same(first, second)", (("one", "one#1"), ("two", "two#1")))
-    place = replace(OpenNode.root(80, frozenset(tests)), path=((asked, True),))
-    (option,) = learner.neural.ready.options(place, tests[1])
+    node = replace(OpenNode.root(80, frozenset(tests)), path=((asked, True),))
+    (option,) = learner.neural.ready.candidates(node, tests[1])
     assert option.test == AtomTest("differ(first, second)", (("one", "one#1"), ("two", "two#1")))
     assert option.gain == pytest.approx(0.0, abs=1e-9), "what differs is known once it is known what is the same"
 
@@ -617,7 +617,7 @@ def test_class_weights_are_numbers_from_0_on(weight: float) -> None:
 
 def test_a_share_that_keeps_nobody_apart_is_warned_of() -> None:
     images, y = lights()
-    with pytest.warns(UserWarning, match=r"validation_fraction=0\.001 keeps no example apart"):
+    with pytest.warns(UserWarning, match=r"validation_fraction=0\.001 keeps no example for validation"):
         NeuID3Classifier(validation_fraction=0.001, **QUICK).fit({"image": images}, y)
 
 

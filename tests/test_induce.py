@@ -17,29 +17,29 @@ from neuid3.tree.tree import Branch, Leaf
 class ToyLearner:
     """Tests are columns of probabilities; the best is the one with the highest gain."""
 
-    answers: dict[AtomTest, np.ndarray]
+    responses: dict[AtomTest, np.ndarray]
     labels: np.ndarray
-    vouched: bool = False
-    among: int = 1
+    validated: bool = False
+    choices: int = 1
     classes: int = 2
 
-    def masses(self, place: OpenNode) -> np.ndarray:
-        return self._masses(place.reach)
+    def class_masses(self, node: OpenNode) -> np.ndarray:
+        return self._masses(node.reach)
 
     def _masses(self, reach: np.ndarray) -> np.ndarray:
         return np.bincount(self.labels, reach, self.classes)
 
-    def best(self, place: OpenNode) -> Split | None:
+    def best_split(self, node: OpenNode) -> Split | None:
         scored = []
-        for test in sorted(place.tests, key=str):
-            p = self.answers[test]
+        for test in sorted(node.tests, key=str):
+            p = self.responses[test]
             scored.append(
-                (float(information_gain(self._masses(place.reach * p), self._masses(place.reach * (1 - p)))), test)
+                (float(information_gain(self._masses(node.reach * p), self._masses(node.reach * (1 - p)))), test)
             )
         if not scored:
             return None
         gain, test = max(scored, key=lambda pair: pair[0])
-        return Split(test, self.answers[test][place.rows], gain, self.vouched, test, self.among)
+        return Split(test, self.responses[test][node.rows], gain, self.validated, test, self.choices)
 
 
 A, B = AtomTest("a"), AtomTest("b")
@@ -48,7 +48,7 @@ FACTS = {A: np.array([0.0, 0.0, 1.0, 1.0] * 4), B: np.array([0.0, 1.0, 0.0, 1.0]
 
 
 def root(learner: ToyLearner) -> OpenNode:
-    return OpenNode.root(len(learner.labels), frozenset(learner.answers))
+    return OpenNode.root(len(learner.labels), frozenset(learner.responses))
 
 
 def test_a_conjunction_is_found() -> None:
@@ -79,19 +79,19 @@ def test_depth_and_mass_stop_the_growth() -> None:
     assert isinstance(grow_tree(learner, root(learner), GrowthLimits(min_mass=100.0)).node, Leaf)
 
 
-def test_splits_that_save_too_few_bits_are_pruned_unless_unseen_examples_vouch_for_them() -> None:
+def test_splits_that_save_too_few_bits_are_pruned_unless_they_are_validated() -> None:
     labels = np.array([0, 1] * 8)
     slight = {A: np.array([0.0, 1.0] * 2 + [0.0, 0.0, 1.0, 1.0] * 3)}
     learner = ToyLearner(slight, labels)
     assert isinstance(grow_tree(learner, root(learner), GrowthLimits(pruning=5.0)).node, Leaf)
     assert isinstance(grow_tree(learner, root(learner), GrowthLimits(pruning=0.0)).node, Branch)
-    vouched = ToyLearner(slight, labels, vouched=True)
-    assert isinstance(grow_tree(vouched, root(vouched), GrowthLimits(pruning=5.0)).node, Branch)
+    validated = ToyLearner(slight, labels, validated=True)
+    assert isinstance(grow_tree(validated, root(validated), GrowthLimits(pruning=5.0)).node, Branch)
 
 
 def test_every_example_goes_both_ways_in_shares_and_small_shares_stay_out() -> None:
-    place = OpenNode.root(2, frozenset({A, B}))
-    yes, no = split_node(place, Split(A, np.array([0.7, 0.9999]), 0.1, False, A), epsilon=1e-3)
+    node = OpenNode.root(2, frozenset({A, B}))
+    yes, no = split_node(node, Split(A, np.array([0.7, 0.9999]), 0.1, False, A), epsilon=1e-3)
     assert yes.reach == pytest.approx([0.7, 0.9999])
     assert no.reach == pytest.approx([0.3, 0.0])
     assert yes.path == ((A, True),)
@@ -101,8 +101,8 @@ def test_every_example_goes_both_ways_in_shares_and_small_shares_stay_out() -> N
 def test_a_split_chosen_among_many_must_save_more() -> None:
     labels = np.array([0] * 6 + [1] * 6)
     found = {A: np.array([1.0] * 5 + [0.0] * 6 + [1.0])}
-    for among, kept in ((2, True), (10_000, False)):
-        learner = ToyLearner(found, labels, among=among)
+    for choices, kept in ((2, True), (10_000, False)):
+        learner = ToyLearner(found, labels, choices=choices)
         assert isinstance(grow_tree(learner, root(learner), GrowthLimits()).node, Branch) is kept
 
 
@@ -110,7 +110,7 @@ def test_a_node_of_two_classes_is_not_charged_for_the_others() -> None:
     """Ten classes are known, and two of them reach the node."""
     labels = np.array([0] * 4 + [1] * 4)
     for classes in (2, 10):
-        learner = ToyLearner({A: (labels == 0).astype(float)}, labels, among=8, classes=classes)
+        learner = ToyLearner({A: (labels == 0).astype(float)}, labels, choices=8, classes=classes)
         assert isinstance(grow_tree(learner, root(learner), GrowthLimits()).node, Branch)
 
 
@@ -123,7 +123,7 @@ def test_a_learner_whose_time_is_up_splits_no_further() -> None:
         whole = grow_tree(learner, root(learner), GrowthLimits(pruning=0.0)).node
         if asked == 0:
             assert isinstance(tree, Leaf)
-            assert timed.given_up == 1
+            assert timed.skipped_nodes == 1
         elif asked == 1:
             assert isinstance(tree, Branch)
             assert isinstance(whole, Branch)
@@ -131,4 +131,4 @@ def test_a_learner_whose_time_is_up_splits_no_further() -> None:
             assert isinstance(tree.yes, Leaf)
         else:
             assert tree == whole
-            assert timed.given_up == 0
+            assert timed.skipped_nodes == 0

@@ -25,41 +25,41 @@ RULE, NETWORK = AtomTest("alternate(a, b)"), AtomTest("kind(a, 1)")
 MANY = 12
 
 
-def manners(
+def variants_of(
     test: AtomTest, restarts: int, colours: bool, tests: int = MANY, inner: bool = False
 ) -> list[RestartVariant]:
     """The restarts of a test over small images, half of whose examples are positive."""
     shape = (6, 3, 12, 12) if colours else (6, 12, 12)
     examples = Examples({name: np.zeros(shape, dtype=np.float32) for name in "ab"})
     sample = Sample(examples, np.arange(6) % 2, np.ones(6), np.zeros(6, dtype=bool), 2, 1)
-    meaning = Semantics(Program(PROGRAM, examples.schema), examples, [test])
+    semantics = Semantics(Program(PROGRAM, examples.schema), examples, [test])
     root = OpenNode.root(6, frozenset({test}))
-    place = replace(root, path=((NETWORK, True),)) if inner else root
-    chosen = RestartVariants(sample, meaning, replace(TrainingConfig(), restarts=restarts), tests, "cpu")
-    return chosen.of(place, test, ("a", "b"))
+    node = replace(root, path=((NETWORK, True),)) if inner else root
+    chosen = RestartVariants(sample, semantics, replace(TrainingConfig(), restarts=restarts), tests, "cpu")
+    return chosen.variants(node, test, ("a", "b"))
 
 
 def test_both_sides_of_a_rule_are_tried_equally_often() -> None:
-    found = manners(RULE, 4, colours=False)
-    assert [manner.flipped for manner in found] == [False, True, False, True]
-    assert len(set(manners(RULE, 4, colours=True))) == 4, "each way once, with colour and without"
+    found = variants_of(RULE, 4, colours=False)
+    assert [variant.flipped for variant in found] == [False, True, False, True]
+    assert len(set(variants_of(RULE, 4, colours=True))) == 4, "each way once, with colour and without"
 
 
 @pytest.mark.parametrize("colours", [False, True])
 @pytest.mark.parametrize("inner", [False, True])
 @pytest.mark.parametrize("test", [RULE, NETWORK])
 def test_who_asks_for_more_restarts_gets_them(test: AtomTest, inner: bool, colours: bool) -> None:
-    assert len(manners(test, 1, colours, inner=inner)) == 1
-    assert len(manners(test, 16, colours, inner=inner)) >= 2 * len(manners(test, 4, colours, inner=inner))
+    assert len(variants_of(test, 1, colours, inner=inner)) == 1
+    assert len(variants_of(test, 16, colours, inner=inner)) >= 2 * len(variants_of(test, 4, colours, inner=inner))
 
 
 def test_a_network_by_itself_needs_no_other_side() -> None:
-    assert manners(NETWORK, 4, colours=False) == [RestartVariant(), RestartVariant()]
-    assert manners(NETWORK, 4, colours=True) == [RestartVariant(), RestartVariant(grey=True)]
+    assert variants_of(NETWORK, 4, colours=False) == [RestartVariant(), RestartVariant()]
+    assert variants_of(NETWORK, 4, colours=True) == [RestartVariant(), RestartVariant(grey=True)]
 
 
 def test_few_tests_have_more_restarts_each_and_inner_nodes_fewer() -> None:
-    assert len(manners(RULE, 4, colours=False, tests=1)) == 8
-    assert len(manners(RULE, 4, colours=False, tests=3)) == 6
-    assert len(manners(RULE, 4, colours=True, inner=True)) == 2
-    assert len(manners(NETWORK, 4, colours=False, inner=True)) == 1
+    assert len(variants_of(RULE, 4, colours=False, tests=1)) == 8
+    assert len(variants_of(RULE, 4, colours=False, tests=3)) == 6
+    assert len(variants_of(RULE, 4, colours=True, inner=True)) == 2
+    assert len(variants_of(NETWORK, 4, colours=False, inner=True)) == 1

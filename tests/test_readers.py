@@ -56,12 +56,12 @@ def learner_of(columns: dict[str, np.ndarray], y: np.ndarray, **options: object)
     background = "\n".join(f"nn({name}_net, [I]) :: {name}_on(I)." for name in columns)
     tests = tuple(AtomTest(f"{name}_on({name})") for name in columns)
     sample = Sample(X, y.astype(np.int64), np.ones(len(y)), np.arange(len(y)) % 4 == 0, int(y.max()) + 1, 1)
-    made = {"priors": Priors(), "price": 2.0, "adaptive": True, "together": True, "seed": 0, **options}
+    made = {"priors": Priors(), "penalty": 2.0, "adaptive": True, "share_networks": True, "seed": 0, **options}
     return NodeLearner(sample, Program(background, X.schema), Candidates(tests, ()), {}, TrainingConfig(), **made)
 
 
 def readings_of(learner: NodeLearner) -> list[SharedNetworkTask]:
-    return list(learner.neural.readers.readings(learner.neural.tests))
+    return list(learner.neural.shared_networks.training_tasks(learner.neural.tests))
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.integers(2, 4))
@@ -122,9 +122,9 @@ def test_chance_is_that_of_the_chi_squared_distribution(gain: float, classes: in
     judges = 80 * 4
     expected = chi2.sf(2 * np.log(2) * gain * judges, 4 * (classes - 1))
     net = next(iter(reading.task.starts[0].values()))
-    kept = reading.reader(TrainingResult({reading.name: net}, np.zeros((0, classes)), gain, 1))
+    kept = reading.instances(TrainingResult({reading.name: net}, np.zeros((0, classes)), gain, 1))
     assert bool(kept) == (expected < 1e-3)
-    assert not reading.reader(None)
+    assert not reading.instances(None)
 
 
 def test_what_no_column_tells_by_itself_is_read_by_one_network_of_all() -> None:
@@ -159,7 +159,7 @@ def test_images_of_another_kind_get_a_network_of_their_own() -> None:
 
 def test_nobody_reads_together_unasked() -> None:
     columns, y = drawn(60, 0)
-    assert not readings_of(learner_of(columns, y, together=False))
+    assert not readings_of(learner_of(columns, y, share_networks=False))
 
 
 @pytest.mark.parametrize("other", [{"recipe": "paper"}, {"warm_starts": False}])
@@ -223,15 +223,15 @@ def test_a_reader_is_asked_about_columns_it_did_not_learn_from_and_counted_like_
     learner = learner_of(columns, y, reused=readers)
     for test in learner.neural.tests:
         stranger = "c4_net#1" if str(test)[:2] in halves[0] else "c0_net#1"
-        (option,) = learner.neural.ready.options(learner.root, test)
-        assert dict(option.test.instances) == {f"{str(test)[:2]}_net": stranger}
-        assert not option.vouched
-        answers = learner.exact.conditional((), option.test)
-        assert option.gain == pytest.approx(gain_of(answers, np.ones(80), y.astype(int), 2)), "all examples count"
-        assert option.bits == pytest.approx(80 * option.gain)
-        assert option.blur * 80 == pytest.approx(0.5), "half a bit less is as good"
+        (candidate,) = learner.neural.ready.candidates(learner.root, test)
+        assert dict(candidate.test.instances) == {f"{str(test)[:2]}_net": stranger}
+        assert not candidate.validated
+        answers = learner.inference.conditional((), candidate.test)
+        assert candidate.gain == pytest.approx(gain_of(answers, np.ones(80), y.astype(int), 2)), "all examples count"
+        assert candidate.bits == pytest.approx(80 * candidate.gain)
+        assert candidate.tolerance * 80 == pytest.approx(0.5), "half a bit less is as good"
         unseen = np.arange(80) % 4 == 0
-        assert learner.neural.ready.gain_on_unseen(learner.root, option.test) == pytest.approx(
+        assert learner.neural.ready.validation_gain(learner.root, candidate.test) == pytest.approx(
             gain_of(answers[unseen], np.ones(20), y[unseen].astype(int), 2)
         )
 
@@ -239,28 +239,28 @@ def test_a_reader_is_asked_about_columns_it_did_not_learn_from_and_counted_like_
 def test_without_another_reader_one_is_judged_by_unseen_examples_about_its_own_columns() -> None:
     columns, y = drawn(80, 0)
     learner = learner_of(columns, y, reused=dict([reader_of(columns, {"c0", "c1", "c2", "c3"}, "c0")]))
-    own, strange = (next(learner.neural.ready.options(learner.root, learner.neural.tests[i])) for i in (1, 5))
-    assert own.vouched
-    assert not strange.vouched
+    own, strange = (next(learner.neural.ready.candidates(learner.root, learner.neural.tests[i])) for i in (1, 5))
+    assert own.validated
+    assert not strange.validated
     assert own.bits == pytest.approx(20 * own.gain)
 
 
 def test_a_column_that_sends_all_examples_one_way_is_no_option() -> None:
     columns, y = drawn(80, 0)
     readers = dict([reader_of(columns, {"c0", "c1", "c2", "c3"}, "c0")])
-    learner = learner_of(columns, y, reused=readers, least=41.0)
-    assert not list(learner.neural.ready.options(learner.root, learner.neural.tests[5])), "neither side has 41 of 80"
+    learner = learner_of(columns, y, reused=readers, min_child_mass=41.0)
+    assert not list(learner.neural.ready.candidates(learner.root, learner.neural.tests[5])), "neither side has 41 of 80"
 
 
 def test_a_network_of_its_own_must_tell_more_than_a_reader_on_the_same_examples() -> None:
     columns, y = drawn(80, 0)
     learner = learner_of(columns, y, reused=dict([reader_of(columns, {"c0"}, "c0")]))
-    neural, place = learner.neural, learner.root
-    ready = {test: list(neural.ready.options(place, test)) for test in neural.tests}
+    neural, node = learner.neural, learner.root
+    ready = {test: list(neural.ready.candidates(node, test)) for test in neural.tests}
     test = neural.tests[5]
     ready[test][0].bits = 100.0  # as if it told a lot
-    beaten = neural._worth_training(place, ready)
-    assert beaten[test] == neural.ready.gain_on_unseen(place, ready[test][0].test)
-    assert all(gain == 0.0 for other, gain in beaten.items() if other != test)
-    below = replace(place, path=((AtomTest("c6_on(c6)", (("c6_net", "c0_net#1"),)), True),))
-    assert not neural._worth_training(below, ready), "below the root, readers are good enough"
+    gains = neural._gains_to_beat(node, ready)
+    assert gains[test] == neural.ready.validation_gain(node, ready[test][0].test)
+    assert all(gain == 0.0 for other, gain in gains.items() if other != test)
+    below = replace(node, path=((AtomTest("c6_on(c6)", (("c6_net", "c0_net#1"),)), True),))
+    assert not neural._gains_to_beat(below, ready), "below the root, readers are good enough"

@@ -300,7 +300,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 sample, questions, varying_candidates(questions.candidates, examples, self.tests), recipe, seed
             )
             self.rule_tests_ = list(questions.candidates.expanded)
-            learner.told.expanded(self.rule_tests_)
+            learner.progress.expanded(self.rule_tests_)
             root, worth = self._grow(learner, checkpoint, deadline)
         self._keep(root, learner, questions.program)
         self.model_.training_record = self._record(sample, learner, seed)
@@ -314,16 +314,16 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         settings = GrowthLimits(self.max_depth, self.min_mass, self.min_gain, self.epsilon, self._pruning())
         grower = learner if checkpoint is None else CheckpointedLearner(learner, checkpoint)
         timed = TimedLearner(grower, lambda: time.monotonic() >= deadline)
-        with learner.told, learner.crew:
-            grown = grow_tree(timed, learner.root, settings, learner.told.node)
-            root = grown.node if timed.given_up else grower.refine(grown.node)
-            again = None if timed.given_up or timed.is_late() else learner.again(root)
+        with learner.progress, learner.pool:
+            grown = grow_tree(timed, learner.root, settings, learner.progress.node)
+            root = grown.node if timed.skipped_nodes else grower.refine(grown.node)
+            again = None if timed.skipped_nodes or timed.is_out_of_time() else learner.regrower(root)
             if again is not None:
                 anew = grow_tree(again, again.root, settings)
-                if not again.is_refused(anew.node, root):
+                if not again.is_worse(anew.node, root):
                     grown, root = anew, anew.node
-        self._tell(root, learner, timed.given_up)
-        return root, grown.worth
+        self._tell(root, learner, timed.skipped_nodes)
+        return root, grown.test_bits
 
     def _tell(self, root: Node, learner: NodeLearner, given_up: int) -> None:
         """Warn of a tree that is smaller than anybody asked for."""
@@ -426,22 +426,22 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             dict(self.networks or {}),
             recipe,
             priors=Priors(column_priors(sample.examples, sample.weights)),
-            price=BITS_PER_PRUNING * self._pruning(),
-            least=self.min_mass / 2,
+            penalty=BITS_PER_PRUNING * self._pruning(),
+            min_child_mass=self.min_mass / 2,
             adaptive=self.recipe == "default" and self.warm_starts,
-            together=self.read_together,
+            share_networks=self.read_together,
             seed=seed,
             jobs=self.n_jobs,
             device=self.device,
             reused=questions.reused,
-            first=questions.first,
-            told=ProgressBar(gains=self.verbose > 1) if self.verbose else SilentProgress(),
+            bank_tests=questions.bank_tests,
+            progress=ProgressBar(gains=self.verbose > 1) if self.verbose else SilentProgress(),
         )
 
     def _keep(self, root: Node, learner: NodeLearner, program: Program) -> None:
         classes = tuple(self.classes_.tolist())
         self.networks_: dict[str, Any] = learner.networks_of(Tree(root, classes).tests)
-        self.tree_ = Tree(with_statistics(root, learner.exact, self.epsilon), classes)
+        self.tree_ = Tree(with_statistics(root, learner.inference, self.epsilon), classes)
         self.gradient_steps_ = learner.steps
         self.model_ = NeurosymbolicTree(
             self.tree_,
@@ -460,7 +460,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return record
         rows = np.flatnonzero(sample.unseen)
         # The learner's networks have looked at these examples, and look at no example twice.
-        reach = learner.exact.reach([path for path, _ in paths(self.tree_.root)], rows)  # (example, leaf)
+        reach = learner.inference.reach([path for path, _ in paths(self.tree_.root)], rows)  # (example, leaf)
         leaves = np.array([leaf.probabilities for leaf in self.tree_.leaves])
         return record.with_score(score_of(VALIDATION, reach @ leaves, sample.labels[rows]))
 

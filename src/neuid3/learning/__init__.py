@@ -1,1 +1,1 @@
-"""NeuID3: candidates, splits, growing, joint training, regrowing and checkpoints."""
+"""NeuID3: candidates, splits, growth, joint training, regrowing and checkpoints."""

@@ -1,4 +1,4 @@
-"""Which tests may be asked?"""
+"""Candidate tests: from columns, rules, modes and the tests that a caller names."""
 
 from __future__ import annotations
 
@@ -20,9 +20,13 @@ from neuid3.tree.node_tests import AtomTest, FactTest, NodeTest, ValueTest
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Tests to choose from, and number columns whose cuts are found where they are needed.
+    """Candidates of a fit.
 
-    `expanded` are those of the tests that rules, neural facts and modes were expanded to, as they are written.
+    Attributes
+    ----------
+    tests : the tests to choose from.
+    numbers : number columns, whose thresholds are found at each node.
+    expanded : the atoms that rules, neural facts and modes were expanded to, which are among `tests`.
     """
 
     tests: tuple[NodeTest, ...]
@@ -32,7 +36,7 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """A language bias in the manner of TILDE: which columns may fill which argument of a predicate."""
+    """A language bias as in TILDE: which columns may fill which argument of a predicate."""
 
     predicate: str
     arguments: tuple[tuple[str, ...], ...]
@@ -53,7 +57,7 @@ class Mode:
 
 
 def neural_facts(schema: Schema, predicates: Sequence[str]) -> str:
-    """A declaration for each tensor column: a network of its own that says yes or no to it.
+    """A neural fact for each tensor column: a Boolean network of its own.
 
     >>> neural_facts({"card": Tensor((28, 28))}, [])
     'nn(card_net, [card]) :: card_net(card).\\n'
@@ -71,7 +75,7 @@ def neural_facts(schema: Schema, predicates: Sequence[str]) -> str:
 
 
 def column_candidates(schema: Schema) -> Candidates:
-    """What a user would expect from the columns: facts as they are, categories by value, numbers by cuts."""
+    """The tests of symbolic columns: Boolean facts, categories by value, numbers by threshold."""
     tests: list[NodeTest] = []
     numbers: list[str] = []
     for name, kind in schema.items():
@@ -88,7 +92,7 @@ def column_candidates(schema: Schema) -> Candidates:
 
 
 def rule_modes(program: Program) -> list[Mode]:
-    """A mode for every head of the program that can be asked: rules and neural facts, over columns of its networks."""
+    """A mode for every head of the program that can be a test: rules and neural facts, over tensor columns."""
     fillers = [name for name, kind in program.schema.items() if isinstance(kind, Tensor)]
     modes = []
     for name, arguments in program.askable:
@@ -103,15 +107,15 @@ _MODE = re.compile(r"\s*('[^']*'|[a-z]\w*)\s*(?:\((.*)\))?\s*\.?\s*", re.DOTALL)
 
 
 def read_mode(text: str, schema: Schema) -> Mode:
-    """A mode as it is written: `+name` is a column, `+kind` any column of a kind, `+[a, b]` one of several.
+    """The mode of a text: `+name` is a column, `+kind` any column of a kind, `+[a, b]` one of several.
 
     >>> read_mode("gt_rank(+tensor, +[b, a])", {"a": Tensor((2, 2)), "b": Tensor((2, 2))})
     Mode(predicate='gt_rank', arguments=(('a', 'b'), ('b', 'a')))
     """
-    found = _MODE.fullmatch(text)
-    if found is None:
+    match = _MODE.fullmatch(text)
+    if match is None:
         raise NodeTestError(f"Mode {text!r} cannot be read; write it as 'gt_rank(+rank_1, +rank_2)'.")
-    predicate, inside = found.group(1), found.group(2)
+    predicate, inside = match.group(1), match.group(2)
     parts = re.findall(r"\s*(\+\s*\[[^\]]*\]|[^,]+)", inside) if inside else []
     return Mode(predicate, tuple(_fillers(part.strip(), text, schema) for part in parts))
 
@@ -131,18 +135,22 @@ def _fillers(part: str, text: str, schema: Schema) -> tuple[str, ...]:
 
 
 def expand(modes: Sequence[Mode], program: Program, most: int) -> tuple[AtomTest, ...]:
-    """The tests of these modes that mean something; an error where there would be too many.
+    """The tests of these modes.
 
     Left out are atoms that cannot be grounded, that are always true or always false, or in which one network would read
     inputs of different shapes.
+
+    Raises
+    ------
+    NodeTestError : where the modes have more than `most` atoms.
     """
     count = sum(len(mode) for mode in modes)
     if count > most:
         largest = max(modes, key=len)
         example = f"{largest.predicate}({', '.join(f'+{choices[0]}' for choices in largest.arguments)})"
         raise NodeTestError(
-            f"The rules have {count} ground instances over the columns, more than max_candidates={most}; say which "
-            f"columns may fill which argument, as in modes=[{example!r}], or raise max_candidates."
+            f"The rules have {count} ground instances over the columns, more than max_candidates={most}; restrict "
+            f"the columns of each argument, as in modes=[{example!r}], or raise max_candidates."
         )
     atoms = list(dict.fromkeys(atom for mode in modes for atom in mode.atoms()))
     formulas = program.formulas_or_none(atoms)
@@ -159,7 +167,7 @@ Shapes: TypeAlias = tuple[tuple[int, ...], ...]
 
 
 def _input_shapes(formula: Formula, schema: Schema, without: Container[str] = ()) -> dict[str, set[Shapes]]:
-    """The shapes of the inputs that each network reads in a formula; calls that read a column of `without` do not count."""
+    """The input shapes of each network in a formula, without calls that read a column of `without`."""
     shapes: dict[str, set[Shapes]] = {}
     for source in sources(formula):
         if isinstance(source, NeuralVariable) and not any(name in without for name in source.inputs):
@@ -168,22 +176,22 @@ def _input_shapes(formula: Formula, schema: Schema, without: Container[str] = ()
 
 
 def _from_rules(program: Program, most: int, named: Sequence[str]) -> tuple[AtomTest, ...]:
-    """The tests of all rules and neural facts, with a warning for each rule that gives none and that no other rule needs.
+    """The tests of all rules and neural facts; warns of each rule that has none and that no other rule needs.
 
-    Where the program, or a test in `named`, names a column that a network reads, the network is tried only on columns of
-    the same shape.
+    Where the program, or a test in `named`, names a column for a network, the network is called only on columns of the
+    same shape.
     """
     modes = rule_modes(program)
     tests = expand(modes, program, most)
-    known: dict[str, set[Shapes]] = {}  # of each network, the shapes of the columns that are named for it
-    filled = _filled(modes, program)
+    known: dict[str, set[Shapes]] = {}  # shapes of the columns that are named for each network
+    filled = _filled_columns(modes, program)
     for atom, columns in [
         *((test.atom, filled[test.atom]) for test in tests),
         *((atom, frozenset()) for atom in named),
     ]:
         for network, shapes in _input_shapes(program.formula(atom), program.schema, columns).items():
             known.setdefault(network, set()).update(shapes)
-    fitting = tuple(
+    compatible = tuple(
         test
         for test in tests
         if all(
@@ -191,12 +199,12 @@ def _from_rules(program: Program, most: int, named: Sequence[str]) -> tuple[Atom
             for network, shapes in _input_shapes(program.formula(test.atom), program.schema).items()
         )
     )
-    _warn_of_untried(modes, fitting, named, program)
-    return fitting
+    _warn_of_unused_rules(modes, compatible, named, program)
+    return compatible
 
 
-def _filled(modes: Sequence[Mode], program: Program) -> dict[str, frozenset[str]]:
-    """For each atom of the rules' modes, the columns that stand for variables of its head, and are not named by it."""
+def _filled_columns(modes: Sequence[Mode], program: Program) -> dict[str, frozenset[str]]:
+    """For each atom of the rules' modes, the columns that fill variables of the head."""
     return {
         atom: frozenset(atom_name(c) for c, given in zip(chosen, arguments, strict=True) if given is None)
         for mode, (_, arguments) in zip(modes, program.askable, strict=True)
@@ -204,18 +212,20 @@ def _filled(modes: Sequence[Mode], program: Program) -> dict[str, frozenset[str]
     }
 
 
-def _warn_of_untried(modes: Sequence[Mode], tests: Sequence[AtomTest], named: Sequence[str], program: Program) -> None:
+def _warn_of_unused_rules(
+    modes: Sequence[Mode], tests: Sequence[AtomTest], named: Sequence[str], program: Program
+) -> None:
     """Warn of every rule that no candidate is an instance of, unless other rules need it."""
-    tried = {_predicate(test.atom) for test in tests} | {_predicate(atom) for atom in named}
+    used = {_predicate(test.atom) for test in tests} | {_predicate(atom) for atom in named}
     atoms: dict[str, list[str]] = {}
     for mode in modes:
         atoms.setdefault(f"{atom_name(mode.predicate)}/{len(mode.arguments)}", []).extend(mode.atoms())
     for predicate, rule in program.rules().items():
-        own = atoms.get(predicate, [])
-        if rule.needed or predicate.rsplit("/", 1)[0] in tried:
+        rule_atoms = atoms.get(predicate, [])
+        if rule.needed or predicate.rsplit("/", 1)[0] in used:
             continue
-        if rule.example in own:
-            reason = _why_not(own, program)
+        if rule.example in rule_atoms:
+            reason = _reason_against(rule_atoms, program)
         elif rule.repeats:
             reason = "There are fewer columns than it has variables, and no column is tried twice in one test."
         else:
@@ -231,8 +241,8 @@ def _predicate(atom: str) -> str:
     return atom_name(re.split(r"\s*\(", atom.strip(), maxsplit=1)[0])
 
 
-def _why_not(atoms: Sequence[str], program: Program) -> str:
-    """Why none of these atoms is a test, in a sentence about the first of them."""
+def _reason_against(atoms: Sequence[str], program: Program) -> str:
+    """A sentence that says why the first of these atoms is no test."""
     try:
         formula = program.formula(atoms[0])
     except NeuID3Error as error:
@@ -245,23 +255,23 @@ def _why_not(atoms: Sequence[str], program: Program) -> str:
 
 
 def _constant(atom: str, formula: Truth, program: Program) -> str:
-    """A sentence about a test that nothing can change."""
+    """A sentence about a test that is always true or always false."""
     flaw = program.flaw(atom)
     reason = f"In {flaw}" if flaw else "No column, fact or network can change it."
     return f"'{atom}' is always {str(formula.value).lower()}. {reason}"
 
 
-def _asked_for(modes: Sequence[str], program: Program, most: int) -> tuple[AtomTest, ...]:
-    """The tests of the modes that a caller wrote, each of which is to give some."""
-    read = {text: read_mode(text, program.schema) for text in modes}
-    tests = expand(list(read.values()), program, most)
-    found = {test.atom for test in tests}
-    for text, mode in read.items():
+def _from_modes(modes: Sequence[str], program: Program, most: int) -> tuple[AtomTest, ...]:
+    """The tests of the modes that a caller gave; an error where one of these has no test."""
+    parsed = {text: read_mode(text, program.schema) for text in modes}
+    tests = expand(list(parsed.values()), program, most)
+    atoms_of_tests = {test.atom for test in tests}
+    for text, mode in parsed.items():
         atoms = list(mode.atoms())
-        if found.isdisjoint(atoms):
+        if atoms_of_tests.isdisjoint(atoms):
             predicate = f"{atom_name(mode.predicate)}/{len(mode.arguments)}"
             if predicate in program.predicates and atoms:
-                raise NodeTestError(f"Mode {text!r} gives no test. {_why_not(atoms, program)}")
+                raise NodeTestError(f"Mode {text!r} gives no test. {_reason_against(atoms, program)}")
             heads = sorted({head.rsplit("/", 1)[0] for head in program.predicates})
             hint = "" if mode.predicate in heads else did_you_mean(mode.predicate, heads)
             raise NodeTestError(
@@ -274,35 +284,49 @@ def _asked_for(modes: Sequence[str], program: Program, most: int) -> tuple[AtomT
 def make_candidates(
     tests: str | Sequence[str | NodeTest], modes: Sequence[str] | None, program: Program, most: int
 ) -> Candidates:
-    """The candidates that the caller asked for: `"auto"`, explicit tests, or both in one list."""
+    """The candidates of a fit.
+
+    Parameters
+    ----------
+    tests : `"auto"`, explicit tests, or both in one list.
+    modes : modes that take the place of those of all rules; None for the latter.
+    program : background knowledge.
+    most : the most atoms that modes may have.
+
+    Raises
+    ------
+    NodeTestError : where a test is constant, or a mode has no test or too many.
+    """
     listed: list[str | NodeTest] = [tests] if isinstance(tests, str) else list(tests)
-    found: list[NodeTest] = []
+    collected: list[NodeTest] = []
     numbers: list[str] = []
     named = _check_named(listed, program)
     expanded: tuple[AtomTest, ...] = ()
     for test in listed:
         if isinstance(test, str) and test == "auto" and "auto" not in program.schema:
             columns = column_candidates(program.schema)
-            found.extend(columns.tests)
+            collected.extend(columns.tests)
             numbers.extend(columns.numbers)
-            expanded = _asked_for(modes, program, most) if modes is not None else _from_rules(program, most, named)
-            found.extend(expanded)
+            expanded = _from_modes(modes, program, most) if modes is not None else _from_rules(program, most, named)
+            collected.extend(expanded)
         elif isinstance(test, str):
-            found.append(_named(test, program.schema.get(test)))
+            collected.append(_named(test, program.schema.get(test)))
             if isinstance(program.schema.get(test), Number):
-                found.pop()
+                collected.pop()
                 numbers.append(test)
         else:
-            found.append(test)
+            collected.append(test)
     if modes is not None and not any(test == "auto" for test in listed):
-        expanded = _asked_for(modes, program, most)
-        found.extend(expanded)
-    program.formulas([test.atom for test in found if isinstance(test, AtomTest)])
-    return Candidates(tuple(dict.fromkeys(found)), tuple(dict.fromkeys(numbers)), tuple(test.atom for test in expanded))
+        expanded = _from_modes(modes, program, most)
+        collected.extend(expanded)
+    program.formulas([test.atom for test in collected if isinstance(test, AtomTest)])
+    return Candidates(
+        tuple(dict.fromkeys(collected)), tuple(dict.fromkeys(numbers)), tuple(test.atom for test in expanded)
+    )
 
 
 def _check_named(listed: Sequence[str | NodeTest], program: Program) -> list[str]:
-    """The atoms that a caller named as tests; an error where one of them is always true or always false."""
+    """The atoms among the tests that a caller gave; an error where one of them is always true or always false."""
     chosen = [_named(test, program.schema.get(test)) if isinstance(test, str) else test for test in listed]
     names = [
         test.atom
@@ -322,5 +346,5 @@ def _named(test: str, kind: Kind | None) -> NodeTest:
 
 
 def shapes_of(inputs: Sequence[str], schema: Mapping[str, Kind]) -> list[tuple[int, ...]]:
-    """The shapes of the columns that a network reads; a number is a vector of length 1."""
+    """The shapes of the input columns of a network; a number is a vector of length 1."""
     return [kind.shape if isinstance(kind := schema[name], Tensor) else (1,) for name in inputs]

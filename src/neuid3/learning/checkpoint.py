@@ -1,4 +1,4 @@
-"""How does a fit go on where it was stopped? Every finished node is on disk, and is looked up instead of learned again."""
+"""Checkpoints of a fit: every finished node is saved, and loaded instead of learned when the fit is resumed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from neuid3.tree.tree import Node
 from neuid3.utils.files import write_atomically
 from neuid3.utils.locks import FileLock
 
-# A folder of another version cannot be gone on with.
+# The format of the folder; a fit cannot be resumed from another one.
 VERSION = 2
 
 _FIT, _LOCK = "fit.json", ".lock"
@@ -38,10 +38,20 @@ _HEADER = f"neuid3 checkpoint {VERSION} "
 
 
 class Checkpoint:
-    """A folder that belongs to one fit: what it learns from, and what it has learned so far, in order.
+    """The folder of one fit: digests of its parameters and data, and the nodes learned so far, in order.
 
-    As a context manager it holds the folder: no other fit may use it meanwhile. Every file carries a digest, which is
-    there to notice damage and edits; it is no protection against somebody who computes digests.
+    As a context manager it locks the folder against other fits. Every file carries a digest, which detects damage and
+    edits; it is no protection against an attacker who computes digests.
+
+    Parameters
+    ----------
+    folder : the folder, made if it does not exist.
+    about : digests of what the fit depends on, by name.
+    seed : the seed of the fit; that of the folder takes its place when a fit is resumed.
+
+    Raises
+    ------
+    CheckpointError : on entry, where the folder is in use, damaged, of another fit or no checkpoint.
     """
 
     def __init__(self, folder: Path | str, about: Mapping[str, str], seed: int) -> None:
@@ -87,22 +97,22 @@ class Checkpoint:
                 entry.unlink()
         path = self.folder / _FIT
         if os.path.lexists(path):
-            self._go_on(path)
+            self._resume(path)
             return
         if any(_is_ours(entry) for entry in entries):
-            raise CheckpointError(f"{path} is missing, which says what was learned from; {_anew(self.folder)}")
+            raise CheckpointError(f"{path} is missing, which describes the fit; {_anew(self.folder)}")
         if not all(_is_unfinished(entry) for entry in entries):
             raise CheckpointError(f"{self.folder} is not empty and holds no checkpoint; give an empty folder.")
         self._digest = _settings_digest(self.seed, self._about)
 
     def _begin(self) -> None:
-        """Write down whose folder it is, now that there is something to keep: a fit that was refused leaves nothing."""
+        """Write the description of the fit, once there is a node to save: a fit that was refused leaves no file."""
         if not self._is_begun:
             settings = {"version": VERSION, "seed": self.seed, "about": self._about, "digest": self._digest}
             write_atomically(self.folder / _FIT, (json.dumps(settings, indent=1) + "\n").encode())
             self._is_begun = True
 
-    def _go_on(self, path: Path) -> None:
+    def _resume(self, path: Path) -> None:
         with _damaged(path):
             settings = json.loads(_content(path).decode())
             if not isinstance(settings, dict):
@@ -111,43 +121,44 @@ class Checkpoint:
             if version != VERSION:
                 raise CheckpointError(
                     f"The checkpoint in {self.folder} was written by another version of neuid3 (format {version!r:.20}; this "
-                    f"one goes on with format {VERSION}); finish the fit with that version, or {_anew(self.folder)}"
+                    f"one resumes format {VERSION}); finish the fit with that version, or {_anew(self.folder)}"
                 )
-            kept, seed = settings["about"], settings["seed"]
-            if settings["digest"] != _settings_digest(seed, kept):
-                raise ValueError("its digest is another")
-        differs = sorted(name for name in {*kept, *self._about} if kept.get(name) != self._about.get(name))
+            about, seed = settings["about"], settings["seed"]
+            if settings["digest"] != _settings_digest(seed, about):
+                raise ValueError("its digest does not match")
+        differs = sorted(name for name in {*about, *self._about} if about.get(name) != self._about.get(name))
         if differs:
             shown = ", ".join(differs[:5]) + (", …" if len(differs) > 5 else "")
             raise CheckpointError(
-                f"The checkpoint in {self.folder} is of another fit: {shown} differ{'s' if len(differs) == 1 else ''}; "
-                "go on with what it was started with, or give an empty folder."
+                f"The checkpoint in {self.folder} belongs to another fit: {shown} differ{'s' if len(differs) == 1 else ''}; "
+                "resume it with what it was started with, or give an empty folder."
             )
-        self.seed = seed  # whatever the random_state is by now, a fit that goes on draws what it drew before
+        self.seed = seed  # whatever random_state is now, a resumed fit repeats the draws of the first
         self._digest, self._is_begun = settings["digest"], True
 
     def path(self, number: int) -> Path:
+        """The file of a node, by its number."""
         return self.folder / f"node-{number:05}.neuid3"
 
     @property
-    def whole(self) -> Path:
-        """Where the finished tree is, after it was trained as one."""
+    def tree_path(self) -> Path:
+        """The file of the finished tree after joint training."""
         return self.folder / "tree.neuid3"
 
     def write(self, path: Path, saved: SavedFile) -> None:
-        """Keep a file, under a digest of this fit, the file's name and its content."""
+        """Write a file, under a digest of the fit, of the file's name and of its content."""
         self._begin()
         content = packed(saved)
         write_atomically(path, f"{_HEADER}{self._file_digest(path, content)}\n".encode() + content)
 
     def read(self, path: Path) -> SavedFile | None:
-        """What was kept in a file, if it was."""
+        """The content of a file; None where it does not exist."""
         if not os.path.lexists(path):
             return None
         with _damaged(path):
             header, _, content = _content(path).partition(b"\n")
             if header.decode() != f"{_HEADER}{self._file_digest(path, content)}":
-                raise ValueError("its digest is another")
+                raise ValueError("its digest does not match")
             return unpacked(content, path)
 
     def _file_digest(self, path: Path, content: bytes) -> str:
@@ -159,14 +170,14 @@ def _settings_digest(seed: Any, about: Any) -> str:
 
 
 def _content(path: Path) -> bytes:
-    if not path.is_file():  # a pipe would be waited for
+    if not path.is_file():  # reading a pipe would block
         raise ValueError("it is no regular file")
     return path.read_bytes()
 
 
 @contextmanager
 def _damaged(path: Path) -> Iterator[None]:
-    """Whatever goes wrong inside is the file's fault."""
+    """Turn any failure inside into an error about a damaged file."""
     try:
         yield
     except CheckpointError:
@@ -176,16 +187,16 @@ def _damaged(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _fitting(path: Path) -> Iterator[None]:
-    """The file is whole: whatever goes wrong inside, networks or rules are not what they were."""
+def _mismatched(path: Path) -> Iterator[None]:
+    """Turn any failure inside into an error about networks or rules that do not match a file, which is intact."""
     try:
         yield
     except NeuID3Error:
         raise
     except UNREADABLE as error:
         raise CheckpointError(
-            f"{path} does not go with the networks of this fit ({_reason(error)}); go on with those that it was started "
-            f"with, or {_anew(path.parent)}"
+            f"{path} does not match the networks of this fit ({_reason(error)}); resume it with those that it was "
+            f"started with, or {_anew(path.parent)}"
         ) from None
 
 
@@ -198,78 +209,81 @@ def _reason(error: BaseException) -> str:
 
 
 class CheckpointedLearner:
-    """A learner that writes down what it finds, and finds what it has written down before."""
+    """A learner that saves every split, and loads those that a checkpoint has instead of learning them."""
 
     def __init__(self, learner: NodeLearner, checkpoint: Checkpoint) -> None:
         self.learner, self.checkpoint = learner, checkpoint
-        self.number = 0
+        self.number = 0  # of the next node
 
-    def masses(self, place: OpenNode) -> Floats:
-        return self.learner.masses(place)
+    def class_masses(self, node: OpenNode) -> Floats:
+        return self.learner.class_masses(node)
 
-    def best(self, place: OpenNode) -> Split | None:
+    def best_split(self, node: OpenNode) -> Split | None:
         path = self.checkpoint.path(self.number)
         self.number += 1
-        where = [[test_to_json(test), answer] for test, answer in place.path]
+        where = [[test_to_json(test), answer] for test, answer in node.path]
         saved = self.checkpoint.read(path)
         if saved is not None:
-            with _fitting(path):
+            with _mismatched(path):
                 if saved.words["where"] != where:
                     raise ValueError("it is of another node")
-                return self._recalled(place, saved)
+                return self._restored(node, saved)
         before = dict(self.learner.instances)
-        split = self.learner.best(place)
+        split = self.learner.best_split(node)
         new = {name: instance for name, instance in self.learner.instances.items() if name not in before}
-        words = {"kind": "node", "where": where, "split": _split_to_words(split), **self._state(new)}
+        content = {"kind": "node", "where": where, "split": _split_to_json(split), **self._state(new)}
         tensors = tensors_of({name: instance.module for name, instance in new.items()})
-        self.checkpoint.write(path, SavedFile(words, "", tensors))
+        self.checkpoint.write(path, SavedFile(content, "", tensors))
         return split
 
     def _state(self, instances: Mapping[str, Instance]) -> Json:
-        told = {
-            name: {"network": i.network, "read": sorted(i.read), "frozen": i.frozen, "reader": i.reader}
+        """The state of the learner as JSON, with these new instances."""
+        entries = {
+            name: {"network": i.network, "read": sorted(i.trained_on), "frozen": i.frozen, "reader": i.is_shared}
             for name, i in instances.items()
         }
-        return {"instances": told, "count": self.learner.count, "steps": self.learner.steps}
+        return {"instances": entries, "count": self.learner.count, "steps": self.learner.steps}
 
-    def _recalled(self, place: OpenNode, saved: SavedFile) -> Split | None:
-        words, learner = saved.words, self.learner
-        found = {}
-        for name, told in words["instances"].items():
-            module = _filled(learner.network(told["network"]), name, saved.tensors)
-            found[name] = Instance(
-                module.to(learner.device), told["network"], frozenset(told["read"]), told["frozen"], told["reader"]
+    def _restored(self, node: OpenNode, saved: SavedFile) -> Split | None:
+        """The split of a saved node; restores the state of the learner after it."""
+        content, learner = saved.words, self.learner
+        instances = {}
+        for name, entry in content["instances"].items():
+            module = _filled(learner.network(entry["network"]), name, saved.tensors)
+            instances[name] = Instance(
+                module.to(learner.device), entry["network"], frozenset(entry["read"]), entry["frozen"], entry["reader"]
             )
-        learner.recall(found, int(words["count"]), int(words["steps"]))
-        split = words["split"]
+        learner.restore(instances, int(content["count"]), int(content["steps"]))
+        split = content["split"]
         if split is None:
             return None
         test = test_from_json(split["test"])
-        asked = None if split["asked"] is None else _same(test_from_json(split["asked"]), place)
-        return learner.asked(place, test, float(split["gain"]), bool(split["vouched"]), asked, float(split["among"]))
+        candidate = None if split["asked"] is None else _checked(test_from_json(split["asked"]), node)
+        gain, choices = float(split["gain"]), float(split["among"])
+        return learner.make_split(node, test, gain, bool(split["vouched"]), candidate, choices)
 
     def refine(self, root: Node) -> Node:
-        """The finished tree trained as one, or as it was after that."""
-        path = self.checkpoint.whole
+        """The finished tree after joint training, loaded where the checkpoint has it."""
+        path = self.checkpoint.tree_path
         saved = self.checkpoint.read(path)
         if saved is not None:
-            with _fitting(path):
+            with _mismatched(path):
                 modules = {
                     name: _filled(copy.deepcopy(self.learner.instances[name].module), name, saved.tensors)
                     for name in saved.words["networks"]
                 }
-                self.learner.refined(modules, int(saved.words["steps"]))
+                self.learner.restore_refined(modules, int(saved.words["steps"]))
                 return nodes_from_json(saved.words["nodes"])
         before = {name: instance.module for name, instance in self.learner.instances.items()}
         refined = self.learner.refine(root)
-        moved = {n: i.module for n, i in self.learner.instances.items() if before.get(n) is not i.module}
-        words = {
+        changed = {n: i.module for n, i in self.learner.instances.items() if before.get(n) is not i.module}
+        content = {
             "kind": "whole",
             "nodes": nodes_to_json(refined),
-            "networks": sorted(moved),
+            "networks": sorted(changed),
             "steps": self.learner.steps,
         }
-        self.checkpoint.write(path, SavedFile(words, "", tensors_of(moved)))
+        self.checkpoint.write(path, SavedFile(content, "", tensors_of(changed)))
         return refined
 
 
@@ -281,78 +295,78 @@ def _is_ours(path: Path) -> bool:
 
 
 def _is_unfinished(path: Path) -> bool:
-    """Is this what is left of a file that was being written when somebody was stopped?"""
+    """Whether this is a temporary file of an interrupted write."""
     return re.fullmatch(rf"\.({_OURS.pattern})\..*\.tmp", path.name) is not None
 
 
 def fit_digests(parameters: Mapping[str, Any], columns: Mapping[str, Column], **more: Any) -> dict[str, str]:
-    """What a fit depends on, by name, each as a short digest: parameters, columns, labels and weights."""
-    told = {f"parameter {name!r}": _digest(value) for name, value in parameters.items()}
-    told |= {f"column {name!r}": _digest((c.kind, c.values, c.missing)) for name, c in columns.items()}
-    return told | {f"{name}": _digest(value) for name, value in more.items()}
+    """Short digests of all that a fit depends on, by name: parameters, columns, and more such as labels and weights."""
+    digests = {f"parameter {name!r}": _digest(value) for name, value in parameters.items()}
+    digests |= {f"column {name!r}": _digest((c.kind, c.values, c.missing)) for name, c in columns.items()}
+    return digests | {f"{name}": _digest(value) for name, value in more.items()}
 
 
 def _digest(value: Any) -> str:
-    found = hashlib.sha256()
-    _feed(found, value)
-    return found.hexdigest()[:16]
+    digest = hashlib.sha256()
+    _feed(digest, value)
+    return digest.hexdigest()[:16]
 
 
-def _feed(found: Any, value: Any) -> None:
+def _feed(digest: Any, value: Any) -> None:
     match value:
         case np.ndarray() if value.dtype != object:
-            found.update(f"{value.dtype.str}{value.shape}".encode())
-            found.update(np.ascontiguousarray(value).view(np.uint8).data)
-        case Entries():  # as if it were an array, some entries at a time
-            found.update(f"{value.dtype.str}{value.shape}".encode())
+            digest.update(f"{value.dtype.str}{value.shape}".encode())
+            digest.update(np.ascontiguousarray(value).view(np.uint8).data)
+        case Entries():  # the digest of the array, block by block
+            digest.update(f"{value.dtype.str}{value.shape}".encode())
             for block in value.blocks():
-                found.update(np.ascontiguousarray(block).view(np.uint8).data)
+                digest.update(np.ascontiguousarray(block).view(np.uint8).data)
         case torch.Tensor():
-            _feed(found, value.detach().cpu().numpy())
+            _feed(digest, value.detach().cpu().numpy())
         case nn.Module():
-            found.update(str(value).encode())
-            _feed(found, value.state_dict())
+            digest.update(str(value).encode())
+            _feed(digest, value.state_dict())
         case np.random.RandomState() | np.random.Generator():
-            found.update(type(value).__name__.encode())  # its state is another one after every draw
+            digest.update(type(value).__name__.encode())  # its state changes with every draw
         case np.generic():
-            _feed(found, value.item())
+            _feed(digest, value.item())
         case bytes():
-            found.update(value)
+            digest.update(value)
         case Mapping():
-            for key, held in value.items():
-                found.update(f"{key}=".encode())
-                _feed(found, held)
+            for key, item in value.items():
+                digest.update(f"{key}=".encode())
+                _feed(digest, item)
         case list() | tuple() | np.ndarray():
-            found.update(f"{len(value)}:".encode())
-            for held in value:
-                _feed(found, held)
+            digest.update(f"{len(value)}:".encode())
+            for item in value:
+                _feed(digest, item)
         case _ if callable(value) and not isinstance(value, NodeTest):
-            # What a function would make cannot be told without calling it; its name has to do.
-            found.update(getattr(value, "__qualname__", type(value).__qualname__).encode())
+            # The result of a function is not known without calling it; its name stands for it.
+            digest.update(getattr(value, "__qualname__", type(value).__qualname__).encode())
         case _:
             networks = getattr(value, "networks", None)
             if networks is None:
-                found.update(repr(value).encode())
+                digest.update(repr(value).encode())
             else:  # a trained test
-                found.update(str(value).encode())
-                _feed(found, networks)
+                digest.update(str(value).encode())
+                _feed(digest, networks)
 
 
-def _split_to_words(split: Split | None) -> Json | None:
+def _split_to_json(split: Split | None) -> Json | None:
     if split is None:
         return None
     return {
         "test": test_to_json(split.test),
         "gain": split.gain,
-        "vouched": split.vouched,
-        "asked": None if split.asked is None else test_to_json(split.asked),
-        "among": split.among,
+        "vouched": split.validated,
+        "asked": None if split.candidate is None else test_to_json(split.candidate),
+        "among": split.choices,
     }
 
 
-def _same(test: NodeTest, place: OpenNode) -> NodeTest:
-    if test not in place.tests:
-        raise ValueError(f"it asks '{test}', which is no candidate")
+def _checked(test: NodeTest, node: OpenNode) -> NodeTest:
+    if test not in node.tests:
+        raise ValueError(f"its test '{test}' is no candidate")
     return test
 
 

@@ -1,4 +1,4 @@
-"""NeuID3: which tree, given a learner that trains and scores tests?"""
+"""Top-down growth of a tree with fractional examples, and minimum-description-length pruning."""
 
 from __future__ import annotations
 
@@ -21,12 +21,16 @@ Rows = npt.NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True)
 class GrowthLimits:
-    """When does a tree stop growing?
+    """Stopping and pruning criteria of a tree.
 
-    `max_depth`; `min_mass`, the least Σ P(κ|e) that a node needs to be split, half of it for each child; `min_gain`, in bits; `epsilon`: examples
-    with P(κ|e) below it are left out of a child; `pruning`: a split that was chosen among M tests, T of which would do as
-    well, must save `pruning` · log₂ (M / T) bits in telling the classes of all examples that reach it, or be cut off
-    again; 0 keeps all splits.
+    Attributes
+    ----------
+    max_depth : the longest path; None for no limit.
+    min_mass : the least mass Σ P(κ|e) of a node that is split; each child needs half of it.
+    min_gain : the least information gain of a split, in bits.
+    epsilon : examples with P(κ|e) below it are left out of a child.
+    pruning : the factor of the pruning penalty. A split that was chosen among M tests, T of which are as good, is
+        pruned unless it shortens the code of the classes at its node by `pruning` · log₂ (M / T) bits; 0 keeps all splits.
     """
 
     max_depth: int | None = None
@@ -38,89 +42,108 @@ class GrowthLimits:
 
 @dataclass(frozen=True, eq=False)
 class OpenNode:
-    """A node to be: the path κ to it, the examples that reach it, and the tests that may still be asked."""
+    """A node that is still to be learned.
+
+    Attributes
+    ----------
+    path : the path κ from the root.
+    rows : indices of the examples that reach the node, in ascending order.
+    reach_of_rows : P(κ | e) of each of `rows`.
+    size : the number of all examples.
+    tests : the candidates that the path has not used up.
+    """
 
     path: Path
-    rows: Rows  # which of the examples reach it, in order
-    shares: Floats  # P(κ | e) of each of them
-    size: int  # how many examples there are in all
+    rows: Rows
+    reach_of_rows: Floats
+    size: int
     tests: frozenset[NodeTest]
 
     @classmethod
     def root(cls, size: int, tests: frozenset[NodeTest]) -> OpenNode:
-        """Where all examples start."""
-        return cls((), np.arange(size, dtype=np.int32), certainty(size), size, tests)
+        """The root: all examples reach it with probability 1."""
+        return cls((), np.arange(size, dtype=np.int32), full_reach(size), size, tests)
 
     @cached_property
     def reach(self) -> Floats:
-        """P(κ | e) for every example, also those that do not reach it."""
+        """P(κ | e) of every example, 0 for those that do not reach the node, `(example,)`."""
         reach = np.zeros(self.size)
-        reach[self.rows] = self.shares
+        reach[self.rows] = self.reach_of_rows
         return reach
 
 
-def certainty(n: int) -> Floats:
-    """Ones that take no memory: most examples reach a node for certain or not at all."""
+def full_reach(n: int) -> Floats:
+    """`n` ones that take no memory: most examples reach a node with probability 1 or 0."""
     return np.broadcast_to(np.float64(1.0), n)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Split:
-    """The best test at a place: P(τ | κ, e), its gain in bits, and whether unseen examples vouched for it.
+    """The best test at a node.
 
-    `answers` are those of the examples that reach the place, as truth values where all of them are certain. `asked` is
-    the candidate that is used up along the path; None where it may be asked again, as a number may. `among` is how many
-    tests it was chosen from, for each one that would have done as well.
+    Attributes
+    ----------
+    test : the test τ.
+    responses : P(τ | κ, e) of the examples that reach the node, Boolean where all of them are certain.
+    gain : information gain, in bits.
+    validated : whether the gain was measured on validation examples.
+    candidate : the candidate that is used up along the path; None where it may be chosen again, as a number column may.
+    choices : the number of candidates that it was chosen from, divided by the number of those that are as good.
     """
 
     test: NodeTest
-    answers: Floats
+    responses: Floats
     gain: float
-    vouched: bool
-    asked: NodeTest | None
-    among: float = 1.0
+    validated: bool
+    candidate: NodeTest | None
+    choices: float = 1.0
 
 
 class Learner(Protocol):
-    """Trains the candidates at a node and scores them."""
+    """What `grow_tree` needs: class masses at a node, and the best split of it."""
 
-    def masses(self, place: OpenNode) -> Floats:
-        """Σ P(κ|e) of each class, as far as the learner believes it."""
+    def class_masses(self, node: OpenNode) -> Floats:
+        """Estimated mass Σ P(κ|e) of each class at a node, `(class,)`."""
         ...
 
-    def best(self, place: OpenNode) -> Split | None:
-        """The candidate with the highest information gain, trained; None where no test is worth asking."""
+    def best_split(self, node: OpenNode) -> Split | None:
+        """The candidate with the highest information gain, trained; None where no candidate is good enough."""
         ...
 
 
 class TimedLearner:
-    """A learner that finds no test worth asking once its time is up: the tree stays as it has grown until then."""
+    """A learner that returns no split once its time is up; the nodes that are still open become leaves."""
 
-    def __init__(self, learner: Learner, is_late: Callable[[], bool]) -> None:
-        self.learner, self.is_late = learner, is_late
-        self.given_up = 0  # nodes that were left as they are
+    def __init__(self, learner: Learner, is_out_of_time: Callable[[], bool]) -> None:
+        self.learner, self.is_out_of_time = learner, is_out_of_time
+        self.skipped_nodes = 0  # nodes that became leaves because time was up
 
-    def masses(self, place: OpenNode) -> Floats:
-        return self.learner.masses(place)
+    def class_masses(self, node: OpenNode) -> Floats:
+        return self.learner.class_masses(node)
 
-    def best(self, place: OpenNode) -> Split | None:
-        if self.is_late():
-            self.given_up += 1
+    def best_split(self, node: OpenNode) -> Split | None:
+        if self.is_out_of_time():
+            self.skipped_nodes += 1
             return None
-        return self.learner.best(place)
+        return self.learner.best_split(node)
 
 
 @dataclass(frozen=True, slots=True)
 class GrownSubtree:
-    """A subtree, how many bits its splits must save, and whether unseen examples vouched for one of them.
+    """A grown subtree with what pruning and feature importances need.
 
-    `worth` lists its tests with the bits that each told about the examples that reached it: gain times mass.
+    Attributes
+    ----------
+    node : the subtree.
+    penalty : the pruning penalties of its splits together, in bits.
+    validated : whether one of its splits was scored on validation examples.
+    test_bits : each test with its gain times the mass of its node, in bits.
     """
 
     node: Node
-    price: float
-    vouched: bool
-    worth: tuple[tuple[NodeTest, float], ...]
+    penalty: float
+    validated: bool
+    test_bits: tuple[tuple[NodeTest, float], ...]
 
 
 Growing: TypeAlias = "Generator[Growing, GrownSubtree | None, GrownSubtree]"
@@ -129,12 +152,20 @@ Growing: TypeAlias = "Generator[Growing, GrownSubtree | None, GrownSubtree]"
 def grow_tree(
     learner: Learner,
     root: OpenNode,
-    settings: GrowthLimits,
-    told: Callable[[OpenNode, Split | None], None] | None = None,
+    limits: GrowthLimits,
+    on_node: Callable[[OpenNode, Split | None], None] | None = None,
 ) -> GrownSubtree:
-    """Grow a tree from the top: the best test at each node, every example split fractionally, and so on down."""
-    # Nodes wait for their children on a stack of our own: Python's is too short for the deepest trees.
-    waiting = [_grow(learner, root, learner.masses(root), settings, told or (lambda *_: None))]
+    """A tree grown from the root: the best test at each node, examples passed on fractionally to both children.
+
+    Parameters
+    ----------
+    learner : finds the best split of each node.
+    root : the root, with all examples and all candidates.
+    limits : stopping and pruning criteria.
+    on_node : called with each node that was learned and its split, None where there is none.
+    """
+    # An explicit stack of generators: Python's call stack is too short for the deepest trees.
+    waiting = [_grow(learner, root, learner.class_masses(root), limits, on_node or (lambda *_: None))]
     grown: GrownSubtree | None = None
     while True:
         try:
@@ -149,66 +180,70 @@ def grow_tree(
 
 def _grow(
     learner: Learner,
-    place: OpenNode,
+    node: OpenNode,
     masses: Floats,
-    settings: GrowthLimits,
-    told: Callable[[OpenNode, Split | None], None],
+    limits: GrowthLimits,
+    on_node: Callable[[OpenNode, Split | None], None],
 ) -> Growing:
-    """A node: yields its children, one after the other, and is sent what became of each."""
+    """Grow a node: a generator that yields the growth of each child in turn and is sent the grown child."""
     reached = tuple(masses.tolist())
     leaf = GrownSubtree(Leaf(leaf_estimate(masses), reached), 0.0, False, ())
-    if _stops(masses, place, settings):
+    if _must_stop(masses, node, limits):
         return leaf
-    split = learner.best(place)
-    told(place, split)
-    if split is None or split.gain < settings.min_gain:
+    split = learner.best_split(node)
+    on_node(node, split)
+    if split is None or split.gain < limits.min_gain:
         return leaf
-    yes, no = split_node(place, split, settings.epsilon)
-    of_yes, of_no = learner.masses(yes), learner.masses(no)
-    if min(of_yes.sum(), of_no.sum()) < settings.min_mass / 2:
+    yes, no = split_node(node, split, limits.epsilon)
+    yes_masses, no_masses = learner.class_masses(yes), learner.class_masses(no)
+    if min(yes_masses.sum(), no_masses.sum()) < limits.min_mass / 2:
         return leaf
-    left = cast("GrownSubtree", (yield _grow(learner, yes, of_yes, settings, told)))
-    right = cast("GrownSubtree", (yield _grow(learner, no, of_no, settings, told)))
+    left = cast("GrownSubtree", (yield _grow(learner, yes, yes_masses, limits, on_node)))
+    right = cast("GrownSubtree", (yield _grow(learner, no, no_masses, limits, on_node)))
     grown = GrownSubtree(
         Branch(split.test, left.node, right.node, split.gain, reached),
-        settings.pruning * math.log2(max(split.among, 1)) + left.price + right.price,
-        split.vouched or left.vouched or right.vouched,
-        ((split.test, split.gain * float(masses.sum())), *left.worth, *right.worth),
+        limits.pruning * math.log2(max(split.choices, 1)) + left.penalty + right.penalty,
+        split.validated or left.validated or right.validated,
+        ((split.test, split.gain * float(masses.sum())), *left.test_bits, *right.test_bits),
     )
-    return grown if grown.vouched or settings.pruning == 0 or _pays(masses, grown) else leaf
+    return grown if grown.validated or limits.pruning == 0 or _saves_bits(masses, grown) else leaf
 
 
-def _pays(masses: Floats, grown: GrownSubtree) -> bool:
-    """Are the classes at a node told in fewer bits leaf by leaf, with what its splits cost, than all at once?
+def _saves_bits(masses: Floats, grown: GrownSubtree) -> bool:
+    """Whether the code of the classes is shorter leaf by leaf, with the penalty of the splits, than at the node as a leaf.
 
-    They are told among those that are there: a node of two classes is not charged for the third.
+    Only classes that are present count: a node of two classes is not charged for the third.
     """
-    there = masses > 0
-    leaves = sum(code_length(np.array(leaf.masses)[there]) for _, leaf in paths(grown.node))
-    return leaves + grown.price < code_length(masses[there])
+    present = masses > 0
+    leaf_bits = sum(code_length(np.array(leaf.masses)[present]) for _, leaf in paths(grown.node))
+    return leaf_bits + grown.penalty < code_length(masses[present])
 
 
-def _stops(masses: Floats, place: OpenNode, settings: GrowthLimits) -> bool:
-    deep = settings.max_depth is not None and len(place.path) >= settings.max_depth
+def _must_stop(masses: Floats, node: OpenNode, limits: GrowthLimits) -> bool:
+    """Whether a node is a leaf by depth, purity or mass."""
+    deep = limits.max_depth is not None and len(node.path) >= limits.max_depth
     pure = np.count_nonzero(masses > 1e-9 * max(float(masses.sum()), 1e-300)) <= 1
-    return deep or bool(pure) or float(masses.sum()) < settings.min_mass
+    return deep or bool(pure) or float(masses.sum()) < limits.min_mass
 
 
-def split_node(place: OpenNode, split: Split, epsilon: float) -> tuple[OpenNode, OpenNode]:
-    """κ∧τ and κ∧¬τ: every example goes both ways, in shares; what falls below ε stays out."""
-    tests = place.tests - {split.asked} if split.asked is not None else place.tests
-    sides = []
+def split_node(node: OpenNode, split: Split, epsilon: float) -> tuple[OpenNode, OpenNode]:
+    """The children κ∧τ and κ∧¬τ: every example reaches both with its probability; those below `epsilon` are left out."""
+    tests = node.tests - {split.candidate} if split.candidate is not None else node.tests
+    children = []
     for answer in (True, False):
-        rows, shares = _side(place, split.answers, answer, epsilon)
-        sides.append(replace(place, path=(*place.path, (split.test, answer)), rows=rows, shares=shares, tests=tests))
-    return sides[0], sides[1]
+        rows, reach_of_rows = _child_rows(node, split.responses, answer, epsilon)
+        children.append(
+            replace(node, path=(*node.path, (split.test, answer)), rows=rows, reach_of_rows=reach_of_rows, tests=tests)
+        )
+    return children[0], children[1]
 
 
-def _side(place: OpenNode, answers: Floats, answer: bool, epsilon: float) -> tuple[Rows, Floats]:
-    if answers.dtype == bool:
-        kept = answers if answer else ~answers
-        rows = place.rows[kept]
-        return rows, certainty(len(rows)) if place.shares.strides == (0,) else place.shares[kept]
-    reach = place.shares * (answers if answer else 1.0 - answers)
+def _child_rows(node: OpenNode, responses: Floats, answer: bool, epsilon: float) -> tuple[Rows, Floats]:
+    """Rows that reach a child, and their reach."""
+    if responses.dtype == bool:
+        kept = responses if answer else ~responses
+        rows = node.rows[kept]
+        return rows, full_reach(len(rows)) if node.reach_of_rows.strides == (0,) else node.reach_of_rows[kept]
+    reach = node.reach_of_rows * (responses if answer else 1.0 - responses)
     kept = (reach >= epsilon) & (reach > 0.0)
-    return place.rows[kept], reach[kept]
+    return node.rows[kept], reach[kept]

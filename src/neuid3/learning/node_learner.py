@@ -1,4 +1,4 @@
-"""Who learns a node? Asks all candidates, takes the best, and remembers the networks of those chosen."""
+"""The learner of nodes: scores all candidates, chooses the best split and keeps its networks."""
 
 from __future__ import annotations
 
@@ -34,12 +34,32 @@ from neuid3.tree.criteria import leaf_estimate
 from neuid3.tree.node_tests import AtomTest, NodeTest
 from neuid3.tree.tree import Node
 
-# How many unseen examples the training examples of a leaf are worth, where networks have seen them.
-DOUBT = 2.0
+# Weight of the training examples at a node, in validation examples, where networks above it were trained on them.
+PRIOR_MASS = 2.0
 
 
 class NodeLearner:
-    """Scores all candidates at a node, trains those that need it, and remembers the networks of those chosen."""
+    """Scores all candidates at a node, trains those that need it, and keeps the networks of the chosen ones.
+
+    Parameters
+    ----------
+    sample : labelled examples, with the validation split.
+    program : background knowledge.
+    candidates : tests and number columns to choose from.
+    given : networks by name that the caller gave, trained modules or factories.
+    config : how networks are trained.
+    priors : distributions of missing values.
+    penalty : the bits that a validated split must save.
+    min_child_mass : the least mass Σ P(κ|e) of each child.
+    adaptive : whether trained networks may serve other tests, or be trained further for them.
+    share_networks : whether networks are first trained on many columns at once.
+    seed : seed of all random draws.
+    jobs : the number of worker processes.
+    device : the torch device of the networks.
+    reused : instances that came with trained tests, by name.
+    bank_tests : tests of a bank, which are tried before others are trained.
+    progress : receives reports.
+    """
 
     def __init__(
         self,
@@ -47,148 +67,164 @@ class NodeLearner:
         program: Program,
         candidates: Candidates,
         given: Mapping[str, nn.Module | Factory],
-        recipe: TrainingConfig,
+        config: TrainingConfig,
         *,
         priors: Priors,
-        price: float,
-        least: float = 0.0,
+        penalty: float,
+        min_child_mass: float = 0.0,
         adaptive: bool,
-        together: bool = False,
+        share_networks: bool = False,
         seed: int,
         jobs: int | None = None,
         device: str = "cpu",
         reused: Mapping[str, Instance] | None = None,
-        first: frozenset[NodeTest] = frozenset(),
-        told: SilentProgress | None = None,
+        bank_tests: frozenset[NodeTest] = frozenset(),
+        progress: SilentProgress | None = None,
     ) -> None:
-        self.sample, self.recipe, self.price, self.least = sample, recipe, price, least
-        self.may_read_on = adaptive and not together
-        self.told = told or SilentProgress()
-        self.everything = frozenset(candidates.tests)
+        self.sample, self.config, self.penalty, self.min_child_mass = sample, config, penalty, min_child_mass
+        self.may_regrow = adaptive and not share_networks
+        self.progress = progress or SilentProgress()
+        self.all_tests = frozenset(candidates.tests)
         self.steps = 0
-        meaning = Semantics(program, sample.examples, candidates.tests)
-        neural = [test for test in candidates.tests if meaning.is_neural(test)]
-        self.exact = ExactInference(sample, meaning, {**_came_trained(given, device), **(reused or {})}, priors, device)
-        self.starts = NetworkInitializer(given, program.schema, seed, sample)
-        ready = ReadySplitter(self.exact, self.starts, adaptive, least)
+        semantics = Semantics(program, sample.examples, candidates.tests)
+        neural = [test for test in candidates.tests if semantics.is_neural(test)]
+        instances = {**_given_instances(given, device), **(reused or {})}
+        self.inference = ExactInference(sample, semantics, instances, priors, device)
+        self.initializer = NetworkInitializer(given, program.schema, seed, sample)
+        ready = ReadySplitter(self.inference, self.initializer, adaptive, min_child_mass)
         _check_trainable(neural, ready)
-        stock = SharedColumns({name: sample.examples.column(name).values for name in _looked_at(neural, meaning)})
-        self.crew = WorkerPool(jobs, stock)
-        manners = RestartVariants(sample, meaning, recipe, len(neural), device)
-        tasks = TaskBuilder(self.exact, self.starts, manners, stock, recipe)
-        readers = SharedNetworks(self.exact, self.starts, stock, recipe, together)
-        self.neural = TrainingSplitter(
-            self.exact, neural, ready, tasks, readers, self.crew, price=price, first=first, told=self.told
+        shared_columns = SharedColumns(
+            {name: sample.examples.column(name).values for name in _input_columns(neural, semantics)}
         )
-        plain = [test for test in candidates.tests if test not in self.neural.every]
-        self.symbolic = SymbolicSplitter(self.exact, plain, candidates.numbers, least)
-        self.readers = readers
+        self.pool = WorkerPool(jobs, shared_columns)
+        variants = RestartVariants(sample, semantics, config, len(neural), device)
+        tasks = TaskBuilder(self.inference, self.initializer, variants, shared_columns, config)
+        shared_networks = SharedNetworks(self.inference, self.initializer, shared_columns, config, share_networks)
+        self.neural = TrainingSplitter(
+            self.inference,
+            neural,
+            ready,
+            tasks,
+            shared_networks,
+            self.pool,
+            penalty=penalty,
+            bank_tests=bank_tests,
+            progress=self.progress,
+        )
+        symbolic_tests = [test for test in candidates.tests if test not in self.neural.every]
+        self.symbolic = SymbolicSplitter(self.inference, symbolic_tests, candidates.numbers, min_child_mass)
+        self.shared_networks = shared_networks
 
     @property
     def root(self) -> OpenNode:
-        """Where all examples start, and all candidates may be asked."""
-        return OpenNode.root(len(self.sample.labels), self.everything)
+        """The root, with all examples and all candidates."""
+        return OpenNode.root(len(self.sample.labels), self.all_tests)
 
     @property
     def instances(self) -> Mapping[str, Instance]:
-        """The networks with weights, by the names that tests call them."""
-        return self.exact.instances
+        """Network instances, by the names that tests call them."""
+        return self.inference.instances
 
     @property
     def priors(self) -> Priors:
-        return self.exact.priors
+        return self.inference.priors
 
     @property
     def device(self) -> str:
-        return self.exact.device
+        return self.inference.device
 
     @property
     def count(self) -> int:
-        """How far drawing and naming networks has come."""
-        return self.starts.count
+        """The number of networks that have been created or named."""
+        return self.initializer.count
 
     # The node ------------------------------------------------------------------------------------
 
-    def masses(self, place: OpenNode) -> Floats:
-        """Σ P(κ|e) of each class, weighted; below networks that have seen these examples, as unseen ones tell it."""
-        labels, masses = self.sample.here(place)
+    def class_masses(self, node: OpenNode) -> Floats:
+        """Weighted mass Σ P(κ|e) of each class, `(class,)`.
+
+        Below networks that were trained on these examples, the validation examples determine the shares of the classes.
+        """
+        labels, masses = self.sample.labels_and_masses(node)
         whole = np.bincount(labels, masses, self.sample.classes)
-        if not self.exact.has_seen(place.path):
+        if not self.inference.was_trained_on(node.path):
             return whole
-        # A network sends an example it was trained on where it belongs, and its leaf would seem surer than it is.
-        unseen = np.bincount(labels, np.where(self.sample.unseen[place.rows], masses, 0.0), self.sample.classes)
-        shares = (unseen + DOUBT * np.array(leaf_estimate(whole))) / (unseen.sum() + DOUBT)
-        believed: Floats = shares * whole.sum()
-        return believed
+        # Networks route their training examples too well: counted on these, the leaf would be overconfident.
+        unseen = np.bincount(labels, np.where(self.sample.unseen[node.rows], masses, 0.0), self.sample.classes)
+        class_shares = (unseen + PRIOR_MASS * np.array(leaf_estimate(whole))) / (unseen.sum() + PRIOR_MASS)
+        estimated: Floats = class_shares * whole.sum()
+        return estimated
 
-    def best(self, place: OpenNode) -> Split | None:
-        """The candidate with the highest gain that is worth asking."""
-        symbolic = list(self.symbolic.options(place))
-        neural, steps = self.neural.options(place)
+    def best_split(self, node: OpenNode) -> Split | None:
+        """The candidate with the highest gain among those that save enough bits; None where there is none."""
+        symbolic = list(self.symbolic.candidates(node))
+        neural, steps = self.neural.candidates(node)
         self.steps += steps
-        self.told.compared(place, [(str(option.test), option.gain) for option in neural])
-        found = best_candidate([*symbolic, *neural], self.price)
-        if found is None:
+        self.progress.compared(node, [(str(candidate.test), candidate.gain) for candidate in neural])
+        best = best_candidate([*symbolic, *neural], self.penalty)
+        if best is None:
             return None
-        chosen, among = found
-        self.exact.keep(chosen.instances)
-        return self.asked(place, chosen.test, chosen.gain, chosen.vouched, chosen.asked, among)
+        chosen, choices = best
+        self.inference.add_instances(chosen.instances)
+        return self.make_split(node, chosen.test, chosen.gain, chosen.validated, chosen.candidate, choices)
 
-    def asked(
-        self, place: OpenNode, test: NodeTest, gain: float, vouched: bool, asked: NodeTest | None, among: float
+    def make_split(
+        self, node: OpenNode, test: NodeTest, gain: float, validated: bool, candidate: NodeTest | None, choices: float
     ) -> Split:
-        """A test that was chosen, with what it says of the examples that reach the place."""
-        said = self.symbolic.said(place, test)
-        answers = self.exact.conditional(place.path, test, place.rows) if said is None else said
-        return Split(test, answers, gain, vouched, asked, among)
+        """A chosen test with its responses for the examples that reach the node."""
+        certain = self.symbolic.certain_responses(node, test)
+        responses = self.inference.conditional(node.path, test, node.rows) if certain is None else certain
+        return Split(test, responses, gain, validated, candidate, choices)
 
     # The whole tree ------------------------------------------------------------------------------
 
     def refine(self, root: Node) -> Node:
-        """Train the finished tree as one: all networks that are not frozen, and all leaves, by the exact likelihood."""
-        task = joint_task(root, self.exact, self.recipe, self.starts.seed)
+        """The finished tree after joint training of all leaves and all networks that are not frozen, by exact likelihood."""
+        task = joint_task(root, self.inference, self.config, self.initializer.seed)
         if task is None:
             return root
         trained, steps = train_jointly(task)
         self.steps += steps
         if trained is None:
             return root
-        self.exact.move(trained.networks)
+        self.inference.replace_networks(trained.networks)
         return with_leaves(root, trained.leaves)
 
-    def again(self, root: Node) -> Regrower | None:
-        """Who learns the tree once more, from what the networks of the finished one read; None where they read nothing."""
-        read = network_responses(root, self.readers, self.neural.tests) if self.may_read_on else {}
+    def regrower(self, root: Node) -> Regrower | None:
+        """A learner that regrows the tree from the predictions of its networks; None where these cannot be used."""
+        responses = network_responses(root, self.shared_networks, self.neural.tests) if self.may_regrow else {}
         symbolic = self.symbolic
-        return Regrower(self.exact, symbolic.tests, tuple(symbolic.numbers), read, self.least) if read else None
+        if not responses:
+            return None
+        return Regrower(self.inference, symbolic.tests, tuple(symbolic.numbers), responses, self.min_child_mass)
 
     def networks_of(self, tests: Sequence[NodeTest]) -> dict[str, nn.Module]:
-        """The networks of these tests; the average output of each is known from now on, for examples without its input."""
-        self.exact.know(tests, always=True)
-        used = {look.network for test in tests for look in self.exact.meaning.looks(test)}
+        """The networks of these tests, by name; also stores the average output of each, for examples without its input."""
+        self.inference.ensure_priors(tests, always=True)
+        used = {call.network for test in tests for call in self.inference.semantics.calls(test)}
         return {name: self.instances[name].module.eval() for name in sorted(used)}
 
-    # Going on ------------------------------------------------------------------------------------
+    # Resuming from a checkpoint ------------------------------------------------------------------
 
-    def recall(self, instances: Mapping[str, Instance], count: int, steps: int) -> None:
-        """Be as after a node that was learned before: with these networks, and as far in drawing and counting."""
-        self.exact.keep(instances)
-        self.starts.count, self.steps = count, steps
+    def restore(self, instances: Mapping[str, Instance], count: int, steps: int) -> None:
+        """Restore the state after a node: its networks, the number of networks created and of gradient steps."""
+        self.inference.add_instances(instances)
+        self.initializer.count, self.steps = count, steps
 
-    def refined(self, networks: Mapping[str, nn.Module], steps: int) -> None:
-        """Be as after training the tree as one, which moved these networks."""
-        self.exact.move(networks)
+    def restore_refined(self, networks: Mapping[str, nn.Module], steps: int) -> None:
+        """Restore the state after joint training: the networks that it changed, and the number of gradient steps."""
+        self.inference.replace_networks(networks)
         self.steps = steps
 
     def network(self, name: str) -> nn.Module:
-        """A network of the right shape by its name, to be filled with weights."""
-        plain = (AtomTest(getattr(test, "atom", str(test))) for test in self.neural.tests)
-        looks = (look for test in plain for look in self.exact.meaning.looks(test))
-        return self.starts.shaped(next(look for look in looks if look.network == name))
+        """A declared network by name, whose weights are to be loaded."""
+        atoms = (AtomTest(getattr(test, "atom", str(test))) for test in self.neural.tests)
+        calls = (call for test in atoms for call in self.inference.semantics.calls(test))
+        return self.initializer.template(next(call for call in calls if call.network == name))
 
 
-def _came_trained(given: Mapping[str, nn.Module | Factory], device: str) -> dict[str, Instance]:
-    """Modules that the caller gave ready; what they learn here must not change them."""
+def _given_instances(given: Mapping[str, nn.Module | Factory], device: str) -> dict[str, Instance]:
+    """Instances of the trained modules that the caller gave: copies, which leave the originals unchanged."""
     return {
         name: Instance(copy.deepcopy(net).to(device), name, frozenset(), True)
         for name, net in given.items()
@@ -196,16 +232,16 @@ def _came_trained(given: Mapping[str, nn.Module | Factory], device: str) -> dict
     }
 
 
-def _looked_at(tests: Sequence[NodeTest], meaning: Semantics) -> list[str]:
-    """The columns that networks read."""
-    return sorted({name for test in tests for look in meaning.looks(test) for name in look.inputs})
+def _input_columns(tests: Sequence[NodeTest], semantics: Semantics) -> list[str]:
+    """The input columns of the networks of these tests."""
+    return sorted({name for test in tests for call in semantics.calls(test) for name in call.inputs})
 
 
 def _check_trainable(tests: Sequence[NodeTest], ready: ReadySplitter) -> None:
     for test in tests:
-        fresh = ready.untrained(test)
-        if fresh and not isinstance(test, AtomTest):
+        untrained = ready.untrained(test)
+        if untrained and not isinstance(test, AtomTest):
             raise NodeTestError(
-                f"Test '{test}' looks through network {fresh[0]!r}, which is not trained, and only tests that are atoms "
+                f"Test '{test}' calls network {untrained[0]!r}, which is not trained, and only tests that are atoms "
                 "can be trained; write it as a rule, or give the network ready."
             )

@@ -1,4 +1,4 @@
-"""What may be asked in a fit? A program, candidates, and networks that come trained with tests of earlier trees."""
+"""The learning problem of a fit: program, candidates, and trained networks of reused tests."""
 
 from __future__ import annotations
 
@@ -28,16 +28,24 @@ from neuid3.tree.node_tests import AtomTest, NodeTest
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Problem:
-    """The program with what belongs to it, the candidates, the networks that come trained, and tests to try first."""
+    """What a fit chooses from.
+
+    Attributes
+    ----------
+    program : background knowledge, with neural facts and the clauses of the bank.
+    candidates : the tests to choose from.
+    reused : network instances that came with trained tests, by name.
+    bank_tests : tests of the bank, which are tried before others are trained.
+    """
 
     program: Program
     candidates: Candidates
     reused: Mapping[str, Instance]
-    first: frozenset[NodeTest]
+    bank_tests: frozenset[NodeTest]
 
     @property
     def are_neural(self) -> bool:
-        """Does a candidate look through a network?"""
+        """Whether a candidate calls a network."""
         return any(_networks_of(test, self.program) for test in self.candidates.tests)
 
 
@@ -51,7 +59,22 @@ def read_problem(
     most: int,
     limits: Limits | None,
 ) -> Problem:
-    """What the caller's tests, rules, modes and bank come to, for examples of this schema."""
+    """The learning problem of rules, tests, modes and a bank, for examples of this schema.
+
+    Parameters
+    ----------
+    schema : the kinds of the columns.
+    background : rules and neural predicates.
+    tests : `"auto"`, explicit tests, trained tests, or a list of them.
+    bank : a bank of trained tests, or its path.
+    modes : the modes that take the place of all rules.
+    most : the most atoms that rules or modes may be expanded to.
+    limits : limits of grounding and compilation.
+
+    Raises
+    ------
+    BankError, NodeTestError : where the bank does not exist or there is no test.
+    """
     listed = [tests] if isinstance(tests, str) else list(tests)
     if "auto" in listed and "auto" not in schema:
         extra = neural_facts(schema, Program(background, schema, limits).predicates)
@@ -62,15 +85,15 @@ def read_problem(
     opened = bank if isinstance(bank, Bank) or bank is None else Bank(bank)
     if opened is not None and (extra := opened.clauses(program)):
         program = Program(f"{background}\n{extra}", schema, limits)
-    kept = [] if opened is None else [test.thawed() for _, test in opened.fitting(program)]
-    named, reused = _named([*listed, *kept], program)
+    from_bank = [] if opened is None else [test.thawed() for _, test in opened.fitting(program)]
+    named, reused = _named([*listed, *from_bank], program)
     if not named and modes is None:
         raise NodeTestError("`tests` is empty; name some tests, or use tests='auto'.")
     return Problem(program, make_candidates(named, modes, program, most), reused, frozenset(named[len(listed) :]))
 
 
 def _named(tests: Iterable[Any], program: Program) -> tuple[list[Any], dict[str, Instance]]:
-    """Tests by what they are called here, and the networks that came with them."""
+    """The tests with the names of their instances in this fit, and these instances."""
     reused: dict[str, Instance] = {}
     named: list[Any] = []
     for number, test in enumerate(tests):
@@ -85,14 +108,14 @@ def _named(tests: Iterable[Any], program: Program) -> tuple[list[Any], dict[str,
 
 
 def _reuse(test: TrainedTest, declared: Sequence[str], number: int, reused: dict[str, Instance]) -> dict[str, str]:
-    """The instances that a reused test looks through; tests that shared a network in their tree share it again."""
+    """The instance of each network of a reused test; tests that shared a network in their tree share it here."""
     held, names = dict(test.test.instances), {}
     for network in declared:
         instance = held.get(network, network)
         if instance not in test.networks:
             raise NodeTestError(
                 f"Test '{test}' was trained with {', '.join(sorted(held)) or 'no network'}, and the background knowledge "
-                f"asks {network!r} for it; give the rules it was trained with, or train it anew."
+                f"uses {network!r} in it; give the rules it was trained with, or train it anew."
             )
         module = test.networks[instance]
         known = (n for n, i in reused.items() if i.frozen == test.frozen and same_weights(i.module, module))
@@ -108,17 +131,24 @@ def _networks_of(test: NodeTest, program: Program) -> list[str]:
 
 
 def varying_candidates(candidates: Candidates, examples: Examples, tests: str | Sequence[Any]) -> Candidates:
-    """Candidates without those that say the same of every example; a warning where `tests` names such a one."""
+    """Candidates without tests of constant columns; warns where `tests` names such a column."""
     constant = {name for name, column in examples.items() if is_constant(column)}
     named = set() if isinstance(tests, str) else {test for test in tests if isinstance(test, str)}
     for name in sorted(constant & named):
         warnings.warn(f"Column {name!r} is constant and was skipped.", UserWarning, stacklevel=3)
-    kept = tuple(test for test in candidates.tests if getattr(test, "column", None) not in constant)
-    return replace(candidates, tests=kept, numbers=tuple(name for name in candidates.numbers if name not in constant))
+    varying = tuple(test for test in candidates.tests if getattr(test, "column", None) not in constant)
+    return replace(
+        candidates, tests=varying, numbers=tuple(name for name in candidates.numbers if name not in constant)
+    )
 
 
 def check_device(name: str) -> None:
-    """Can networks run there? Asked of the device itself, before anything is trained."""
+    """Check that networks can run on a device, before anything is trained.
+
+    Raises
+    ------
+    NetworkError : where they cannot.
+    """
     try:
         torch.zeros(1, device=name).item()
     except (RuntimeError, AssertionError, NotImplementedError) as error:
@@ -127,7 +157,12 @@ def check_device(name: str) -> None:
 
 
 def check_networks(given: Mapping[str, Any], program: Program) -> None:
-    """Does the program know every network that is given, and can each of them be one?"""
+    """Check that the program declares every given network, and that each is a module or a factory.
+
+    Raises
+    ------
+    NetworkError : where this is not so.
+    """
     for name, network in given.items():
         if name not in program.networks:
             raise NetworkError(

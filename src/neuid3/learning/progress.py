@@ -1,4 +1,4 @@
-"""What is the learner doing? A bar and a line for every node, for whoever asked to be told."""
+"""Progress reports of a fit: a progress bar and a line for finished nodes."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from neuid3.learning.grow import OpenNode, Split
 
-# Seconds between two nodes that are told of: a plain table grows hundreds of them in one.
-PAUSE = 1.0
+# Least seconds between two lines about nodes: a symbolic table grows hundreds of nodes in one second.
+MIN_SECONDS = 1.0
 
-# How many of the tests that rules are tried as have their place in one line.
-MOST_SHOWN = 20
+# The most tests of rules that are listed.
+MAX_SHOWN = 20
 
 
 class SilentProgress:
-    """Tells nothing."""
+    """Progress reports that are dropped; the base class of those that are shown."""
 
     def __enter__(self) -> SilentProgress:
         return self
@@ -30,24 +30,27 @@ class SilentProgress:
         return None
 
     def expanded(self, tests: Sequence[str]) -> None:
-        """The tests that rules, neural facts and modes were expanded to."""
+        """Report the tests that rules, neural facts and modes were expanded to."""
 
-    def training(self, place: OpenNode, test: str, done: int, total: int) -> None:
-        """A candidate has been trained for a while: `done` of `total` such pieces of work at this node."""
+    def training(self, node: OpenNode, test: str, done: int, total: int) -> None:
+        """Report that training at this node, at present of `test`, has finished `done` of `total` units of work."""
 
-    def compared(self, place: OpenNode, gains: Sequence[tuple[str, float]]) -> None:
-        """What each test with networks gains at this node, in bits; those that were given up early are not among them."""
+    def compared(self, node: OpenNode, gains: Sequence[tuple[str, float]]) -> None:
+        """Report the gain of each neural test at this node, in bits, without those that successive halving dropped."""
 
-    def node(self, place: OpenNode, split: Split | None) -> None:
-        """A node is finished."""
+    def node(self, node: OpenNode, split: Split | None) -> None:
+        """Report a finished node and its split, None for a leaf."""
 
 
 class ProgressBar(SilentProgress):
-    """A bar that shows node, candidate and time left; on a terminal it moves, in a log only nodes are told.
+    """A bar with node, candidate and time left on a terminal, and lines about finished nodes there and in logs.
 
     Nodes are numbered 1, 2, 3, … in the order in which they are finished. The root has a line of its own; nodes that are
-    finished within a second share one, `nodes 2 to 37`. With `gains`, those of all tests with networks are told at every
-    node.
+    finished within a second share one, `nodes 2 to 37`.
+
+    Parameters
+    ----------
+    gains : whether the gains of all neural tests are shown at every node.
     """
 
     def __init__(self, gains: bool = False) -> None:
@@ -62,10 +65,10 @@ class ProgressBar(SilentProgress):
         )
         self.task = self.bar.add_task("starting", total=None)
         self.started = time.monotonic()
-        self.told = -PAUSE
+        self.last_report = -MIN_SECONDS  # seconds from the start
         self.nodes = 1
-        self.first_untold = 1  # the first finished node that no line has told of
-        self.latest = ""  # the node that was finished last, in words
+        self.first_unreported = 1  # the first finished node that no line has reported
+        self.latest = ""  # text about the node that was finished last
 
     def __enter__(self) -> ProgressBar:
         self.bar.start()
@@ -74,48 +77,48 @@ class ProgressBar(SilentProgress):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._tell_nodes()
+        self._report_nodes()
         self.bar.stop()
 
     def expanded(self, tests: Sequence[str]) -> None:
         if tests:
-            more = f", … ({len(tests) - MOST_SHOWN:,} more)" if len(tests) > MOST_SHOWN else ""
-            shown = ", ".join(tests[:MOST_SHOWN]) + more
+            more = f", … ({len(tests) - MAX_SHOWN:,} more)" if len(tests) > MAX_SHOWN else ""
+            shown = ", ".join(tests[:MAX_SHOWN]) + more
             self.console.print(f"rules and networks are tried as {shown}", markup=False, soft_wrap=True)
 
-    def training(self, place: OpenNode, test: str, done: int, total: int) -> None:
+    def training(self, node: OpenNode, test: str, done: int, total: int) -> None:
         self.bar.update(
             self.task,
-            description=f"node {self.nodes} ({where(place)}): {test}",
+            description=f"node {self.nodes} ({path_text(node)}): {test}",
             completed=done,
             total=total,
             refresh=True,
         )
 
-    def compared(self, place: OpenNode, gains: Sequence[tuple[str, float]]) -> None:
+    def compared(self, node: OpenNode, gains: Sequence[tuple[str, float]]) -> None:
         if self.gains and gains:
-            told = ", ".join(f"{test} {gain:.3f}" for test, gain in sorted(gains, key=lambda pair: -pair[1]))
-            self.console.print(f"node {self.nodes} ({where(place)}): gains of networks: {told}", markup=False)
+            listed = ", ".join(f"{test} {gain:.3f}" for test, gain in sorted(gains, key=lambda pair: -pair[1]))
+            self.console.print(f"node {self.nodes} ({path_text(node)}): gains of networks: {listed}", markup=False)
 
-    def node(self, place: OpenNode, split: Split | None) -> None:
-        what = "a leaf" if split is None else f"{split.test}, gain {split.gain:.3f}"
-        self.latest = f"({where(place)}): {what}"
+    def node(self, node: OpenNode, split: Split | None) -> None:
+        outcome = "a leaf" if split is None else f"{split.test}, gain {split.gain:.3f}"
+        self.latest = f"({path_text(node)}): {outcome}"
         self.nodes += 1
-        if time.monotonic() - self.started - self.told >= PAUSE:
-            self._tell_nodes()
+        if time.monotonic() - self.started - self.last_report >= MIN_SECONDS:
+            self._report_nodes()
         self.bar.reset(self.task, total=None)
 
-    def _tell_nodes(self) -> None:
-        """Print one line about all nodes that were finished since the line before."""
-        first, last = self.first_untold, self.nodes - 1
+    def _report_nodes(self) -> None:
+        """Print one line about all nodes that were finished since the last line."""
+        first, last = self.first_unreported, self.nodes - 1
         if first > last:
             return
         numbers = f"node {last}" if first == last else f"nodes {first} to {last}, the last"
-        self.told = time.monotonic() - self.started
-        self.console.print(f"{numbers} {self.latest}; {self.told:.1f} s so far", markup=False)
-        self.first_untold = self.nodes
+        self.last_report = time.monotonic() - self.started
+        self.console.print(f"{numbers} {self.latest}; {self.last_report:.1f} s so far", markup=False)
+        self.first_unreported = self.nodes
 
 
-def where(place: OpenNode) -> str:
-    """The answers that lead to a node: `root`, `yes`, `yes no`."""
-    return " ".join("yes" if answer else "no" for _, answer in place.path) or "root"
+def path_text(node: OpenNode) -> str:
+    """The test responses on the path to a node: `root`, `yes`, `yes no`."""
+    return " ".join("yes" if answer else "no" for _, answer in node.path) or "root"

@@ -1,4 +1,4 @@
-"""How can a test with networks be asked without training? As it came, or through networks that were trained before."""
+"""Scores of neural tests that need no training: their networks are trained, or trained networks can replace them."""
 
 from __future__ import annotations
 
@@ -15,107 +15,121 @@ from neuid3.tree.criteria import gain_of
 from neuid3.tree.evidence import NetworkCall
 from neuid3.tree.node_tests import AtomTest, NodeTest
 
-# Through so many trained networks, or choices of them, a test is tried at most.
-MOST_BOUND = 6
+# A test is scored with at most so many trained networks, or combinations of them.
+MAX_BINDINGS = 6
 
-# Two columns that say the same are read with a few errors each. Tests that tell so many bits less than the best do as well.
-BLUR = 0.5
+# Networks classify two columns of equal content with a few errors each: candidates that are worse than the best by no more
+# than so many bits count as equal.
+TOLERANCE_BITS = 0.5
 
 
 class ReadySplitter:
-    """Finds ways to ask a test as things are, and judges them; `adaptive` if networks may serve other tests too.
+    """Scores tests with the networks that are trained so far.
 
-    What is counted like a fact must send a mass of `least` either way.
+    Parameters
+    ----------
+    inference : exact inference with the trained networks.
+    initializer : creates networks, to compare architectures.
+    adaptive : whether trained networks may replace untrained ones of the same architecture.
+    min_child_mass : the least mass of each child of a test that is counted like a fact.
     """
 
-    def __init__(self, exact: ExactInference, starts: NetworkInitializer, adaptive: bool, least: float) -> None:
-        self.exact, self.sample, self.meaning = exact, exact.sample, exact.meaning
-        self.starts, self.adaptive, self.least = starts, adaptive, least
+    def __init__(
+        self, inference: ExactInference, initializer: NetworkInitializer, adaptive: bool, min_child_mass: float
+    ) -> None:
+        self.inference, self.sample, self.semantics = inference, inference.sample, inference.semantics
+        self.initializer, self.adaptive, self.min_child_mass = initializer, adaptive, min_child_mass
 
     def untrained(self, test: NodeTest) -> list[str]:
-        """The networks of a test that have no weights yet."""
-        names = dict.fromkeys(look.network for look in self.meaning.looks(test))
-        return [name for name in names if name not in self.exact.instances]
+        """The networks of a test that have not been trained."""
+        names = dict.fromkeys(call.network for call in self.semantics.calls(test))
+        return [name for name in names if name not in self.inference.instances]
 
-    def is_read(self, test: NodeTest) -> bool:
-        """Is there a reader that can stand in for the network of this test?"""
-        readers = [instance.module for instance in self.exact.instances.values() if instance.reader]
+    def has_shared_network(self, test: NodeTest) -> bool:
+        """Whether a shared network can replace the only untrained network of this test."""
+        modules = [instance.module for instance in self.inference.instances.values() if instance.is_shared]
         untrained = self.untrained(test)
-        if not readers or len(untrained) != 1:
+        if not modules or len(untrained) != 1:
             return False
-        fresh = self.starts.shaped(next(look for look in self.meaning.looks(test) if look.network == untrained[0]))
-        return any(same_architecture(reader, fresh) for reader in readers)
+        fresh = self.initializer.template(
+            next(call for call in self.semantics.calls(test) if call.network == untrained[0])
+        )
+        return any(same_architecture(module, fresh) for module in modules)
 
-    def options(self, place: OpenNode, test: NodeTest) -> Iterator[ScoredCandidate]:
-        """The test as it came where all its networks are trained; otherwise through those that can stand in."""
-        looks, instances = self.meaning.looks(test), self.exact.instances
-        held = [name for name in dict.fromkeys(look.network for look in looks) if name in instances]
+    def candidates(self, node: OpenNode, test: NodeTest) -> Iterator[ScoredCandidate]:
+        """The test itself where all its networks are trained; otherwise with each choice of trained replacements."""
+        calls, instances = self.semantics.calls(test), self.inference.instances
+        trained = [name for name in dict.fromkeys(call.network for call in calls) if name in instances]
         untrained = self.untrained(test)
         if not untrained:
-            yield from self._judged(place, test, test, [instances[name] for name in held], looks)
+            yield from self._scored(node, test, test, [instances[name] for name in trained], calls)
         elif self.adaptive and isinstance(test, AtomTest):
-            for chosen in self._bound(place, looks, untrained):
+            for chosen in self._bindings(node, calls, untrained):
                 bound = AtomTest(test.atom, tuple(sorted(zip(untrained, chosen, strict=True))))
-                through = [instances[name] for name in (*chosen, *held)]
-                yield from self._judged(place, test, bound, through, looks)
+                instances_used = [instances[name] for name in (*chosen, *trained)]
+                yield from self._scored(node, test, bound, instances_used, calls)
 
-    def _bound(
-        self, place: OpenNode, looks: Sequence[NetworkCall], untrained: Sequence[str]
+    def _bindings(
+        self, node: OpenNode, calls: Sequence[NetworkCall], untrained: Sequence[str]
     ) -> Iterator[tuple[str, ...]]:
-        """Choices of trained networks for those that are not."""
+        """Choices of a trained instance for each untrained network."""
         if len(untrained) == 1:
-            fresh = self.starts.fresh(next(look for look in looks if look.network == untrained[0]))
-            columns = frozenset(name for look in looks for name in look.inputs)
-            yield from ((name,) for name in self._standing_in(place, untrained[0], fresh, columns))
+            fresh = self.initializer.create(next(call for call in calls if call.network == untrained[0]))
+            columns = frozenset(name for call in calls for name in call.inputs)
+            yield from ((name,) for name in self._substitutes(node, untrained[0], fresh, columns))
         else:
-            yield from islice(product(*(self._on_path(place, name) for name in untrained)), MOST_BOUND)
+            yield from islice(product(*(self._on_path(node, name) for name in untrained)), MAX_BINDINGS)
 
-    def _standing_in(self, place: OpenNode, network: str, fresh: nn.Module, columns: frozenset[str]) -> list[str]:
-        """Instances that could stand in for a network: those of its name on this path first, then others like it.
+    def _substitutes(self, node: OpenNode, network: str, fresh: nn.Module, columns: frozenset[str]) -> list[str]:
+        """Instances that can replace a network: those of its name on this path first, then others of its architecture.
 
-        Where a reader has not learned from these columns, those that have are not asked.
+        Shared networks that were trained on these columns are left out where another one was not.
         """
-        found = {n: i for n, i in self.exact.instances.items() if not i.frozen and same_architecture(i.module, fresh)}
-        strangers = {n for n, i in found.items() if i.reader and not i.read & columns}
-        biased = {n for n, i in found.items() if i.reader and strangers and n not in strangers}
-        names = dict.fromkeys(self._on_path(place, network) + list(found)[::-1])
-        return [name for name in names if name not in biased][:MOST_BOUND]
+        similar = {
+            n: i for n, i in self.inference.instances.items() if not i.frozen and same_architecture(i.module, fresh)
+        }
+        unbiased = {n for n, i in similar.items() if i.is_shared and not i.trained_on & columns}
+        biased = {n for n, i in similar.items() if i.is_shared and unbiased and n not in unbiased}
+        names = dict.fromkeys(self._on_path(node, network) + list(similar)[::-1])
+        return [name for name in names if name not in biased][:MAX_BINDINGS]
 
-    def _on_path(self, place: OpenNode, network: str) -> list[str]:
-        path = self.meaning.networks_on(place.path)
-        return [n for n, i in self.exact.instances.items() if n in path and i.network == network]
+    def _on_path(self, node: OpenNode, network: str) -> list[str]:
+        """Instances of a declared network that tests of this path call."""
+        path = self.semantics.networks_on(node.path)
+        return [n for n, i in self.inference.instances.items() if n in path and i.network == network]
 
-    def _judged(
+    def _scored(
         self,
-        place: OpenNode,
-        asked: NodeTest,
+        node: OpenNode,
+        candidate: NodeTest,
         test: NodeTest,
-        through: Sequence[Instance],
-        looks: Sequence[NetworkCall],
+        instances_used: Sequence[Instance],
+        calls: Sequence[NetworkCall],
     ) -> Iterator[ScoredCandidate]:
-        columns = {name for look in looks for name in look.inputs}
-        # A network that never saw these columns in training cannot have memorised them.
-        fair = all(not (instance.read & columns) for instance in through)
-        answers, weights, gain = self._answered(place, test, fair)
-        mass, yes = float(weights.sum()), float(weights @ answers)
+        """The score of a test, if examples reach the node and, where it is counted like a fact, both children."""
+        columns = {name for call in calls for name in call.inputs}
+        # A network that was not trained on these columns cannot have memorised them.
+        is_unbiased = all(not (instance.trained_on & columns) for instance in instances_used)
+        responses, weights, gain = self._responses(node, test, is_unbiased)
+        mass, yes = float(weights.sum()), float(weights @ responses)
         if mass <= 0:
             return
-        # What a reader says of columns it did not learn from is counted, and has to pay, as a fact does.
-        if not fair or not all(instance.reader for instance in through):
-            yield ScoredCandidate(test, gain, gain * mass, asked, True)
-        elif min(yes, mass - yes) >= self.least:
-            yield ScoredCandidate(test, gain, gain * mass, asked, False, blur=BLUR / mass)
+        # Predictions of a shared network for columns that it was not trained on are counted and penalised like facts.
+        if not is_unbiased or not all(instance.is_shared for instance in instances_used):
+            yield ScoredCandidate(test, gain, gain * mass, candidate, True)
+        elif min(yes, mass - yes) >= self.min_child_mass:
+            yield ScoredCandidate(test, gain, gain * mass, candidate, False, tolerance=TOLERANCE_BITS / mass)
 
-    def _answered(self, place: OpenNode, test: NodeTest, by_all: bool) -> tuple[Floats, Floats, float]:
-        """What a test says of examples that reach a place, of `all` or of unseen ones, their weights, and its gain."""
-        labels, weights = self.sample.here(place)
-        judged = slice(None) if by_all else self.sample.unseen[place.rows]
-        weights = weights[judged]
+    def _responses(self, node: OpenNode, test: NodeTest, on_all: bool) -> tuple[Floats, Floats, float]:
+        """Responses for the examples that reach a node, all or those of the validation split, their weights, and the gain."""
+        labels, weights = self.sample.labels_and_masses(node)
+        rows = slice(None) if on_all else self.sample.unseen[node.rows]
+        weights = weights[rows]
         if weights.sum() <= 0:
             return weights, weights, 0.0
-        answers = self.exact.conditional(place.path, test, place.rows[judged])
-        return answers, weights, gain_of(answers, weights, labels[judged], self.sample.classes)
+        responses = self.inference.conditional(node.path, test, node.rows[rows])
+        return responses, weights, gain_of(responses, weights, labels[rows], self.sample.classes)
 
-    def gain_on_unseen(self, place: OpenNode, test: NodeTest) -> float:
-        """The gain of a test that can be asked on the examples that would judge a network trained for it."""
-        return self._answered(place, test, not self.sample.unseen[place.rows].any())[2]
+    def validation_gain(self, node: OpenNode, test: NodeTest) -> float:
+        """The gain of a test on the validation examples that reach a node, or on all where there are none."""
+        return self._responses(node, test, not self.sample.unseen[node.rows].any())[2]

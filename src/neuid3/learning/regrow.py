@@ -1,4 +1,4 @@
-"""Would the tree be another one, now that its networks can read? Grown once more, from what they read as from facts."""
+"""Regrowing of a tree from the predictions of its networks, which are counted like facts."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 
 from neuid3.learning.grow import OpenNode, Split
 from neuid3.learning.inference import ExactInference
-from neuid3.learning.ready_splitter import MOST_BOUND
+from neuid3.learning.ready_splitter import MAX_BINDINGS
 from neuid3.learning.responses import BooleanResponse, ProbabilisticResponse, Response
 from neuid3.learning.sample import Floats, best_candidate, same_architecture
-from neuid3.learning.shared_networks import FEWEST, SharedNetworks
+from neuid3.learning.shared_networks import MIN_COLUMNS, SharedNetworks
 from neuid3.learning.symbolic_splitter import SymbolicSplitter
 from neuid3.training.train import is_clearly_worse
 from neuid3.tree.criteria import gain_of, leaf_estimate
@@ -19,117 +19,141 @@ from neuid3.tree.evidence import NetworkCall
 from neuid3.tree.node_tests import AtomTest, NodeTest
 from neuid3.tree.tree import Node, branches, paths
 
-# How many examples the shares of the classes are worth in a leaf, where trees are compared.
-DOUBT = 2.0
+# Weight of the class distribution of all training examples in the estimate of a leaf, in examples, where trees are compared.
+PRIOR_MASS = 2.0
 
 
 class Regrower:
-    """A learner of trees that takes what networks read for facts; nothing is trained.
+    """A learner of nodes that takes the predictions of networks for facts; nothing is trained.
 
-    Networks that never saw a column cannot know it by heart, but those of a finished tree have seen many. So a tree that is
-    grown from what they read must stand before examples which they have not seen.
+    A network cannot have memorised columns that it was not trained on, but those of a finished tree were trained on many.
+    So a regrown tree has to be compared with the tree before on validation examples, see `is_worse`.
+
+    Parameters
+    ----------
+    inference : exact inference with the trained networks.
+    symbolic_tests : candidates without networks.
+    numbers : number columns.
+    responses : tests with networks, and their responses for all examples.
+    min_child_mass : the least mass of each child.
     """
 
     def __init__(
         self,
-        exact: ExactInference,
-        plain: Sequence[NodeTest],
+        inference: ExactInference,
+        symbolic_tests: Sequence[NodeTest],
         numbers: Sequence[str],
-        read: Mapping[NodeTest, Response],
-        least: float,
+        responses: Mapping[NodeTest, Response],
+        min_child_mass: float,
     ) -> None:
-        self.exact, self.sample = exact, exact.sample
-        self.tests = frozenset((*plain, *read))
-        self.read = read
-        self.symbolic = SymbolicSplitter(exact, (*plain, *read), numbers, least, read)
+        self.inference, self.sample = inference, inference.sample
+        self.tests = frozenset((*symbolic_tests, *responses))
+        self.network_responses = responses
+        self.symbolic = SymbolicSplitter(inference, (*symbolic_tests, *responses), numbers, min_child_mass, responses)
 
     @property
     def root(self) -> OpenNode:
+        """The root, with all examples and all candidates."""
         return OpenNode.root(len(self.sample.labels), self.tests)
 
-    def masses(self, place: OpenNode) -> Floats:
-        """Σ P(κ|e) of each class: what was read is counted on all examples."""
-        labels, masses = self.sample.here(place)
+    def class_masses(self, node: OpenNode) -> Floats:
+        """Weighted mass Σ P(κ|e) of each class, `(class,)`; all examples count."""
+        labels, masses = self.sample.labels_and_masses(node)
         return np.bincount(labels, masses, self.sample.classes)
 
-    def best(self, place: OpenNode) -> Split | None:
-        """The test that tells most about the class."""
-        found = best_candidate(list(self.symbolic.options(place)))
-        if found is None:
+    def best_split(self, node: OpenNode) -> Split | None:
+        """The candidate with the highest gain."""
+        best = best_candidate(list(self.symbolic.candidates(node)))
+        if best is None:
             return None
-        option, among = found
-        return Split(option.test, self._answers(place, option.test), option.gain, False, option.asked, among)
+        chosen, choices = best
+        return Split(chosen.test, self._responses(node, chosen.test), chosen.gain, False, chosen.candidate, choices)
 
-    def _answers(self, place: OpenNode, test: NodeTest) -> Floats:
-        """What a test says of the examples that reach a place; what was read is no surer or less sure than it was counted."""
-        match self.read.get(test):
+    def _responses(self, node: OpenNode, test: NodeTest) -> Floats:
+        """Responses for the examples that reach a node; those of networks are as they were counted."""
+        match self.network_responses.get(test):
             case BooleanResponse(column) | ProbabilisticResponse(column):
-                return column[place.rows]
-        said = self.symbolic.said(place, test)
-        return self.exact.conditional(place.path, test, place.rows) if said is None else said
+                return column[node.rows]
+        certain = self.symbolic.certain_responses(node, test)
+        return self.inference.conditional(node.path, test, node.rows) if certain is None else certain
 
-    def is_refused(self, tree: Node, before: Node) -> bool:
-        """Do unseen examples clearly speak for the tree that was there before?"""
+    def is_worse(self, tree: Node, before: Node) -> bool:
+        """Whether the likelihood of the validation examples is clearly lower under `tree` than under the tree `before`."""
         weights = self.sample.weights[self.sample.unseen]
         return is_clearly_worse(self._likelihoods(before), self._likelihoods(tree), weights)
 
     def _likelihoods(self, root: Node) -> Floats:
-        """log P(class | e) of every unseen example, by leaves that the other examples fill."""
+        """log P(class | e) of every validation example, `(example,)`; the leaves are estimated from the training examples."""
         sample, unseen = self.sample, self.sample.unseen
-        reach = self.exact.reach([path for path, _ in paths(root)])
-        taught = np.where(unseen, 0.0, sample.weights)
-        masses = np.stack([np.bincount(sample.labels, taught * share, sample.classes) for share in reach.T])
-        counted = masses + DOUBT * np.array(leaf_estimate(masses.sum(0)))
-        told = reach[unseen] @ (counted / counted.sum(1, keepdims=True))
-        likelihoods: Floats = np.log(np.maximum(told[np.arange(len(told)), sample.labels[unseen]], 1e-12))
+        reach = self.inference.reach([path for path, _ in paths(root)])
+        training_weights = np.where(unseen, 0.0, sample.weights)
+        masses = np.stack([np.bincount(sample.labels, training_weights * leaf, sample.classes) for leaf in reach.T])
+        counted = masses + PRIOR_MASS * np.array(leaf_estimate(masses.sum(0)))
+        probabilities = reach[unseen] @ (counted / counted.sum(1, keepdims=True))  # (example, class)
+        of_labels = probabilities[np.arange(len(probabilities)), sample.labels[unseen]]
+        likelihoods: Floats = np.log(np.maximum(of_labels, 1e-12))
         return likelihoods
 
 
-def network_responses(root: Node, readers: SharedNetworks, candidates: Sequence[NodeTest]) -> dict[NodeTest, Response]:
-    """What the networks of a tree read in all columns that are like those they learned from.
+def network_responses(
+    root: Node, shared_networks: SharedNetworks, candidates: Sequence[NodeTest]
+) -> dict[NodeTest, Response]:
+    """Tests that call the networks of a tree on all columns that these accept, with their responses for all examples.
 
-    Nothing where some of them do more than read an image, where there are few columns to read, or nobody judges it.
+    Empty where a test of the tree is more than one network call on one image, where there are too few such columns, or
+    where there is no validation split.
     """
-    exact, sample = readers.exact, readers.sample
-    asked = [test for test in dict.fromkeys(branch.test for branch in branches(root)) if exact.meaning.is_neural(test)]
-    looks = [readers.lone(test) for test in asked]
-    asking = {look.network for look in looks if look is not None}
-    networks = [name for name, instance in exact.instances.items() if name in asking and not instance.frozen]
-    alone = {test: look for test in candidates if (look := readers.lone(test)) is not None}
-    ways = {test: _ways(test, look, networks, readers) for test, look in alone.items()}
-    columns = {look.inputs for test, look in alone.items() if look.network not in exact.instances and ways[test]}
-    if None in looks or len(columns) < FEWEST or not 0 < sample.unseen.sum() < len(sample.unseen):
+    inference, sample = shared_networks.inference, shared_networks.sample
+    tests = dict.fromkeys(branch.test for branch in branches(root))
+    calls = [shared_networks.single_image_call(test) for test in tests if inference.semantics.is_neural(test)]
+    network_names = {call.network for call in calls if call is not None}
+    networks = [name for name, instance in inference.instances.items() if name in network_names and not instance.frozen]
+    found = {test: shared_networks.single_image_call(test) for test in candidates}
+    single_image_calls = {test: call for test, call in found.items() if call is not None}
+    bindings = {test: _bindings(test, call, networks, shared_networks) for test, call in single_image_calls.items()}
+    columns = {
+        call.inputs
+        for test, call in single_image_calls.items()
+        if call.network not in inference.instances and bindings[test]
+    }
+    if None in calls or len(columns) < MIN_COLUMNS or not 0 < sample.unseen.sum() < len(sample.unseen):
         return {}
-    read: dict[NodeTest, Response] = {}
-    for test, look in alone.items():
-        said = {through: _likelier(exact, through, look) for through in ways[test]}
-        if said:
-            best = max(said, key=lambda way: gain_of(said[way], sample.weights, sample.labels, sample.classes))
-            read[best] = _kept(said[best])
-    return read
+    responses: dict[NodeTest, Response] = {}
+    for test, call in single_image_calls.items():
+        decisions = {bound: _decisions(inference, bound, call) for bound in bindings[test]}
+        if decisions:
+            gains = {
+                bound: gain_of(decided, sample.weights, sample.labels, sample.classes)
+                for bound, decided in decisions.items()
+            }
+            best = max(gains, key=lambda bound: gains[bound])
+            responses[best] = _as_response(decisions[best])
+    return responses
 
 
-def _ways(test: NodeTest, look: NetworkCall, networks: Sequence[str], readers: SharedNetworks) -> list[NodeTest]:
-    """A test that came trained as it is; any other through networks that can stand in for its own, those that read its column first."""
-    instances = readers.exact.instances
-    if look.network in instances or not isinstance(test, AtomTest):
+def _bindings(
+    test: NodeTest, call: NetworkCall, networks: Sequence[str], shared_networks: SharedNetworks
+) -> list[NodeTest]:
+    """A trained test itself; any other with the networks that can replace its own, preferably those trained on its column."""
+    instances = shared_networks.inference.instances
+    if call.network in instances or not isinstance(test, AtomTest):
         return [test]
-    fresh = readers.starts.shaped(look)
-    found = [name for name in networks if same_architecture(instances[name].module, fresh)]
-    near = sorted(found, key=lambda name: not instances[name].read.issuperset(look.inputs))[:MOST_BOUND]
-    return [AtomTest(test.atom, ((look.network, name),)) for name in found if name in near]
+    fresh = shared_networks.initializer.template(call)
+    similar = [name for name in networks if same_architecture(instances[name].module, fresh)]
+    preferred = sorted(similar, key=lambda name: not instances[name].trained_on.issuperset(call.inputs))[:MAX_BINDINGS]
+    return [AtomTest(test.atom, ((call.network, name),)) for name in similar if name in preferred]
 
 
-def _likelier(exact: ExactInference, test: NodeTest, look: NetworkCall) -> Floats:
-    """What a network reads in every example: yes or no, and how probable a yes is where there is no image."""
-    said = exact.conditional((), test)
-    return np.where(exact.sample.examples.complete(look.inputs), said > 0.5, said)
+def _decisions(inference: ExactInference, test: NodeTest, call: NetworkCall) -> Floats:
+    """The likelier response of a network for every example; the probability of a yes where the image is missing."""
+    responses = inference.conditional((), test)
+    return np.where(inference.sample.examples.complete(call.inputs), responses > 0.5, responses)
 
 
-def _kept(said: Floats) -> Response:
-    certain = said == 1.0
+def _as_response(responses: Floats) -> Response:
+    certain = responses == 1.0
     return (
         BooleanResponse(certain)
-        if bool((certain | (said == 0.0)).all())
-        else ProbabilisticResponse(said.astype(np.float32))
+        if bool((certain | (responses == 0.0)).all())
+        else ProbabilisticResponse(responses.astype(np.float32))
     )

@@ -1,4 +1,4 @@
-"""What do the tests without networks say? Kept small, and counted for all tests of a node at once."""
+"""Compact test responses, and class masses of all tests at a node in one pass."""
 
 from __future__ import annotations
 
@@ -16,14 +16,22 @@ Floats = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BooleanResponse:
-    """A test that is true or false of every example."""
+    """Responses of a test that is true or false of every example, `(example,)`."""
 
     column: npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CategoricalResponse:
-    """A test whether a category has one value, and the code of the value that each example has."""
+    """Responses of a test whether a category has one value.
+
+    Attributes
+    ----------
+    name : the category column.
+    codes : the code of the value of each example, `(example,)`.
+    size : the number of values.
+    value : the code that the test is true of.
+    """
 
     name: str
     codes: Array
@@ -33,7 +41,7 @@ class CategoricalResponse:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProbabilisticResponse:
-    """A test that is true of an example with a probability."""
+    """Responses of a test that is true of each example with a probability, `(example,)`."""
 
     column: npt.NDArray[np.float32]
 
@@ -42,22 +50,26 @@ Response = BooleanResponse | CategoricalResponse | ProbabilisticResponse
 
 
 class Responses:
-    """The answers of several tests to all examples: a bit, a code or a number each, as small as they can be kept."""
+    """The responses of several tests for all examples: a Boolean, a code or a float each, whichever is smallest."""
 
-    def __init__(self, said: Sequence[Response]) -> None:
-        self._said = said
-        truths = [(i, answer.column) for i, answer in enumerate(said) if isinstance(answer, BooleanResponse)]
-        shares = [(i, answer.column) for i, answer in enumerate(said) if isinstance(answer, ProbabilisticResponse)]
-        self._tables = [_table(found) for found in (truths, shares) if found]
+    def __init__(self, responses: Sequence[Response]) -> None:
+        self._responses = responses
+        boolean = [
+            (i, response.column) for i, response in enumerate(responses) if isinstance(response, BooleanResponse)
+        ]
+        probabilistic = [
+            (i, response.column) for i, response in enumerate(responses) if isinstance(response, ProbabilisticResponse)
+        ]
+        self._tables = [_table(found) for found in (boolean, probabilistic) if found]
         by_column: dict[str, list[tuple[int, CategoricalResponse]]] = {}
-        for i, answer in enumerate(said):
-            if isinstance(answer, CategoricalResponse):
-                by_column.setdefault(answer.name, []).append((i, answer))
+        for i, response in enumerate(responses):
+            if isinstance(response, CategoricalResponse):
+                by_column.setdefault(response.name, []).append((i, response))
         self._histograms = {name: _Histogram.of(found) for name, found in by_column.items()}
 
     def certain(self, test: int, rows: Any) -> npt.NDArray[np.bool_] | None:
-        """What a test says of these examples; None where that depends on what was answered before."""
-        match self._said[test]:
+        """The Boolean responses of a test for these rows; None where they are probabilistic."""
+        match self._responses[test]:
             case BooleanResponse(column):
                 return np.asarray(column[rows])
             case CategoricalResponse(name=name, value=value):
@@ -66,8 +78,8 @@ class Responses:
                 return None
 
     def yes_masses(self, rows: Any, labels: Any, masses: Floats, classes: int) -> Floats:
-        """How much of each class says yes, `(test, class)`; labels and masses are those of these rows."""
-        yes = np.empty((len(self._said), classes))
+        """The mass of each class for which each test is true, `(test, class)`; labels and masses are those of these rows."""
+        yes = np.empty((len(self._responses), classes))
         for tests, table in self._tables:
             yes[tests] = _product(table, rows, labels, masses, classes)
         for histogram in self._histograms.values():
@@ -77,7 +89,7 @@ class Responses:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Histogram:
-    """The values of a category: all tests about it are answered by counting once."""
+    """The values of a category column: one histogram serves all tests of it."""
 
     tests: npt.NDArray[np.intp]
     values: npt.NDArray[np.intp]
@@ -88,7 +100,7 @@ class _Histogram:
     def of(cls, found: Sequence[tuple[int, CategoricalResponse]]) -> _Histogram:
         first = found[0][1]
         codes = first.codes.astype(np.min_scalar_type(first.size))
-        tests, values = zip(*((i, answer.value) for i, answer in found), strict=True)
+        tests, values = zip(*((i, response.value) for i, response in found), strict=True)
         return cls(np.array(tests, dtype=np.intp), np.array(values, dtype=np.intp), codes, first.size)
 
     def yes_masses(self, rows: Any, labels: Any, masses: Floats, classes: int) -> Floats:
@@ -103,16 +115,16 @@ def _table(found: Sequence[tuple[int, Array]]) -> tuple[npt.NDArray[np.intp], Ar
 
 
 def by_class(labels: Any, masses: Floats, classes: int) -> Floats:
-    """The mass of every example in the column of its class, `(example, class)`."""
+    """The mass of every example in the column of its class, zero elsewhere, `(example, class)`."""
     spread = np.zeros((len(labels), classes))
     spread[np.arange(len(labels)), labels] = masses
     return spread
 
 
 def _product(table: Array, rows: Any, labels: Any, masses: Floats, classes: int) -> Floats:
-    """Σ over these rows of answer times mass, block by block, so that numbers are only made where they are added up."""
+    """Σ of response times mass over these rows, `(test, class)`; block by block, so that few responses are floats at a time."""
     total = np.zeros((table.shape[1], classes))
     for start in range(0, len(rows), BLOCK):
-        part = slice(start, start + BLOCK)
-        total += table[rows[part]].T.astype(np.float64) @ by_class(labels[part], masses[part], classes)
+        block = slice(start, start + BLOCK)
+        total += table[rows[block]].T.astype(np.float64) @ by_class(labels[block], masses[block], classes)
     return total

@@ -1,4 +1,4 @@
-"""How do the restarts of a test differ? Only in ways that can make a difference to it, likely ones first."""
+"""Number and variants of the restarts of a test: polarity and grayscale warm-up, the likely variants first."""
 
 from __future__ import annotations
 
@@ -16,59 +16,73 @@ from neuid3.logic.formula import Literal, NeuralVariable, Variable
 from neuid3.training.task import RestartVariant, TrainingConfig
 from neuid3.tree.node_tests import NodeTest
 
-# At the root, so many restarts compete at least, however few tests there are; but no test has more than twice its restarts.
-RESTARTS = 16
+# At the root all tests together have at least so many restarts; but no test has more than twice the configured number.
+MIN_ROOT_RESTARTS = 16
 
 
 class RestartVariants:
-    """Chooses in which manners a test is started; `tests` is how many tests are trained at the root."""
+    """Chooses the variants of the restarts of a test.
 
-    def __init__(self, sample: Sample, meaning: Semantics, recipe: TrainingConfig, tests: int, device: str) -> None:
-        self.sample, self.meaning, self.recipe, self.device = sample, meaning, recipe, device
-        self.few = -(-RESTARTS // max(tests, 1))  # a single test must not hang on a few draws
+    Parameters
+    ----------
+    sample : labelled examples.
+    semantics : formulas of the tests.
+    config : how networks are trained.
+    tests : the number of tests that are trained at the root.
+    device : the torch device.
+    """
 
-    def of(self, place: OpenNode, test: NodeTest, inputs: Sequence[str]) -> list[RestartVariant]:
-        """A manner for each restart of a test that is trained at a place, and whose networks read these columns."""
-        ways = self._ways(place, test, inputs)
-        restarts = self.recipe.restarts
+    def __init__(self, sample: Sample, semantics: Semantics, config: TrainingConfig, tests: int, device: str) -> None:
+        self.sample, self.semantics, self.config, self.device = sample, semantics, config, device
+        self.min_restarts = -(-MIN_ROOT_RESTARTS // max(tests, 1))  # a single test must not depend on a few draws
+
+    def variants(self, node: OpenNode, test: NodeTest, inputs: Sequence[str]) -> list[RestartVariant]:
+        """The variant of each restart of a test at a node; its networks read the columns `inputs`."""
+        variants = self._distinct_variants(node, test, inputs)
+        restarts = self.config.restarts
         if restarts == 1:
-            return ways[:1]
-        # Of a rule's restarts only those can learn that take it to be true of the right class, and a single draw is luck.
-        half = min(restarts, max(2, len(ways), restarts // 2))
+            return variants[:1]
+        # Of a rule's restarts only those with the right polarity can learn, and a single draw of these may fail by bad luck.
+        half = min(restarts, max(2, len(variants), restarts // 2))
         usual = half if self._is_network(test) else restarts
-        if place.path:  # there are networks to start from, and fewer examples to tell restarts apart
-            wanted = max(usual // 2, min(len(ways), -(-restarts // 2)))
+        if node.path:  # there are networks to start from, and fewer examples to compare restarts on
+            count = max(usual // 2, min(len(variants), -(-restarts // 2)))
         else:
-            wanted = max(usual, min(self.few, 2 * restarts))
-        return [ways[i % len(ways)] for i in range(wanted)]
+            count = max(usual, min(self.min_restarts, 2 * restarts))
+        return [variants[i % len(variants)] for i in range(count)]
 
-    def _ways(self, place: OpenNode, test: NodeTest, inputs: Sequence[str]) -> list[RestartVariant]:
-        shapes = [shape for shape in shapes_of(inputs, self.meaning.program.schema) if len(shape) == 3]
-        sights = (False, True) if any(shape[0] == 3 for shape in shapes) else (False,)
-        # A network that says yes or no can say the opposite by itself; a rule cannot.
-        turns = (
-            (False,) if self._is_network(test) else (False, True) if self._is_upright(place, test) else (True, False)
+    def _distinct_variants(self, node: OpenNode, test: NodeTest, inputs: Sequence[str]) -> list[RestartVariant]:
+        """The variants that can make a difference for a test, the likely ones first."""
+        shapes = [shape for shape in shapes_of(inputs, self.semantics.program.schema) if len(shape) == 3]
+        grayscale = (False, True) if any(shape[0] == 3 for shape in shapes) else (False,)
+        # A Boolean network can learn either polarity; a rule cannot.
+        polarities = (
+            (False,)
+            if self._is_network(test)
+            else (False, True)
+            if self._is_true_more_likely(node, test)
+            else (True, False)
         )
-        return [RestartVariant(flipped, grey) for flipped in turns for grey in sights]
+        return [RestartVariant(flipped, grey) for flipped in polarities for grey in grayscale]
 
     def _is_network(self, test: NodeTest) -> bool:
-        """Does a test ask a network and nothing else?"""
-        formula = self.meaning.formula(test)
+        """Whether a test is a neural predicate by itself."""
+        formula = self.semantics.formula(test)
         return isinstance(formula, Literal) and isinstance(formula.variable, NeuralVariable)
 
-    def _is_upright(self, place: OpenNode, test: NodeTest) -> bool:
-        """Is a rule about as often true, for networks that know nothing, as the positive class is met here?"""
-        if self.recipe.loss == "branches" or self.sample.classes != 2:
+    def _is_true_more_likely(self, node: OpenNode, test: NodeTest) -> bool:
+        """Whether a rule, under uniform network outputs, is true about as often as the positive class occurs at the node."""
+        if self.config.loss == "branches" or self.sample.classes != 2:
             return True
-        reach = Reach(self.meaning.sides((), test), torch.float64, self.device)
-        chance = float(reach(_Clueless())[0, 0])
-        masses = self.sample.masses(np.where(self.sample.unseen, 0.0, place.reach))
+        reach = Reach(self.semantics.split_conjunctions((), test), torch.float64, self.device)
+        chance = float(reach(_UniformEvidence())[0, 0])
+        masses = self.sample.class_masses(np.where(self.sample.unseen, 0.0, node.reach))
         share = float(masses[self.sample.positive] / max(masses.sum(), 1e-300))
         return abs(chance - share) <= abs(chance - (1.0 - share))
 
 
-class _Clueless:
-    """One example of which nothing is known: every value of every variable is as probable as any other."""
+class _UniformEvidence:
+    """Evidence of one example in which the values of every variable are equally probable."""
 
     def __len__(self) -> int:
         return 1

@@ -1,4 +1,4 @@
-"""What is learned from, and what comes of it: labelled examples, networks with weights, and candidates with scores."""
+"""Labelled examples, network instances and scored candidates: the values that learning passes around."""
 
 from __future__ import annotations
 
@@ -18,28 +18,43 @@ from neuid3.tree.node_tests import NodeTest
 Floats = npt.NDArray[Any]
 Factory = Callable[[], nn.Module]
 
-# Gains this close are the same, but for rounding.
-TIE = 1e-12
+# Gains that differ by no more than this, in bits, count as equal: the rest is rounding.
+GAIN_TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Instance:
-    """A network with weights: the module, the name it was declared by, and what it was trained on.
+    """An instance of a declared network, with weights.
 
-    `read` are the columns whose training examples it has seen; an instance that came trained has seen none of ours.
-    A `reader` has learned from many columns at once, to be asked about others.
+    Attributes
+    ----------
+    module : the network.
+    network : the name that it was declared by.
+    trained_on : columns whose training examples it was trained on; none for a network that came trained.
+    frozen : whether training leaves its weights as they are.
+    is_shared : whether it was trained on many columns at once, to be called on others.
     """
 
     module: nn.Module
     network: str
-    read: frozenset[str]
+    trained_on: frozenset[str]
     frozen: bool
-    reader: bool = False
+    is_shared: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
-    """Labelled examples. Networks never train on `unseen` ones; those judge what the networks learned."""
+    """Labelled examples.
+
+    Attributes
+    ----------
+    examples : the columns.
+    labels : class indices, `(example,)`.
+    weights : sample weights, `(example,)`.
+    unseen : mask of the validation examples, on which networks are scored and never trained, `(example,)`.
+    classes : the number of classes.
+    positive : the index of the positive class.
+    """
 
     examples: Examples
     labels: npt.NDArray[np.int64]
@@ -48,52 +63,64 @@ class Sample:
     classes: int
     positive: int
 
-    def masses(self, reach: Floats) -> Floats:
-        """Σ P(κ|e) of each class, weighted."""
+    def class_masses(self, reach: Floats) -> Floats:
+        """Weighted mass Σ P(κ|e) of each class, `(class,)`."""
         return np.bincount(self.labels, reach * self.weights, self.classes)
 
     def missing(self, names: Sequence[str], rows: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[np.bool_]]:
-        """For each of these columns that is missing somewhere in these rows, a mask of where."""
+        """Masks of missing entries in these rows, for the columns that have any."""
         masks = {name: self.examples.column(name).missing for name in names}
-        here = {name: mask[rows] for name, mask in masks.items() if mask is not None}
-        return {name: mask for name, mask in here.items() if mask.any()}
+        of_rows = {name: mask[rows] for name, mask in masks.items() if mask is not None}
+        return {name: mask for name, mask in of_rows.items() if mask.any()}
 
-    def here(self, place: OpenNode) -> tuple[npt.NDArray[np.int64], Floats]:
-        """The labels of the examples that reach a place, and their weighted reach."""
-        return self.labels[place.rows], place.shares * self.weights[place.rows]
+    def labels_and_masses(self, node: OpenNode) -> tuple[npt.NDArray[np.int64], Floats]:
+        """Labels of the examples that reach a node, and their weighted reach."""
+        return self.labels[node.rows], node.reach_of_rows * self.weights[node.rows]
 
 
 @dataclass(slots=True)
 class ScoredCandidate:
-    """A candidate at a node with its score; `bits` is how much its answer tells about the examples that judged it.
+    """A test at a node with its score.
 
-    `among` is for how many candidates it stands: it is the best of them, and `tied` of them tell as much. Others whose gain
-    is below its own by no more than `blur` tell as much, too.
+    Attributes
+    ----------
+    test : the test, with the network instances that it calls.
+    gain : information gain, in bits per example.
+    bits : gain times the mass of the examples that it was measured on.
+    candidate : the candidate that the test stands for; None where it may be chosen again further down.
+    validated : whether the gain was measured on validation examples.
+    choices : the number of candidates of which this is the best.
+    ties : how many of these have the same gain.
+    tolerance : other candidates whose gain is lower by no more than this count as equal, in bits per example.
+    instances : newly trained networks of the test.
     """
 
     test: NodeTest
     gain: float
     bits: float
-    asked: NodeTest | None
-    vouched: bool
-    among: float = 1
-    tied: int = 1
-    blur: float = TIE
+    candidate: NodeTest | None
+    validated: bool
+    choices: float = 1
+    ties: int = 1
+    tolerance: float = GAIN_TOLERANCE
     instances: dict[str, Instance] = field(default_factory=dict)
 
 
-def best_candidate(options: Sequence[ScoredCandidate], price: float = 0.0) -> tuple[ScoredCandidate, float] | None:
-    """The option with the highest gain, of those worth it, and how many it was chosen among for each that would do as well."""
-    worth = [option for option in options if not option.vouched or option.bits >= price]
-    if not worth:
+def best_candidate(candidates: Sequence[ScoredCandidate], penalty: float = 0.0) -> tuple[ScoredCandidate, float] | None:
+    """The candidate with the highest gain, and the number of candidates per tie; None where none is good enough.
+
+    Candidates that were scored on validation examples must have at least `penalty` bits.
+    """
+    worthwhile = [candidate for candidate in candidates if not candidate.validated or candidate.bits >= penalty]
+    if not worthwhile:
         return None
-    chosen = max(worth, key=lambda option: option.gain)
-    tied = sum(option.tied for option in options if option.gain >= chosen.gain - chosen.blur)
-    return chosen, sum(option.among for option in options) / tied
+    chosen = max(worthwhile, key=lambda candidate: candidate.gain)
+    ties = sum(candidate.ties for candidate in candidates if candidate.gain >= chosen.gain - chosen.tolerance)
+    return chosen, sum(candidate.choices for candidate in candidates) / ties
 
 
 def same_weights(one: nn.Module, other: nn.Module) -> bool:
-    """Are two modules the same network, bit by bit?"""
+    """Whether two modules have the same layers and equal weights, bit by bit."""
     if not same_architecture(one, other):
         return False
     theirs = other.state_dict()
@@ -101,7 +128,7 @@ def same_weights(one: nn.Module, other: nn.Module) -> bool:
 
 
 def same_architecture(one: nn.Module, other: nn.Module) -> bool:
-    """Do two modules have the same layers, so that one can stand in for the other?"""
+    """Whether two modules have the same layers, so that one can replace the other."""
     ours = [(name, tuple(tensor.shape)) for name, tensor in one.state_dict().items()]
     theirs = [(name, tuple(tensor.shape)) for name, tensor in other.state_dict().items()]
     return type(one) is type(other) and ours == theirs

@@ -1,4 +1,4 @@
-"""Who can read images that all columns share? One network for many columns, which learns from what all of them tell."""
+"""Training of one network on many columns that show images of the same kind."""
 
 from __future__ import annotations
 
@@ -21,144 +21,167 @@ from neuid3.training.task import NetworkOutput, Task, TrainingConfig, TrainingRe
 from neuid3.tree.evidence import NetworkCall
 from neuid3.tree.node_tests import AtomTest, NodeTest
 
-# Fewer columns than this have nothing to share: either half of them teaches, and the other half judges.
-FEWEST = 4
+# The fewest columns that share a network: each half of them serves once for training and once for validation.
+MIN_COLUMNS = 4
 
-# So many steps for each epoch of a recipe, with batches of an eighth of the images, within limits: what a column tells may
-# be little, and small batches drown it.
+# So many steps for each configured epoch, with minibatches of an eighth of the images, within limits: the signal of a column
+# may be weak, and is lost in the noise of small minibatches.
 STEPS, BATCHES = 10, (128, 512)
 
-# How many images teach a reader at most, and how many judge it.
-LESSONS, JUDGES = 1 << 16, 1 << 14
+# The most images that a shared network is trained and validated on.
+MAX_TRAINING_IMAGES, MAX_VALIDATION_IMAGES = 1 << 16, 1 << 14
 
-# A reader is kept if chance would tell as much as it does so rarely.
-CHANCE = 1e-3
+# A shared network is kept if the p-value of its gain is no larger than this.
+MAX_P_VALUE = 1e-3
 
-_WHICH, _IMAGE = "which column", "image"
+_COLUMN, _IMAGE = "which column", "image"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedNetworkTask:
-    """A task whose network is to read these columns, and was declared by this name."""
+    """The training task of a shared network.
+
+    Attributes
+    ----------
+    name : the name of the instance.
+    network : the name that the network was declared by.
+    columns : the columns that it is trained on.
+    task : the training task.
+    """
 
     name: str
     network: str
     columns: frozenset[str]
     task: Task
 
-    def reader(self, trained: TrainingResult | None) -> dict[str, Instance]:
-        """The reader that came of it, by its name; none where its answers tell no more than chance would."""
-        if trained is None or trained.failed is not None or self._by_chance(trained.score) > CHANCE:
+    def instances(self, trained: TrainingResult | None) -> dict[str, Instance]:
+        """The trained instance by its name; empty where training failed or its gain may be due to chance."""
+        if trained is None or trained.failed is not None or self._p_value(trained.score) > MAX_P_VALUE:
             return {}
         return {self.name: Instance(trained.networks[self.name], self.network, self.columns, False, True)}
 
-    def _by_chance(self, gain: float) -> float:
-        """How probable is it that answers which have nothing to do with the classes tell at least as much?
+    def _p_value(self, gain: float) -> float:
+        """The probability that responses which are independent of the classes gain at least as much.
 
-        Twice the nats that such answers tell are distributed as χ², with a degree of freedom for each column and class but one.
+        Twice their gain in nats is distributed as χ², with one degree of freedom for each column and each class but one.
         """
-        judging = len(self.task.factored.factors) // 2 - len(self.columns)
+        validation_columns = len(self.task.factored.factors) // 2 - len(self.columns)
         nats = gain * float(self.task.unseen.sum()) * np.log(2.0)
-        halves = torch.tensor([judging * (self.task.classes - 1) / 2, nats], dtype=torch.float64)
+        halves = torch.tensor([validation_columns * (self.task.classes - 1) / 2, nats], dtype=torch.float64)
         return float(torch.special.gammaincc(halves[0], halves[1]))
 
 
 class SharedNetworks:
-    """Finds tests whose networks look at one image each and could be one network, and makes it learn from all of them."""
+    """Finds tests with one network call on one image each, whose networks can be one, and builds its training tasks.
+
+    Parameters
+    ----------
+    inference : exact inference with the trained networks.
+    initializer : creates networks.
+    shared_columns : columns that the workers hold.
+    config : how networks are trained.
+    enabled : whether networks are shared at all.
+    """
 
     def __init__(
         self,
-        exact: ExactInference,
-        starts: NetworkInitializer,
-        stock: SharedColumns,
-        recipe: TrainingConfig,
-        wanted: bool,
+        inference: ExactInference,
+        initializer: NetworkInitializer,
+        shared_columns: SharedColumns,
+        config: TrainingConfig,
+        enabled: bool,
     ) -> None:
-        self.exact, self.sample, self.meaning = exact, exact.sample, exact.meaning
-        self.starts, self.stock, self.recipe = starts, stock, recipe
-        self.wanted = wanted
+        self.inference, self.sample, self.semantics = inference, inference.sample, inference.semantics
+        self.initializer, self.shared_columns, self.config = initializer, shared_columns, config
+        self.enabled = enabled
 
-    def readings(self, tests: Sequence[NodeTest]) -> Iterator[SharedNetworkTask]:
-        """For every group of tests that could share a network two tasks: each half of the columns teaches one."""
-        for looks in self._groups(tests) if self.wanted else ():
-            if len(looks) >= FEWEST:
-                order = np.random.default_rng(self.starts.seed).permutation(len(looks))
-                halves = [[looks[i] for i in sorted(order[half::2])] for half in (0, 1)]
-                yield self._reading(halves[0], halves[1])
-                yield self._reading(halves[1], halves[0])
+    def training_tasks(self, tests: Sequence[NodeTest]) -> Iterator[SharedNetworkTask]:
+        """Two tasks for every group of tests that can share a network: each half of the columns trains one."""
+        for calls in self._groups(tests) if self.enabled else ():
+            if len(calls) >= MIN_COLUMNS:
+                order = np.random.default_rng(self.initializer.seed).permutation(len(calls))
+                halves = [[calls[i] for i in sorted(order[half::2])] for half in (0, 1)]
+                yield self._task(halves[0], halves[1])
+                yield self._task(halves[1], halves[0])
 
     def _groups(self, tests: Sequence[NodeTest]) -> list[list[NetworkCall]]:
-        """Looks at images of one shape through networks of one architecture, one look for each column."""
+        """Network calls grouped by image shape and architecture, one call for each column."""
         groups: list[tuple[nn.Module, list[NetworkCall]]] = []
-        looks = [look for test in tests if (look := self.lone(test)) and look.network not in self.exact.instances]
-        for look in {look.inputs: look for look in looks}.values():
-            fresh = self.starts.shaped(look)
+        found = [call for test in tests if (call := self.single_image_call(test))]
+        calls = [call for call in found if call.network not in self.inference.instances]
+        for call in {call.inputs: call for call in calls}.values():
+            fresh = self.initializer.template(call)
             for module, members in groups:
-                if self._shape(look) == self._shape(members[0]) and same_architecture(module, fresh):
-                    members.append(look)
+                if self._shape(call) == self._shape(members[0]) and same_architecture(module, fresh):
+                    members.append(call)
                     break
             else:
-                groups.append((fresh, [look]))
+                groups.append((fresh, [call]))
         return [members for _, members in groups]
 
-    def _shape(self, look: NetworkCall) -> tuple[int, ...]:
-        return shapes_of(look.inputs, self.meaning.program.schema)[0]
+    def _shape(self, call: NetworkCall) -> tuple[int, ...]:
+        return shapes_of(call.inputs, self.semantics.program.schema)[0]
 
-    def lone(self, test: NodeTest) -> NetworkCall | None:
-        """How the network of a test looks, if it looks at one image, and nothing else is asked."""
-        formula = self.meaning.formula(test)
+    def single_image_call(self, test: NodeTest) -> NetworkCall | None:
+        """The network call of a test that is one Boolean call on one image; None for any other test."""
+        formula = self.semantics.formula(test)
         if not isinstance(test, AtomTest) or not isinstance(formula, Literal):
             return None
         variable = formula.variable
         if not isinstance(variable, NeuralVariable):
             return None
-        look = self.meaning.look(variable)
-        return look if look.width == 1 and len(look.inputs) == 1 and len(self._shape(look)) > 1 else None
+        call = self.semantics.call(variable)
+        return call if call.width == 1 and len(call.inputs) == 1 and len(self._shape(call)) > 1 else None
 
-    def _reading(self, taught: Sequence[NetworkCall], judging: Sequence[NetworkCall]) -> SharedNetworkTask:
-        number = self.starts.number()
-        network = taught[0].network
+    def _task(self, training: Sequence[NetworkCall], validation: Sequence[NetworkCall]) -> SharedNetworkTask:
+        """The task that trains a network on the columns of some calls and validates it on those of others."""
+        number = self.initializer.next_number()
+        network = training[0].network
         name = f"{network}#{number}"
-        random = np.random.default_rng((self.starts.seed, number))
-        may_teach = np.flatnonzero(~self.sample.unseen)
-        lessons = self._rows(taught, may_teach, LESSONS, random)
-        judges = self._rows(judging, np.arange(len(self.sample.labels)), JUDGES, random)
-        names = [look.inputs[0] for look in (*taught, *judging)]
-        parts = [*lessons, *judges]
-        rows = np.concatenate(parts)
-        which = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-        seen = sum(len(part) for part in lessons)
+        random = np.random.default_rng((self.initializer.seed, number))
+        training_examples = np.flatnonzero(~self.sample.unseen)
+        training_rows = self._rows(training, training_examples, MAX_TRAINING_IMAGES, random)
+        validation_rows = self._rows(validation, np.arange(len(self.sample.labels)), MAX_VALIDATION_IMAGES, random)
+        names = [call.inputs[0] for call in (*training, *validation)]
+        rows_by_column = [*training_rows, *validation_rows]
+        rows = np.concatenate(rows_by_column)
+        column_of_image = np.repeat(np.arange(len(rows_by_column)), [len(part) for part in rows_by_column])
+        seen = sum(len(part) for part in training_rows)
         variable = NeuralVariable(0, name, (_IMAGE,), (), 2)
-        column = ColumnVariable(_WHICH, len(parts))
+        column = ColumnVariable(_COLUMN, len(rows_by_column))
         task = Task(
             factorise(
-                [Literal(variable, frozenset({1})), *(Literal(column, frozenset({i})) for i in range(len(parts)))],
-                [[(1 + i, True), (0, answer)] for i in range(len(parts)) for answer in (True, False)],
+                [
+                    Literal(variable, frozenset({1})),
+                    *(Literal(column, frozenset({i})) for i in range(len(rows_by_column))),
+                ],
+                [[(1 + i, True), (0, answer)] for i in range(len(rows_by_column)) for answer in (True, False)],
             ),
             {variable: NetworkOutput(name, (_IMAGE,), 1, True)},
-            {column: (which == np.arange(len(parts))[:, None]).astype(np.float32)},
-            StackedRows(self.stock, _IMAGE, tuple(zip(names, parts, strict=True))),
+            {column: (column_of_image == np.arange(len(rows_by_column))[:, None]).astype(np.float32)},
+            StackedRows(self.shared_columns, _IMAGE, tuple(zip(names, rows_by_column, strict=True))),
             self.sample.labels[rows],
             self.sample.weights[rows],
             np.arange(len(rows)) >= seen,
             self.sample.classes,
             self.sample.positive,
-            tuple({name: self.starts.fresh(taught[0])} for _ in range(self.recipe.restarts)),
-            self._recipe(seen),
-            self.starts.seed * 104_729 + self.starts.count,
-            self.exact.device,
+            tuple({name: self.initializer.create(training[0])} for _ in range(self.config.restarts)),
+            self._config(seen),
+            self.initializer.seed * 104_729 + self.initializer.count,
+            self.inference.device,
         )
-        return SharedNetworkTask(name, network, frozenset(names[: len(taught)]), task)
+        return SharedNetworkTask(name, network, frozenset(names[: len(training)]), task)
 
     def _rows(
-        self, looks: Sequence[NetworkCall], among: npt.NDArray[np.int64], most: int, random: np.random.Generator
+        self, calls: Sequence[NetworkCall], rows: npt.NDArray[np.int64], most: int, random: np.random.Generator
     ) -> list[npt.NDArray[np.int64]]:
-        """For each look the rows that have its image; the same ones for all, and at most so many together."""
-        if len(among) * len(looks) > most:
-            among = np.sort(random.choice(among, max(most // len(looks), 1), replace=False))
-        return [among[self.sample.examples.complete(look.inputs)[among]] for look in looks]
+        """The rows with an image for each call, drawn once from `rows` for all calls, at most `most` images together."""
+        if len(rows) * len(calls) > most:
+            rows = np.sort(random.choice(rows, max(most // len(calls), 1), replace=False))
+        return [rows[self.sample.examples.complete(call.inputs)[rows]] for call in calls]
 
-    def _recipe(self, images: int) -> TrainingConfig:
-        steps = STEPS * self.recipe.epochs
+    def _config(self, images: int) -> TrainingConfig:
+        """The training configuration for so many training images."""
+        steps = STEPS * self.config.epochs
         batch = int(np.clip(images // 8, *BATCHES))
-        return replace(self.recipe, loss="leaves", epochs=steps, enough=steps, batch_size=batch)
+        return replace(self.config, loss="leaves", epochs=steps, enough=steps, batch_size=batch)

@@ -1,4 +1,4 @@
-"""Statistics of the tests with networks in a finished tree: how decided they are, and what they tell on unseen examples."""
+"""Statistics of the tests with networks in a finished tree: how decided they are, and their gain on validation examples."""
 
 from __future__ import annotations
 
@@ -16,87 +16,88 @@ from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.tree import Branch, NetworkStatistics, Node
 
 
-def with_statistics(root: Node, exact: ExactInference, epsilon: float) -> Node:
-    """The tree with statistics at every branch whose test looks through a network; other trees are returned as they are.
+def with_statistics(root: Node, inference: ExactInference, epsilon: float) -> Node:
+    """The tree with statistics at every branch whose test calls a network; trees without networks are returned unchanged.
 
-    They are those of the finished tree, with the networks as they are in the end. Examples that reach a branch with less
+    The statistics are those of the finished tree and its final networks. Examples that reach a branch with less
     than `epsilon` are left out, as they were when the tree was grown.
     """
-    found = {id(branch): statistics for branch, statistics in _measured(root, exact, epsilon)}
+    found = {id(branch): statistics for branch, statistics in _measured(root, inference, epsilon)}
     return _rebuilt(root, found) if found else root
 
 
-def _measured(root: Node, exact: ExactInference, epsilon: float) -> Iterator[tuple[Branch, NetworkStatistics]]:
-    above = _above_networks(root, exact)
-    waiting: list[tuple[Node, OpenNode]] = [(root, OpenNode.root(len(exact.sample.labels), frozenset()))]
-    while waiting:
-        node, place = waiting.pop()
-        if not isinstance(node, Branch) or id(node) not in above or not len(place.rows):
+def _measured(root: Node, inference: ExactInference, epsilon: float) -> Iterator[tuple[Branch, NetworkStatistics]]:
+    """The branches whose tests call networks, with their statistics."""
+    with_networks = _above_networks(root, inference)
+    stack: list[tuple[Node, OpenNode]] = [(root, OpenNode.root(len(inference.sample.labels), frozenset()))]
+    while stack:
+        node, open_node = stack.pop()
+        if not isinstance(node, Branch) or id(node) not in with_networks or not len(open_node.rows):
             continue
-        responses = exact.conditional(place.path, node.test, place.rows)
-        if exact.meaning.is_neural(node.test):
-            yield node, _statistics(node.test, place, responses, exact)
-        yes, no = split_node(place, Split(node.test, responses, 0.0, False, None), epsilon)
-        waiting += [(node.no, no), (node.yes, yes)]
+        responses = inference.conditional(open_node.path, node.test, open_node.rows)
+        if inference.semantics.is_neural(node.test):
+            yield node, _statistics(node.test, open_node, responses, inference)
+        yes, no = split_node(open_node, Split(node.test, responses, 0.0, False, None), epsilon)
+        stack += [(node.no, no), (node.yes, yes)]
 
 
-def _above_networks(root: Node, exact: ExactInference) -> set[int]:
-    """The branches with networks in their own test or below; nothing is computed for the others."""
+def _above_networks(root: Node, inference: ExactInference) -> set[int]:
+    """Ids of the branches with networks in their own test or below; nothing is computed for the others."""
     order: list[Branch] = []
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
+    stack = [root]
+    while stack:
+        node = stack.pop()
         if isinstance(node, Branch):
             order.append(node)
-            waiting += [node.yes, node.no]
+            stack += [node.yes, node.no]
     found: set[int] = set()
     for branch in reversed(order):  # children before their parents
-        if exact.meaning.is_neural(branch.test) or id(branch.yes) in found or id(branch.no) in found:
+        if inference.semantics.is_neural(branch.test) or id(branch.yes) in found or id(branch.no) in found:
             found.add(id(branch))
     return found
 
 
-def _statistics(test: NodeTest, place: OpenNode, responses: Floats, exact: ExactInference) -> NetworkStatistics:
-    labels, weights = exact.sample.here(place)
-    unseen = exact.sample.unseen[place.rows]
-    fresh, classes = float(weights[unseen].sum()), exact.sample.classes
+def _statistics(test: NodeTest, open_node: OpenNode, responses: Floats, inference: ExactInference) -> NetworkStatistics:
+    labels, weights = inference.sample.labels_and_masses(open_node)
+    unseen = inference.sample.unseen[open_node.rows]
+    unseen_mass, classes = float(weights[unseen].sum()), inference.sample.classes
 
     def gain(rows: Floats) -> float | None:
         return gain_of(responses[rows], weights[rows], labels[rows], classes) if weights[rows].sum() > 0 else None
 
-    counted = np.where(unseen, weights, 0.0) if fresh > 0 else weights
-    return NetworkStatistics(_decided(test, place, counted, exact), gain(~unseen), gain(unseen), fresh)
+    counted = np.where(unseen, weights, 0.0) if unseen_mass > 0 else weights
+    return NetworkStatistics(_decided(test, open_node, counted, inference), gain(~unseen), gain(unseen), unseen_mass)
 
 
-def _decided(test: NodeTest, place: OpenNode, weights: Floats, exact: ExactInference) -> float | None:
-    """How far the favourite value of the least decided network is above chance, on average over these examples."""
+def _decided(test: NodeTest, open_node: OpenNode, weights: Floats, inference: ExactInference) -> float | None:
+    """How far the most probable value of the least decided network exceeds chance, on average, from 0 to 1."""
     totals: dict[str, list[float]] = {}
-    for variable in sources(exact.meaning.formula(test)):
+    for variable in sources(inference.semantics.formula(test)):
         if not isinstance(variable, NeuralVariable):
             continue
-        present = np.where(exact.sample.examples.complete(variable.inputs)[place.rows], weights, 0.0)
+        present = np.where(inference.sample.examples.complete(variable.inputs)[open_node.rows], weights, 0.0)
         chance = 1.0 / variable.size
         total = totals.setdefault(variable.network, [0.0, 0.0])
         with torch.no_grad():
-            for part, values in exact.values(variable, place.rows):
-                above = (values.max(axis=0) - chance) / (1.0 - chance)
-                total[0] += float(present[part] @ above)
-                total[1] += float(present[part].sum())
-    shares = [decided / mass for decided, mass in totals.values() if mass > 0]
-    return min(1.0, max(0.0, min(shares))) if shares else None
+            for chunk, values in inference.value_probabilities(variable, open_node.rows):
+                excess = (values.max(axis=0) - chance) / (1.0 - chance)
+                total[0] += float(present[chunk] @ excess)
+                total[1] += float(present[chunk].sum())
+    decidedness = [decided / mass for decided, mass in totals.values() if mass > 0]
+    return min(1.0, max(0.0, min(decidedness))) if decidedness else None
 
 
 def _rebuilt(root: Node, found: dict[int, NetworkStatistics]) -> Node:
     """The same tree with these statistics at its branches."""
     order: list[Branch] = []
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
+    stack = [root]
+    while stack:
+        node = stack.pop()
         if isinstance(node, Branch):
             order.append(node)
-            waiting += [node.yes, node.no]
-    made: dict[int, Node] = {}
+            stack += [node.yes, node.no]
+    rebuilt: dict[int, Node] = {}
     for branch in reversed(order):  # children before their parents
-        yes, no = made.get(id(branch.yes), branch.yes), made.get(id(branch.no), branch.no)
-        made[id(branch)] = Branch(branch.test, yes, no, branch.gain, branch.masses, found.get(id(branch)))
-    return made[id(root)]
+        yes, no = rebuilt.get(id(branch.yes), branch.yes), rebuilt.get(id(branch.no), branch.no)
+        rebuilt[id(branch)] = Branch(branch.test, yes, no, branch.gain, branch.masses, found.get(id(branch)))
+    return rebuilt[id(root)]

@@ -1,4 +1,4 @@
-"""What is to be trained for a test at a node? Fresh networks, and one that was trained before, on its examples."""
+"""Training tasks for tests at a node: fresh networks, and a trained one to start from, on the examples of the node."""
 
 from __future__ import annotations
 
@@ -26,126 +26,141 @@ from neuid3.tree.node_tests import AtomTest
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingRows:
-    """Examples at a node that networks learn from and are judged by."""
+    """Training and validation examples at a node."""
 
-    place: OpenNode
+    node: OpenNode
     rows: npt.NDArray[np.int64]
     labels: npt.NDArray[np.int64]
-    weights: Floats
+    weights: Floats  # weighted reach of each row
     unseen: npt.NDArray[np.bool_]
 
 
 class TaskBuilder:
-    """Makes tasks: a test, named after the networks it is to be trained with, and all that training needs."""
+    """Builds the training task of a test, with the names of the network instances that it trains."""
 
     def __init__(
         self,
-        exact: ExactInference,
-        starts: NetworkInitializer,
-        manners: RestartVariants,
-        stock: SharedColumns,
-        recipe: TrainingConfig,
+        inference: ExactInference,
+        initializer: NetworkInitializer,
+        variants: RestartVariants,
+        shared_columns: SharedColumns,
+        config: TrainingConfig,
     ) -> None:
-        self.exact, self.sample, self.meaning = exact, exact.sample, exact.meaning
-        self.starts, self.manners, self.stock, self.recipe = starts, manners, stock, recipe
-        self.lesson: TrainingRows | None = None
+        self.inference, self.sample, self.semantics = inference, inference.sample, inference.semantics
+        self.initializer, self.variants, self.shared_columns, self.config = (
+            initializer,
+            variants,
+            shared_columns,
+            config,
+        )
+        self._last_rows: TrainingRows | None = None
 
-    def of(
+    def build(
         self,
-        place: OpenNode,
+        node: OpenNode,
         test: AtomTest,
         untrained: Sequence[str],
         ready: Sequence[ScoredCandidate],
-        price: float,
-        beaten: float = 0.0,
+        penalty: float,
+        gain_to_beat: float = 0.0,
     ) -> tuple[AtomTest, Task] | None:
-        """A task for a test whose networks are not all trained; None where there is nothing to be learned.
+        """The test with new instances, and the task that trains them; None where nothing can be learned.
 
-        `ready` are ways to start from, and `price` the bits that it must save in the end, beyond a gain to be `beaten`.
+        Parameters
+        ----------
+        node : the node whose examples are used.
+        test : a test whose networks are not all trained.
+        untrained : the names of its untrained networks.
+        ready : scores of the test with trained networks; the best of them is a start.
+        penalty : the bits that the trained test must save.
+        gain_to_beat : only gain above this saves bits, in bits per example.
         """
-        looks = self.meaning.looks(test)
-        renamed = {network: f"{network}#{self.starts.number()}" for network in untrained}
+        calls = self.semantics.calls(test)
+        renamed = {network: f"{network}#{self.initializer.next_number()}" for network in untrained}
         named = AtomTest(test.atom, tuple(sorted(renamed.items())))
-        inputs = sorted({name for look in looks if look.network in renamed for name in look.inputs})
-        lesson = self._lesson(place)
-        if not self._teaches(lesson, [look for look in looks if look.network in renamed]):
+        inputs = sorted({name for call in calls if call.network in renamed for name in call.inputs})
+        training_rows = self._training_rows(node)
+        if not self._is_trainable(training_rows, [call for call in calls if call.network in renamed]):
             return None
-        factored = self.meaning.sides(place.path, named)
+        factored = self.semantics.split_conjunctions(node.path, named)
         variables = variables_of(factored)
-        new = {v for v in variables if isinstance(v, NeuralVariable) and v.network in renamed.values()}
-        if not new:
+        trainable = {v for v in variables if isinstance(v, NeuralVariable) and v.network in renamed.values()}
+        if not trainable:
             return None
-        manners, modules = self._begun(place, test, inputs, _firsts(looks, untrained), ready)
+        variants, modules = self._restarts(node, test, inputs, _first_calls(calls, untrained), ready)
         task = Task(
             factored,
-            {v: self.meaning.use(v) for v in variables if v in new},
-            self.exact.fixed([v for v in variables if v not in new], lesson.rows),
-            RowSubset(self.stock, tuple(inputs), lesson.rows),
-            lesson.labels,
-            lesson.weights,
-            lesson.unseen,
+            {v: self.semantics.network_output(v) for v in variables if v in trainable},
+            self.inference.fixed_weights([v for v in variables if v not in trainable], training_rows.rows),
+            RowSubset(self.shared_columns, tuple(inputs), training_rows.rows),
+            training_rows.labels,
+            training_rows.weights,
+            training_rows.unseen,
             self.sample.classes,
             self.sample.positive,
             tuple({renamed[network]: module for network, module in start.items()} for start in modules),
-            self.recipe,
-            self.starts.seed * 104_729 + self.starts.count,
-            self.exact.device,
-            manners=tuple(manners),
-            least=self._least(place, lesson, price, beaten),
-            missing=self.sample.missing(inputs, lesson.rows),
+            self.config,
+            self.initializer.seed * 104_729 + self.initializer.count,
+            self.inference.device,
+            manners=tuple(variants),
+            least=self._min_gain(node, training_rows, penalty, gain_to_beat),
+            missing=self.sample.missing(inputs, training_rows.rows),
         )
         return named, task
 
-    def _lesson(self, place: OpenNode) -> TrainingRows:
-        """The candidates of a node share its examples, which are then sent once for all that are trained together."""
-        sample, last = self.sample, self.lesson
-        if last is None or last.place is not place:
-            rows = np.flatnonzero(place.reach > 0)
-            weights = (place.reach * sample.weights)[rows]
-            last = self.lesson = TrainingRows(place, rows, sample.labels[rows], weights, sample.unseen[rows])
-        return last
+    def _training_rows(self, node: OpenNode) -> TrainingRows:
+        """The examples of a node, one object for all its candidates, so that they are sent to the workers once."""
+        sample, training_rows = self.sample, self._last_rows
+        if training_rows is None or training_rows.node is not node:
+            rows = np.flatnonzero(node.reach > 0)
+            weights = (node.reach * sample.weights)[rows]
+            training_rows = self._last_rows = TrainingRows(
+                node, rows, sample.labels[rows], weights, sample.unseen[rows]
+            )
+        return training_rows
 
-    def _teaches(self, lesson: TrainingRows, calls: Sequence[NetworkCall]) -> bool:
-        """Can networks be called on examples of two classes, and on an unseen example, where some are kept apart?"""
-        computable = np.any([self.sample.examples.complete(call.inputs)[lesson.rows] for call in calls], axis=0)
-        witnesses = bool((lesson.unseen & computable).any()) or not self.sample.unseen.any()
-        return len(np.unique(lesson.labels[~lesson.unseen & computable])) > 1 and witnesses
+    def _is_trainable(self, training_rows: TrainingRows, calls: Sequence[NetworkCall]) -> bool:
+        """Whether there are training examples of two classes, and a validation example, that networks can be called on."""
+        computable = np.any([self.sample.examples.complete(call.inputs)[training_rows.rows] for call in calls], axis=0)
+        can_validate = bool((training_rows.unseen & computable).any()) or not self.sample.unseen.any()
+        return len(np.unique(training_rows.labels[~training_rows.unseen & computable])) > 1 and can_validate
 
-    def _begun(
+    def _restarts(
         self,
-        place: OpenNode,
+        node: OpenNode,
         test: AtomTest,
         inputs: Sequence[str],
-        looks: Sequence[NetworkCall],
+        calls: Sequence[NetworkCall],
         ready: Sequence[ScoredCandidate],
     ) -> tuple[list[RestartVariant], list[dict[str, nn.Module]]]:
-        """The restarts: a manner for each, and the networks that they start from."""
-        manners = self.manners.of(place, test, inputs)
-        warm = ready and len(looks) == 1
+        """The restarts: the variant of each, and the networks that it starts from."""
+        variants = self.variants.variants(node, test, inputs)
+        warm = ready and len(calls) == 1
         if warm:
-            manners = manners[:1]  # a network that reads such images is there to start from
-        modules = [{look.network: self._sharp(look, test) for look in looks} for _ in manners]
+            variants = variants[:1]  # a trained network for such images is there to start from
+        modules = [{call.network: self._fresh_network(call, test) for call in calls} for _ in variants]
         if warm:
-            best = max(ready, key=lambda option: option.gain).test
+            best = max(ready, key=lambda candidate: candidate.gain).test
             assert isinstance(best, AtomTest)
-            network = looks[0].network
-            trained = self.exact.instances[dict(best.instances)[network]].module
-            manners, modules = [RestartVariant(), *manners], [{network: copy.deepcopy(trained)}, *modules]
-        return manners, modules
+            network = calls[0].network
+            trained = self.inference.instances[dict(best.instances)[network]].module
+            variants, modules = [RestartVariant(), *variants], [{network: copy.deepcopy(trained)}, *modules]
+        return variants, modules
 
-    def _sharp(self, look: NetworkCall, test: AtomTest) -> nn.Module:
-        calls = [call for call in self.meaning.looks(test) if call.network == look.network]
-        return sharpened(self.starts.fresh(look, calls), look.width, self.recipe.sharpness)
+    def _fresh_network(self, call: NetworkCall, test: AtomTest) -> nn.Module:
+        """A fresh network whose output distribution is sharpened, standardised for all its calls in the test."""
+        calls = [other for other in self.semantics.calls(test) if other.network == call.network]
+        return sharpened(self.initializer.create(call, calls), call.width, self.config.sharpness)
 
-    def _least(self, place: OpenNode, lesson: TrainingRows, price: float, beaten: float) -> float:
-        """The gain that a restart must show whenever it is judged: half of what it needs in the end, where it is compared.
+    def _min_gain(self, node: OpenNode, training_rows: TrainingRows, penalty: float, gain_to_beat: float) -> float:
+        """The gain that a restart must have whenever it is scored: half of what it needs in the end.
 
-        At the root, where nothing else tells as much, it may take its time.
+        There is no such limit at the root, unless there is a gain to beat: restarts may be slow there.
         """
-        mass = float((place.reach * self.sample.weights)[lesson.rows[lesson.unseen]].sum())
-        return beaten + price / mass / 2 if (place.path or beaten) and mass > 0 else -np.inf
+        mass = float((node.reach * self.sample.weights)[training_rows.rows[training_rows.unseen]].sum())
+        return gain_to_beat + penalty / mass / 2 if (node.path or gain_to_beat) and mass > 0 else -np.inf
 
 
-def _firsts(looks: Sequence[NetworkCall], networks: Sequence[str]) -> list[NetworkCall]:
-    """How each network looks first."""
-    return [next(look for look in looks if look.network == network) for network in networks]
+def _first_calls(calls: Sequence[NetworkCall], networks: Sequence[str]) -> list[NetworkCall]:
+    """The first call of each network."""
+    return [next(call for call in calls if call.network == network) for network in networks]

@@ -1,4 +1,4 @@
-"""Which tests with networks are worth asking at a node? Those that are ready are judged, others trained where it may pay."""
+"""Neural tests at a node: scores of those that are ready, training of others where it can improve the split."""
 
 from __future__ import annotations
 
@@ -20,171 +20,193 @@ from neuid3.training.task import Task, TrainingResult
 from neuid3.tree.criteria import entropy
 from neuid3.tree.node_tests import AtomTest, NodeTest
 
-# A test of the bank that tells this share of what is open at a node spares the training of others.
-ENOUGH = 0.1
+# No networks are trained where a test of the bank gains this fraction of the entropy at a node.
+SUFFICIENT_FRACTION = 0.1
 
-# Below a test of the bank, networks are trained where so many bits an example are open: an error in 13 is 0.4 of them.
-SETTLED = 0.4
+# Below a test of the bank, networks are trained where the entropy is at least this, in bits per example; one error in 13
+# examples is 0.4 bits.
+SETTLED_ENTROPY = 0.4
 
-# Networks are trained where examples of a second class reach a node with this mass at least.
-LESSONS = 8.0
+# Networks are trained where the training examples outside the majority class have at least this mass.
+MIN_MINORITY_MASS = 8.0
 
-# Of the tests that can be asked through a network trained before, so many are trained further: those whose answers tell
-# most as they are. On two folds of five UCI tables as images more training changed no accuracy.
-FURTHER = 2
+# Of the tests that trained networks can serve, so many are trained further: those with the highest gain without training.
+# On two folds of five UCI tables as images more training changed no accuracy.
+MAX_RETRAINED = 2
 
 
 class TrainingSplitter:
-    """Tests with networks: `first` are those of the bank, and `price` the bits that a split through networks must save."""
+    """Scores and trains neural tests.
+
+    Parameters
+    ----------
+    inference : exact inference with the trained networks.
+    tests : the neural candidates.
+    ready : scores tests without training.
+    tasks : builds training tasks.
+    shared_networks : builds training tasks of networks that many columns share.
+    pool : worker processes.
+    penalty : the bits that a split with networks must save.
+    bank_tests : tests of a bank, which are tried before others are trained.
+    progress : receives reports.
+    """
 
     def __init__(
         self,
-        exact: ExactInference,
+        inference: ExactInference,
         tests: Sequence[NodeTest],
         ready: ReadySplitter,
         tasks: TaskBuilder,
-        readers: SharedNetworks,
-        crew: WorkerPool,
+        shared_networks: SharedNetworks,
+        pool: WorkerPool,
         *,
-        price: float,
-        first: frozenset[NodeTest],
-        told: SilentProgress,
+        penalty: float,
+        bank_tests: frozenset[NodeTest],
+        progress: SilentProgress,
     ) -> None:
-        self.exact, self.sample = exact, exact.sample
+        self.inference, self.sample = inference, inference.sample
         self.tests, self.every = tuple(tests), frozenset(tests)
-        self.ready, self.tasks, self.readers, self.crew = ready, tasks, readers, crew
-        self.price, self.first, self.told = price, first, told
+        self.ready, self.tasks, self.shared_networks, self.pool = ready, tasks, shared_networks, pool
+        self.penalty, self.bank_tests, self.progress = penalty, bank_tests, progress
 
-    def options(self, place: OpenNode) -> tuple[list[ScoredCandidate], int]:
-        """All that can be asked at a place, and how many gradient steps it took to find out."""
-        ready = self._as_they_are(place)
-        if not ready:  # a table of plain columns: what follows would look at every example once more
+    def candidates(self, node: OpenNode) -> tuple[list[ScoredCandidate], int]:
+        """All scored candidates at a node, and the number of gradient steps that training took."""
+        ready = self._ready_candidates(node)
+        if not ready:  # a table without networks: what follows would pass over all examples once more
             return [], 0
         trained: list[ScoredCandidate] = []
         steps = 0
-        if not self._is_served(place, ready) and not self._is_settled(place) and self._is_promising(place):
-            if not place.path:
-                before = len(self.exact.instances)
-                steps = self._learn_to_read(place)
-                ready = self._as_they_are(place) if len(self.exact.instances) > before else ready
-            trained, more = self._train(place, ready)
+        if not self._bank_suffices(node, ready) and not self._is_settled(node) and self._is_promising(node):
+            if not node.path:
+                before = len(self.inference.instances)
+                steps = self._train_shared_networks(node)
+                ready = self._ready_candidates(node) if len(self.inference.instances) > before else ready
+            trained, more = self._train(node, ready)
             steps += more
-        return [*(option for options in ready.values() for option in options), *trained], steps
+        return [*(candidate for candidates in ready.values() for candidate in candidates), *trained], steps
 
-    def _as_they_are(self, place: OpenNode) -> dict[NodeTest, list[ScoredCandidate]]:
-        return {test: list(self.ready.options(place, test)) for test in self.tests if test in place.tests}
+    def _ready_candidates(self, node: OpenNode) -> dict[NodeTest, list[ScoredCandidate]]:
+        """The scores of each test that can be had without training."""
+        return {test: list(self.ready.candidates(node, test)) for test in self.tests if test in node.tests}
 
-    def _learn_to_read(self, place: OpenNode) -> int:
-        """Before anything is asked, let networks that may serve many columns learn from all of them; returns the steps."""
-        readings = list(self.readers.readings([test for test in self.tests if test in place.tests]))
-        names = [f"reading {len(reading.columns)} columns" for reading in readings]
+    def _train_shared_networks(self, node: OpenNode) -> int:
+        """Train networks that many columns share, and keep those that learned something; returns the gradient steps."""
+        shared_tasks = list(self.shared_networks.training_tasks([test for test in self.tests if test in node.tests]))
+        names = [f"reading {len(shared_task.columns)} columns" for shared_task in shared_tasks]
         finished, steps = successive_halving(
-            [reading.task for reading in readings],
-            self.crew,
-            lambda i, done, total: self.told.training(place, names[i], done, total),
+            [shared_task.task for shared_task in shared_tasks],
+            self.pool,
+            lambda i, done, total: self.progress.training(node, names[i], done, total),
         )
-        for reading, trained in zip(readings, finished, strict=True):
-            self.exact.keep(reading.reader(trained))
+        for shared_task, trained in zip(shared_tasks, finished, strict=True):
+            self.inference.add_instances(shared_task.instances(trained))
         return steps
 
     def _train(
-        self, place: OpenNode, ready: Mapping[NodeTest, Sequence[ScoredCandidate]]
+        self, node: OpenNode, ready: Mapping[NodeTest, Sequence[ScoredCandidate]]
     ) -> tuple[list[ScoredCandidate], int]:
+        """The scores of tests whose networks are trained for this node, and the number of gradient steps."""
         tasks: list[tuple[NodeTest, AtomTest, Task]] = []
-        beaten = self._worth_training(place, ready)
-        for test, gain in beaten.items():
+        gains_to_beat = self._gains_to_beat(node, ready)
+        for test, gain in gains_to_beat.items():
             untrained = self.ready.untrained(test)
             if untrained and isinstance(test, AtomTest):
-                made = self.tasks.of(place, test, untrained, () if gain else ready[test], self._price(place), gain)
-                if made is not None:
-                    tasks.append((test, *made))
+                built = self.tasks.build(node, test, untrained, () if gain else ready[test], self._penalty(node), gain)
+                if built is not None:
+                    tasks.append((test, *built))
         names = [str(test) for test, _, _ in tasks]
         finished, steps = successive_halving(
             [task for _, _, task in tasks],
-            self.crew,
-            lambda i, done, total: self.told.training(place, names[i], done, total),
+            self.pool,
+            lambda i, done, total: self.progress.training(node, names[i], done, total),
         )
-        options = [
-            self._trained(place, test, named, task, trained, beaten[test])
+        candidates = [
+            self._scored(node, test, named, task, trained, gains_to_beat[test])
             for (test, named, task), trained in zip(tasks, finished, strict=True)
             if trained is not None
         ]
-        return [option for option in options if option is not None], steps
+        return [candidate for candidate in candidates if candidate is not None], steps
 
-    def _worth_training(
-        self, place: OpenNode, ready: Mapping[NodeTest, Sequence[ScoredCandidate]]
+    def _gains_to_beat(
+        self, node: OpenNode, ready: Mapping[NodeTest, Sequence[ScoredCandidate]]
     ) -> dict[NodeTest, float]:
-        """Tests that nobody can ask yet, and the best of those that can be asked through a network trained before.
+        """The tests to train, each with the gain that it must beat, in bits per example.
 
-        Readers are good enough as they are. But images may be of another kind than they know: at the root, networks of
-        their own have a try with each test, and must tell more than readers do. Returns the gain that is to be beaten.
+        These are the tests that no trained network serves, and the best of those that one does. Shared networks are not
+        trained further. But some images may differ from those that they were trained on: at the root, each of their
+        tests is also trained with a network of its own, which must gain more than the shared network.
         """
-        read = {test for test in ready if self.ready.is_read(test)}
-        best = {test: max(options, key=lambda option: option.gain) for test, options in ready.items() if options}
-        further = set(sorted((test for test in best if test not in read), key=lambda test: -best[test].gain)[:FURTHER])
-        price = self._price(place)
-        worth = {}
+        shared = {test for test in ready if self.ready.has_shared_network(test)}
+        best = {test: max(scored, key=lambda candidate: candidate.gain) for test, scored in ready.items() if scored}
+        served = sorted((test for test in best if test not in shared), key=lambda test: -best[test].gain)
+        retrained = set(served[:MAX_RETRAINED])
+        penalty = self._penalty(node)
+        gains = {}
         for test in ready:
-            if test not in read and (test in further or test not in best):
-                worth[test] = 0.0
-            elif test in read and not place.path:
-                told = test in best and best[test].bits >= price
-                worth[test] = self.ready.gain_on_unseen(place, best[test].test) if told else 0.0
-        return worth
+            if test not in shared and (test in retrained or test not in best):
+                gains[test] = 0.0
+            elif test in shared and not node.path:
+                is_informative = test in best and best[test].bits >= penalty
+                gains[test] = self.ready.validation_gain(node, best[test].test) if is_informative else 0.0
+        return gains
 
-    def _is_served(self, place: OpenNode, ready: Mapping[NodeTest, Sequence[ScoredCandidate]]) -> bool:
-        """Is there a test of the bank that is worth asking here as it is?"""
-        masses = self.sample.masses(place.reach)
+    def _bank_suffices(self, node: OpenNode, ready: Mapping[NodeTest, Sequence[ScoredCandidate]]) -> bool:
+        """Whether a test of the bank is good enough at this node without training."""
+        masses = self.sample.class_masses(node.reach)
         return any(
-            option.bits >= self._price(place) and option.gain >= ENOUGH * float(entropy(masses))
-            for test, options in ready.items()
-            if test in self.first
-            for option in options
+            candidate.bits >= self._penalty(node) and candidate.gain >= SUFFICIENT_FRACTION * float(entropy(masses))
+            for test, candidates in ready.items()
+            if test in self.bank_tests
+            for candidate in candidates
         )
 
-    def _is_settled(self, place: OpenNode) -> bool:
-        """Have tests of the bank left so little open here that networks would be trained for their errors only?"""
-        by_bank = any(test in self.first for test, _ in place.path)
-        return by_bank and float(entropy(self.sample.masses(place.reach))) < SETTLED
+    def _is_settled(self, node: OpenNode) -> bool:
+        """Whether tests of the bank leave so little entropy here that networks would learn from their errors only."""
+        by_bank = any(test in self.bank_tests for test, _ in node.path)
+        return by_bank and float(entropy(self.sample.class_masses(node.reach))) < SETTLED_ENTROPY
 
-    def _is_promising(self, place: OpenNode) -> bool:
-        """Is there something to learn from, and could a perfect test save the bits that a split must save?
+    def _is_promising(self, node: OpenNode) -> bool:
+        """Whether a perfect test could save the bits that a split must save, and there are examples to train it on.
 
-        The examples that would judge it are those that count, and there must be some of a second class to train on.
+        The bits are those of the validation examples; the training examples must include some of a second class.
         """
         sample = self.sample
         if not sample.unseen.any():
             return True
-        taught = sample.masses(np.where(sample.unseen, 0.0, place.reach))
-        if taught.sum() - taught.max() < LESSONS:
+        training_masses = sample.class_masses(np.where(sample.unseen, 0.0, node.reach))
+        if training_masses.sum() - training_masses.max() < MIN_MINORITY_MASS:
             return False
-        open_masses = sample.masses(np.where(sample.unseen, place.reach, 0.0))
-        return float(open_masses.sum() * entropy(open_masses)) >= self._price(place)
+        validation_masses = sample.class_masses(np.where(sample.unseen, node.reach, 0.0))
+        return float(validation_masses.sum() * entropy(validation_masses)) >= self._penalty(node)
 
-    def _price(self, place: OpenNode) -> float:
-        """The bits that a trained test must save: those of a split, and those that say which of the tests it is."""
-        tests = sum(test in place.tests for test in self.tests)
-        return self.price + np.log2(max(tests, 1)) if self.price else 0.0
+    def _penalty(self, node: OpenNode) -> float:
+        """The bits that a trained test must save: those of a split, and log₂ of the number of tests to choose from."""
+        tests = sum(test in node.tests for test in self.tests)
+        return self.penalty + np.log2(max(tests, 1)) if self.penalty else 0.0
 
-    def _trained(
-        self, place: OpenNode, asked: NodeTest, named: AtomTest, task: Task, trained: TrainingResult, beaten: float
+    def _scored(
+        self,
+        node: OpenNode,
+        candidate: NodeTest,
+        named: AtomTest,
+        task: Task,
+        trained: TrainingResult,
+        gain_to_beat: float,
     ) -> ScoredCandidate | None:
-        """What became of a test that was trained, as the unseen examples judge it; what was `beaten` saves no bits."""
+        """The score of a trained test on validation examples, None where training failed; only gain above `gain_to_beat` saves bits."""
         if trained.failed is not None:
-            warnings.warn(f"Test '{asked}' was dropped at one node: {trained.failed}", UserWarning, stacklevel=2)
+            warnings.warn(f"Test '{candidate}' was dropped at one node: {trained.failed}", UserWarning, stacklevel=2)
             return None
-        judged = (
-            task.unseen if bool((task.unseen & (task.weights > 0)).any()) else np.ones(len(task.labels), dtype=bool)
-        )
-        mass = float(task.weights[judged].sum())
-        read = frozenset(name for use in task.uses.values() for name in use.inputs) | self._read_before()
+        rows = task.unseen if bool((task.unseen & (task.weights > 0)).any()) else np.ones(len(task.labels), dtype=bool)
+        mass = float(task.weights[rows].sum())
+        columns = frozenset(name for use in task.uses.values() for name in use.inputs) | self._columns_trained_on()
         declared = {instance: network for network, instance in named.instances}
-        instances = {name: Instance(net, declared[name], read, False) for name, net in trained.networks.items()}
-        # The best of many that were trained looks better than it is.
-        bits = (trained.score - beaten) * mass - (self._price(place) - self.price)
-        return ScoredCandidate(named, trained.score, bits, asked, bool(task.unseen.any()), instances=instances)
+        instances = {name: Instance(net, declared[name], columns, False) for name, net in trained.networks.items()}
+        # The measured gain of the best of many trained tests is too high on average.
+        bits = (trained.score - gain_to_beat) * mass - (self._penalty(node) - self.penalty)
+        return ScoredCandidate(named, trained.score, bits, candidate, bool(task.unseen.any()), instances=instances)
 
-    def _read_before(self) -> frozenset[str]:
-        """The columns that networks which can be started from have read."""
-        instances = self.exact.instances.values()
-        return frozenset(name for instance in instances if not instance.frozen for name in instance.read)
+    def _columns_trained_on(self) -> frozenset[str]:
+        """The columns that networks to start from were trained on."""
+        instances = self.inference.instances.values()
+        return frozenset(name for instance in instances if not instance.frozen for name in instance.trained_on)

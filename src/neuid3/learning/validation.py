@@ -1,4 +1,4 @@
-"""Which examples judge what networks learned? A share that is kept apart, or those that the caller gives."""
+"""Validation examples: a fraction of the sample, or those that the caller gives."""
 
 from __future__ import annotations
 
@@ -17,7 +17,12 @@ from neuid3.learning.sample import Sample
 
 
 def read_validation(validation: Any, schema: Schema) -> tuple[Examples, Any]:
-    """The validation examples and their labels."""
+    """The validation examples and their labels, `(example,)`.
+
+    Raises
+    ------
+    DataError : where `validation` is no pair, or their lengths differ.
+    """
     try:
         table, labels = validation
     except (TypeError, ValueError):
@@ -33,20 +38,25 @@ def read_validation(validation: Any, schema: Schema) -> tuple[Examples, Any]:
 
 
 def with_validation(sample: Sample, validation: Any, classes: Any, class_weights: Any | None) -> Sample:
-    """The sample and, unseen by networks, the validation examples, each worth as much as the average example."""
-    more, labels = read_validation(validation, sample.examples.schema)
-    known = {label: i for i, label in enumerate(classes)}
+    """The sample with validation examples, each with the weight of the average example.
+
+    Raises
+    ------
+    DataError : where a label is none of `classes`.
+    """
+    added, labels = read_validation(validation, sample.examples.schema)
+    indices = {label: i for i, label in enumerate(classes)}
     try:
-        extra = np.array([known[label] for label in labels], dtype=np.int64)
+        added_labels = np.array([indices[label] for label in labels], dtype=np.int64)
     except KeyError as error:
         raise DataError(f"The validation examples have the class {error}, which y does not have.") from None
-    weights = _relative(class_weights, extra) * float(sample.weights.mean())
+    weights = _relative(class_weights, added_labels) * float(sample.weights.mean())
     return replace(
         sample,
-        examples=sample.examples.joined(more),
-        labels=np.concatenate((sample.labels, extra)),
+        examples=sample.examples.joined(added),
+        labels=np.concatenate((sample.labels, added_labels)),
         weights=np.concatenate((sample.weights, weights)),
-        unseen=np.concatenate((sample.unseen, np.ones(len(extra), dtype=bool))),
+        unseen=np.concatenate((sample.unseen, np.ones(len(added_labels), dtype=bool))),
     )
 
 
@@ -59,14 +69,14 @@ def _relative(class_weights: Any | None, labels: Any) -> Any:
 
 
 def validation_split(sample: Sample, fraction: float, seed: int) -> Sample:
-    """The sample with a share of every class that networks do not train on; a warning where there is none."""
+    """The sample with a stratified fraction of examples as validation split; warns where that is empty."""
     unseen = stratified(sample.labels, fraction, np.random.default_rng(seed))
     if unseen.any():
         return replace(sample, unseen=unseen)
     warnings.warn(
-        f"validation_fraction={fraction:g} keeps no example apart: networks are judged by the examples they were "
-        "trained on, which they may know by heart; raise it or add examples (in Python, fit(…, validation=(X, y)) does "
-        "as well).",
+        f"validation_fraction={fraction:g} keeps no example for validation: networks are scored on their training examples, "
+        "which they may have memorised; raise it, add examples, or give validation examples (in Python, "
+        "fit(…, validation=(X, y))).",
         UserWarning,
         stacklevel=5,
     )
