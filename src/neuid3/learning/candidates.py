@@ -121,6 +121,7 @@ def read_mode(text: str, schema: Schema) -> Mode:
 
 
 def _fillers(part: str, text: str, schema: Schema) -> tuple[str, ...]:
+    """The columns that may fill one argument of a mode, or the argument itself where it is a constant."""
     if not part.startswith("+"):
         return (part,)
     wanted = part[1:].strip()
@@ -206,7 +207,7 @@ def _from_rules(program: Program, most: int, named: Sequence[str]) -> tuple[Atom
 def _filled_columns(modes: Sequence[Mode], program: Program) -> dict[str, frozenset[str]]:
     """For each atom of the rules' modes, the columns that fill variables of the head."""
     return {
-        atom: frozenset(atom_name(c) for c, given in zip(chosen, arguments, strict=True) if given is None)
+        atom: frozenset(atom_name(c) for c, argument in zip(chosen, arguments, strict=True) if argument is None)
         for mode, (_, arguments) in zip(modes, program.askable, strict=True)
         for atom, chosen in mode.instances()
     }
@@ -289,7 +290,7 @@ def make_candidates(
     Parameters
     ----------
     tests : `"auto"`, explicit tests, or both in one list.
-    modes : modes that take the place of those of all rules; None for the latter.
+    modes : modes to expand instead of all rules; None expands the rules.
     program : background knowledge.
     most : the most atoms that modes may have.
 

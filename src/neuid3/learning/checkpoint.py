@@ -59,7 +59,7 @@ class Checkpoint:
         self.seed = seed
         self._about = dict(about)
         self._digest = ""
-        self._is_begun = False
+        self._is_described = False
         self._lock = FileLock(self.folder / _LOCK)
 
     def __enter__(self) -> Checkpoint:
@@ -78,6 +78,7 @@ class Checkpoint:
         self._lock.release()
 
     def _acquire(self) -> None:
+        """Lock the folder."""
         try:
             is_ours = self._lock.acquire()
         except OSError as error:
@@ -91,6 +92,7 @@ class Checkpoint:
             )
 
     def _open(self) -> None:
+        """Remove temporary files, and check whether a fit can start or be resumed here."""
         entries = [entry for entry in self.folder.iterdir() if entry.name != _LOCK]
         for entry in entries:
             if _is_unfinished(entry):
@@ -100,19 +102,20 @@ class Checkpoint:
             self._resume(path)
             return
         if any(_is_ours(entry) for entry in entries):
-            raise CheckpointError(f"{path} is missing, which describes the fit; {_anew(self.folder)}")
+            raise CheckpointError(f"{path} is missing, which describes the fit; {_start_anew(self.folder)}")
         if not all(_is_unfinished(entry) for entry in entries):
             raise CheckpointError(f"{self.folder} is not empty and holds no checkpoint; give an empty folder.")
         self._digest = _settings_digest(self.seed, self._about)
 
-    def _begin(self) -> None:
+    def _describe(self) -> None:
         """Write the description of the fit, once there is a node to save: a fit that was refused leaves no file."""
-        if not self._is_begun:
+        if not self._is_described:
             settings = {"version": VERSION, "seed": self.seed, "about": self._about, "digest": self._digest}
             write_atomically(self.folder / _FIT, (json.dumps(settings, indent=1) + "\n").encode())
-            self._is_begun = True
+            self._is_described = True
 
     def _resume(self, path: Path) -> None:
+        """Check that the description of the fit is intact and of this fit, and take over its seed."""
         with _damaged(path):
             settings = json.loads(_content(path).decode())
             if not isinstance(settings, dict):
@@ -121,7 +124,7 @@ class Checkpoint:
             if version != VERSION:
                 raise CheckpointError(
                     f"The checkpoint in {self.folder} was written by another version of neuid3 (format {version!r:.20}; this "
-                    f"one resumes format {VERSION}); finish the fit with that version, or {_anew(self.folder)}"
+                    f"one resumes format {VERSION}); finish the fit with that version, or {_start_anew(self.folder)}"
                 )
             about, seed = settings["about"], settings["seed"]
             if settings["digest"] != _settings_digest(seed, about):
@@ -134,7 +137,7 @@ class Checkpoint:
                 "resume it with what it was started with, or give an empty folder."
             )
         self.seed = seed  # whatever random_state is now, a resumed fit repeats the draws of the first
-        self._digest, self._is_begun = settings["digest"], True
+        self._digest, self._is_described = settings["digest"], True
 
     def path(self, number: int) -> Path:
         """The file of a node, by its number."""
@@ -147,7 +150,7 @@ class Checkpoint:
 
     def write(self, path: Path, saved: SavedFile) -> None:
         """Write a file, under a digest of the fit, of the file's name and of its content."""
-        self._begin()
+        self._describe()
         content = packed(saved)
         write_atomically(path, f"{_HEADER}{self._file_digest(path, content)}\n".encode() + content)
 
@@ -183,7 +186,7 @@ def _damaged(path: Path) -> Iterator[None]:
     except CheckpointError:
         raise
     except (*UNREADABLE, NeuID3Error, OSError) as error:
-        raise CheckpointError(f"{path} is damaged ({_reason(error)}); {_anew(path.parent)}") from None
+        raise CheckpointError(f"{path} is damaged ({_reason(error)}); {_start_anew(path.parent)}") from None
 
 
 @contextmanager
@@ -196,11 +199,11 @@ def _mismatched(path: Path) -> Iterator[None]:
     except UNREADABLE as error:
         raise CheckpointError(
             f"{path} does not match the networks of this fit ({_reason(error)}); resume it with those that it was "
-            f"started with, or {_anew(path.parent)}"
+            f"started with, or {_start_anew(path.parent)}"
         ) from None
 
 
-def _anew(folder: Path) -> str:
+def _start_anew(folder: Path) -> str:
     return f"delete the folder {folder} and start the fit anew."
 
 
@@ -216,22 +219,24 @@ class CheckpointedLearner:
         self.number = 0  # of the next node
 
     def class_masses(self, node: OpenNode) -> Floats:
+        """Estimated mass Σ P(κ|e) of each class, `(class,)`."""
         return self.learner.class_masses(node)
 
     def best_split(self, node: OpenNode) -> Split | None:
+        """The split of a node, loaded where the checkpoint has it."""
         path = self.checkpoint.path(self.number)
         self.number += 1
-        where = [[test_to_json(test), answer] for test, answer in node.path]
+        path_json = [[test_to_json(test), response] for test, response in node.path]
         saved = self.checkpoint.read(path)
         if saved is not None:
             with _mismatched(path):
-                if saved.words["where"] != where:
-                    raise ValueError("it is of another node")
+                if saved.words["where"] != path_json:
+                    raise ValueError("it belongs to another node")
                 return self._restored(node, saved)
         before = dict(self.learner.instances)
         split = self.learner.best_split(node)
         new = {name: instance for name, instance in self.learner.instances.items() if name not in before}
-        content = {"kind": "node", "where": where, "split": _split_to_json(split), **self._state(new)}
+        content = {"kind": "node", "where": path_json, "split": _split_to_json(split), **self._state(new)}
         tensors = tensors_of({name: instance.module for name, instance in new.items()})
         self.checkpoint.write(path, SavedFile(content, "", tensors))
         return split

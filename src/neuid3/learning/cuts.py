@@ -128,9 +128,9 @@ class SortedColumn:
             return self.below[np.searchsorted(self.values, threshold, side="right")]
 
         low, high = 0.0, 1.0
-        for test, answer in path:
+        for test, response in path:
             if isinstance(test, CutTest) and test.column == self.name:
                 fraction_below = float(below(test.threshold))
-                low, high = (low, min(high, fraction_below)) if answer else (max(low, fraction_below), high)
+                low, high = (low, min(high, fraction_below)) if response else (max(low, fraction_below), high)
         fraction: Floats = np.clip((below(thresholds) - low) / max(high - low, 1e-300), 0.0, 1.0)
         return fraction

@@ -230,20 +230,22 @@ def split_node(node: OpenNode, split: Split, epsilon: float) -> tuple[OpenNode, 
     """The children κ∧τ and κ∧¬τ: every example reaches both with its probability; those below `epsilon` are left out."""
     tests = node.tests - {split.candidate} if split.candidate is not None else node.tests
     children = []
-    for answer in (True, False):
-        rows, reach_of_rows = _child_rows(node, split.responses, answer, epsilon)
+    for response in (True, False):
+        rows, reach_of_rows = _child_rows(node, split.responses, response, epsilon)
         children.append(
-            replace(node, path=(*node.path, (split.test, answer)), rows=rows, reach_of_rows=reach_of_rows, tests=tests)
+            replace(
+                node, path=(*node.path, (split.test, response)), rows=rows, reach_of_rows=reach_of_rows, tests=tests
+            )
         )
     return children[0], children[1]
 
 
-def _child_rows(node: OpenNode, responses: Floats, answer: bool, epsilon: float) -> tuple[Rows, Floats]:
+def _child_rows(node: OpenNode, responses: Floats, response: bool, epsilon: float) -> tuple[Rows, Floats]:
     """Rows that reach a child, and their reach."""
     if responses.dtype == bool:
-        kept = responses if answer else ~responses
-        rows = node.rows[kept]
-        return rows, full_reach(len(rows)) if node.reach_of_rows.strides == (0,) else node.reach_of_rows[kept]
-    reach = node.reach_of_rows * (responses if answer else 1.0 - responses)
-    kept = (reach >= epsilon) & (reach > 0.0)
-    return node.rows[kept], reach[kept]
+        mask = responses if response else ~responses
+        rows = node.rows[mask]
+        return rows, full_reach(len(rows)) if node.reach_of_rows.strides == (0,) else node.reach_of_rows[mask]
+    reach = node.reach_of_rows * (responses if response else 1.0 - responses)
+    mask = (reach >= epsilon) & (reach > 0.0)
+    return node.rows[mask], reach[mask]

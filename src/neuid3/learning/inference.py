@@ -45,6 +45,7 @@ class ExactInference:
         self.evidence = Evidence(sample.examples, self._modules(), declarations, priors, torch.float64, device)
 
     def _modules(self) -> dict[str, nn.Module]:
+        """The modules of all instances, in evaluation mode."""
         return {name: instance.module.eval() for name, instance in self.instances.items()}
 
     def add_instances(self, instances: Mapping[str, Instance]) -> None:
@@ -57,8 +58,8 @@ class ExactInference:
         """Replace the modules of instances that were trained further, and drop their average outputs."""
         for name, net in networks.items():
             self.instances[name] = replace(self.instances[name], module=net)
-        kept = {use: p for use, p in self.priors.networks.items() if use.split("(")[0] not in networks}
-        self.priors = Priors(self.priors.columns, kept)
+        unchanged = {use: p for use, p in self.priors.networks.items() if use.split("(")[0] not in networks}
+        self.priors = Priors(self.priors.columns, unchanged)
         self.evidence = self.evidence.seen_through(self._modules(), self.priors)
 
     def was_trained_on(self, path: Path) -> bool:
@@ -123,6 +124,7 @@ class ExactInference:
                 self._ensure_prior(call, always)
 
     def _ensure_prior(self, call: NetworkCall, always: bool = False) -> None:
+        """Compute the average output of a network call, where some input is missing or `always`, unless it is known."""
         key = network_use(call.network, call.inputs)
         complete = self.sample.examples.complete(call.inputs)
         if key not in self.priors.networks and call.network in self.instances and (always or not complete.all()):
@@ -140,6 +142,7 @@ class ExactInference:
         outputs = self.evidence.output(*call).cpu().numpy()[rows]
         return tuple(np.average(outputs, axis=0, weights=self.sample.weights[rows]).tolist())
 
-    def _call(self, call: NetworkCall, wanted: Any) -> None:
+    def _call(self, call: NetworkCall, rows: Any) -> None:
+        """Call a network on the examples of a mask, without gradients."""
         with torch.no_grad():
-            self.evidence.look(call, wanted)
+            self.evidence.look(call, rows)

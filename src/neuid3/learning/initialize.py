@@ -25,7 +25,7 @@ class NetworkInitializer:
 
     Parameters
     ----------
-    given : trained modules or factories by name of the network; other networks get the default architecture.
+    networks : trained modules or factories by name of the network; other networks get the default architecture.
     schema : the kinds of the columns.
     seed : seed of all weights.
     sample : labelled examples, to standardise numbers.
@@ -35,8 +35,8 @@ class NetworkInitializer:
     count : the number of networks created or named so far; it enters the seed and the name of the next.
     """
 
-    def __init__(self, given: Mapping[str, nn.Module | Factory], schema: Schema, seed: int, sample: Sample) -> None:
-        self.given, self.schema, self.seed, self.sample = dict(given), schema, seed, sample
+    def __init__(self, networks: Mapping[str, nn.Module | Factory], schema: Schema, seed: int, sample: Sample) -> None:
+        self.networks, self.schema, self.seed, self.sample = dict(networks), schema, seed, sample
         self.count = 0
         self._standards: dict[tuple[tuple[str, ...], ...], Standardise] = {}
 
@@ -51,7 +51,7 @@ class NetworkInitializer:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed * 7919 + number)
             network = self._build(call)
-        if call.network not in self.given and isinstance(network, Dense):
+        if call.network not in self.networks and isinstance(network, Dense):
             self._standardise(network, tuple(each.inputs for each in calls or (call,)))
         return network
 
@@ -87,7 +87,8 @@ class NetworkInitializer:
         return network
 
     def _build(self, call: NetworkCall) -> nn.Module:
-        factory = self.given.get(call.network)
+        """A network by its factory, or by the default architecture."""
+        factory = self.networks.get(call.network)
         if factory is None:
             return default_network(shapes_of(call.inputs, self.schema), call.width)
         try:

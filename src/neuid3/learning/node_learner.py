@@ -46,7 +46,7 @@ class NodeLearner:
     sample : labelled examples, with the validation split.
     program : background knowledge.
     candidates : tests and number columns to choose from.
-    given : networks by name that the caller gave, trained modules or factories.
+    networks : trained modules or factories that the caller gave, by name.
     config : how networks are trained.
     priors : distributions of missing values.
     penalty : the bits that a validated split must save.
@@ -66,7 +66,7 @@ class NodeLearner:
         sample: Sample,
         program: Program,
         candidates: Candidates,
-        given: Mapping[str, nn.Module | Factory],
+        networks: Mapping[str, nn.Module | Factory],
         config: TrainingConfig,
         *,
         priors: Priors,
@@ -88,9 +88,9 @@ class NodeLearner:
         self.steps = 0
         semantics = Semantics(program, sample.examples, candidates.tests)
         neural = [test for test in candidates.tests if semantics.is_neural(test)]
-        instances = {**_given_instances(given, device), **(reused or {})}
+        instances = {**_given_instances(networks, device), **(reused or {})}
         self.inference = ExactInference(sample, semantics, instances, priors, device)
-        self.initializer = NetworkInitializer(given, program.schema, seed, sample)
+        self.initializer = NetworkInitializer(networks, program.schema, seed, sample)
         ready = ReadySplitter(self.inference, self.initializer, adaptive, min_child_mass)
         _check_trainable(neural, ready)
         shared_columns = SharedColumns(
@@ -111,7 +111,7 @@ class NodeLearner:
             bank_tests=bank_tests,
             progress=self.progress,
         )
-        symbolic_tests = [test for test in candidates.tests if test not in self.neural.every]
+        symbolic_tests = [test for test in candidates.tests if test not in self.neural.test_set]
         self.symbolic = SymbolicSplitter(self.inference, symbolic_tests, candidates.numbers, min_child_mass)
         self.shared_networks = shared_networks
 
@@ -127,10 +127,12 @@ class NodeLearner:
 
     @property
     def priors(self) -> Priors:
+        """Distributions of missing values and missing network outputs."""
         return self.inference.priors
 
     @property
     def device(self) -> str:
+        """The torch device of the networks."""
         return self.inference.device
 
     @property
@@ -143,16 +145,20 @@ class NodeLearner:
     def class_masses(self, node: OpenNode) -> Floats:
         """Weighted mass Σ P(κ|e) of each class, `(class,)`.
 
-        Below networks that were trained on these examples, the validation examples determine the shares of the classes.
+        Below networks that were trained on these examples, the validation examples determine the proportions of the classes.
         """
         labels, masses = self.sample.labels_and_masses(node)
-        whole = np.bincount(labels, masses, self.sample.classes)
+        all_masses = np.bincount(labels, masses, self.sample.classes)
         if not self.inference.was_trained_on(node.path):
-            return whole
+            return all_masses
         # Networks route their training examples too well: counted on these, the leaf would be overconfident.
-        unseen = np.bincount(labels, np.where(self.sample.unseen[node.rows], masses, 0.0), self.sample.classes)
-        class_shares = (unseen + PRIOR_MASS * np.array(leaf_estimate(whole))) / (unseen.sum() + PRIOR_MASS)
-        estimated: Floats = class_shares * whole.sum()
+        validation_masses = np.bincount(
+            labels, np.where(self.sample.unseen[node.rows], masses, 0.0), self.sample.classes
+        )
+        proportions = (validation_masses + PRIOR_MASS * np.array(leaf_estimate(all_masses))) / (
+            validation_masses.sum() + PRIOR_MASS
+        )
+        estimated: Floats = proportions * all_masses.sum()
         return estimated
 
     def best_split(self, node: OpenNode) -> Split | None:
@@ -176,7 +182,7 @@ class NodeLearner:
         responses = self.inference.conditional(node.path, test, node.rows) if certain is None else certain
         return Split(test, responses, gain, validated, candidate, choices)
 
-    # The whole tree ------------------------------------------------------------------------------
+    # The finished tree ------------------------------------------------------------------------------
 
     def refine(self, root: Node) -> Node:
         """The finished tree after joint training of all leaves and all networks that are not frozen, by exact likelihood."""
@@ -193,9 +199,9 @@ class NodeLearner:
     def regrower(self, root: Node) -> Regrower | None:
         """A learner that regrows the tree from the predictions of its networks; None where these cannot be used."""
         responses = network_responses(root, self.shared_networks, self.neural.tests) if self.may_regrow else {}
-        symbolic = self.symbolic
         if not responses:
             return None
+        symbolic = self.symbolic
         return Regrower(self.inference, symbolic.tests, tuple(symbolic.numbers), responses, self.min_child_mass)
 
     def networks_of(self, tests: Sequence[NodeTest]) -> dict[str, nn.Module]:
@@ -223,11 +229,11 @@ class NodeLearner:
         return self.initializer.template(next(call for call in calls if call.network == name))
 
 
-def _given_instances(given: Mapping[str, nn.Module | Factory], device: str) -> dict[str, Instance]:
+def _given_instances(networks: Mapping[str, nn.Module | Factory], device: str) -> dict[str, Instance]:
     """Instances of the trained modules that the caller gave: copies, which leave the originals unchanged."""
     return {
         name: Instance(copy.deepcopy(net).to(device), name, frozenset(), True)
-        for name, net in given.items()
+        for name, net in networks.items()
         if isinstance(net, nn.Module)
     }
 
@@ -238,10 +244,11 @@ def _input_columns(tests: Sequence[NodeTest], semantics: Semantics) -> list[str]
 
 
 def _check_trainable(tests: Sequence[NodeTest], ready: ReadySplitter) -> None:
+    """Raise an error for a test with untrained networks that is no atom."""
     for test in tests:
         untrained = ready.untrained(test)
         if untrained and not isinstance(test, AtomTest):
             raise NodeTestError(
                 f"Test '{test}' calls network {untrained[0]!r}, which is not trained, and only tests that are atoms "
-                "can be trained; write it as a rule, or give the network ready."
+                "can be trained; write it as a rule, or give a trained network."
             )

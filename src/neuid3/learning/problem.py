@@ -67,7 +67,7 @@ def read_problem(
     background : rules and neural predicates.
     tests : `"auto"`, explicit tests, trained tests, or a list of them.
     bank : a bank of trained tests, or its path.
-    modes : the modes that take the place of all rules.
+    modes : modes to expand instead of all rules; None expands the rules.
     most : the most atoms that rules or modes may be expanded to.
     limits : limits of grounding and compilation.
 
@@ -127,6 +127,7 @@ def _reuse(test: TrainedTest, declared: Sequence[str], number: int, reused: dict
 
 
 def _networks_of(test: NodeTest, program: Program) -> list[str]:
+    """The names of the networks that a test calls, sorted."""
     return sorted({source.network for source in sources(test.formula(program)) if isinstance(source, NeuralVariable)})
 
 

@@ -121,4 +121,4 @@ class ProgressBar(SilentProgress):
 
 def path_text(node: OpenNode) -> str:
     """The test responses on the path to a node: `root`, `yes`, `yes no`."""
-    return " ".join("yes" if answer else "no" for _, answer in node.path) or "root"
+    return " ".join("yes" if response else "no" for _, response in node.path) or "root"

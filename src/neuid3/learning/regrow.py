@@ -108,8 +108,8 @@ def network_responses(
     calls = [shared_networks.single_image_call(test) for test in tests if inference.semantics.is_neural(test)]
     network_names = {call.network for call in calls if call is not None}
     networks = [name for name, instance in inference.instances.items() if name in network_names and not instance.frozen]
-    found = {test: shared_networks.single_image_call(test) for test in candidates}
-    single_image_calls = {test: call for test, call in found.items() if call is not None}
+    calls_or_none = {test: shared_networks.single_image_call(test) for test in candidates}
+    single_image_calls = {test: call for test, call in calls_or_none.items() if call is not None}
     bindings = {test: _bindings(test, call, networks, shared_networks) for test, call in single_image_calls.items()}
     columns = {
         call.inputs

@@ -60,12 +60,12 @@ class Responses:
         probabilistic = [
             (i, response.column) for i, response in enumerate(responses) if isinstance(response, ProbabilisticResponse)
         ]
-        self._tables = [_table(found) for found in (boolean, probabilistic) if found]
+        self._tables = [_table(indexed) for indexed in (boolean, probabilistic) if indexed]
         by_column: dict[str, list[tuple[int, CategoricalResponse]]] = {}
         for i, response in enumerate(responses):
             if isinstance(response, CategoricalResponse):
                 by_column.setdefault(response.name, []).append((i, response))
-        self._histograms = {name: _Histogram.of(found) for name, found in by_column.items()}
+        self._histograms = {name: _Histogram.of(indexed) for name, indexed in by_column.items()}
 
     def certain(self, test: int, rows: Any) -> npt.NDArray[np.bool_] | None:
         """The Boolean responses of a test for these rows; None where they are probabilistic."""
@@ -97,10 +97,10 @@ class _Histogram:
     size: int
 
     @classmethod
-    def of(cls, found: Sequence[tuple[int, CategoricalResponse]]) -> _Histogram:
-        first = found[0][1]
+    def of(cls, indexed: Sequence[tuple[int, CategoricalResponse]]) -> _Histogram:
+        first = indexed[0][1]
         codes = first.codes.astype(np.min_scalar_type(first.size))
-        tests, values = zip(*((i, response.value) for i, response in found), strict=True)
+        tests, values = zip(*((i, response.value) for i, response in indexed), strict=True)
         return cls(np.array(tests, dtype=np.intp), np.array(values, dtype=np.intp), codes, first.size)
 
     def yes_masses(self, rows: Any, labels: Any, masses: Floats, classes: int) -> Floats:
@@ -109,8 +109,8 @@ class _Histogram:
         return counted[self.values]
 
 
-def _table(found: Sequence[tuple[int, Array]]) -> tuple[npt.NDArray[np.intp], Array]:
-    tests, columns = zip(*found, strict=True)
+def _table(indexed: Sequence[tuple[int, Array]]) -> tuple[npt.NDArray[np.intp], Array]:
+    tests, columns = zip(*indexed, strict=True)
     return np.array(tests, dtype=np.intp), side_by_side(columns)
 
 

@@ -60,7 +60,7 @@ class RestartVariants:
             (False,)
             if self._is_network(test)
             else (False, True)
-            if self._is_true_more_likely(node, test)
+            if self._is_upright_likelier(node, test)
             else (True, False)
         )
         return [RestartVariant(flipped, grey) for flipped in polarities for grey in grayscale]
@@ -70,15 +70,15 @@ class RestartVariants:
         formula = self.semantics.formula(test)
         return isinstance(formula, Literal) and isinstance(formula.variable, NeuralVariable)
 
-    def _is_true_more_likely(self, node: OpenNode, test: NodeTest) -> bool:
+    def _is_upright_likelier(self, node: OpenNode, test: NodeTest) -> bool:
         """Whether a rule, under uniform network outputs, is true about as often as the positive class occurs at the node."""
         if self.config.loss == "branches" or self.sample.classes != 2:
             return True
         reach = Reach(self.semantics.split_conjunctions((), test), torch.float64, self.device)
         chance = float(reach(_UniformEvidence())[0, 0])
         masses = self.sample.class_masses(np.where(self.sample.unseen, 0.0, node.reach))
-        share = float(masses[self.sample.positive] / max(masses.sum(), 1e-300))
-        return abs(chance - share) <= abs(chance - (1.0 - share))
+        frequency = float(masses[self.sample.positive] / max(masses.sum(), 1e-300))
+        return abs(chance - frequency) <= abs(chance - (1.0 - frequency))
 
 
 class _UniformEvidence:

@@ -79,8 +79,8 @@ class Semantics:
     def conjunctions(self, paths: Sequence[Path]) -> Conjunctions:
         """The conjunctions of several paths, compiled together."""
         tests = list(dict.fromkeys(test for path in paths for test, _ in path))
-        number = {test: i for i, test in enumerate(tests)}
-        literals = [[(number[test], answer) for test, answer in path] for path in paths]
+        indices = {test: i for i, test in enumerate(tests)}
+        literals = [[(indices[test], response) for test, response in path] for path in paths]
         return self.factorise([self.formula(test) for test in tests], literals)
 
     def factorise(self, formulas: Sequence[Formula], literals: Sequence[Sequence[tuple[int, bool]]]) -> Conjunctions:

@@ -107,8 +107,8 @@ class SharedNetworks:
     def _groups(self, tests: Sequence[NodeTest]) -> list[list[NetworkCall]]:
         """Network calls grouped by image shape and architecture, one call for each column."""
         groups: list[tuple[nn.Module, list[NetworkCall]]] = []
-        found = [call for test in tests if (call := self.single_image_call(test))]
-        calls = [call for call in found if call.network not in self.inference.instances]
+        all_calls = [call for test in tests if (call := self.single_image_call(test))]
+        calls = [call for call in all_calls if call.network not in self.inference.instances]
         for call in {call.inputs: call for call in calls}.values():
             fresh = self.initializer.template(call)
             for module, members in groups:
@@ -120,6 +120,7 @@ class SharedNetworks:
         return [members for _, members in groups]
 
     def _shape(self, call: NetworkCall) -> tuple[int, ...]:
+        """The shape of the first input of a call."""
         return shapes_of(call.inputs, self.semantics.program.schema)[0]
 
     def single_image_call(self, test: NodeTest) -> NetworkCall | None:
@@ -145,8 +146,8 @@ class SharedNetworks:
         names = [call.inputs[0] for call in (*training, *validation)]
         rows_by_column = [*training_rows, *validation_rows]
         rows = np.concatenate(rows_by_column)
-        column_of_image = np.repeat(np.arange(len(rows_by_column)), [len(part) for part in rows_by_column])
-        seen = sum(len(part) for part in training_rows)
+        column_of_image = np.repeat(np.arange(len(rows_by_column)), [len(indices) for indices in rows_by_column])
+        training_count = sum(len(indices) for indices in training_rows)
         variable = NeuralVariable(0, name, (_IMAGE,), (), 2)
         column = ColumnVariable(_COLUMN, len(rows_by_column))
         task = Task(
@@ -155,18 +156,18 @@ class SharedNetworks:
                     Literal(variable, frozenset({1})),
                     *(Literal(column, frozenset({i})) for i in range(len(rows_by_column))),
                 ],
-                [[(1 + i, True), (0, answer)] for i in range(len(rows_by_column)) for answer in (True, False)],
+                [[(1 + i, True), (0, response)] for i in range(len(rows_by_column)) for response in (True, False)],
             ),
             {variable: NetworkOutput(name, (_IMAGE,), 1, True)},
             {column: (column_of_image == np.arange(len(rows_by_column))[:, None]).astype(np.float32)},
             StackedRows(self.shared_columns, _IMAGE, tuple(zip(names, rows_by_column, strict=True))),
             self.sample.labels[rows],
             self.sample.weights[rows],
-            np.arange(len(rows)) >= seen,
+            np.arange(len(rows)) >= training_count,
             self.sample.classes,
             self.sample.positive,
             tuple({name: self.initializer.create(training[0])} for _ in range(self.config.restarts)),
-            self._config(seen),
+            self._config(training_count),
             self.initializer.seed * 104_729 + self.initializer.count,
             self.inference.device,
         )

@@ -22,8 +22,8 @@ def with_statistics(root: Node, inference: ExactInference, epsilon: float) -> No
     The statistics are those of the finished tree and its final networks. Examples that reach a branch with less
     than `epsilon` are left out, as they were when the tree was grown.
     """
-    found = {id(branch): statistics for branch, statistics in _measured(root, inference, epsilon)}
-    return _rebuilt(root, found) if found else root
+    by_branch = {id(branch): statistics for branch, statistics in _measured(root, inference, epsilon)}
+    return _rebuilt(root, by_branch) if by_branch else root
 
 
 def _measured(root: Node, inference: ExactInference, epsilon: float) -> Iterator[tuple[Branch, NetworkStatistics]]:
@@ -50,14 +50,15 @@ def _above_networks(root: Node, inference: ExactInference) -> set[int]:
         if isinstance(node, Branch):
             order.append(node)
             stack += [node.yes, node.no]
-    found: set[int] = set()
+    ids: set[int] = set()
     for branch in reversed(order):  # children before their parents
-        if inference.semantics.is_neural(branch.test) or id(branch.yes) in found or id(branch.no) in found:
-            found.add(id(branch))
-    return found
+        if inference.semantics.is_neural(branch.test) or id(branch.yes) in ids or id(branch.no) in ids:
+            ids.add(id(branch))
+    return ids
 
 
 def _statistics(test: NodeTest, open_node: OpenNode, responses: Floats, inference: ExactInference) -> NetworkStatistics:
+    """The statistics of a test at a node."""
     labels, weights = inference.sample.labels_and_masses(open_node)
     unseen = inference.sample.unseen[open_node.rows]
     unseen_mass, classes = float(weights[unseen].sum()), inference.sample.classes
@@ -87,7 +88,7 @@ def _decided(test: NodeTest, open_node: OpenNode, weights: Floats, inference: Ex
     return min(1.0, max(0.0, min(decidedness))) if decidedness else None
 
 
-def _rebuilt(root: Node, found: dict[int, NetworkStatistics]) -> Node:
+def _rebuilt(root: Node, by_branch: dict[int, NetworkStatistics]) -> Node:
     """The same tree with these statistics at its branches."""
     order: list[Branch] = []
     stack = [root]
@@ -99,5 +100,5 @@ def _rebuilt(root: Node, found: dict[int, NetworkStatistics]) -> Node:
     rebuilt: dict[int, Node] = {}
     for branch in reversed(order):  # children before their parents
         yes, no = rebuilt.get(id(branch.yes), branch.yes), rebuilt.get(id(branch.no), branch.no)
-        rebuilt[id(branch)] = Branch(branch.test, yes, no, branch.gain, branch.masses, found.get(id(branch)))
+        rebuilt[id(branch)] = Branch(branch.test, yes, no, branch.gain, branch.masses, by_branch.get(id(branch)))
     return rebuilt[id(root)]

@@ -53,7 +53,7 @@ class SymbolicSplitter:
         self.inference, self.sample, self.semantics = inference, inference.sample, inference.semantics
         self.min_child_mass = min_child_mass
         self.tests = tuple(tests)
-        self._every = frozenset(tests)
+        self._test_set = frozenset(tests)
         self._indices = {test: i for i, test in enumerate(self.tests)}
         known_responses = known_responses or {}
         self.responses = Responses(
@@ -80,7 +80,7 @@ class SymbolicSplitter:
         """The best test that the path of a node has not used up, and the best cut of each number column."""
         labels, masses = self.sample.labels_and_masses(node)
         total = np.bincount(labels, masses, self.sample.classes)
-        used = [self._indices[test] for test in self._every - node.tests]
+        used = [self._indices[test] for test in self._test_set - node.tests]
         if len(used) < len(self.tests):
             yield self._best(node, labels, masses, total, used)
         if self.numbers:
@@ -89,17 +89,18 @@ class SymbolicSplitter:
                 cut = column.best_cut(node.rows, spread, node.path, self.min_child_mass)
                 if cut is not None:
                     threshold, gain, cuts = cut
-                    # A column of noise has many cuts: with the penalty of their number alone, the best of them would be accepted.
+                    # A column of noise has many cuts; the best would be accepted if they counted like other choices.
                     yield ScoredCandidate(
                         CutTest(name, threshold), gain, gain * float(total.sum()), None, False, cuts**CUT_EXPONENT
                     )
 
     def _best(self, node: OpenNode, labels: Any, masses: Floats, total: Floats, used: list[int]) -> ScoredCandidate:
-        gains, large = self._gains(node, labels, masses, total, used)
-        gains[used], large[used] = -1.0, False
+        """The test with the highest gain."""
+        gains, is_large = self._gains(node, labels, masses, total, used)
+        gains[used], is_large[used] = -1.0, False
         best = int(np.argmax(gains))
         test, gain = self.tests[best], float(gains[best])
-        choices, ties = max(int(large.sum()), 1), int((gains >= gain - GAIN_TOLERANCE).sum())
+        choices, ties = max(int(is_large.sum()), 1), int((gains >= gain - GAIN_TOLERANCE).sum())
         return ScoredCandidate(test, gain, gain * float(total.sum()), test, False, choices, ties)
 
     def _gains(
@@ -108,22 +109,22 @@ class SymbolicSplitter:
         """The gain of every test at a node, and whether both children have enough mass, `(test,)` each."""
         classes = self.sample.classes
         yes = self.responses.yes_masses(node.rows, labels, masses, classes)
-        large = self._large(yes, total)
-        gains = np.where(large, information_gain(yes, total - yes), 0.0)
+        is_large = self._is_large(yes, total)
+        gains = np.where(is_large, information_gain(yes, total - yes), 0.0)
         shared = set(self._shared(node.path)) - set(used)
         for variable, possible in self._narrowed(node.path).items():
             indices = sorted(i for i in shared if self._value_of(i, variable))
             if indices:
                 by_value = self._by_value(node, variable, possible, by_class(labels, masses, classes))
                 counted = np.array([by_value[list(self._value_of(i, variable))].sum(0) for i in indices])
-                gains[indices], large[indices] = information_gain(counted, total - counted), True
+                gains[indices], is_large[indices] = information_gain(counted, total - counted), True
                 shared -= set(indices)
         for i in shared:
             responses = self.inference.conditional(node.path, self.tests[i], node.rows)
-            gains[i], large[i] = gain_of(responses, masses, labels, classes), True
-        return gains, large
+            gains[i], is_large[i] = gain_of(responses, masses, labels, classes), True
+        return gains, is_large
 
-    def _large(self, yes: Floats, total: Floats) -> Any:
+    def _is_large(self, yes: Floats, total: Floats) -> Any:
         """Whether both children have enough mass, `(test,)`."""
         mass = yes.sum(-1)
         return np.minimum(mass, total.sum() - mass) >= self.min_child_mass
@@ -136,13 +137,13 @@ class SymbolicSplitter:
     def _narrowed(self, path: Path) -> dict[ColumnVariable, Floats]:
         """Masks of the values that a path leaves possible, for columns that occur in none of its rules."""
         remaining: dict[ColumnVariable, Floats] = {}
-        formulas = [(self.semantics.formula(test), answer) for test, answer in path]
-        for formula, answer in formulas:
+        formulas = [(self.semantics.formula(test), response) for test, response in path]
+        for formula, response in formulas:
             match formula:
                 case Literal(ColumnVariable() as variable, values):
                     named = np.isin(np.arange(variable.size), list(values))
                     remaining[variable] = remaining.get(variable, np.ones(variable.size, dtype=bool)) & (
-                        named == answer
+                        named == response
                     )
         in_rules = frozenset[Source]().union(*(sources(f) for f, _ in formulas if not isinstance(f, Literal)))
         return {variable: mask for variable, mask in remaining.items() if variable not in in_rules}

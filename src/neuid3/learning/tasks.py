@@ -47,12 +47,8 @@ class TaskBuilder:
         config: TrainingConfig,
     ) -> None:
         self.inference, self.sample, self.semantics = inference, inference.sample, inference.semantics
-        self.initializer, self.variants, self.shared_columns, self.config = (
-            initializer,
-            variants,
-            shared_columns,
-            config,
-        )
+        self.initializer, self.variants = initializer, variants
+        self.shared_columns, self.config = shared_columns, config
         self._last_rows: TrainingRows | None = None
 
     def build(

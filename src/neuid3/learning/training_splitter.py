@@ -65,7 +65,7 @@ class TrainingSplitter:
         progress: SilentProgress,
     ) -> None:
         self.inference, self.sample = inference, inference.sample
-        self.tests, self.every = tuple(tests), frozenset(tests)
+        self.tests, self.test_set = tuple(tests), frozenset(tests)
         self.ready, self.tasks, self.shared_networks, self.pool = ready, tasks, shared_networks, pool
         self.penalty, self.bank_tests, self.progress = penalty, bank_tests, progress
 
@@ -92,7 +92,7 @@ class TrainingSplitter:
     def _train_shared_networks(self, node: OpenNode) -> int:
         """Train networks that many columns share, and keep those that learned something; returns the gradient steps."""
         shared_tasks = list(self.shared_networks.training_tasks([test for test in self.tests if test in node.tests]))
-        names = [f"reading {len(shared_task.columns)} columns" for shared_task in shared_tasks]
+        names = [f"shared network of {len(shared_task.columns)} columns" for shared_task in shared_tasks]
         finished, steps = successive_halving(
             [shared_task.task for shared_task in shared_tasks],
             self.pool,
@@ -193,7 +193,10 @@ class TrainingSplitter:
         trained: TrainingResult,
         gain_to_beat: float,
     ) -> ScoredCandidate | None:
-        """The score of a trained test on validation examples, None where training failed; only gain above `gain_to_beat` saves bits."""
+        """The score of a trained test on validation examples; None where training failed.
+
+        Only gain above `gain_to_beat` saves bits.
+        """
         if trained.failed is not None:
             warnings.warn(f"Test '{candidate}' was dropped at one node: {trained.failed}", UserWarning, stacklevel=2)
             return None
