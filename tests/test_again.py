@@ -1,4 +1,4 @@
-"""Is a tree of networks that can read grown once more from what they read, and only where that can be judged?"""
+"""Regrowing of a tree from the predictions of its networks, compared on validation examples."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from neuid3.learning.responses import BooleanResponse, ProbabilisticResponse
 from neuid3.tree.tree import Branch, Node
 
 
-def told(n: int, seed: int, columns: int = 6) -> tuple[np.ndarray, np.ndarray]:
+def noisy_rule(n: int, seed: int, columns: int = 6) -> tuple[np.ndarray, np.ndarray]:
     """Zeros and ones, and a class that the first three columns decide, each less than the one before, but for some noise."""
     rng = np.random.default_rng(seed)
     symbols = rng.random((n, columns)) < np.array([0.5, 0.5, 0.25, *[0.5] * (columns - 3)])
@@ -25,16 +25,16 @@ def told(n: int, seed: int, columns: int = 6) -> tuple[np.ndarray, np.ndarray]:
     return symbols, holds ^ (rng.random(n) < 0.05)
 
 
-def asked(node: Node) -> Any:
-    """What a tree asks, whichever answer is called yes: columns and subtrees without their order."""
+def structure(node: Node) -> Any:
+    """The columns of a tree as nested sets: the same for trees that differ in the order of children."""
     if not isinstance(node, Branch):
         return None
     column = str(node.test).split("(")[-1].rstrip(")")
-    return column, frozenset({asked(node.yes), asked(node.no)})
+    return column, frozenset({structure(node.yes), structure(node.no)})
 
 
-def grown_again(monkeypatch: pytest.MonkeyPatch) -> list[Regrower]:
-    """Who learned trees once more, as it happens."""
+def regrowers(monkeypatch: pytest.MonkeyPatch) -> list[Regrower]:
+    """The learners that regrow trees, collected as they are made."""
     found: list[Regrower] = []
     before = NodeLearner.regrower
 
@@ -52,7 +52,7 @@ Problem = tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]
 
 @pytest.fixture(scope="module")
 def problem() -> Problem:
-    symbols, y = told(240, 0)
+    symbols, y = noisy_rule(240, 0)
     return symbols, pictures(symbols, 0), y
 
 
@@ -60,7 +60,7 @@ def problem() -> Problem:
 def learned(problem: Problem) -> tuple[NeuID3Classifier, Regrower]:
     _, images, y = problem
     with pytest.MonkeyPatch.context() as patch:
-        found = grown_again(patch)
+        found = regrowers(patch)
         clf = NeuID3Classifier(max_depth=4, random_state=0).fit(Examples(images), y)
     (learner,) = found
     return clf, learner
@@ -70,8 +70,8 @@ def test_it_is_the_tree_of_the_symbols(learned: tuple[NeuID3Classifier, Regrower
     fitted, (symbols, _, y) = learned[0], problem
     facts = {f"c{j}": symbols[:, j] for j in range(symbols.shape[1])}
     by_symbols = NeuID3Classifier(max_depth=4).fit(Examples(facts), y)
-    assert asked(fitted.tree_.root) == asked(by_symbols.tree_.root)
-    unseen, labels = told(300, 1)
+    assert structure(fitted.tree_.root) == structure(by_symbols.tree_.root)
+    unseen, labels = noisy_rule(300, 1)
     assert fitted.score(Examples(pictures(unseen, 1)), labels) > 0.88
     assert fitted.tree_.leaves[0].masses == pytest.approx(np.round(fitted.tree_.leaves[0].masses)), "counted like facts"
     assert fitted.feature_importances_.argmax() in (0, 1, 2)
@@ -82,13 +82,13 @@ def test_the_same_examples_give_the_same_tree_with_a_checkpoint(
 ) -> None:
     fitted, (_, images, y) = learned[0], problem
     X = Examples(images)
-    for _ in range(2):  # the second time everything is recalled, and the tree is grown once more all the same
+    for _ in range(2):  # the second time all nodes are loaded, and the tree is still regrown
         kept = clone(fitted).fit(X, y, checkpoint=tmp_path)
         assert kept.tree_ == fitted.tree_
         assert np.array_equal(kept.predict_proba(X), fitted.predict_proba(X))
 
 
-def test_a_tree_that_unseen_examples_speak_against_is_not_taken(
+def test_a_regrown_tree_that_is_worse_on_validation_examples_is_dropped(
     monkeypatch: pytest.MonkeyPatch, problem: Problem
 ) -> None:
     _, images, y = problem
@@ -96,18 +96,18 @@ def test_a_tree_that_unseen_examples_speak_against_is_not_taken(
 
     def likelihoods(self: Regrower, root: Node) -> np.ndarray:
         trees.append(root)
-        surer = len(trees) == 1  # the tree that was there before is asked about first
+        surer = len(trees) == 1  # the tree before is scored first
         return np.log(np.where(surer, 0.9, 0.5) * np.ones(self.sample.unseen.sum()))
 
     monkeypatch.setattr(Regrower, "_likelihoods", likelihoods)
-    found = grown_again(monkeypatch)
+    found = regrowers(monkeypatch)
     clf = NeuID3Classifier(max_depth=4, random_state=0).fit(Examples(images), y)
     assert len(found) == 1
     assert clf.tree_.root == trees[0]
     assert clf.score(Examples(images), y) > 0.85
 
 
-def test_likelihoods_are_those_of_leaves_that_the_other_examples_fill(
+def test_likelihoods_are_those_of_leaves_estimated_from_training_examples(
     learned: tuple[NeuID3Classifier, Regrower], problem: Problem
 ) -> None:
     (clf, learner), (_, images, y) = learned, problem
@@ -123,9 +123,9 @@ def test_likelihoods_are_those_of_leaves_that_the_other_examples_fill(
     assert learner._likelihoods(clf.tree_.root) == pytest.approx(np.array(expected), rel=1e-6)
 
 
-def test_what_is_missing_is_as_probable_as_it_is_on_average(monkeypatch: pytest.MonkeyPatch, problem: Problem) -> None:
+def test_missing_images_have_the_average_response(monkeypatch: pytest.MonkeyPatch, problem: Problem) -> None:
     symbols, images, y = problem
-    found = grown_again(monkeypatch)
+    found = regrowers(monkeypatch)
     column = np.array([*images["c0"], None], dtype=object)[:-1]
     column[::10] = None
     clf = NeuID3Classifier(max_depth=4, random_state=0).fit(Examples({**images, "c0": column}), y)
@@ -138,28 +138,28 @@ def test_what_is_missing_is_as_probable_as_it_is_on_average(monkeypatch: pytest.
     assert root is not None
     assert "c0_net" in str(root.test)
     assert len(np.unique(root.responses[::10])) == 1
-    assert set(np.unique(np.delete(root.responses, np.s_[::10]))) == {0.0, 1.0}, "where there is an image, it is read"
+    assert set(np.unique(np.delete(root.responses, np.s_[::10]))) == {0.0, 1.0}, (
+        "where there is an image, the response is certain"
+    )
     assert np.isfinite(clf.predict_proba(Examples({**images, "c0": column}))).all()
 
 
 @pytest.mark.parametrize(
     ("columns", "settings"),
     [(3, {}), (6, {"warm_starts": False}), (6, {"validation_fraction": 0.0}), (6, {"time_limit": 0.001})],
-    ids=["few columns", "a network for each column", "nobody to judge", "no time"],
+    ids=["few columns", "a network for each column", "no validation split", "no time"],
 )
 @pytest.mark.filterwarnings("ignore")
-def test_elsewhere_the_tree_stays_as_it_was(
-    monkeypatch: pytest.MonkeyPatch, columns: int, settings: dict[str, Any]
-) -> None:
-    symbols, y = told(240, 0, columns)
-    found = grown_again(monkeypatch)
+def test_otherwise_no_tree_is_regrown(monkeypatch: pytest.MonkeyPatch, columns: int, settings: dict[str, Any]) -> None:
+    symbols, y = noisy_rule(240, 0, columns)
+    found = regrowers(monkeypatch)
     clf = NeuID3Classifier(max_depth=2, random_state=0, **settings).fit(Examples(pictures(symbols, 0)), y)
     assert not found
     assert isinstance(clf.tree_.root, Branch) == ("time_limit" not in settings)
 
 
 class Own(LeNet):
-    """A network that nobody else knows how to make again."""
+    """A network that only its factory can make."""
 
     def __init__(self) -> None:
         super().__init__(1, size=8)
@@ -169,7 +169,7 @@ def test_a_tree_of_own_networks_is_loaded_with_the_factories_it_was_learned_with
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: Problem
 ) -> None:
     _, images, y = problem
-    found = grown_again(monkeypatch)
+    found = regrowers(monkeypatch)
     names = [f"c{j}_net" for j in range(6)]
     clf = NeuID3Classifier(max_depth=4, random_state=0, networks=dict.fromkeys(names, Own)).fit(Examples(images), y)
     assert found
@@ -181,11 +181,11 @@ def test_a_tree_of_own_networks_is_loaded_with_the_factories_it_was_learned_with
             assert np.array_equal(again.predict_proba(Examples(images)), clf.predict_proba(Examples(images)))
 
 
-def test_facts_and_numbers_are_asked_beside_what_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    symbols, y = told(300, 0)
+def test_facts_and_numbers_are_candidates_beside_network_responses(monkeypatch: pytest.MonkeyPatch) -> None:
+    symbols, y = noisy_rule(300, 0)
     more = {"number": np.random.default_rng(5).random(300), "fact": symbols[:, 1]}
     y = y & (more["number"] < 0.8)
-    found = grown_again(monkeypatch)
+    found = regrowers(monkeypatch)
     clf = NeuID3Classifier(max_depth=5, random_state=0).fit(Examples({**pictures(symbols, 0), **more}), y)
     assert found
     named = {str(test).split(" ")[0] for test in clf.tree_.tests}

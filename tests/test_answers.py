@@ -1,4 +1,4 @@
-"""Symbolic tests are counted all at once; a slow tree that counts one example after the other says the same."""
+"""Symbolic tests, scored in one pass, against a slow count of one example after the other."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from neuid3.learning.symbolic_splitter import SymbolicSplitter
 from neuid3.tree.tree import Node
 
 Row = dict[str, object]
-Question = tuple[str, Callable[[Row], bool]]
+SlowTest = tuple[str, Callable[[Row], bool]]
 
 
 def slow_bits(weighted: Sequence[tuple[int, float]]) -> float:
@@ -40,18 +40,18 @@ def slow_bits(weighted: Sequence[tuple[int, float]]) -> float:
     return -sum(m / total * math.log2(m / total) for m in masses.values() if m > 0) if total > 0 else 0.0
 
 
-def slow_gain(rows: Sequence[tuple[Row, int, float]], asks: Callable[[Row], bool]) -> float:
+def slow_gain(rows: Sequence[tuple[Row, int, float]], holds: Callable[[Row], bool]) -> float:
     sides: tuple[list[tuple[int, float]], ...] = ([], [])
     for row, label, weight in rows:
-        sides[asks(row)].append((label, weight))
+        sides[holds(row)].append((label, weight))
     total = sum(weight for _, _, weight in rows)
     after = sum(sum(w for _, w in side) / total * slow_bits(side) for side in sides)
     return slow_bits([(label, weight) for _, label, weight in rows]) - after
 
 
-def questions(rows: Sequence[tuple[Row, int, float]]) -> list[Question]:
+def all_tests_of(rows: Sequence[tuple[Row, int, float]]) -> list[SlowTest]:
     """Every fact, every value of the category, and every cut between two neighbouring numbers."""
-    found: list[Question] = [("a", lambda row: bool(row["a"])), ("b", lambda row: bool(row["b"]))]
+    found: list[SlowTest] = [("a", lambda row: bool(row["a"])), ("b", lambda row: bool(row["b"]))]
     found += [(f"s({value})", lambda row, value=value: row["s"] == value) for value in "xyz"]
     numbers = sorted({row["h"] for row, _, _ in rows})
     for low, high in pairwise(numbers):
@@ -61,17 +61,17 @@ def questions(rows: Sequence[tuple[Row, int, float]]) -> list[Question]:
 
 
 def check(node: Node, rows: list[tuple[Row, int, float]], depth: int) -> None:
-    """Every branch asks a question of the highest gain, and every leaf is where no question tells anything."""
-    gains = {name: slow_gain(rows, asks) for name, asks in questions(rows)}
+    """Every branch has a test of the highest gain, and every leaf is where no test has any."""
+    gains = {name: slow_gain(rows, holds) for name, holds in all_tests_of(rows)}
     if isinstance(node, Leaf):
         pure = len({label for _, label, _ in rows}) == 1
         assert depth == 0 or pure or max(gains.values(), default=0.0) < 1e-7
         return
     assert node.gain == pytest.approx(max(gains.values()), abs=1e-9)
     assert gains[str(node.test)] == pytest.approx(node.gain, abs=1e-9)
-    asks = dict(questions(rows))[str(node.test)]
-    check(node.yes, [row for row in rows if asks(row[0])], depth - 1)
-    check(node.no, [row for row in rows if not asks(row[0])], depth - 1)
+    holds = dict(all_tests_of(rows))[str(node.test)]
+    check(node.yes, [row for row in rows if holds(row[0])], depth - 1)
+    check(node.no, [row for row in rows if not holds(row[0])], depth - 1)
 
 
 @st.composite
@@ -97,7 +97,7 @@ def columns_of(rows: Sequence[Row]) -> Examples:
 
 
 @given(tables())
-def test_a_tree_asks_what_a_slow_count_finds_best(table: tuple[list[Row], list[int], list[float]]) -> None:
+def test_every_test_of_a_tree_is_the_best_by_a_slow_count(table: tuple[list[Row], list[int], list[float]]) -> None:
     rows, labels, weights = table
     clf = NeuID3Classifier(max_depth=3, min_mass=0.0, pruning=0.0)
     with pytest.MonkeyPatch.context() as patch:
@@ -109,11 +109,11 @@ def test_a_tree_asks_what_a_slow_count_finds_best(table: tuple[list[Row], list[i
 
 
 @given(st.integers(0, 10_000))
-def test_all_kinds_of_answers_are_counted_as_one_by_one(seed: int) -> None:
+def test_all_kinds_of_responses_are_counted_as_one_by_one(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, classes = int(rng.integers(1, 60)), int(rng.integers(2, 4))
     codes = rng.integers(0, 3, n)
-    said: list[Response] = [
+    given_responses: list[Response] = [
         CategoricalResponse("s", codes, 3, 2),
         BooleanResponse(rng.random(n) < 0.5),
         ProbabilisticResponse(rng.random(n).astype(np.float32)),
@@ -122,15 +122,15 @@ def test_all_kinds_of_answers_are_counted_as_one_by_one(seed: int) -> None:
     ]
     rows = np.flatnonzero(rng.random(n) < 0.7).astype(np.int32)
     labels, masses = rng.integers(0, classes, n)[rows], rng.random(len(rows))
-    answers = Responses(said)
-    yes = answers.yes_masses(rows, labels, masses, classes)
-    for i, answer in enumerate(said):
+    responses = Responses(given_responses)
+    yes = responses.yes_masses(rows, labels, masses, classes)
+    for i, answer in enumerate(given_responses):
         wanted = np.zeros(classes)
         for row, label, mass in zip(rows, labels, masses, strict=True):
             told = answer.codes[row] == answer.value if isinstance(answer, CategoricalResponse) else answer.column[row]
             wanted[label] += mass * float(told)
         np.testing.assert_allclose(yes[i], wanted, atol=1e-12)
-        certain = answers.certain(i, rows)
+        certain = responses.certain(i, rows)
         assert (certain is None) == isinstance(answer, ProbabilisticResponse)
         if isinstance(answer, CategoricalResponse):
             assert (certain == (codes[rows] == answer.value)).all()
@@ -161,31 +161,31 @@ def test_columns_side_by_side_are_the_table_they_came_from(order: str) -> None:
     assert (some == table[:, [0, 3, 1]]).all()
 
 
-def test_importances_are_the_bits_that_columns_told() -> None:
+def test_importances_are_gain_times_mass_of_each_column() -> None:
     rng = np.random.default_rng(0)
     X = rng.random((400, 4)) < 0.5
     y = np.where(X[:, 2], X[:, 0], X[:, 3])
     clf = NeuID3Classifier(max_depth=2).fit(X, y)
     root = clf.tree_.root
     assert isinstance(root, Branch)
-    worth = dict.fromkeys(range(4), 0.0)
+    bits = dict.fromkeys(range(4), 0.0)
     sides = {None: np.ones(400, dtype=bool), True: X[:, int(str(root.test)[1:])], False: ~X[:, int(str(root.test)[1:])]}
     for side, node in ((None, root), (True, root.yes), (False, root.no)):
         if isinstance(node, Branch):
-            worth[int(str(node.test)[1:])] += sides[side].sum() * node.gain
-    np.testing.assert_allclose(clf.feature_importances_, np.array(list(worth.values())) / sum(worth.values()))
+            bits[int(str(node.test)[1:])] += sides[side].sum() * node.gain
+    np.testing.assert_allclose(clf.feature_importances_, np.array(list(bits.values())) / sum(bits.values()))
 
 
-def test_certain_examples_take_no_memory_for_their_shares() -> None:
+def test_certain_examples_take_no_memory_for_their_reach() -> None:
     node = OpenNode.root(1000, frozenset())
     assert node.reach_of_rows.strides == (0,)
     assert (node.reach == 1.0).all()
     assert full_reach(3).tolist() == [1.0, 1.0, 1.0]
 
 
-def test_a_node_of_plain_columns_looks_only_at_the_examples_that_reach_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_node_of_symbolic_columns_reads_only_the_examples_that_reach_it(monkeypatch: pytest.MonkeyPatch) -> None:
     def everybody(_: OpenNode) -> np.ndarray:
-        raise AssertionError("every example of the table was looked at, not only those that reach the node")
+        raise AssertionError("every example of the table was read, not only those that reach the node")
 
     rng = np.random.default_rng(0)
     X = rng.random((200, 4)) < 0.5
@@ -195,8 +195,8 @@ def test_a_node_of_plain_columns_looks_only_at_the_examples_that_reach_it(monkey
 
 
 @given(seed=st.integers(0, 10_000), holes=st.floats(0.05, 0.5))
-def test_values_of_a_column_asked_about_before_are_counted_as_circuits_tell_them(seed: int, holes: float) -> None:
-    """Where entries are missing or probable, what a value says depends on what the path has ruled out."""
+def test_values_of_a_column_on_the_path_are_counted_as_circuits_compute_them(seed: int, holes: float) -> None:
+    """Where entries are missing or probable, the response of a value depends on the values that the path leaves possible."""
     rng = np.random.default_rng(seed)
     n = 60
     colour = rng.choice(["red", "green", "blue", "grey"], n)

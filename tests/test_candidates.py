@@ -1,4 +1,4 @@
-"""Which tests a user would expect, and how to say it when there are too many."""
+"""Candidate tests of columns, rules, modes and named tests, with their warnings and errors."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_explicit_tests_mix_with_auto() -> None:
     assert make_candidates(["age"], None, Program(RULES, SCHEMA), 9).numbers == ("age",)
 
 
-def test_modes_say_what_may_fill_which_argument() -> None:
+def test_modes_restrict_the_columns_of_each_argument() -> None:
     assert read_mode("of(+tensor, two)", SCHEMA) == Mode("of", (("left", "right"), ("two",)))
     assert list(read_mode("gt(+[left, right], +right)", SCHEMA).atoms()) == ["gt(left, right)"]
     with pytest.raises(NodeTestError, match="Did you mean 'left'"):
@@ -84,7 +84,7 @@ def test_each_image_gets_a_network_of_its_own() -> None:
         ("nn(net, [I], D, [0, 1]) :: shown(I, D).\nbad(I) :- shown(I, D), D > E.", "cannot be grounded"),
     ],
 )
-def test_a_rule_that_cannot_be_asked_is_told(rules: str, reason: str) -> None:
+def test_a_rule_that_cannot_be_a_test_has_a_warning(rules: str, reason: str) -> None:
     schema = {"Smoker": Boolean(), "Age": Number(), "scan": Tensor((8, 8))}
     with pytest.warns(UserWarning, match=r"The rule '\w+(\(I\))?' in line \d is never tried") as told:
         make_candidates("auto", None, Program(rules, schema), 100)
@@ -107,7 +107,7 @@ never :- fail.
 
 
 @pytest.mark.parametrize("images", [{}, {"scan": Tensor((8, 8))}])
-def test_a_rule_that_is_never_tried_is_told_with_its_line_and_the_next_move(images: dict[str, Tensor]) -> None:
+def test_a_rule_that_is_never_tried_has_a_warning_with_its_line_and_the_next_move(images: dict[str, Tensor]) -> None:
     schema = {"age": Number(), "ill": Boolean(), **images}
     with pytest.warns(UserWarning, match="is never tried") as warned:
         make_candidates("auto", None, Program(UNTRIED, schema), 100)
@@ -214,7 +214,7 @@ def test_networks_of_different_shapes_may_meet_in_one_test() -> None:
         ("nn(net, [I]) :: lit(I).\nwithin(A, B) :- age > A, age < B.", r"line 2.*'within\(40, 41\)'"),
     ],
 )
-def test_why_a_rule_is_never_tried_is_told(rules: str, words: str) -> None:
+def test_the_warning_says_why_a_rule_is_never_tried(rules: str, words: str) -> None:
     with pytest.warns(UserWarning, match=words):
         make_candidates("auto", None, Program(rules, {"scan": Tensor((8, 8)), "age": Number()}), 100)
 

@@ -138,7 +138,7 @@ def test_a_checkpoint_of_another_fit_is_refused(tmp_path: Path) -> None:
         {"background": "nn(net, [size]) :: big.", "tests": ["big"], "networks": {"net": lambda: 3}},
     ],
 )
-def test_what_is_refused_begins_no_checkpoint(tmp_path: Path, wrong: dict[str, Any]) -> None:
+def test_a_refused_fit_writes_no_checkpoint(tmp_path: Path, wrong: dict[str, Any]) -> None:
     X, y = problem()
     small = {"background": "", "tests": "auto"}
     with pytest.raises(NeuID3Error):
@@ -152,7 +152,7 @@ def test_what_is_refused_begins_no_checkpoint(tmp_path: Path, wrong: dict[str, A
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_left_of_an_unfinished_file_is_in_nobodys_way(tmp_path: Path) -> None:
+def test_temporary_files_of_an_interrupted_write_are_removed(tmp_path: Path) -> None:
     X, y = problem()
     (tmp_path / ".fit.json.x7.tmp").write_text("{")
     classifier(background="", tests="auto").fit(X.select(["fact", "size"]), y, checkpoint=tmp_path)
@@ -160,7 +160,7 @@ def test_what_is_left_of_an_unfinished_file_is_in_nobodys_way(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("state", [np.random.RandomState, np.int64])
-def test_any_random_state_goes_on_as_it_began(tmp_path: Path, state: Any) -> None:
+def test_any_random_state_is_resumed_as_it_was(tmp_path: Path, state: Any) -> None:
     X, y = problem()
     images = X.select(["left", "right"])
     how: dict[str, Any] = {"epochs": 1, "restarts": 1, "joint_epochs": 1, "max_depth": 1, "pruning": 0.0}
@@ -175,7 +175,7 @@ def test_any_random_state_goes_on_as_it_began(tmp_path: Path, state: Any) -> Non
         assert (first.predict_proba(images) == again.predict_proba(images)).all()
 
 
-def test_a_bank_and_networks_of_ones_own_go_on(tmp_path: Path) -> None:
+def test_a_fit_with_a_bank_and_given_networks_is_resumed(tmp_path: Path) -> None:
     X, y = problem()
     rules, how = "nn(eye, [I]) :: bright(I).", {"epochs": 2, "restarts": 1, "max_depth": 1, "pruning": 0.0}
     shape = X.column("left").values.shape[1:]
@@ -286,7 +286,7 @@ def test_a_checkpoint_of_another_version_says_what_to_do(version: Any, finished:
         classifier(**FACTS).fit(*facts(), checkpoint=folder)
 
 
-def test_networks_that_changed_meanwhile_are_told_apart_from_damage(tmp_path: Path) -> None:
+def test_networks_that_changed_meanwhile_are_distinguished_from_damage(tmp_path: Path) -> None:
     X, y = problem()
 
     def fitted(width: int) -> None:
@@ -429,7 +429,7 @@ os.wait()
         lock.release()
 
 
-def test_without_a_random_state_it_goes_on_as_it_began(tmp_path: Path) -> None:
+def test_without_a_random_state_it_is_resumed_as_it_was(tmp_path: Path) -> None:
     X, y = problem()
     images = X.select(["left", "right"])
     how: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""NeuID3 with a toy learner: what it does when it is told what the tests say."""
+"""Growth and pruning with a toy learner, whose test responses are given."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_conjunction_is_found() -> None:
     assert tree.no == Leaf(0.0)
 
 
-def test_a_used_test_is_not_asked_again_below() -> None:
+def test_a_used_test_is_no_candidate_below() -> None:
     noisy = {A: np.full(16, 0.5) + 0.4 * (AND - 0.5)}
     learner = ToyLearner(noisy, AND)
     tree = grow_tree(learner, root(learner), GrowthLimits(pruning=0.0)).node
@@ -89,7 +89,7 @@ def test_splits_that_save_too_few_bits_are_pruned_unless_they_are_validated() ->
     assert isinstance(grow_tree(validated, root(validated), GrowthLimits(pruning=5.0)).node, Branch)
 
 
-def test_every_example_goes_both_ways_in_shares_and_small_shares_stay_out() -> None:
+def test_every_example_reaches_both_children_fractionally_unless_below_epsilon() -> None:
     node = OpenNode.root(2, frozenset({A, B}))
     yes, no = split_node(node, Split(A, np.array([0.7, 0.9999]), 0.1, False, A), epsilon=1e-3)
     assert yes.reach == pytest.approx([0.7, 0.9999])
@@ -116,15 +116,15 @@ def test_a_node_of_two_classes_is_not_charged_for_the_others() -> None:
 
 def test_a_learner_whose_time_is_up_splits_no_further() -> None:
     learner = ToyLearner(FACTS, AND)
-    for asked in (0, 1, 2):
-        moments = iter([False] * asked + [True] * 9)
+    for nodes in (0, 1, 2):
+        moments = iter([False] * nodes + [True] * 9)
         timed = TimedLearner(learner, lambda moments=moments: next(moments))
         tree = grow_tree(timed, root(learner), GrowthLimits(pruning=0.0)).node
         whole = grow_tree(learner, root(learner), GrowthLimits(pruning=0.0)).node
-        if asked == 0:
+        if nodes == 0:
             assert isinstance(tree, Leaf)
             assert timed.skipped_nodes == 1
-        elif asked == 1:
+        elif nodes == 1:
             assert isinstance(tree, Branch)
             assert isinstance(whole, Branch)
             assert tree.test == whole.test

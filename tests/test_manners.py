@@ -1,4 +1,4 @@
-"""How often, and in which ways, a test is started."""
+"""Number and variants of the restarts of a test."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ nn(kind_net, [I], B, [0, 1]) :: kind(I, B).
 alternate(A, B) :- kind(A, X), kind(B, Y), X \\= Y.
 """
 RULE, NETWORK = AtomTest("alternate(a, b)"), AtomTest("kind(a, 1)")
-# Enough of them that the least number of all restarts plays no part.
+# Enough of them that the least number of restarts at the root has no effect.
 MANY = 12
 
 
@@ -39,21 +39,21 @@ def variants_of(
     return chosen.variants(node, test, ("a", "b"))
 
 
-def test_both_sides_of_a_rule_are_tried_equally_often() -> None:
+def test_both_polarities_of_a_rule_have_equally_many_restarts() -> None:
     found = variants_of(RULE, 4, colours=False)
     assert [variant.flipped for variant in found] == [False, True, False, True]
-    assert len(set(variants_of(RULE, 4, colours=True))) == 4, "each way once, with colour and without"
+    assert len(set(variants_of(RULE, 4, colours=True))) == 4, "each polarity once, with and without grayscale warm-up"
 
 
 @pytest.mark.parametrize("colours", [False, True])
 @pytest.mark.parametrize("inner", [False, True])
 @pytest.mark.parametrize("test", [RULE, NETWORK])
-def test_who_asks_for_more_restarts_gets_them(test: AtomTest, inner: bool, colours: bool) -> None:
+def test_more_configured_restarts_are_more_restarts(test: AtomTest, inner: bool, colours: bool) -> None:
     assert len(variants_of(test, 1, colours, inner=inner)) == 1
     assert len(variants_of(test, 16, colours, inner=inner)) >= 2 * len(variants_of(test, 4, colours, inner=inner))
 
 
-def test_a_network_by_itself_needs_no_other_side() -> None:
+def test_a_network_by_itself_has_one_polarity() -> None:
     assert variants_of(NETWORK, 4, colours=False) == [RestartVariant(), RestartVariant()]
     assert variants_of(NETWORK, 4, colours=True) == [RestartVariant(), RestartVariant(grey=True)]
 

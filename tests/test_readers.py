@@ -1,4 +1,4 @@
-"""Does one network learn to read many columns, and is it believed only where it may be?"""
+"""Networks that many columns share: training, significance and scores."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from neuid3.tree.node_tests import AtomTest
 from neuid3.tree.tree import Branch, Node
 
 
-def weak(n: int, seed: int, tells: float = 0.6, columns: int = 8) -> tuple[np.ndarray, np.ndarray]:
-    """Zeros and ones of which every column tells a little about the class, every other one the other way round."""
+def weak(n: int, seed: int, strength: float = 0.6, columns: int = 8) -> tuple[np.ndarray, np.ndarray]:
+    """Zeros and ones of which every column has a little information about the class, with alternating sign."""
     rng = np.random.default_rng(seed)
     symbols = rng.random((n, columns)) < 0.5
     signs = np.where(np.arange(columns) % 2, 1.0, -1.0)
-    odds = tells * ((2.0 * symbols - 1.0) * signs).sum(1)
+    odds = strength * ((2.0 * symbols - 1.0) * signs).sum(1)
     return symbols, rng.random(n) < 1.0 / (1.0 + np.exp(-2.0 * odds))
 
 
-def drawn(n: int, seed: int, tells: float = 0.6) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    symbols, y = weak(n, seed, tells)
+def drawn(n: int, seed: int, strength: float = 0.6) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    symbols, y = weak(n, seed, strength)
     return pictures(symbols, seed), y
 
 
@@ -51,16 +51,16 @@ def networks_in(node: Node) -> set[str]:
     return {*named, *networks_in(node.yes), *networks_in(node.no)}
 
 
-def learner_of(columns: dict[str, np.ndarray], y: np.ndarray, **options: object) -> NodeLearner:
+def learner_of(columns: dict[str, np.ndarray], y: np.ndarray, **settings: object) -> NodeLearner:
     X = Examples(columns)
     background = "\n".join(f"nn({name}_net, [I]) :: {name}_on(I)." for name in columns)
     tests = tuple(AtomTest(f"{name}_on({name})") for name in columns)
     sample = Sample(X, y.astype(np.int64), np.ones(len(y)), np.arange(len(y)) % 4 == 0, int(y.max()) + 1, 1)
-    made = {"priors": Priors(), "penalty": 2.0, "adaptive": True, "share_networks": True, "seed": 0, **options}
-    return NodeLearner(sample, Program(background, X.schema), Candidates(tests, ()), {}, TrainingConfig(), **made)
+    arguments = {"priors": Priors(), "penalty": 2.0, "adaptive": True, "share_networks": True, "seed": 0, **settings}
+    return NodeLearner(sample, Program(background, X.schema), Candidates(tests, ()), {}, TrainingConfig(), **arguments)
 
 
-def readings_of(learner: NodeLearner) -> list[SharedNetworkTask]:
+def shared_tasks_of(learner: NodeLearner) -> list[SharedNetworkTask]:
     return list(learner.neural.shared_networks.training_tasks(learner.neural.tests))
 
 
@@ -79,65 +79,67 @@ def test_the_average_gain_is_that_of_tests_one_by_one(seed: int, tests: int, cla
     assert gain_of_tests(sides, weights, labels, classes) == pytest.approx(alone / weights.sum(), abs=1e-12)
 
 
-def test_each_half_of_the_columns_teaches_once_and_judges_once() -> None:
+def test_each_half_of_the_columns_trains_once_and_validates_once() -> None:
     columns, y = drawn(60, 0)
-    one, other = readings_of(learner_of(columns, y))
+    one, other = shared_tasks_of(learner_of(columns, y))
     assert one.columns | other.columns == set(columns)
     assert not one.columns & other.columns
-    for reading in (one, other):
-        task = reading.task
-        assert len(task.labels) == 45 * 4 + 60 * 4, "of the columns that teach only rows that are not kept apart"
+    for shared in (one, other):
+        task = shared.task
+        assert len(task.labels) == 45 * 4 + 60 * 4, "training columns without the rows of the validation split"
         assert int((~task.unseen).sum()) == 45 * 4
         shown = np.asarray(task.columns["image"])
-        teaching = sorted(reading.columns)
-        np.testing.assert_array_equal(shown[:45], columns[teaching[0]][np.arange(60) % 4 != 0])
-        np.testing.assert_array_equal(shown[-60:], columns[max(set(columns) - reading.columns)])
+        training = sorted(shared.columns)
+        np.testing.assert_array_equal(shown[:45], columns[training[0]][np.arange(60) % 4 != 0])
+        np.testing.assert_array_equal(shown[-60:], columns[max(set(columns) - shared.columns)])
 
 
 def test_an_example_takes_the_paths_of_its_column_only() -> None:
     columns, y = drawn(40, 0)
-    task = readings_of(learner_of(columns, y))[0].task
+    task = shared_tasks_of(learner_of(columns, y))[0].task
     (network,) = task.uses
-    says = np.random.default_rng(0).random(len(task.labels))
+    outputs = np.random.default_rng(0).random(len(task.labels))
 
-    class Told:
+    class GivenEvidence:
         def __len__(self) -> int:
-            return len(says)
+            return len(outputs)
 
         def weights(self, variable: object) -> torch.Tensor:
-            return torch.tensor(np.stack((1 - says, says)) if variable == network else task.fixed[variable]).double()
+            return torch.tensor(
+                np.stack((1 - outputs, outputs)) if variable == network else task.fixed[variable]
+            ).double()
 
-    reached = Reach(task.factored)(Told()).numpy()
+    reached = Reach(task.factored)(GivenEvidence()).numpy()
     (which,) = task.fixed.values()
     for j, here in enumerate(which.astype(bool)):
-        np.testing.assert_allclose(reached[here][:, [2 * j, 2 * j + 1]], np.stack((says, 1 - says), 1)[here])
+        np.testing.assert_allclose(reached[here][:, [2 * j, 2 * j + 1]], np.stack((outputs, 1 - outputs), 1)[here])
         assert not np.delete(reached[here], [2 * j, 2 * j + 1], axis=1).any()
 
 
 @pytest.mark.parametrize("gain", [0.0, 0.001, 0.01, 0.02, 0.1])
 @pytest.mark.parametrize("classes", [2, 3])
-def test_chance_is_that_of_the_chi_squared_distribution(gain: float, classes: int) -> None:
+def test_the_p_value_is_that_of_the_chi_squared_distribution(gain: float, classes: int) -> None:
     columns, y = drawn(80, 0)
-    reading = readings_of(learner_of(columns, (y + np.arange(80)) % classes))[0]
-    judges = 80 * 4
-    expected = chi2.sf(2 * np.log(2) * gain * judges, 4 * (classes - 1))
-    net = next(iter(reading.task.starts[0].values()))
-    kept = reading.instances(TrainingResult({reading.name: net}, np.zeros((0, classes)), gain, 1))
+    shared = shared_tasks_of(learner_of(columns, (y + np.arange(80)) % classes))[0]
+    validation_images = 80 * 4
+    expected = chi2.sf(2 * np.log(2) * gain * validation_images, 4 * (classes - 1))
+    net = next(iter(shared.task.starts[0].values()))
+    kept = shared.instances(TrainingResult({shared.name: net}, np.zeros((0, classes)), gain, 1))
     assert bool(kept) == (expected < 1e-3)
-    assert not reading.instances(None)
+    assert not shared.instances(None)
 
 
-def test_what_no_column_tells_by_itself_is_read_by_one_network_of_all() -> None:
-    symbols, y = weak(300, 0, tells=0.25, columns=16)
+def test_a_signal_too_weak_in_each_column_is_learned_by_one_network_of_all() -> None:
+    symbols, y = weak(300, 0, strength=0.25, columns=16)
     clf = NeuID3Classifier(read_together=True, max_depth=3, epochs=20, joint_epochs=0, random_state=0).fit(
         Examples(pictures(symbols, 0)), y
     )
-    assert 1 <= len(networks_in(clf.tree_.root)) <= 2, "readers of either half, and nobody else"
-    fresh, truth = weak(2000, 1, tells=0.25, columns=16)
+    assert 1 <= len(networks_in(clf.tree_.root)) <= 2, "the shared networks of the two halves, and no others"
+    fresh, truth = weak(2000, 1, strength=0.25, columns=16)
     assert clf.score(Examples(pictures(fresh, 1)), truth) > 0.56  # a network for each column learns nothing: .5
 
 
-def test_with_labels_that_mean_nothing_nobody_learns_to_read() -> None:
+def test_with_random_labels_no_shared_network_is_kept() -> None:
     columns, _ = drawn(120, 0)
     y = np.random.default_rng(7).random(120) < 0.5
     with pytest.warns(UserWarning, match="single leaf"):
@@ -157,13 +159,13 @@ def test_images_of_another_kind_get_a_network_of_their_own() -> None:
     assert clf.tree_.root.gain > 0.5
 
 
-def test_nobody_reads_together_unasked() -> None:
+def test_networks_are_shared_only_on_request() -> None:
     columns, y = drawn(60, 0)
-    assert not readings_of(learner_of(columns, y, share_networks=False))
+    assert not shared_tasks_of(learner_of(columns, y, share_networks=False))
 
 
 @pytest.mark.parametrize("other", [{"recipe": "paper"}, {"warm_starts": False}])
-def test_what_cannot_be_had_together_is_named_before_anything_is_written(
+def test_settings_that_exclude_each_other_are_named_before_anything_is_written(
     other: dict[str, object], tmp_path: Path
 ) -> None:
     columns, y = drawn(60, 0)
@@ -174,17 +176,17 @@ def test_what_cannot_be_had_together_is_named_before_anything_is_written(
 
 def test_fewer_than_four_columns_share_nothing() -> None:
     columns, y = drawn(60, 0)
-    assert not readings_of(learner_of({name: columns[name] for name in ("c0", "c1", "c2")}, y))
+    assert not shared_tasks_of(learner_of({name: columns[name] for name in ("c0", "c1", "c2")}, y))
 
 
-def test_missing_images_neither_teach_nor_judge() -> None:
+def test_missing_images_are_used_neither_for_training_nor_for_validation() -> None:
     columns, y = drawn(60, 0)
     columns["c3"][::3] = np.nan
-    sizes = {len(reading.task.labels) for reading in readings_of(learner_of(columns, y))}
+    sizes = {len(shared.task.labels) for shared in shared_tasks_of(learner_of(columns, y))}
     assert sizes == {45 * 4 + 60 * 4 - 15, 45 * 4 + 60 * 4 - 20}
 
 
-def test_a_fit_that_was_stopped_below_its_readers_goes_on_to_the_same_tree(tmp_path: Path) -> None:
+def test_a_fit_that_was_stopped_below_its_shared_networks_is_resumed_to_the_same_tree(tmp_path: Path) -> None:
     columns, y = drawn(300, 0)
     X = Examples(columns)
 
@@ -205,26 +207,26 @@ def test_a_fit_that_was_stopped_below_its_readers_goes_on_to_the_same_tree(tmp_p
     np.testing.assert_array_equal(again.predict_proba(X), whole.predict_proba(X))
 
 
-# What readers are believed ------------------------------------------------------------------------
+# Scores of shared networks ------------------------------------------------------------------------
 
 
-def reader_of(columns: dict[str, np.ndarray], read: set[str], name: str) -> tuple[str, Instance]:
-    """A network with random weights that is said to have learned from these columns."""
+def shared_network_of(columns: dict[str, np.ndarray], trained_on: set[str], name: str) -> tuple[str, Instance]:
+    """A network with random weights, declared as trained on these columns."""
     torch.manual_seed(len(name))
     return f"{name}_net#1", Instance(
-        default_network([columns[name].shape[1:]], 1), f"{name}_net", frozenset(read), False, True
+        default_network([columns[name].shape[1:]], 1), f"{name}_net", frozenset(trained_on), False, True
     )
 
 
-def test_a_reader_is_asked_about_columns_it_did_not_learn_from_and_counted_like_a_fact() -> None:
+def test_a_shared_network_serves_columns_it_was_not_trained_on_and_counts_like_a_fact() -> None:
     columns, y = drawn(80, 0)
     halves = {"c0", "c1", "c2", "c3"}, {"c4", "c5", "c6", "c7"}
-    readers = dict([reader_of(columns, halves[0], "c0"), reader_of(columns, halves[1], "c4")])
-    learner = learner_of(columns, y, reused=readers)
+    networks = dict([shared_network_of(columns, halves[0], "c0"), shared_network_of(columns, halves[1], "c4")])
+    learner = learner_of(columns, y, reused=networks)
     for test in learner.neural.tests:
-        stranger = "c4_net#1" if str(test)[:2] in halves[0] else "c0_net#1"
+        other = "c4_net#1" if str(test)[:2] in halves[0] else "c0_net#1"
         (candidate,) = learner.neural.ready.candidates(learner.root, test)
-        assert dict(candidate.test.instances) == {f"{str(test)[:2]}_net": stranger}
+        assert dict(candidate.test.instances) == {f"{str(test)[:2]}_net": other}
         assert not candidate.validated
         answers = learner.inference.conditional((), candidate.test)
         assert candidate.gain == pytest.approx(gain_of(answers, np.ones(80), y.astype(int), 2)), "all examples count"
@@ -236,31 +238,31 @@ def test_a_reader_is_asked_about_columns_it_did_not_learn_from_and_counted_like_
         )
 
 
-def test_without_another_reader_one_is_judged_by_unseen_examples_about_its_own_columns() -> None:
+def test_the_only_shared_network_is_scored_on_validation_examples_for_its_training_columns() -> None:
     columns, y = drawn(80, 0)
-    learner = learner_of(columns, y, reused=dict([reader_of(columns, {"c0", "c1", "c2", "c3"}, "c0")]))
-    own, strange = (next(learner.neural.ready.candidates(learner.root, learner.neural.tests[i])) for i in (1, 5))
+    learner = learner_of(columns, y, reused=dict([shared_network_of(columns, {"c0", "c1", "c2", "c3"}, "c0")]))
+    own, foreign = (next(learner.neural.ready.candidates(learner.root, learner.neural.tests[i])) for i in (1, 5))
     assert own.validated
-    assert not strange.validated
+    assert not foreign.validated
     assert own.bits == pytest.approx(20 * own.gain)
 
 
-def test_a_column_that_sends_all_examples_one_way_is_no_option() -> None:
+def test_a_column_that_leaves_a_child_too_small_is_no_candidate() -> None:
     columns, y = drawn(80, 0)
-    readers = dict([reader_of(columns, {"c0", "c1", "c2", "c3"}, "c0")])
-    learner = learner_of(columns, y, reused=readers, min_child_mass=41.0)
+    networks = dict([shared_network_of(columns, {"c0", "c1", "c2", "c3"}, "c0")])
+    learner = learner_of(columns, y, reused=networks, min_child_mass=41.0)
     assert not list(learner.neural.ready.candidates(learner.root, learner.neural.tests[5])), "neither side has 41 of 80"
 
 
-def test_a_network_of_its_own_must_tell_more_than_a_reader_on_the_same_examples() -> None:
+def test_a_network_of_its_own_must_gain_more_than_a_shared_one_on_the_same_examples() -> None:
     columns, y = drawn(80, 0)
-    learner = learner_of(columns, y, reused=dict([reader_of(columns, {"c0"}, "c0")]))
+    learner = learner_of(columns, y, reused=dict([shared_network_of(columns, {"c0"}, "c0")]))
     neural, node = learner.neural, learner.root
     ready = {test: list(neural.ready.candidates(node, test)) for test in neural.tests}
     test = neural.tests[5]
-    ready[test][0].bits = 100.0  # as if it told a lot
+    ready[test][0].bits = 100.0  # as if it had a large gain
     gains = neural._gains_to_beat(node, ready)
     assert gains[test] == neural.ready.validation_gain(node, ready[test][0].test)
     assert all(gain == 0.0 for other, gain in gains.items() if other != test)
     below = replace(node, path=((AtomTest("c6_on(c6)", (("c6_net", "c0_net#1"),)), True),))
-    assert not neural._gains_to_beat(below, ready), "below the root, readers are good enough"
+    assert not neural._gains_to_beat(below, ready), "below the root, shared networks are used as they are"
