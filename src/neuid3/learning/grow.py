@@ -227,7 +227,10 @@ def _must_stop(masses: Floats, node: OpenNode, limits: GrowthLimits) -> bool:
 
 
 def split_node(node: OpenNode, split: Split, epsilon: float) -> tuple[OpenNode, OpenNode]:
-    """The children κ∧τ and κ∧¬τ: every example reaches both with its probability; those below `epsilon` are left out."""
+    """The children κ∧τ and κ∧¬τ of a node.
+
+    Every example reaches both with its probabilities; where these are below `epsilon`, it is left out.
+    """
     tests = node.tests - {split.candidate} if split.candidate is not None else node.tests
     children = []
     for response in (True, False):

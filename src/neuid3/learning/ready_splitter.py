@@ -121,7 +121,7 @@ class ReadySplitter:
             yield ScoredCandidate(test, gain, gain * mass, candidate, False, tolerance=TOLERANCE_BITS / mass)
 
     def _responses(self, node: OpenNode, test: NodeTest, on_all: bool) -> tuple[Floats, Floats, float]:
-        """Responses for the examples that reach a node, all or those of the validation split, their weights, and the gain."""
+        """Responses, weights and gain on the examples that reach a node, all or those of the validation split."""
         labels, weights = self.sample.labels_and_masses(node)
         rows = slice(None) if on_all else self.sample.unseen[node.rows]
         weights = weights[rows]

@@ -78,12 +78,12 @@ class Regrower:
         return self.inference.conditional(node.path, test, node.rows) if certain is None else certain
 
     def is_worse(self, tree: Node, before: Node) -> bool:
-        """Whether the likelihood of the validation examples is clearly lower under `tree` than under the tree `before`."""
+        """Whether validation examples are clearly less likely under `tree` than under the tree `before`."""
         weights = self.sample.weights[self.sample.unseen]
         return is_clearly_worse(self._likelihoods(before), self._likelihoods(tree), weights)
 
     def _likelihoods(self, root: Node) -> Floats:
-        """log P(class | e) of every validation example, `(example,)`; the leaves are estimated from the training examples."""
+        """log P(class | e) of every validation example, `(example,)`, with leaves estimated from training examples."""
         sample, unseen = self.sample, self.sample.unseen
         reach = self.inference.reach([path for path, _ in paths(root)])
         training_weights = np.where(unseen, 0.0, sample.weights)
@@ -134,7 +134,7 @@ def network_responses(
 def _bindings(
     test: NodeTest, call: NetworkCall, networks: Sequence[str], shared_networks: SharedNetworks
 ) -> list[NodeTest]:
-    """A trained test itself; any other with the networks that can replace its own, preferably those trained on its column."""
+    """A trained test itself; any other with the networks that can replace its own, first those trained on its column."""
     instances = shared_networks.inference.instances
     if call.network in instances or not isinstance(test, AtomTest):
         return [test]
@@ -151,6 +151,7 @@ def _decisions(inference: ExactInference, test: NodeTest, call: NetworkCall) -> 
 
 
 def _as_response(responses: Floats) -> Response:
+    """Boolean responses where all are certain, otherwise probabilistic ones."""
     certain = responses == 1.0
     return (
         BooleanResponse(certain)

@@ -122,7 +122,7 @@ def by_class(labels: Any, masses: Floats, classes: int) -> Floats:
 
 
 def _product(table: Array, rows: Any, labels: Any, masses: Floats, classes: int) -> Floats:
-    """Σ of response times mass over these rows, `(test, class)`; block by block, so that few responses are floats at a time."""
+    """Σ of response times mass over these rows, `(test, class)`; by blocks, so that few responses are floats at a time."""
     total = np.zeros((table.shape[1], classes))
     for start in range(0, len(rows), BLOCK):
         block = slice(start, start + BLOCK)
