@@ -13,7 +13,8 @@ from neuid3.learning.restarts import RestartVariants
 from neuid3.learning.sample import Sample
 from neuid3.learning.semantics import Semantics
 from neuid3.logic.program import Program
-from neuid3.training.task import RestartVariant, TrainingConfig
+from neuid3.training.config import TrainingConfig
+from neuid3.training.task import RestartVariant
 from neuid3.tree.node_tests import AtomTest
 
 PROGRAM = """
@@ -41,7 +42,7 @@ def manners(
 
 def test_both_sides_of_a_rule_are_tried_equally_often() -> None:
     found = manners(RULE, 4, colours=False)
-    assert [manner.flipped for manner in found] == [False, True, False, True]
+    assert [manner.flipped_polarity for manner in found] == [False, True, False, True]
     assert len(set(manners(RULE, 4, colours=True))) == 4, "each way once, with colour and without"
 
 
@@ -55,7 +56,7 @@ def test_who_asks_for_more_restarts_gets_them(test: AtomTest, inner: bool, colou
 
 def test_a_network_by_itself_needs_no_other_side() -> None:
     assert manners(NETWORK, 4, colours=False) == [RestartVariant(), RestartVariant()]
-    assert manners(NETWORK, 4, colours=True) == [RestartVariant(), RestartVariant(grey=True)]
+    assert manners(NETWORK, 4, colours=True) == [RestartVariant(), RestartVariant(grayscale_warmup=True)]
 
 
 def test_few_tests_have_more_restarts_each_and_inner_nodes_fewer() -> None:

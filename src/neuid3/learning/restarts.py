@@ -13,7 +13,8 @@ from neuid3.learning.grow import OpenNode
 from neuid3.learning.sample import Sample
 from neuid3.learning.semantics import Semantics
 from neuid3.logic.formula import Literal, NeuralVariable, Variable
-from neuid3.training.task import RestartVariant, TrainingConfig
+from neuid3.training.config import TrainingConfig
+from neuid3.training.task import RestartVariant
 from neuid3.tree.node_tests import NodeTest
 
 # At the root, so many restarts compete at least, however few tests there are; but no test has more than twice its restarts.
@@ -49,7 +50,7 @@ class RestartVariants:
         turns = (
             (False,) if self._is_network(test) else (False, True) if self._is_upright(place, test) else (True, False)
         )
-        return [RestartVariant(flipped, grey) for flipped in turns for grey in sights]
+        return [RestartVariant(flipped, warmup) for flipped in turns for warmup in sights]
 
     def _is_network(self, test: NodeTest) -> bool:
         """Does a test ask a network and nothing else?"""

@@ -18,8 +18,9 @@ from neuid3.learning.sample import Floats, ScoredCandidate
 from neuid3.learning.semantics import variables_of
 from neuid3.logic.formula import NeuralVariable
 from neuid3.networks.defaults import sharpened
+from neuid3.training.config import TrainingConfig
 from neuid3.training.parallel.shared import RowSubset, SharedColumns
-from neuid3.training.task import RestartVariant, Task, TrainingConfig
+from neuid3.training.task import RestartVariant, Task
 from neuid3.tree.evidence import NetworkCall
 from neuid3.tree.node_tests import AtomTest
 
@@ -90,8 +91,8 @@ class TaskBuilder:
             self.recipe,
             self.starts.seed * 104_729 + self.starts.count,
             self.exact.device,
-            manners=tuple(manners),
-            least=self._least(place, lesson, price, beaten),
+            variants=tuple(manners),
+            min_gain=self._min_gain(place, lesson, price, beaten),
             missing=self.sample.missing(inputs, lesson.rows),
         )
         return named, task
@@ -137,7 +138,7 @@ class TaskBuilder:
         calls = [call for call in self.meaning.looks(test) if call.network == look.network]
         return sharpened(self.starts.fresh(look, calls), look.width, self.recipe.sharpness)
 
-    def _least(self, place: OpenNode, lesson: TrainingRows, price: float, beaten: float) -> float:
+    def _min_gain(self, place: OpenNode, lesson: TrainingRows, price: float, beaten: float) -> float:
         """The gain that a restart must show whenever it is judged: half of what it needs in the end, where it is compared.
 
         At the root, where nothing else tells as much, it may take its time.

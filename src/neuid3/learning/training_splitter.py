@@ -177,7 +177,7 @@ class TrainingSplitter:
             task.unseen if bool((task.unseen & (task.weights > 0)).any()) else np.ones(len(task.labels), dtype=bool)
         )
         mass = float(task.weights[judged].sum())
-        read = frozenset(name for use in task.uses.values() for name in use.inputs) | self._read_before()
+        read = frozenset(name for output in task.outputs.values() for name in output.inputs) | self._read_before()
         declared = {instance: network for network, instance in named.instances}
         instances = {name: Instance(net, declared[name], read, False) for name, net in trained.networks.items()}
         # The best of many that were trained looks better than it is.
