@@ -66,11 +66,11 @@ def test_it_tells_what_runs_networks_and_why(
     if backend == "kernel" and not variants:
         backend = "torch"
     monkeypatch.setenv("NEUID3_KERNEL", setting)
-    kernel_module.forget()
+    kernel_module.clear_choice()
     try:
         networks, text = report()["networks"], printed()
     finally:
-        kernel_module.forget()
+        kernel_module.clear_choice()
     assert networks["backend"] == backend
     assert networks["variants"] == list(variants)
     if backend == "kernel":

@@ -29,8 +29,8 @@ from neuid3.networks import kernel as kernel_module
 from neuid3.networks.adam import Adam, one_cycle
 from neuid3.networks.augmentation import Augmentation, InputColumns, augmented
 from neuid3.networks.defaults import Dense, LeNet
-from neuid3.networks.groups import FunctionalGroup, LayerGroup, ModuleGroup, Quick, network_group
-from neuid3.networks.layers import Fused, grouped
+from neuid3.networks.groups import FunctionalGroup, KernelNetwork, LayerGroup, ModuleGroup, network_group
+from neuid3.networks.layers import FusedConvolution, grouped_convolution
 from neuid3.training.config import TrainingConfig
 from neuid3.training.halving import restart_groups, successive_halving
 from neuid3.training.task import NetworkOutput, Restart, Task
@@ -47,9 +47,9 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iter
     if request.param == "kernel" and not VARIANTS:
         pytest.skip(NO_KERNEL)
     monkeypatch.setenv("NEUID3_KERNEL", "off" if request.param == "torch" else "on")
-    kernel_module.forget()
+    kernel_module.clear_choice()
     yield request.param
-    kernel_module.forget()
+    kernel_module.clear_choice()
 
 
 @contextmanager
@@ -57,9 +57,9 @@ def variant(name: str) -> Iterator[None]:
     """With this variant of the compiled kernel."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NEUID3_KERNEL", name)
-        kernel_module.forget()
+        kernel_module.clear_choice()
         yield
-    kernel_module.forget()
+    kernel_module.clear_choice()
 
 
 class Own(nn.Module):
@@ -145,12 +145,12 @@ def test_the_kernel_is_a_convolution_a_pool_and_a_rectifier(
         return torch.randn(shape, generator=random, dtype=torch.float64).requires_grad_()
 
     given_ = draw(nets, n, channels, rows, cols), draw(nets, filters, channels, 5, 5), draw(nets, filters)
-    seen = grouped(*given_)
+    seen = grouped_convolution(*given_)
     plain = functional.relu(functional.max_pool2d(seen.flatten(0, 1), 2)).unflatten(0, (nets, n))
     slopes = torch.randn(plain.shape, generator=random, dtype=torch.float64)
     plain_slopes = torch.autograd.grad((plain * slopes).sum(), given_)
     with variant(name):
-        ours = Fused.apply(*given_)
+        ours = FusedConvolution.apply(*given_)
         assert torch.allclose(ours, plain, rtol=0, atol=1e-12)
         for a, b in zip(torch.autograd.grad((ours * slopes).sum(), given_), plain_slopes, strict=True):
             assert torch.allclose(a, b, rtol=1e-11, atol=1e-11)
@@ -166,10 +166,12 @@ def test_every_variant_is_exact_on_whole_numbers(name: str, dtype: torch.dtype) 
             return torch.randint(-3, 4, shape, generator=random).to(dtype).requires_grad_()
 
         given_ = draw(2, 3, channels, rows, cols), draw(2, filters, channels, 5, 5), draw(2, filters)
-        plain = functional.relu(functional.max_pool2d(grouped(*given_).flatten(0, 1), 2)).unflatten(0, (2, 3))
+        plain = functional.relu(functional.max_pool2d(grouped_convolution(*given_).flatten(0, 1), 2)).unflatten(
+            0, (2, 3)
+        )
         slopes = draw(*plain.shape).detach()
         with variant(name):
-            ours = Fused.apply(*given_)
+            ours = FusedConvolution.apply(*given_)
             found = torch.autograd.grad((ours * slopes).sum(), given_)
         assert torch.equal(ours, plain)
         assert all(map(torch.equal, found, torch.autograd.grad((plain * slopes).sum(), given_)))
@@ -185,7 +187,7 @@ def test_a_processor_with_larger_registers_gives_the_same_bits(filters: int) -> 
     found = []
     for name in ("x86-64-v3", "x86-64-v4"):
         with variant(name):
-            found.append(Fused.apply(x, w, b))
+            found.append(FusedConvolution.apply(x, w, b))
     assert torch.equal(*found)
 
 
@@ -201,8 +203,8 @@ def test_the_kernel_of_this_source_tree_is_compiled_from_its_source() -> None:
 def test_the_processor_runs_the_fastest_variant_that_it_can() -> None:
     flags = set(kernel_module.processor().split())  # as Linux tells them
     with variant("on"):
-        chosen = kernel_module.choice()
-    assert chosen == kernel_module.Choice(VARIANTS[-1])
+        chosen = kernel_module.chosen_kernel()
+    assert chosen == kernel_module.KernelChoice(VARIANTS[-1])
     if "x86-64" in VARIANTS and "sse2" in flags:
         assert ("x86-64-v3" in VARIANTS) == ({"avx2", "fma", "bmi1", "bmi2", "f16c", "movbe", "abm"} <= flags)
         wide = {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
@@ -214,7 +216,7 @@ def test_a_variant_that_does_not_run_here_is_refused(
     wanted: str, variants: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kernel_module, "runnable_variants", lambda: (variants, None))
-    with variant(wanted), pytest.raises(KernelError, match=f"NEUID3_KERNEL={wanted} .*choose of: off"):
+    with variant(wanted), pytest.raises(KernelError, match=f"NEUID3_KERNEL={wanted} .*choose one of: off"):
         kernel_module.kernel(torch.float32)
 
 
@@ -239,7 +241,7 @@ def test_where_no_library_can_be_loaded_torch_runs_and_the_reason_is_given(
     kernel_module.runnable_variants.cache_clear()
     try:
         with variant("on"):
-            assert reason in str(kernel_module.choice().reason)
+            assert reason in str(kernel_module.chosen_kernel().reason)
             assert kernel_module.kernel(torch.float32) is None
     finally:
         kernel_module.runnable_variants.cache_clear()
@@ -279,24 +281,24 @@ def test_a_network_that_is_no_number_stays_so() -> None:
     assert torch.isnan(found[1]).all()
 
 
-def test_a_quick_network_is_the_network_as_it_is_now() -> None:
+def test_a_kernel_network_is_the_network_as_it_is_now() -> None:
     if not VARIANTS:
         pytest.skip(NO_KERNEL)
     torch.manual_seed(0)
     for inputs, shape in ((1, (5, 28, 28)), (2, (5, 1, 20, 31))):
         net = LeNet(3, inputs=inputs, size=shape[-2:]).requires_grad_(False).eval()
         seen = [torch.rand(shape) for _ in range(inputs)]
-        assert Quick.takes(net)
+        assert KernelNetwork.supports(net)
         for _ in range(2):
-            assert torch.allclose(Quick(net)(*seen), net(*seen), atol=1e-6)
+            assert torch.allclose(KernelNetwork(net)(*seen), net(*seen), atol=1e-6)
             net.look[0].weight.mul_(-1)
         net.look[0].register_forward_hook(lambda *_: None)
-        assert not Quick.takes(net), "a hook wants to be called"
-    assert not Quick.takes(nn.utils.parametrizations.weight_norm(LeNet(3).look[0]))
+        assert not KernelNetwork.supports(net), "a hook wants to be called"
+    assert not KernelNetwork.supports(nn.utils.parametrizations.weight_norm(LeNet(3).look[0]))
     augmented = LeNet(3)
     nn.utils.parametrizations.weight_norm(augmented.look[0])
-    assert not Quick.takes(augmented)
-    assert not Quick.takes(LeNet(3, dropout=0.5).train())
+    assert not KernelNetwork.supports(augmented)
+    assert not KernelNetwork.supports(LeNet(3, dropout=0.5).train())
 
 
 @pytest.mark.usefixtures("way")
