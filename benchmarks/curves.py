@@ -2,7 +2,7 @@
 
 NEUID3_DATA=… python -m benchmarks.curves results/curves.jsonl; finished roots are not repeated. Every restart of every test of
 the union pool is trained to the end, and its gain on validation windows is written down on the way.
-python -m benchmarks.curves --table results/curves.jsonl docs/speed.md draws what the judgements of `tournament` and others make of them.
+python -m benchmarks.curves --table results/curves.jsonl docs/speed.md draws what the judgements of `halving` and others make of them.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from benchmarks.rows import draw, keep, kept
 from experiments.datasets import CONCEPTS, eleusis, pool
 from experiments.learners import make
 from experiments.units import TREE, Unit
-from neuid3.training import halving as tournament
+from neuid3.training import halving
 from neuid3.training.task import Restart
 from neuid3.training.train import exclusive_training
-from neuid3.training.trainer import COLOUR_FROM, BatchedTrainer
+from neuid3.training.trainer import GRAYSCALE_UNTIL, BatchedTrainer
 
 SHARES = (1 / 8, 3 / 16, 1 / 4, 5 / 16, 3 / 8, 1 / 2, 5 / 8, 3 / 4, 1.0)
 Rounds = Sequence[tuple[float, float]]
@@ -36,7 +36,7 @@ TRIED: tuple[tuple[Rounds, bool], ...] = (
     (((3 / 8, 1 / 2), (5 / 8, 1 / 6), (1.0, 0.0)), False),
     (((1 / 4, 2 / 3), (3 / 8, 1 / 4), (5 / 8, 1 / 12), (1.0, 0.0)), False),
     (((1 / 4, 1 / 2), (3 / 8, 1 / 4), (5 / 8, 1 / 12), (1.0, 0.0)), False),
-    (tournament.GRAYSCALE_ROUNDS, True),
+    (halving.GRAYSCALE_ROUNDS, True),
 )
 
 
@@ -71,7 +71,7 @@ def restarts(concept: str, seed: int) -> list[Restart]:
         found.extend(trials)
         raise Enough
 
-    with patch.object(tournament, "companies", caught):
+    with patch.object(halving, "restart_groups", caught):
         try:
             clf.fit(*windows.train, validation=windows.validation)
         except Enough:
@@ -83,20 +83,25 @@ def learned(trials: Sequence[Restart]) -> list[dict[str, Any]]:
     """What each restart tells on unseen windows after each of the shares of its steps."""
     tasks = list(dict.fromkeys(id(trial.task) for trial in trials))
     rows = []
-    for group in tournament.restart_groups(trials):
+    for group in halving.restart_groups(trials):
         with exclusive_training():
-            company = BatchedTrainer(group)
+            trainer = BatchedTrainer(group)
             gains: list[list[float]] = [[] for _ in group]
             for share in SHARES:
-                for ensemble in company.ensembles:
-                    ensemble.stack.train()
-                company.advance(share)
-                for curve, gain in zip(gains, company.gains(), strict=True):
+                for network_group in trainer.network_groups:
+                    network_group.networks.train()
+                trainer.advance(share)
+                for curve, gain in zip(gains, trainer.gains(), strict=True):
                     curve.append(round(float(gain), 4))
         for trial, curve in zip(group, gains, strict=True):
-            manner = trial.task.manners[trial.number]
+            variant = trial.task.variants[trial.number]
             rows.append(
-                {"task": tasks.index(id(trial.task)), "grey": manner.grey, "flipped": manner.flipped, "gains": curve}
+                {
+                    "task": tasks.index(id(trial.task)),
+                    "grey": variant.grayscale_warmup,
+                    "flipped": variant.flipped_polarity,
+                    "gains": curve,
+                }
             )
     return rows
 
@@ -106,9 +111,9 @@ def judged(row: Row, rounds: Rounds, apart: bool) -> tuple[int, float, float]:
     tasks: dict[int, SimpleNamespace] = {}
     alive = []
     for restart in row["restarts"]:
-        task = tasks.setdefault(restart["task"], SimpleNamespace(manners=[], least=-np.inf, number=restart["task"]))
-        task.manners.append(SimpleNamespace(grey=restart["grey"]))
-        alive.append(SimpleNamespace(task=task, number=len(task.manners) - 1, gains=restart["gains"], score=0.0))
+        task = tasks.setdefault(restart["task"], SimpleNamespace(variants=[], min_gain=-np.inf, number=restart["task"]))
+        task.variants.append(SimpleNamespace(grayscale_warmup=restart["grey"]))
+        alive.append(SimpleNamespace(task=task, number=len(task.variants) - 1, gains=restart["gains"], score=0.0))
     everyone, steps, before = len(alive), 0.0, 0.0
     for number, (share, surviving) in enumerate(rounds):
         steps += len(alive) * (share - before)
@@ -116,9 +121,9 @@ def judged(row: Row, rounds: Rounds, apart: bool) -> tuple[int, float, float]:
         for trial in alive:
             trial.score = trial.gains[SHARES.index(share)]
         if share < 1.0:
-            count = tournament.survivor_count(surviving, everyone)
-            patient, by_sight = number < tournament.PATIENCE, apart and share < COLOUR_FROM
-            alive = tournament._survivors(alive, count, patient, by_sight)  # type: ignore[arg-type,assignment]
+            count = halving.survivor_count(surviving, everyone)
+            patient, by_warmup = number < halving.PATIENT_ROUNDS, apart and share < GRAYSCALE_UNTIL
+            alive = halving._survivors(alive, count, patient, by_warmup)  # type: ignore[arg-type,assignment]
     best = max(alive, key=lambda trial: trial.score)
     return best.task.number, best.score, steps / everyone
 

@@ -57,7 +57,7 @@ def grown(concept: str, seed: int) -> tuple[Task, int]:
     with patch.object(node, "train_jointly", caught):
         clf.fit(*windows.train, validation=windows.validation)
     (task,) = found
-    assert not task.fixed, "every variable of these pools is a network's"
+    assert not task.fixed_weights, "every variable of these pools is a network's"
     others = [eleusis(concept, other).train for other in OTHERS]
     labels = np.concatenate([np.searchsorted(clf.classes_, y) for _, y in others])
     columns = {
@@ -78,10 +78,10 @@ def curve(task: Task, judges: int, epochs: int) -> list[tuple[float, float]]:
     """After each epoch, the first before any: the judges' mean log-likelihood, and the accuracy on the others."""
     found = []
     with exclusive_training():
-        company = BatchedTrainer([Restart(replace(task, recipe=replace(task.recipe, epochs=epochs)), 0)])
+        trainer = BatchedTrainer([Restart(replace(task, config=replace(task.config, epochs=epochs)), 0)])
         for epoch in range(epochs + 1):
-            company.advance(epoch / epochs)
-            told, _ = company.likelihoods()
+            trainer.advance(epoch / epochs)
+            told, _ = trainer.log_likelihoods()
             right = np.exp(told[judges:]) > 0.5  # of two classes
             found.append((round(float(told[:judges].mean()), 4), round(float(right.mean()), 4)))
     return found

@@ -22,8 +22,9 @@ from neuid3.circuits.conjunctions import factorise
 from neuid3.logic.formula import NeuralVariable, sources
 from neuid3.logic.program import Program
 from neuid3.networks.defaults import LeNet
+from neuid3.training.config import PAPER_TRAINING, TrainingConfig
 from neuid3.training.halving import restart_groups
-from neuid3.training.task import PAPER_TRAINING, NetworkOutput, Restart, Task, TrainingConfig
+from neuid3.training.task import NetworkOutput, Restart, Task
 from neuid3.training.train import advance, one_thread
 from neuid3.training.trainer import BatchedTrainer
 

@@ -22,7 +22,7 @@ import numpy as np
 from benchmarks.rows import draw, keep, kept
 from experiments.learners import run
 from experiments.units import Unit
-from neuid3.training import halving as tournament
+from neuid3.training import halving
 
 RESULTS = Path("results")
 TO_THE_END = ((1.0, 0.0),)
@@ -48,7 +48,7 @@ def main(path: str) -> None:
     known = {row["unit"] for row in kept(path)}
     for unit in units():
         if str(unit) not in known:
-            with patch.multiple(tournament, ROUNDS=TO_THE_END, LATE=TO_THE_END):
+            with patch.multiple(halving, ROUNDS=TO_THE_END, GRAYSCALE_ROUNDS=TO_THE_END):
                 found = run(unit)
             keep(path, _row(str(unit), found) | {"kernel": os.environ.get("NEUID3_KERNEL", "on")})
 

@@ -27,7 +27,7 @@ from neuid3.estimators.parameters import training_config
 from neuid3.io.trained_tests import TrainedTest
 from neuid3.learning import restarts
 from neuid3.networks.kernel import kernel, processor
-from neuid3.training import halving as tournament
+from neuid3.training import halving
 from neuid3.training.train import one_thread
 from neuid3.tree.tree import Branch, Node, preorder
 
@@ -140,8 +140,8 @@ def _spelled_out(tree: NeuID3Classifier) -> dict[str, Any]:
         "parameters": {name: value for name, value in told.items() if isinstance(value, str | int | float | None)},
         "training": asdict(training_config(tree.get_params(), 2)),
         "judged": {
-            "images": tournament.ROUNDS,
-            "colours": tournament.GRAYSCALE_ROUNDS,
+            "images": halving.ROUNDS,
+            "colours": halving.GRAYSCALE_ROUNDS,
             "at_least": restarts.MIN_ROOT_RESTARTS,
         },
     }

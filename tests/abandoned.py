@@ -33,10 +33,10 @@ def work(kind: str, folder: str, columns: RowSubset | None = None) -> None:
         time.sleep(0.05)
 
 
-def crew(kind: str, folder: str) -> None:
-    stock = SharedColumns({"image": np.zeros((64, 256, 256))})  # large enough to be shared as a file in memory
-    with WorkerPool(2, stock) as workers:
-        calls = [joblib.delayed(work)(kind, folder, RowSubset(stock, ("image",), np.arange(64))) for _ in range(2)]
+def worker_pool(kind: str, folder: str) -> None:
+    shared = SharedColumns({"image": np.zeros((64, 256, 256))})  # large enough to be shared as a file in memory
+    with WorkerPool(2, shared) as workers:
+        calls = [joblib.delayed(work)(kind, folder, RowSubset(shared, ("image",), np.arange(64))) for _ in range(2)]
         list(workers(calls))
         print("idle", flush=True)
         time.sleep(FOREVER)
@@ -67,6 +67,6 @@ if __name__ == "__main__":
             run_units(units, Path(folder, "results"), lambda _: work(kind, folder), jobs=2)  # type: ignore[arg-type, return-value]
         case "multiprocessing":
             with joblib.parallel_config(backend="multiprocessing"):
-                crew(kind, folder)
+                worker_pool(kind, folder)
         case _:
-            crew(kind, folder)
+            worker_pool(kind, folder)

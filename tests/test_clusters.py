@@ -93,7 +93,7 @@ def assert_same(one: NeuID3Classifier, two: NeuID3Classifier) -> None:
 
 
 def assert_sent_once(log: Path) -> None:
-    """Whoever trained got the columns once, for all the companies it trained, on one thread."""
+    """Whoever trained got the columns once, for all the groups it trained, on one thread."""
     told = {pid: events for pid, events in clustered.watched(log).items() if events["begins on 1"]}
     assert {events["columns"] for events in told.values()} == {1}
     assert sum(events["begins on 1"] for events in told.values()) > 2 * len(told)
@@ -180,26 +180,26 @@ def test_on_ray_the_tree_is_the_same_and_every_worker_gets_the_images_once(
 def test_a_task_weighs_the_same_however_large_the_images_are() -> None:
     weights = []
     for size in (8, 80):
-        stock = SharedColumns({"image": np.zeros((50, size, size))})
-        stock.find = dict  # type: ignore[assignment]
-        weights.append(len(pickle.dumps(RowSubset(stock, ("image",), np.arange(50)))))
+        shared = SharedColumns({"image": np.zeros((50, size, size))})
+        shared.locate = dict  # type: ignore[assignment]
+        weights.append(len(pickle.dumps(RowSubset(shared, ("image",), np.arange(50)))))
     assert weights[0] == weights[1] < 1000
 
 
-def test_a_part_of_a_stock_is_the_rows_of_its_columns() -> None:
+def test_a_row_subset_is_the_rows_of_its_columns() -> None:
     rng = np.random.default_rng(0)
     columns = {"a": rng.random((30, 2)), "b": rng.random(30)}
-    stock = SharedColumns(columns)
+    shared = SharedColumns(columns)
     for _ in range(20):
         names = tuple(rng.permutation(["a", "b"])[: rng.integers(1, 3)])
         rows = rng.integers(0, 30, rng.integers(1, 30))
-        part = pickle.loads(pickle.dumps(RowSubset(stock, names, rows)))
-        assert tuple(part) == names
-        assert {**part}.keys() == set(names)
+        subset = pickle.loads(pickle.dumps(RowSubset(shared, names, rows)))
+        assert tuple(subset) == names
+        assert {**subset}.keys() == set(names)
         for name in names:
-            np.testing.assert_array_equal(part[name], columns[name][rows])
+            np.testing.assert_array_equal(subset[name], columns[name][rows])
         for name in set(columns) - set(names):
-            assert name not in part
+            assert name not in subset
 
 
 def test_threads_do_not_mix_their_random_numbers() -> None:
@@ -210,8 +210,8 @@ def test_threads_do_not_mix_their_random_numbers() -> None:
         assert_same(one, three.fit(*clustered.problem()))
 
 
-def test_a_crew_is_called_together_once() -> None:
-    with WorkerPool(2) as crew:
-        pids = {pid for _ in range(3) for pid in crew(joblib.delayed(os.getpid)() for _ in range(4))}
+def test_a_worker_pool_is_started_once() -> None:
+    with WorkerPool(2) as pool:
+        pids = {pid for _ in range(3) for pid in pool(joblib.delayed(os.getpid)() for _ in range(4))}
     assert os.getpid() not in pids
     assert len(pids) <= 2

@@ -494,7 +494,7 @@ def test_limits_are_heard_by_every_command_that_reads_rules(model: Path) -> None
 
 
 def test_help_tells_the_defaults_of_the_classifier() -> None:
-    from neuid3.training.task import TrainingConfig
+    from neuid3.training.config import TrainingConfig
 
     shown = run("fit", "--help").output
     clf, recipe = NeuID3Classifier(), TrainingConfig()

@@ -18,7 +18,7 @@ from sklearn.datasets import load_iris
 import neuid3
 from neuid3.cli.main import main
 from neuid3.logic.program import Program
-from neuid3.training.task import PAPER_TRAINING, TrainingConfig
+from neuid3.training.config import PAPER_TRAINING, TrainingConfig
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"

@@ -18,7 +18,7 @@ from neuid3 import __version__
 from neuid3.cli import doctor as command
 from neuid3.cli.main import main
 from neuid3.logic import sandbox
-from neuid3.networks import kernel as kernel_room
+from neuid3.networks import kernel as kernel_module
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -62,15 +62,15 @@ def test_it_tells_versions_and_threads() -> None:
 def test_it_tells_what_runs_networks_and_why(
     setting: str, backend: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    variants = kernel_room.runnable_variants()[0]
+    variants = kernel_module.runnable_variants()[0]
     if backend == "kernel" and not variants:
         backend = "torch"
     monkeypatch.setenv("NEUID3_KERNEL", setting)
-    kernel_room.forget()
+    kernel_module.clear_choice()
     try:
         networks, text = report()["networks"], printed()
     finally:
-        kernel_room.forget()
+        kernel_module.clear_choice()
     assert networks["backend"] == backend
     assert networks["variants"] == list(variants)
     if backend == "kernel":

@@ -37,8 +37,8 @@ from neuid3.learning.sample import Instance, Sample
 from neuid3.logic.formula import Formula
 from neuid3.logic.program import Program
 from neuid3.networks.defaults import Dense, LeNet
-from neuid3.training import halving as tournament
-from neuid3.training.task import TrainingConfig
+from neuid3.training import halving
+from neuid3.training.config import TrainingConfig
 
 QUICK = {"epochs": 6, "restarts": 2, "joint_epochs": 2, "random_state": 0}
 
@@ -241,7 +241,7 @@ def test_training_side_by_side_and_one_by_one_give_the_same_tree(monkeypatch: py
     how = QUICK | {"restarts": 4, "pruning": 0.0, "n_jobs": 1}
     clf = NeuID3Classifier(background=BACKGROUND, tests=["gt_rank(first, second)", "joker"], max_depth=2, **how)
     together = clf.fit(X, y).tree_, clf.predict_proba(X)
-    monkeypatch.setattr(tournament, "COMPANY", 1)
+    monkeypatch.setattr(halving, "GROUP_SIZE", 1)
     alone = clf.fit(X, y).tree_, clf.predict_proba(X)
     assert alone[0].tests == together[0].tests
     np.testing.assert_allclose(alone[1], together[1], atol=1e-4)

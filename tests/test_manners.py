@@ -13,7 +13,8 @@ from neuid3.learning.restarts import RestartVariants
 from neuid3.learning.sample import Sample
 from neuid3.learning.semantics import Semantics
 from neuid3.logic.program import Program
-from neuid3.training.task import RestartVariant, TrainingConfig
+from neuid3.training.config import TrainingConfig
+from neuid3.training.task import RestartVariant
 from neuid3.tree.node_tests import AtomTest
 
 PROGRAM = """
@@ -41,7 +42,7 @@ def variants_of(
 
 def test_both_polarities_of_a_rule_have_equally_many_restarts() -> None:
     found = variants_of(RULE, 4, colours=False)
-    assert [variant.flipped for variant in found] == [False, True, False, True]
+    assert [variant.flipped_polarity for variant in found] == [False, True, False, True]
     assert len(set(variants_of(RULE, 4, colours=True))) == 4, "each polarity once, with and without grayscale warm-up"
 
 
@@ -55,7 +56,7 @@ def test_more_configured_restarts_are_more_restarts(test: AtomTest, inner: bool,
 
 def test_a_network_by_itself_has_one_polarity() -> None:
     assert variants_of(NETWORK, 4, colours=False) == [RestartVariant(), RestartVariant()]
-    assert variants_of(NETWORK, 4, colours=True) == [RestartVariant(), RestartVariant(grey=True)]
+    assert variants_of(NETWORK, 4, colours=True) == [RestartVariant(), RestartVariant(grayscale_warmup=True)]
 
 
 def test_few_tests_have_more_restarts_each_and_inner_nodes_fewer() -> None:

@@ -16,7 +16,8 @@ from neuid3 import Examples, NeuID3Classifier
 from neuid3.circuits.conjunctions import factorise
 from neuid3.logic.formula import And, Literal, NeuralVariable, Or
 from neuid3.networks.defaults import Dense
-from neuid3.training.task import PAPER_TRAINING, NetworkOutput, Restart, Task, TrainingConfig
+from neuid3.training.config import PAPER_TRAINING, TrainingConfig
+from neuid3.training.task import NetworkOutput, Restart, Task
 from neuid3.training.train import advance
 from neuid3.training.trainer import BatchedTrainer
 from neuid3.tree.criteria import gain_of
@@ -84,11 +85,11 @@ def test_the_gradient_of_a_step_is_that_of_the_sum_over_all_values_with_the_aver
 ) -> None:
     given = task(recipe)
     rows = given.training_rows[:40]
-    company = BatchedTrainer([Restart(given, 0)])
-    company._step(torch.from_numpy(rows)[None])
-    slopes = {name: leaf.grad[0] for name, leaf in company.ensembles[0].stack.weights.items()}
+    trainer = BatchedTrainer([Restart(given, 0)])
+    trainer._step(torch.from_numpy(rows)[None])
+    slopes = {name: leaf.grad[0] for name, leaf in trainer.network_groups[0].networks.weights.items()}
 
-    net = given.starts[0]["net"]
+    net = given.initial_networks[0]["net"]
     yes = enumerated(given, net, rows, {name: averaged(given, net, name, rows) for name in given.columns})
     labels, weights = torch.from_numpy(given.labels[rows]), torch.from_numpy(given.weights[rows])
     if recipe.loss == "branches":
@@ -99,7 +100,7 @@ def test_the_gradient_of_a_step_is_that_of_the_sum_over_all_values_with_the_aver
         scale = (given.weights * balance)[given.training_rows].mean()
         weights = weights * torch.from_numpy(balance[rows])
     else:
-        leaves = torch.softmax(BatchedTrainer([Restart(given, 0)]).casts[0].leaves.detach()[0], 1)
+        leaves = torch.softmax(BatchedTrainer([Restart(given, 0)]).task_groups[0].leaves.detach()[0], 1)
         chosen = yes * leaves[0, labels] + (1 - yes) * leaves[1, labels]
         scale = given.weights[given.training_rows].mean()
     (-(weights * chosen.log()).sum() / (len(rows) * scale)).backward()

@@ -78,9 +78,9 @@ def test_children_end_with_their_parent(kind: str, number: int, tmp_path: Path) 
 def test_a_worker_pool_keeps_the_initializer_it_was_given(tmp_path: Path) -> None:
     program = f"""
 import joblib, os, pathlib
-from neuid3.training.parallel.pool import Crew
-with joblib.parallel_config(backend="loky", initializer=os.chdir, initargs=({str(tmp_path)!r},)), Crew(2) as crew:
-    print(set(map(str, crew(joblib.delayed(pathlib.Path.cwd)() for _ in range(4)))) == {{{str(tmp_path.resolve())!r}}})
+from neuid3.training.parallel.pool import WorkerPool
+with joblib.parallel_config(backend="loky", initializer=os.chdir, initargs=({str(tmp_path)!r},)), WorkerPool(2) as pool:
+    print(set(map(str, pool(joblib.delayed(pathlib.Path.cwd)() for _ in range(4)))) == {{{str(tmp_path.resolve())!r}}})
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=GENEROUS, check=True)
     assert done.stdout == "True\n"

@@ -24,7 +24,8 @@ from neuid3.learning.sample import Instance, Sample
 from neuid3.learning.shared_networks import SharedNetworkTask
 from neuid3.logic.program import Program
 from neuid3.networks.defaults import default_network
-from neuid3.training.task import TrainingConfig, TrainingResult
+from neuid3.training.config import TrainingConfig
+from neuid3.training.task import TrainingResult
 from neuid3.tree.criteria import gain_of, gain_of_tests
 from neuid3.tree.node_tests import AtomTest
 from neuid3.tree.tree import Branch, Node
@@ -97,7 +98,7 @@ def test_each_half_of_the_columns_trains_once_and_validates_once() -> None:
 def test_an_example_takes_the_paths_of_its_column_only() -> None:
     columns, y = drawn(40, 0)
     task = shared_tasks_of(learner_of(columns, y))[0].task
-    (network,) = task.uses
+    (network,) = task.outputs
     outputs = np.random.default_rng(0).random(len(task.labels))
 
     class GivenEvidence:
@@ -106,11 +107,11 @@ def test_an_example_takes_the_paths_of_its_column_only() -> None:
 
         def weights(self, variable: object) -> torch.Tensor:
             return torch.tensor(
-                np.stack((1 - outputs, outputs)) if variable == network else task.fixed[variable]
+                np.stack((1 - outputs, outputs)) if variable == network else task.fixed_weights[variable]
             ).double()
 
-    reached = Reach(task.factored)(GivenEvidence()).numpy()
-    (which,) = task.fixed.values()
+    reached = Reach(task.paths)(GivenEvidence()).numpy()
+    (which,) = task.fixed_weights.values()
     for j, here in enumerate(which.astype(bool)):
         np.testing.assert_allclose(reached[here][:, [2 * j, 2 * j + 1]], np.stack((outputs, 1 - outputs), 1)[here])
         assert not np.delete(reached[here], [2 * j, 2 * j + 1], axis=1).any()
@@ -123,7 +124,7 @@ def test_the_p_value_is_that_of_the_chi_squared_distribution(gain: float, classe
     shared = shared_tasks_of(learner_of(columns, (y + np.arange(80)) % classes))[0]
     validation_images = 80 * 4
     expected = chi2.sf(2 * np.log(2) * gain * validation_images, 4 * (classes - 1))
-    net = next(iter(shared.task.starts[0].values()))
+    net = next(iter(shared.task.initial_networks[0].values()))
     kept = shared.instances(TrainingResult({shared.name: net}, np.zeros((0, classes)), gain, 1))
     assert bool(kept) == (expected < 1e-3)
     assert not shared.instances(None)

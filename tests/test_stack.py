@@ -25,19 +25,20 @@ from torch.nn import functional
 from neuid3.circuits.conjunctions import factorise
 from neuid3.errors import KernelError
 from neuid3.logic.formula import Literal, NeuralVariable
-from neuid3.networks import kernel as kernel_room
+from neuid3.networks import kernel as kernel_module
 from neuid3.networks.adam import Adam, one_cycle
 from neuid3.networks.augmentation import Augmentation, InputColumns, augmented
 from neuid3.networks.defaults import Dense, LeNet
-from neuid3.networks.groups import FunctionalGroup, LayerGroup, ModuleGroup, Quick, network_group
-from neuid3.networks.layers import Fused, grouped
+from neuid3.networks.groups import FunctionalGroup, KernelNetwork, LayerGroup, ModuleGroup, network_group
+from neuid3.networks.layers import FusedConvolution, grouped_convolution
+from neuid3.training.config import TrainingConfig
 from neuid3.training.halving import restart_groups, successive_halving
-from neuid3.training.task import NetworkOutput, Restart, Task, TrainingConfig
+from neuid3.training.task import NetworkOutput, Restart, Task
 from neuid3.training.train import advance
 
 ROOT = Path(__file__).resolve().parents[1]
 
-VARIANTS, NO_KERNEL = kernel_room.runnable_variants()
+VARIANTS, NO_KERNEL = kernel_module.runnable_variants()
 
 
 @pytest.fixture(params=["kernel", "torch"])
@@ -46,9 +47,9 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iter
     if request.param == "kernel" and not VARIANTS:
         pytest.skip(NO_KERNEL)
     monkeypatch.setenv("NEUID3_KERNEL", "off" if request.param == "torch" else "on")
-    kernel_room.forget()
+    kernel_module.clear_choice()
     yield request.param
-    kernel_room.forget()
+    kernel_module.clear_choice()
 
 
 @contextmanager
@@ -56,9 +57,9 @@ def variant(name: str) -> Iterator[None]:
     """With this variant of the compiled kernel."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NEUID3_KERNEL", name)
-        kernel_room.forget()
+        kernel_module.clear_choice()
         yield
-    kernel_room.forget()
+    kernel_module.clear_choice()
 
 
 class Own(nn.Module):
@@ -144,12 +145,12 @@ def test_the_kernel_is_a_convolution_a_pool_and_a_rectifier(
         return torch.randn(shape, generator=random, dtype=torch.float64).requires_grad_()
 
     given_ = draw(nets, n, channels, rows, cols), draw(nets, filters, channels, 5, 5), draw(nets, filters)
-    seen = grouped(*given_)
+    seen = grouped_convolution(*given_)
     plain = functional.relu(functional.max_pool2d(seen.flatten(0, 1), 2)).unflatten(0, (nets, n))
     slopes = torch.randn(plain.shape, generator=random, dtype=torch.float64)
     plain_slopes = torch.autograd.grad((plain * slopes).sum(), given_)
     with variant(name):
-        ours = Fused.apply(*given_)
+        ours = FusedConvolution.apply(*given_)
         assert torch.allclose(ours, plain, rtol=0, atol=1e-12)
         for a, b in zip(torch.autograd.grad((ours * slopes).sum(), given_), plain_slopes, strict=True):
             assert torch.allclose(a, b, rtol=1e-11, atol=1e-11)
@@ -165,10 +166,12 @@ def test_every_variant_is_exact_on_whole_numbers(name: str, dtype: torch.dtype) 
             return torch.randint(-3, 4, shape, generator=random).to(dtype).requires_grad_()
 
         given_ = draw(2, 3, channels, rows, cols), draw(2, filters, channels, 5, 5), draw(2, filters)
-        plain = functional.relu(functional.max_pool2d(grouped(*given_).flatten(0, 1), 2)).unflatten(0, (2, 3))
+        plain = functional.relu(functional.max_pool2d(grouped_convolution(*given_).flatten(0, 1), 2)).unflatten(
+            0, (2, 3)
+        )
         slopes = draw(*plain.shape).detach()
         with variant(name):
-            ours = Fused.apply(*given_)
+            ours = FusedConvolution.apply(*given_)
             found = torch.autograd.grad((ours * slopes).sum(), given_)
         assert torch.equal(ours, plain)
         assert all(map(torch.equal, found, torch.autograd.grad((plain * slopes).sum(), given_)))
@@ -184,24 +187,24 @@ def test_a_processor_with_larger_registers_gives_the_same_bits(filters: int) -> 
     found = []
     for name in ("x86-64-v3", "x86-64-v4"):
         with variant(name):
-            found.append(Fused.apply(x, w, b))
+            found.append(FusedConvolution.apply(x, w, b))
     assert torch.equal(*found)
 
 
 @pytest.mark.skipif(not (ROOT / "hatch_build.py").exists(), reason="there is no source tree here")
 def test_the_kernel_of_this_source_tree_is_compiled_from_its_source() -> None:
-    record = kernel_room.COMPILED / "build.json"
+    record = kernel_module.COMPILED / "build.json"
     assert record.exists(), "run `python hatch_build.py` first"
-    source = hashlib.sha256(Path(kernel_room.__file__).with_suffix(".c").read_bytes()).hexdigest()
+    source = hashlib.sha256(Path(kernel_module.__file__).with_suffix(".c").read_bytes()).hexdigest()
     assert json.loads(record.read_text("utf-8"))["source"] == source, "run `python hatch_build.py` first"
 
 
 @pytest.mark.skipif(not VARIANTS, reason=str(NO_KERNEL))
 def test_the_processor_runs_the_fastest_variant_that_it_can() -> None:
-    flags = set(kernel_room.processor().split())  # as Linux tells them
+    flags = set(kernel_module.processor().split())  # as Linux tells them
     with variant("on"):
-        chosen = kernel_room.choice()
-    assert chosen == kernel_room.Choice(VARIANTS[-1])
+        chosen = kernel_module.chosen_kernel()
+    assert chosen == kernel_module.KernelChoice(VARIANTS[-1])
     if "x86-64" in VARIANTS and "sse2" in flags:
         assert ("x86-64-v3" in VARIANTS) == ({"avx2", "fma", "bmi1", "bmi2", "f16c", "movbe", "abm"} <= flags)
         wide = {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
@@ -212,9 +215,9 @@ def test_the_processor_runs_the_fastest_variant_that_it_can() -> None:
 def test_a_variant_that_does_not_run_here_is_refused(
     wanted: str, variants: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kernel_room, "runnable_variants", lambda: (variants, None))
-    with variant(wanted), pytest.raises(KernelError, match=f"NEUID3_KERNEL={wanted} .*choose of: off"):
-        kernel_room.kernel(torch.float32)
+    monkeypatch.setattr(kernel_module, "runnable_variants", lambda: (variants, None))
+    with variant(wanted), pytest.raises(KernelError, match=f"NEUID3_KERNEL={wanted} .*choose one of: off"):
+        kernel_module.kernel(torch.float32)
 
 
 FOLDERS = {
@@ -234,14 +237,14 @@ def test_where_no_library_can_be_loaded_torch_runs_and_the_reason_is_given(
     files, reason = FOLDERS[case]
     for name, text in files.items():
         (tmp_path / name).write_text(text)
-    monkeypatch.setattr(kernel_room, "COMPILED", tmp_path)
-    kernel_room.runnable_variants.cache_clear()
+    monkeypatch.setattr(kernel_module, "COMPILED", tmp_path)
+    kernel_module.runnable_variants.cache_clear()
     try:
         with variant("on"):
-            assert reason in str(kernel_room.choice().reason)
-            assert kernel_room.kernel(torch.float32) is None
+            assert reason in str(kernel_module.chosen_kernel().reason)
+            assert kernel_module.kernel(torch.float32) is None
     finally:
-        kernel_room.runnable_variants.cache_clear()
+        kernel_module.runnable_variants.cache_clear()
 
 
 def test_no_compiler_runs_when_networks_do(tmp_path: Path) -> None:
@@ -258,8 +261,8 @@ def test_no_compiler_runs_when_networks_do(tmp_path: Path) -> None:
 import torch
 from neuid3.networks.defaults import LeNet
 from neuid3.networks.adam import Adam
-from neuid3.networks.groups import stack
-nets = stack([LeNet(2), LeNet(2)], [])
+from neuid3.networks.groups import network_group
+nets = network_group([LeNet(2), LeNet(2)], [])
 nets(torch.rand(2, 3, 1, 28, 28)).sum().backward()
 Adam(list(nets.weights.values()), 0.0).step(1, [0.1, 0.1], 0.9)
 """
@@ -278,24 +281,24 @@ def test_a_network_that_is_no_number_stays_so() -> None:
     assert torch.isnan(found[1]).all()
 
 
-def test_a_quick_network_is_the_network_as_it_is_now() -> None:
+def test_a_kernel_network_is_the_network_as_it_is_now() -> None:
     if not VARIANTS:
         pytest.skip(NO_KERNEL)
     torch.manual_seed(0)
     for inputs, shape in ((1, (5, 28, 28)), (2, (5, 1, 20, 31))):
         net = LeNet(3, inputs=inputs, size=shape[-2:]).requires_grad_(False).eval()
         seen = [torch.rand(shape) for _ in range(inputs)]
-        assert Quick.takes(net)
+        assert KernelNetwork.supports(net)
         for _ in range(2):
-            assert torch.allclose(Quick(net)(*seen), net(*seen), atol=1e-6)
+            assert torch.allclose(KernelNetwork(net)(*seen), net(*seen), atol=1e-6)
             net.look[0].weight.mul_(-1)
         net.look[0].register_forward_hook(lambda *_: None)
-        assert not Quick.takes(net), "a hook wants to be called"
-    assert not Quick.takes(nn.utils.parametrizations.weight_norm(LeNet(3).look[0]))
+        assert not KernelNetwork.supports(net), "a hook wants to be called"
+    assert not KernelNetwork.supports(nn.utils.parametrizations.weight_norm(LeNet(3).look[0]))
     augmented = LeNet(3)
     nn.utils.parametrizations.weight_norm(augmented.look[0])
-    assert not Quick.takes(augmented)
-    assert not Quick.takes(LeNet(3, dropout=0.5).train())
+    assert not KernelNetwork.supports(augmented)
+    assert not KernelNetwork.supports(LeNet(3, dropout=0.5).train())
 
 
 @pytest.mark.usefixtures("way")
@@ -329,21 +332,23 @@ def test_what_networks_see_of_a_column(shape: tuple[int, ...], kind: type) -> No
     rng = np.random.default_rng(0)
     column = (rng.random((6, *shape)) * (255 if kind is np.uint8 else 1)).astype(kind)
     rows = torch.tensor([4, 0, 0, 5])
-    change = Augmentation(
+    augmentation = Augmentation(
         torch.tensor([-2, 0, 1, 2]), torch.tensor([1, 0, -2, 2]), torch.tensor([True, False, True, False])
     )
     to = torch.empty(4, *shape)
-    InputColumns({"x": column}).look("x", rows, to, change)
-    for image, row, down, right, grey in zip(to, rows, change.down, change.right, change.grey, strict=True):
+    InputColumns({"x": column}).read("x", rows, to, augmentation)
+    for image, row, down, right, grayscale in zip(
+        to, rows, augmentation.down, augmentation.right, augmentation.grayscale, strict=True
+    ):
         whole = column[row].astype(np.float64) / (255 if kind is np.uint8 else 1)
         planes = whole if whole.ndim == 3 else whole[None]
-        planes = np.broadcast_to(planes.max(0), planes.shape) if grey else planes
+        planes = np.broadcast_to(planes.max(0), planes.shape) if grayscale else planes
         padded = np.pad(planes, ((0, 0), (2, 2), (2, 2)))
         y, x = 2 + int(down), 2 + int(right)
         want = padded[:, y : y + shape[-2], x : x + shape[-1]]
         assert np.allclose(image.numpy(), want if len(shape) == 3 else want[0], atol=1e-5)
     plain = torch.from_numpy(column).double()
-    assert torch.allclose(augmented(plain, Augmentation.none(6)), plain, rtol=1e-4, atol=1e-3)
+    assert torch.allclose(augmented(plain, Augmentation.identity(6)), plain, rtol=1e-4, atol=1e-3)
 
 
 @pytest.mark.parametrize("shape", [(3, 17, 20), (17, 20)])
@@ -352,16 +357,16 @@ def test_the_kernel_warps_as_torch_does(shape: tuple[int, ...]) -> None:
         pytest.skip(NO_KERNEL)
     rng, random = np.random.default_rng(1), torch.Generator().manual_seed(0)
     column = (rng.random((5, *shape)) * 255).astype(np.uint8)
-    change = Augmentation(
+    augmentation = Augmentation(
         torch.tensor([0, 1, -2, 2, 0]),
         torch.tensor([0, -2, 1, 0, 2]),
         torch.tensor([True, False, False, True, False]),
         torch.eye(2, dtype=torch.float64) + 0.4 * (torch.rand(5, 2, 2, generator=random, dtype=torch.float64) - 0.5),
     )
     to = torch.empty(5, *shape, dtype=torch.float64)
-    InputColumns({"x": column}).look("x", torch.arange(5), to, change)
+    InputColumns({"x": column}).read("x", torch.arange(5), to, augmentation)
     plain = torch.from_numpy(column).double() / 255
-    assert torch.allclose(to, augmented(plain, change), atol=1e-6)
+    assert torch.allclose(to, augmented(plain, augmentation), atol=1e-6)
 
 
 VARIABLE = NeuralVariable(0, "net", ("x",), ("x",), 2)
@@ -400,16 +405,16 @@ def tasks(make: Sequence[nn.Module], dtype: torch.dtype, count: int) -> list[Tas
 def test_training_side_by_side_is_training_one_by_one() -> None:
     torch.manual_seed(0)
     given_ = tasks([LeNet(1, size=20) for _ in range(2)], torch.float64, 3)
-    trials = [Restart(task, number) for task in given_ for number in range(2)]
-    together = advance(trials, 1.0)
-    for trial, state in zip(trials, together, strict=True):
-        (alone,) = advance([trial], 1.0)
+    restarts = [Restart(task, number) for task in given_ for number in range(2)]
+    together = advance(restarts, 1.0)
+    for restart, state in zip(restarts, together, strict=True):
+        (alone,) = advance([restart], 1.0)
         assert state.score == pytest.approx(alone.score, abs=1e-12)
         for a, b in zip(state.networks["net"].parameters(), alone.networks["net"].parameters(), strict=True):
             assert torch.allclose(a, b, rtol=0, atol=1e-12)
 
 
-def test_companies_do_not_depend_on_the_order_of_other_kinds() -> None:
+def test_groups_do_not_depend_on_the_order_of_other_kinds() -> None:
     torch.manual_seed(0)
     small, large = (
         tasks([LeNet(1, size=20)], torch.float32, 20),
@@ -424,10 +429,10 @@ def test_companies_do_not_depend_on_the_order_of_other_kinds() -> None:
 def test_a_restart_that_fails_does_not_disturb_the_others() -> None:
     torch.manual_seed(0)
     (task,) = tasks([LeNet(1, size=20) for _ in range(2)], torch.float32, 1)
-    broken = copy.deepcopy(task.starts[0])
+    broken = copy.deepcopy(task.initial_networks[0])
     with torch.no_grad():
         broken["net"].choose.weight[:] = float("nan")
-    mixed = replace(task, starts=(task.starts[0], broken))
+    mixed = replace(task, initial_networks=(task.initial_networks[0], broken))
     well, failed = advance([Restart(mixed, 0), Restart(mixed, 1)], 1.0)
     (alone,) = advance([Restart(task, 0)], 1.0)
     assert failed.failed is not None

@@ -167,10 +167,10 @@ def test_vectors_may_lie_elsewhere(tmp_path: Path) -> None:
         assert clf.fit(found, y).tree_ == clf.fit(held, y).tree_
 
 
-def test_an_album_shows_the_same_of_both() -> None:
+def test_input_columns_read_the_same_of_both() -> None:
     rng = np.random.default_rng(0)
-    still = Augmentation.none(5)
-    moved = Augmentation(still.down + 1, still.right - 1, still.grey)
+    still = Augmentation.identity(5)
+    moved = Augmentation(still.down + 1, still.right - 1, still.grayscale)
     for values in (
         rng.integers(0, 256, (9, 8, 8)).astype(np.uint8),
         rng.integers(0, 256, (9, 3, 8, 8)).astype(np.uint8),
@@ -178,11 +178,11 @@ def test_an_album_shows_the_same_of_both() -> None:
         rng.random((9, 5)),
     ):
         rows = torch.tensor([8, 1, 1, 0, 5])
-        albums = InputColumns({"c": values}), InputColumns({"c": Entries(Counting(values))})  # type: ignore[dict-item]
-        for change in (None, still, moved):
-            seen = [torch.empty(5, *values.shape[1:]) for _ in albums]
-            for album, to in zip(albums, seen, strict=True):
-                album.look("c", rows, to, change)
+        columns = InputColumns({"c": values}), InputColumns({"c": Entries(Counting(values))})  # type: ignore[dict-item]
+        for augmentation in (None, still, moved):
+            seen = [torch.empty(5, *values.shape[1:]) for _ in columns]
+            for column, to in zip(columns, seen, strict=True):
+                column.read("c", rows, to, augmentation)
             assert torch.equal(*seen)
 
 

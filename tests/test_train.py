@@ -12,16 +12,9 @@ from torch import nn
 from neuid3.circuits.conjunctions import factorise
 from neuid3.logic.formula import Literal, NeuralVariable
 from neuid3.networks.defaults import Dense, LeNet, default_network, sharpened
+from neuid3.training.config import PAPER_TRAINING, TrainingConfig
 from neuid3.training.halving import _survivors, successive_halving
-from neuid3.training.task import (
-    PAPER_TRAINING,
-    NetworkOutput,
-    Restart,
-    RestartState,
-    RestartVariant,
-    Task,
-    TrainingConfig,
-)
+from neuid3.training.task import NetworkOutput, Restart, RestartState, RestartVariant, Task
 from neuid3.training.train import advance, exclusive_training, train_jointly
 from neuid3.training.trainer import BatchedTrainer
 from neuid3.tree.criteria import gain_of
@@ -29,17 +22,17 @@ from neuid3.tree.criteria import gain_of
 VARIABLE = NeuralVariable(0, "net", ("x",), ("x",), 2)
 
 
-def task(recipe: TrainingConfig, starts: int = 1, n: int = 120, seed: int = 0) -> Task:
+def task(config: TrainingConfig, restarts: int = 1, n: int = 120, seed: int = 0) -> Task:
     """One network that is to tell positive numbers from negative ones; a sixth of the examples is unseen."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n, 3)).astype(np.float32)
     labels = (x[:, 0] > 0).astype(np.int64)
-    factored = factorise([Literal(VARIABLE, frozenset({1}))], [[(0, True)], [(0, False)]])
+    paths = factorise([Literal(VARIABLE, frozenset({1}))], [[(0, True)], [(0, False)]])
     torch.manual_seed(seed)
-    modules = tuple({"net": Dense(1, [3])} for _ in range(starts))
+    modules = tuple({"net": Dense(1, [3])} for _ in range(restarts))
     unseen = np.arange(n) % 6 == 0
     return Task(
-        factored,
+        paths,
         {VARIABLE: NetworkOutput("net", ("x",), 1, True)},
         {},
         {"x": x},
@@ -49,25 +42,25 @@ def task(recipe: TrainingConfig, starts: int = 1, n: int = 120, seed: int = 0) -
         2,
         1,
         modules,
-        recipe,
+        config,
         seed,
     )
 
 
-def look(given: Task, rows: torch.Tensor) -> tuple[float, np.ndarray, np.ndarray]:
+def evaluate(given: Task, rows: torch.Tensor) -> tuple[float, np.ndarray, np.ndarray]:
     """The loss of the first restart on these rows, P(τ | e) there, and its leaves."""
-    company = BatchedTrainer([Restart(given, 0)])
-    cast = company.casts[0]
+    trainer = BatchedTrainer([Restart(given, 0)])
+    group = trainer.task_groups[0]
     with torch.no_grad():
-        sides = cast.sides(company._outputs(rows[None]), rows[None])
-        loss = cast.losses(sides, rows[None])
-        return float(loss), sides[0, 0].double().numpy(), torch.softmax(cast.leaves, 2)[0].numpy()
+        paths = group.path_probabilities(trainer._outputs(rows[None]), rows[None])
+        loss = group.losses(paths, rows[None])
+        return float(loss), paths[0, 0].double().numpy(), torch.softmax(group.leaves, 2)[0].numpy()
 
 
 def test_the_papers_loss_is_reach_weighted_and_class_balanced() -> None:
     given = task(PAPER_TRAINING)
     rows = torch.arange(len(given.labels))[~torch.from_numpy(given.unseen)]
-    loss, p, _ = look(given, rows)
+    loss, p, _ = evaluate(given, rows)
     y, w = given.labels[rows], given.weights[rows]
     share = {1: w[y == 1].sum() / w.sum(), 0: w[y == 0].sum() / w.sum()}
     terms = [w[i] / (2 * share[y[i]]) * -np.log(p[i] if y[i] == 1 else 1 - p[i]) for i in range(len(y))]
@@ -75,8 +68,8 @@ def test_the_papers_loss_is_reach_weighted_and_class_balanced() -> None:
 
 
 def test_the_loss_of_a_one_test_tree_is_its_likelihood() -> None:
-    given = task(TrainingConfig(restarts=2), starts=2)
-    loss, p, leaves = look(given, torch.arange(20))
+    given = task(TrainingConfig(restarts=2), restarts=2)
+    loss, p, leaves = evaluate(given, torch.arange(20))
     y, w = given.labels[:20], given.weights[:20]
     mean = given.weights[~given.unseen].mean()
     plain = -(w * np.log(p * leaves[0, y] + (1 - p) * leaves[1, y])).sum() / (20 * mean)
@@ -92,7 +85,7 @@ def test_unseen_examples_are_never_trained_on() -> None:
 
 
 def test_training_in_pieces_is_training_in_one_go() -> None:
-    given = task(replace(TrainingConfig(), restarts=2, epochs=6, batch_size=16), starts=2)
+    given = task(replace(TrainingConfig(), restarts=2, epochs=6, batch_size=16), restarts=2)
     state: RestartState | None = None
     for share in (1 / 3, 2 / 3, 1.0):  # at ends of epochs
         (state,) = advance([Restart(given, 0, state)], share)
@@ -104,7 +97,7 @@ def test_training_in_pieces_is_training_in_one_go() -> None:
 
 
 def test_the_better_trials_go_on_and_the_best_wins() -> None:
-    given = task(replace(TrainingConfig(), epochs=12, batch_size=16), starts=4)
+    given = task(replace(TrainingConfig(), epochs=12, batch_size=16), restarts=4)
     heard = []
     (won,), steps = successive_halving([given], None, lambda *told: heard.append(told))
     assert won is not None
@@ -117,7 +110,7 @@ def test_the_better_trials_go_on_and_the_best_wins() -> None:
 def test_a_single_restart_is_announced_as_one_piece_of_work() -> None:
     heard: list[tuple[int, int]] = []
     successive_halving(
-        [task(replace(PAPER_TRAINING, epochs=1))], told=lambda _, done, total: heard.append((done, total))
+        [task(replace(PAPER_TRAINING, epochs=1))], on_progress=lambda _, done, total: heard.append((done, total))
     )
     assert heard == [(1, 1)]
 
@@ -130,55 +123,63 @@ def test_batches_of_any_size_are_learned_from(size: int) -> None:
     assert state.steps == given.steps(100)
 
 
-def survivors(given: Task, *scores: float, patient: bool = True, apart: bool = False) -> list[int]:
+def survivors(given: Task, *scores: float, patient: bool = True, split_by_warmup: bool = False) -> list[int]:
     """Which two restarts of a task go on where they have shown so much."""
-    trials = [Restart(given, number) for number in range(len(scores))]
-    states = [replace(advance([t], 0.01)[0], score=score) for t, score in zip(trials, scores, strict=True)]
-    moved = [replace(t, state=state) for t, state in zip(trials, states, strict=True)]
-    return [trial.number for trial in _survivors(moved, 2, patient, apart)]
+    restarts = [Restart(given, number) for number in range(len(scores))]
+    states = [replace(advance([t], 0.01)[0], score=score) for t, score in zip(restarts, scores, strict=True)]
+    moved = [replace(t, state=state) for t, state in zip(restarts, states, strict=True)]
+    return [restart.number for restart in _survivors(moved, 2, patient, split_by_warmup)]
 
 
 def test_all_go_on_while_nobody_has_shown_anything() -> None:
-    given = task(replace(TrainingConfig(), epochs=12, batch_size=16), starts=6)
+    given = task(replace(TrainingConfig(), epochs=12, batch_size=16), restarts=6)
     assert survivors(given, 0.0, 0.01, 0.0, 0.015, 0.0, 0.0) == [0, 1, 2, 3, 4, 5]
     assert survivors(given, 0.0, 0.01, 0.0, 0.015, 0.0, 0.0, patient=False) == [1, 3]
     assert survivors(given, 0.0, 0.3, 0.0, 0.4, 0.1, 0.0) == [1, 3]
 
 
 def test_restarts_without_colour_are_judged_among_themselves_until_they_see_it() -> None:
-    given = task(replace(TrainingConfig(), epochs=12, batch_size=16), starts=4)
+    given = task(replace(TrainingConfig(), epochs=12, batch_size=16), restarts=4)
     coloured = replace(
-        given, manners=(RestartVariant(), RestartVariant(grey=True), RestartVariant(), RestartVariant(grey=True))
+        given,
+        variants=(
+            RestartVariant(),
+            RestartVariant(grayscale_warmup=True),
+            RestartVariant(),
+            RestartVariant(grayscale_warmup=True),
+        ),
     )
-    assert survivors(coloured, 0.3, 0.0, 0.4, 0.1, apart=True) == [2, 3]
+    assert survivors(coloured, 0.3, 0.0, 0.4, 0.1, split_by_warmup=True) == [2, 3]
     assert survivors(coloured, 0.3, 0.0, 0.4, 0.1) == [0, 2]
-    assert survivors(given, 0.3, 0.0, 0.4, 0.1, apart=True) == [0, 2], "where all see the same, all have all places"
+    assert survivors(given, 0.3, 0.0, 0.4, 0.1, split_by_warmup=True) == [0, 2], (
+        "where all see the same, all have all places"
+    )
 
 
 def test_restarts_that_failed_take_no_places_and_one_of_them_tells_why_nothing_is_left_of_a_test() -> None:
-    one, other = (task(replace(TrainingConfig(), epochs=12, batch_size=16), starts=3) for _ in range(2))
+    one, other = (task(replace(TrainingConfig(), epochs=12, batch_size=16), restarts=3) for _ in range(2))
     (begun,) = advance([Restart(one, 0)], 0.01)
     failed = replace(begun, score=float("-inf"), failed="NaN")
     well = [Restart(one, number, replace(begun, score=score)) for number, score in enumerate((0.5, 0.4, 0.3))]
     broken = [Restart(other, number, failed) for number in range(3)]
     assert _survivors([*well, *broken], 3, False, False) == [*well, broken[2]]
     assert _survivors([*well, replace(broken[0], task=one)], 3, False, False) == well
-    shown = [replace(trial, state=replace(begun, score=0.0)) for trial in well]
+    shown = [replace(restart, state=replace(begun, score=0.0)) for restart in well]
     assert _survivors([*shown, *broken], 2, True, False) == [*shown, broken[2]]
 
 
 def test_who_shows_too_little_is_given_up() -> None:
-    given = replace(task(replace(TrainingConfig(), epochs=12, batch_size=16), starts=4), least=2.0)
+    given = replace(task(replace(TrainingConfig(), epochs=12, batch_size=16), restarts=4), min_gain=2.0)
     (won,), steps = successive_halving([given])
     assert won is None
     assert steps == 4 * 12 * 7 // 4
 
 
 def test_many_examples_need_fewer_epochs() -> None:
-    recipe = TrainingConfig(epochs=30, batch_size=10, enough=100)
-    assert recipe.steps(5) == 30
-    assert recipe.steps(100) == 100
-    assert recipe.steps(10_000) == 3 * 1000
+    config = TrainingConfig(epochs=30, batch_size=10, enough=100)
+    assert config.steps(5) == 30
+    assert config.steps(100) == 100
+    assert config.steps(10_000) == 3 * 1000
     assert PAPER_TRAINING.steps(3200) == 20 * 100
 
 
@@ -196,18 +197,18 @@ def test_joint_training_goes_to_the_end() -> None:
     whole = BatchedTrainer([Restart(given, 0)])
     with exclusive_training():
         whole.advance(1.0)
-    assert steps == trained.steps == whole.steps == given.recipe.steps(int((~given.unseen).sum()))
+    assert steps == trained.steps == whole.steps == given.config.steps(int((~given.unseen).sum()))
     wanted = whole.state(0, 0.0).networks["net"].state_dict()
     assert all(torch.equal(w, wanted[name]) for name, w in trained.networks["net"].state_dict().items())
     assert trained.leaves.sum(1) == pytest.approx([1.0, 1.0])
-    assert trained.score > BatchedTrainer([Restart(given, 0)]).likelihoods()[0].mean()
+    assert trained.score > BatchedTrainer([Restart(given, 0)]).log_likelihoods()[0].mean()
 
 
 def test_joint_training_against_which_unseen_examples_speak_is_undone() -> None:
     given = tree(against=True)
     trained, steps = train_jointly(given)
     assert trained is None
-    assert steps == given.recipe.steps(int((~given.unseen).sum())), "it was work all the same"
+    assert steps == given.config.steps(int((~given.unseen).sum())), "it was work all the same"
 
 
 def test_a_hopeless_network_is_told_and_not_raised() -> None:
@@ -219,7 +220,7 @@ def test_a_hopeless_network_is_told_and_not_raised() -> None:
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return self.weight * torch.full((len(x), 1), float("nan"))
 
-    given = replace(task(TrainingConfig(restarts=2)), starts=({"net": Broken()}, {"net": Broken()}))
+    given = replace(task(TrainingConfig(restarts=2)), initial_networks=({"net": Broken()}, {"net": Broken()}))
     (told,), _ = successive_halving([given])
     assert told is not None
     assert told.failed is not None

@@ -97,11 +97,11 @@ def _networks() -> tuple[str | None, dict[str, Any], dict[str, int | None]]:
         return None, networks | {"reason": f"PyTorch cannot be imported: {error}"}, threads
     threads["torch"] = torch.get_num_threads()
     from neuid3.errors import KernelError
-    from neuid3.networks.kernel import choice, runnable_variants
+    from neuid3.networks.kernel import chosen_kernel, runnable_variants
 
     networks["variants"] = list(runnable_variants()[0])
     try:
-        chosen = choice()
+        chosen = chosen_kernel()
     except KernelError as error:
         networks["reason"] = str(error)
     else:

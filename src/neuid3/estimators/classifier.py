@@ -58,7 +58,7 @@ from neuid3.learning.statistics import with_statistics
 from neuid3.learning.validation import read_validation, validation_split, with_validation
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import Limits
-from neuid3.training.task import TrainingConfig
+from neuid3.training.config import TrainingConfig
 from neuid3.tree.criteria import shares_of
 from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.record import HELD_OUT, VALIDATION, Score, TrainingRecord, score_of

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from neuid3.errors import DataError
 from neuid3.io.bank import Bank
 from neuid3.logic.sandbox import Limits
-from neuid3.training.task import PAPER_TRAINING, TrainingConfig
+from neuid3.training.config import PAPER_TRAINING, TrainingConfig
 
 # How many bits about unseen examples a trained test must be worth for each unit of `pruning`.
 BITS_PER_PRUNING = 8 / 3

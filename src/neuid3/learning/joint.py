@@ -10,7 +10,8 @@ from neuid3.learning.inference import ExactInference
 from neuid3.learning.sample import Floats
 from neuid3.learning.semantics import variables_of
 from neuid3.logic.formula import NeuralVariable
-from neuid3.training.task import Task, TrainingConfig
+from neuid3.training.config import TrainingConfig
+from neuid3.training.task import Task
 from neuid3.tree.tree import Branch, Leaf, Node, Visit, fold, paths
 
 

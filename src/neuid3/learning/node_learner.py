@@ -26,9 +26,9 @@ from neuid3.learning.symbolic_splitter import SymbolicSplitter
 from neuid3.learning.tasks import TaskBuilder
 from neuid3.learning.training_splitter import TrainingSplitter
 from neuid3.logic.program import Program
+from neuid3.training.config import TrainingConfig
 from neuid3.training.parallel.pool import WorkerPool
 from neuid3.training.parallel.shared import SharedColumns
-from neuid3.training.task import TrainingConfig
 from neuid3.training.train import train_jointly
 from neuid3.tree.criteria import leaf_estimate
 from neuid3.tree.node_tests import AtomTest, NodeTest

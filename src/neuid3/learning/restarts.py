@@ -13,7 +13,8 @@ from neuid3.learning.grow import OpenNode
 from neuid3.learning.sample import Sample
 from neuid3.learning.semantics import Semantics
 from neuid3.logic.formula import Literal, NeuralVariable, Variable
-from neuid3.training.task import RestartVariant, TrainingConfig
+from neuid3.training.config import TrainingConfig
+from neuid3.training.task import RestartVariant
 from neuid3.tree.node_tests import NodeTest
 
 # At the root all tests together have at least so many restarts; but no test has more than twice the configured number.

@@ -16,8 +16,9 @@ from neuid3.learning.inference import ExactInference
 from neuid3.learning.initialize import NetworkInitializer
 from neuid3.learning.sample import Instance, same_architecture
 from neuid3.logic.formula import ColumnVariable, Literal, NeuralVariable
+from neuid3.training.config import TrainingConfig
 from neuid3.training.parallel.shared import SharedColumns, StackedRows
-from neuid3.training.task import NetworkOutput, Task, TrainingConfig, TrainingResult
+from neuid3.training.task import NetworkOutput, Task, TrainingResult
 from neuid3.tree.evidence import NetworkCall
 from neuid3.tree.node_tests import AtomTest, NodeTest
 
@@ -65,7 +66,7 @@ class SharedNetworkTask:
 
         Twice their gain in nats is distributed as χ², with one degree of freedom for each column and each class but one.
         """
-        validation_columns = len(self.task.factored.factors) // 2 - len(self.columns)
+        validation_columns = len(self.task.paths.factors) // 2 - len(self.columns)
         nats = gain * float(self.task.unseen.sum()) * np.log(2.0)
         halves = torch.tensor([validation_columns * (self.task.classes - 1) / 2, nats], dtype=torch.float64)
         return float(torch.special.gammaincc(halves[0], halves[1]))

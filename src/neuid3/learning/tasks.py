@@ -18,8 +18,9 @@ from neuid3.learning.sample import Floats, ScoredCandidate
 from neuid3.learning.semantics import variables_of
 from neuid3.logic.formula import NeuralVariable
 from neuid3.networks.defaults import sharpened
+from neuid3.training.config import TrainingConfig
 from neuid3.training.parallel.shared import RowSubset, SharedColumns
-from neuid3.training.task import RestartVariant, Task, TrainingConfig
+from neuid3.training.task import RestartVariant, Task
 from neuid3.tree.evidence import NetworkCall
 from neuid3.tree.node_tests import AtomTest
 
@@ -98,8 +99,8 @@ class TaskBuilder:
             self.config,
             self.initializer.seed * 104_729 + self.initializer.count,
             self.inference.device,
-            manners=tuple(variants),
-            least=self._min_gain(node, training_rows, penalty, gain_to_beat),
+            variants=tuple(variants),
+            min_gain=self._min_gain(node, training_rows, penalty, gain_to_beat),
             missing=self.sample.missing(inputs, training_rows.rows),
         )
         return named, task

@@ -202,7 +202,9 @@ class TrainingSplitter:
             return None
         rows = task.unseen if bool((task.unseen & (task.weights > 0)).any()) else np.ones(len(task.labels), dtype=bool)
         mass = float(task.weights[rows].sum())
-        columns = frozenset(name for use in task.uses.values() for name in use.inputs) | self._columns_trained_on()
+        columns = (
+            frozenset(name for output in task.outputs.values() for name in output.inputs) | self._columns_trained_on()
+        )
         declared = {instance: network for network, instance in named.instances}
         instances = {name: Instance(net, declared[name], columns, False) for name, net in trained.networks.items()}
         # The measured gain of the best of many trained tests is too high on average.

@@ -1,4 +1,4 @@
-"""Which network reads an input when nobody gives one?"""
+"""Default networks for images, vectors and numbers."""
 
 from __future__ import annotations
 
@@ -15,10 +15,17 @@ Floats = npt.NDArray[np.float64]
 
 
 class LeNet(nn.Module):
-    """A small convolutional network that ends in probabilities: a softmax over `width`, or a sigmoid for `width=1`.
+    """A small convolutional network that returns probabilities.
 
-    Reads `inputs` images of `channels` × `size`, as `(n, c, h, w)` or, with one channel, `(n, h, w)`; all of them
-    through the same layers.
+    Images are `(example, channel, y, x)` or, with one channel, `(example, y, x)`. The output is `(example, width)`.
+
+    Parameters
+    ----------
+    width : number of probabilities: a softmax, or a sigmoid for `width=1`.
+    inputs : number of images of an example; all of them pass through the same convolutions.
+    channels : channels of an image.
+    size : height and width of an image in pixels, or one number for both.
+    dropout : probability of dropout.
 
     >>> LeNet(8)(torch.zeros(2, 1, 28, 28)).shape
     torch.Size([2, 8])
@@ -33,11 +40,12 @@ class LeNet(nn.Module):
             "width": width, "inputs": inputs, "channels": channels, "size": [height, breadth], "dropout": dropout
         }  # fmt: skip
         self.channels = channels
+        # `look`, `describe` and `choose` are part of parameter names in saved models.
         if min(height, breadth) >= 16:
             self.look = nn.Sequential(
                 nn.Conv2d(channels, 6, 5), nn.MaxPool2d(2), nn.ReLU(), nn.Conv2d(6, 16, 5), nn.MaxPool2d(2), nn.ReLU()
             )
-            seen = 16 * (((height - 4) // 2 - 4) // 2) * (((breadth - 4) // 2 - 4) // 2)
+            features = 16 * (((height - 4) // 2 - 4) // 2) * (((breadth - 4) // 2 - 4) // 2)
             hidden = (120, 84)
         else:
             self.look = nn.Sequential(
@@ -47,30 +55,34 @@ class LeNet(nn.Module):
                 nn.ReLU(),
                 nn.MaxPool2d(2),
             )
-            seen = 24 * (height // 2) * (breadth // 2)
+            features = 24 * (height // 2) * (breadth // 2)
             hidden = (64, 48)
         self.describe = nn.Sequential(
             nn.Flatten(),
-            nn.Linear(seen, hidden[0]),
+            nn.Linear(features, hidden[0]),
             nn.ReLU(),
             nn.Dropout(dropout),
             nn.Linear(hidden[0], hidden[1]),
             nn.ReLU(),
         )
-        self.choose = _chooser(hidden[1] * inputs, width, hidden[1] if inputs > 1 else None)
+        self.choose = _output_layers(hidden[1] * inputs, width, hidden[1] if inputs > 1 else None)
         if inputs > 1:
-            _awaken(self)
+            _initialize_he(self)
 
     def forward(self, *images: torch.Tensor) -> torch.Tensor:
-        described = [self.describe(self.look(_with_channels(image, self.channels))) for image in images]
-        return _probabilities(self.choose(torch.cat(described, -1)))
+        features = [self.describe(self.look(_with_channels(image, self.channels))) for image in images]
+        return _probabilities(self.choose(torch.cat(features, -1)))
 
 
 class Standardise(nn.Module):
-    """Numbers minus a centre, divided by a scale; logarithmic beyond three scales.
+    """Layer that subtracts a centre and divides by a scale, linear up to three scales and logarithmic beyond.
 
-    So a number that is far from all others stays finite, and in order. Centre and scale are those of the training rows
-    (`fit`); until they are known, numbers pass through as they are.
+    Outliers so stay finite and in order. Centre and scale are estimated from the training rows (`fit`); before that, the
+    layer is the identity.
+
+    Parameters
+    ----------
+    size : number of inputs.
 
     >>> layer = Standardise(2)
     >>> layer.fit(np.array([[60.0, 1.6], [70.0, 1.7], [80.0, 1.8]]))
@@ -79,7 +91,7 @@ class Standardise(nn.Module):
             [72.0776,  0.0000]])
     """
 
-    # Up to so many scales from the centre a number is linear, and no number is further away than the farthest.
+    # The layer is linear up to LINEAR scales from the centre, and inputs are clamped at FARTHEST scales.
     LINEAR, FARTHEST = 3.0, 1e30
 
     centre: torch.Tensor
@@ -89,19 +101,26 @@ class Standardise(nn.Module):
 
     def __init__(self, size: int) -> None:
         super().__init__()
-        # Double precision whatever the network computes in: of 1,700,000,001 single precision leaves 1,700,000,000.
+        # Double precision in any network: single precision rounds 1,700,000,001 to 1,700,000,000.
         self.register_buffer("centre", torch.zeros(size, dtype=torch.float64))
         self.register_buffer("scale", torch.ones(size, dtype=torch.float64))
         self.register_buffer("linear", torch.full((size,), self.FARTHEST, dtype=torch.float64))
-        # Its dtype is that of the network, also after .double(); it holds nothing to be saved.
+        # Only its dtype is used: that of the network, also after .double().
         self.register_buffer("precision", torch.zeros((), device="cpu"), persistent=False)
 
     def fit(self, values: Floats, weights: Floats | None = None, first: int = 0) -> None:
-        """Take centre and scale of the inputs from number `first` on from these rows, `(row, input)`."""
-        here = slice(first, first + values.shape[1])
-        for place, column in enumerate(values.T, here.start):
-            self.centre[place], self.scale[place] = centre_and_scale(column, weights)
-        self.linear[here] = self.LINEAR
+        """Estimate centre and scale of some inputs.
+
+        Parameters
+        ----------
+        values : training rows of these inputs, `(row, input)`.
+        weights : weights of the rows, `(row,)`.
+        first : number of the first of these inputs in the layer.
+        """
+        inputs = slice(first, first + values.shape[1])
+        for position, column in enumerate(values.T, inputs.start):
+            self.centre[position], self.scale[position] = centre_and_scale(column, weights)
+        self.linear[inputs] = self.LINEAR
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.standardised(x, self.centre, self.scale, self.linear)
@@ -109,17 +128,22 @@ class Standardise(nn.Module):
     def standardised(
         self, x: torch.Tensor, centre: torch.Tensor, scale: torch.Tensor, linear: torch.Tensor
     ) -> torch.Tensor:
-        """The same with other buffers; those of many networks have an axis more."""
-        far = ((x.to(centre.dtype) - centre) / scale).clamp(-self.FARTHEST, self.FARTHEST)
-        near = torch.maximum(torch.minimum(far, linear), -linear)
-        return (near + near.sign() * torch.log1p(far.abs() - near.abs())).to(self.precision.dtype)
+        """The output with other buffers in place of the layer's own; those of many networks have a leading axis."""
+        scaled = ((x.to(centre.dtype) - centre) / scale).clamp(-self.FARTHEST, self.FARTHEST)
+        inner = torch.maximum(torch.minimum(scaled, linear), -linear)
+        return (inner + inner.sign() * torch.log1p(scaled.abs() - inner.abs())).to(self.precision.dtype)
 
 
 def centre_and_scale(values: Floats, weights: Floats | None = None) -> tuple[float, float]:
-    """The weighted median of these numbers, and their interquartile range in standard deviations of a normal distribution.
+    """The weighted median of numbers, and their interquartile range in standard deviations of a normal distribution.
 
-    Few rows that are far away do not matter. Where the quartiles are the same number, the scale is the median distance of
-    the others from it; where all numbers are the same, it is 1.
+    Both are robust against outliers. Where the quartiles are equal, the scale is the median distance of all other numbers
+    from the centre; where all numbers are equal, it is 1.
+
+    Parameters
+    ----------
+    values : the numbers, `(row,)`.
+    weights : their weights, `(row,)`; 1 each by default.
 
     >>> centre, scale = centre_and_scale(np.array([1.0, 2.0, 3.0, 4.0, 1e300]))
     >>> centre, round(scale, 3)
@@ -133,28 +157,36 @@ def centre_and_scale(values: Floats, weights: Floats | None = None) -> tuple[flo
     if scale == 0.0 and bool((others := values != centre).any()):
         with np.errstate(over="ignore"):
             (scale,) = _quantiles(np.abs(values[others] - centre), counts[others], (0.5,))
-    # Numbers that differ by no more than rounding are constant.
+    # Numbers that differ by rounding errors only count as equal.
     constant = scale <= 4 * np.finfo(np.float64).eps * abs(centre)
     return centre, 1.0 if constant else min(scale, float(np.finfo(np.float64).max))
 
 
-# The interquartile range of a normal distribution whose standard deviation is 1.
+# The interquartile range of the standard normal distribution.
 _IQR = 1.349
 
 
-def _quantiles(values: Floats, weights: Floats, shares: Sequence[float]) -> list[float]:
-    """The least of these numbers below or at which each share of the weight lies."""
+def _quantiles(values: Floats, weights: Floats, levels: Sequence[float]) -> list[float]:
+    """Weighted quantiles: for each level the smallest of the numbers up to which that fraction of the weight lies."""
     order = np.argsort(values, kind="stable")
-    below = np.cumsum(weights[order]) / weights.sum()
-    places = np.minimum(np.searchsorted(below, np.array(shares) - 1e-12), len(values) - 1)
-    found: list[float] = values[order[places]].tolist()
-    return found
+    cumulative = np.cumsum(weights[order]) / weights.sum()
+    positions = np.minimum(np.searchsorted(cumulative, np.array(levels) - 1e-12), len(values) - 1)
+    quantiles: list[float] = values[order[positions]].tolist()
+    return quantiles
 
 
 class Dense(nn.Module):
-    """A network of two hidden layers for vectors and numbers, ending in probabilities.
+    """A network of two hidden layers for vectors and numbers that returns probabilities, `(example, width)`.
 
-    With `standardised=True` it begins with a layer that centres and scales its inputs (`Standardise`).
+    Parameters
+    ----------
+    width : number of probabilities: a softmax, or a sigmoid for `width=1`.
+    sizes : number of entries of each input.
+    hidden : width of the hidden layers.
+    standardised : whether the first layer centres and scales the inputs (`Standardise`).
+
+    >>> Dense(3, [2, 1])(torch.zeros(5, 2), torch.zeros(5, 1)).shape
+    torch.Size([5, 3])
     """
 
     def __init__(self, width: int, sizes: Sequence[int], hidden: int = 32, standardised: bool = False) -> None:
@@ -176,10 +208,15 @@ class Dense(nn.Module):
 
 
 def default_network(shapes: Sequence[tuple[int, ...]], width: int) -> nn.Module:
-    """The network for inputs of these shapes: convolutions for images of one shape, dense layers otherwise.
+    """The default network for some inputs: convolutions for images of one shape, dense layers otherwise.
 
-    One that reads numbers or vectors of them standardises these, once it is told how (`standardise_inputs`); images, and other
-    arrays of two or more axes, are read as they are.
+    Numbers and vectors are standardised, with the statistics set by `standardise_inputs`; images and other arrays of two or
+    more axes are not.
+
+    Parameters
+    ----------
+    shapes : shape of an entry of each input.
+    width : number of probabilities.
     """
     first = shapes[0]
     image = len(first) in (2, 3) and min(first[-2:]) >= 6 and all(shape == first for shape in shapes)
@@ -190,9 +227,14 @@ def default_network(shapes: Sequence[tuple[int, ...]], width: int) -> nn.Module:
 
 
 def standardise_inputs(network: Dense, columns: Sequence[Floats | None], weights: Floats | None = None) -> None:
-    """Tell a dense network centre and scale of its inputs: the rows of each, `(row, …)`, or None where it is left as it is.
+    """Estimate the centre and scale of the inputs of a dense network from training rows.
 
-    Rows with a missing number (NaN) do not count for that input.
+    Parameters
+    ----------
+    network : a network with `standardised=True`.
+    columns : for each input its rows, `(row, entry)`, or None where it is not standardised. Rows with a missing number
+        (NaN) are ignored for that input.
+    weights : weights of the rows, `(row,)`.
     """
     assert isinstance(network.standardise, Standardise)
     first = 0
@@ -204,10 +246,16 @@ def standardise_inputs(network: Dense, columns: Sequence[Floats | None], weights
 
 
 def sharpened(network: nn.Module, width: int, factor: float) -> nn.Module:
-    """A fresh network whose last weights are multiplied, so that it is more decided about values it knows nothing of.
+    """An untrained network with its last weights multiplied in place, so that its outputs are less uniform.
 
-    A rule over outputs that are all alike has next to no gradient. A network that does not end in a linear layer, or
-    that says yes or no, is left as it is.
+    A rule over uniform outputs has next to no gradient. A network that does not end in a linear layer, or that has a single
+    output, is not changed.
+
+    Parameters
+    ----------
+    network : the network.
+    width : number of its probabilities.
+    factor : factor of the last weights.
     """
     layers = [layer for layer in network.modules() if isinstance(layer, nn.Linear)]
     if width > 1 and layers and layers[-1].out_features == width:
@@ -216,11 +264,11 @@ def sharpened(network: nn.Module, width: int, factor: float) -> nn.Module:
     return network
 
 
-def _awaken(network: nn.Module) -> None:
-    """Weights that keep signals as large as they come in (He et al., 2015).
+def _initialize_he(network: nn.Module) -> None:
+    """Initialize weights so that the variance of signals is preserved (He et al., 2015).
 
-    How two images relate says little about either of them, and with torch's own weights, which damp what they pass on, a
-    network does not begin to learn it within its steps.
+    A relation between two images depends little on either of them alone, and with torch's default weights, which damp
+    signals, a network does not begin to learn it within its steps.
     """
     for layer in network.modules():
         if isinstance(layer, (nn.Linear, nn.Conv2d)):
@@ -229,10 +277,10 @@ def _awaken(network: nn.Module) -> None:
                 nn.init.zeros_(layer.bias)
 
 
-def _chooser(seen: int, width: int, hidden: int | None) -> nn.Module:
+def _output_layers(features: int, width: int, hidden: int | None) -> nn.Module:
     if hidden is None:
-        return nn.Linear(seen, width)
-    return nn.Sequential(nn.Linear(seen, hidden), nn.ReLU(), nn.Linear(hidden, width))
+        return nn.Linear(features, width)
+    return nn.Sequential(nn.Linear(features, hidden), nn.ReLU(), nn.Linear(hidden, width))
 
 
 def _with_channels(image: torch.Tensor, channels: int) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""How are many networks of one architecture run as one?"""
+"""Groups of networks of one architecture that run as one."""
 
 from __future__ import annotations
 
@@ -13,13 +13,17 @@ from torch.nn.utils.parametrize import is_parametrized
 
 from neuid3.networks.defaults import Dense, LeNet
 from neuid3.networks.kernel import has_kernel
-from neuid3.networks.layers import Weights, can_stack, is_fused, stacked
+from neuid3.networks.layers import Weights, can_fuse, can_stack, stacked_layer
 
 
 class NetworkGroup:
-    """Networks with one architecture; called with inputs `(network, example, …)`.
+    """Networks of one architecture, called as one with inputs `(network, example, …)`.
 
-    `weights` holds each of their parameters as one leaf, `(network, …)`, with a gradient that torch adds to in place.
+    Attributes
+    ----------
+    modules : the networks.
+    weights : their trainable parameters by name, each a leaf tensor `(network, …)` with a gradient that torch adds to in
+        place.
     """
 
     def __init__(self, modules: Sequence[nn.Module]) -> None:
@@ -28,27 +32,29 @@ class NetworkGroup:
         for name, first in self.modules[0].named_parameters():
             if first.requires_grad:
                 rows = [module.get_parameter(name).detach() for module in self.modules]
-                self.weights[name] = leaf = torch.stack(rows).requires_grad_()
-                leaf.grad = torch.zeros_like(leaf)
+                self.weights[name] = stacked = torch.stack(rows).requires_grad_()
+                stacked.grad = torch.zeros_like(stacked)
 
     def __call__(self, *inputs: torch.Tensor) -> torch.Tensor:
+        """The outputs of all networks, `(network, example, value)`."""
         raise NotImplementedError
 
     def train(self, mode: bool = True) -> None:
+        """Set all networks to training or evaluation mode."""
         for module in self.modules:
             module.train(mode)
 
     def module(self, row: int) -> nn.Module:
-        """A network by itself, with parameters of its own."""
-        alone = copy.deepcopy(self.modules[row])
+        """A copy of one network, with parameters of its own."""
+        module = copy.deepcopy(self.modules[row])
         for name, values in self.weights.items():
-            parameter = alone.get_parameter(name)
+            parameter = module.get_parameter(name)
             parameter.data, parameter.grad = values[row].detach().clone(), None
-        return alone
+        return module
 
 
 class LayerGroup(NetworkGroup):
-    """Known layers, each run for all networks at once. The network's own `forward` says in which order."""
+    """Networks of supported layers, each of which runs for all networks at once, in the order of the network's `forward`."""
 
     def __init__(self, modules: Sequence[nn.Module]) -> None:
         super().__init__(modules)
@@ -59,17 +65,17 @@ class LayerGroup(NetworkGroup):
 
     @staticmethod
     def run(first: nn.Module, weights: Weights) -> Callable[..., torch.Tensor]:
-        """How networks like this one are run with these weights."""
+        """A function that runs networks of the architecture of `first` with these weights."""
         if isinstance(first, nn.Sequential):
-            return stacked(first, weights, "")
-        parts = {name: stacked(child, weights, name) for name, child in first.named_children()}
-        plain = {name: value for name, value in vars(first).items() if not name.startswith("_")}
-        many = SimpleNamespace(**plain, **parts)
-        return lambda *inputs: type(first).forward(many, *_with_channels(first, inputs))
+            return stacked_layer(first, weights, "")
+        layers = {name: stacked_layer(child, weights, name) for name, child in first.named_children()}
+        attributes = {name: value for name, value in vars(first).items() if not name.startswith("_")}
+        stand_in = SimpleNamespace(**attributes, **layers)  # for `self` in `forward`
+        return lambda *inputs: type(first).forward(stand_in, *_with_channels(first, inputs))
 
     @staticmethod
-    def takes(module: nn.Module) -> bool:
-        """Only our own networks are known to have a `forward` that does not ask how many axes there are."""
+    def supports(module: nn.Module) -> bool:
+        """Whether a network is of this library, whose `forward` does not depend on the number of axes, or a plain sequence."""
         if any(not p.requires_grad for p in module.parameters()):
             return False
         if type(module) in (LeNet, Dense):
@@ -83,12 +89,12 @@ class LayerGroup(NetworkGroup):
 def _with_channels(network: nn.Module, inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
     if not isinstance(network, LeNet):
         return inputs
-    # It reads grey images without an axis for their channel, too.
+    # LeNet also reads grayscale images without a channel axis.
     return tuple(x.unsqueeze(2) if x.ndim == 4 else x for x in inputs)
 
 
-class Quick(nn.Module):
-    """A network of ours as it is now, run by the kernel: where nobody asks for gradients that takes a third of the time."""
+class KernelNetwork(nn.Module):
+    """A LeNet run by the compiled kernel, with its current weights; without gradients, this takes a third of the time."""
 
     def __init__(self, network: nn.Module) -> None:
         super().__init__()
@@ -99,18 +105,18 @@ class Quick(nn.Module):
         return LayerGroup.run(self.network, weights)(*(x.unsqueeze(0) for x in inputs))[0]
 
     @staticmethod
-    def takes(network: Any) -> bool:
-        """Is there something for the kernel to do, and does nothing stand in its way?"""
+    def supports(network: Any) -> bool:
+        """Whether the kernel can run a network in place of PyTorch: a LeNet without hooks and parametrizations."""
         if type(network) is not LeNet or not all(map(can_stack, network.children())):
             return False
-        parts = list(network.modules())
-        if any(part._forward_hooks or part._forward_pre_hooks or is_parametrized(part) for part in parts):
+        modules = list(network.modules())
+        if any(m._forward_hooks or m._forward_pre_hooks or is_parametrized(m) for m in modules):
             return False
-        return is_fused(list(network.look)[:3]) and has_kernel(next(network.parameters()))
+        return can_fuse(list(network.look)[:3]) and has_kernel(next(network.parameters()))
 
 
 class FunctionalGroup(NetworkGroup):
-    """Any module that `torch.func` can run for many sets of parameters at once."""
+    """Modules that `torch.func` can run for many sets of parameters at once."""
 
     def __init__(self, modules: Sequence[nn.Module]) -> None:
         super().__init__(modules)
@@ -122,57 +128,65 @@ class FunctionalGroup(NetworkGroup):
         self._run = torch.func.vmap(one, randomness="different")
 
     @staticmethod
-    def takes(module: nn.Module) -> bool:
-        """Modules that carry state from batch to batch, or draw at random, cannot be run this way."""
-        return not any(True for _ in module.buffers()) and not any(isinstance(m, _RANDOM) for m in module.modules())
+    def supports(module: nn.Module) -> bool:
+        """Whether a module has neither buffers, which may change from batch to batch, nor random layers."""
+        return not any(True for _ in module.buffers()) and not any(
+            isinstance(m, _RANDOM_LAYERS) for m in module.modules()
+        )
 
     def __call__(self, *inputs: torch.Tensor) -> torch.Tensor:
-        found: torch.Tensor = self._run(self.weights, *inputs)
-        return found
+        outputs: torch.Tensor = self._run(self.weights, *inputs)
+        return outputs
 
 
-_RANDOM = (nn.modules.dropout._DropoutNd, nn.RReLU)
+_RANDOM_LAYERS = (nn.modules.dropout._DropoutNd, nn.RReLU)
 
 
 class ModuleGroup(NetworkGroup):
-    """One module after the other, each with its parameters in its row of the stack's."""
+    """Any modules, run one after the other; the parameters of each are its row of the group's weights."""
 
     def __init__(self, modules: Sequence[nn.Module]) -> None:
         super().__init__(modules)
-        for name, leaf in self.weights.items():
-            assert leaf.grad is not None
-            for module, values, slope in zip(self.modules, leaf.detach(), leaf.grad, strict=True):
+        for name, stacked in self.weights.items():
+            assert stacked.grad is not None
+            for module, values, gradient in zip(self.modules, stacked.detach(), stacked.grad, strict=True):
                 parameter = module.get_parameter(name)
-                parameter.data, parameter.grad = values, slope
+                parameter.data, parameter.grad = values, gradient
 
     def __call__(self, *inputs: torch.Tensor) -> torch.Tensor:
         return torch.stack([module(*(x[i] for x in inputs)) for i, module in enumerate(self.modules)])
 
 
-def network_group(modules: Sequence[nn.Module], sight: Sequence[torch.Tensor]) -> NetworkGroup:
-    """The fastest stack that takes these networks, tried on a first sight of its inputs, `(network, example, …)`."""
+def network_group(modules: Sequence[nn.Module], sample: Sequence[torch.Tensor]) -> NetworkGroup:
+    """The fastest kind of group that supports these networks.
+
+    Parameters
+    ----------
+    modules : networks of one architecture.
+    sample : a few inputs, `(network, example, …)`, on which `torch.func` is compared with the modules themselves.
+    """
     first = modules[0]
-    if LayerGroup.takes(first):
+    if LayerGroup.supports(first):
         return LayerGroup(modules)
-    if len(modules) > 1 and FunctionalGroup.takes(first) and _agrees(modules, sight):
+    if len(modules) > 1 and FunctionalGroup.supports(first) and _agrees(modules, sample):
         return FunctionalGroup(modules)
     return ModuleGroup(modules)
 
 
-def _agrees(modules: Sequence[nn.Module], sight: Sequence[torch.Tensor]) -> bool:
-    """Does `torch.func` give what the modules give by themselves, with gradients?"""
+def _agrees(modules: Sequence[nn.Module], sample: Sequence[torch.Tensor]) -> bool:
+    """Whether `torch.func` gives the outputs of the modules themselves, and supports gradients."""
     try:
         with torch.no_grad():
-            alone = torch.stack([module(*(x[i] for x in sight)) for i, module in enumerate(modules)])
-        together = FunctionalGroup(modules)
-        found = together(*sight)
-        found.sum().backward()  # type: ignore[no-untyped-call]
-        return bool(torch.allclose(found.detach(), alone, rtol=1e-3, atol=1e-5))
-    except Exception:  # whatever a module does that cannot be stacked, it can still be run by itself
+            expected = torch.stack([module(*(x[i] for x in sample)) for i, module in enumerate(modules)])
+        group = FunctionalGroup(modules)
+        outputs = group(*sample)
+        outputs.sum().backward()  # type: ignore[no-untyped-call]
+        return bool(torch.allclose(outputs.detach(), expected, rtol=1e-3, atol=1e-5))
+    except Exception:  # whatever prevents a module from being run by torch.func, it can still be run by itself
         return False
 
 
 def architecture(module: nn.Module) -> tuple[Any, ...]:
-    """What must agree for two networks to be run as one."""
+    """Key that is equal for networks that can run as one group: class, layers, and shapes of parameters."""
     shapes = tuple((name, tuple(p.shape), p.dtype, p.requires_grad) for name, p in module.named_parameters())
     return (type(module), str(module), shapes)

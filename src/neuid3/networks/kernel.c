@@ -1,8 +1,8 @@
-/* What torch is slow at: many small networks, each with weights and images of its own.
+/* Kernel for groups of small networks, each with its own weights and images, for which PyTorch's operations are slow.
 
    Compiled by hatch_build.py when the package is built, once for each variant of a processor and each precision, the
    double one with -DDOUBLE. Every network and every image is computed by itself, so the bits of a network do not depend on
-   what else is in the stack. */
+   the other networks of the group. */
 
 #include <math.h>
 #include <stdint.h>
@@ -41,9 +41,9 @@ typedef int32_t integer;
 #define ODD(a, b) __builtin_shufflevector(a, b, 1, 3, 5, 7)
 #endif
 
-#define K 5                /* a filter is K by K */
-#define WIDE 8             /* a row of a filter, padded to whole registers */
-#define MARGIN (4 * WIDE)  /* how far whole registers may reach beyond the end of a row */
+#define K 5                /* filters are K by K */
+#define WIDE 8             /* numbers in a row of a filter, padded to whole registers */
+#define MARGIN (4 * WIDE)  /* numbers that whole registers may reach beyond the end of a row */
 #define LINE_OF_CACHE 64   /* bytes */
 #define WHOLE(n, parts) (((n) + (parts) - 1) / (parts) * (parts))
 #define EVERY(i, count) _Pragma("GCC unroll 8") for (int i = 0; i < (count); i++)
@@ -53,7 +53,7 @@ typedef real vec_loose __attribute__((vector_size(REGISTER), aligned(sizeof(real
 typedef real quad __attribute__((vector_size(4 * sizeof(real))));
 typedef integer mask __attribute__((vector_size(REGISTER)));
 typedef uint8_t bytes __attribute__((vector_size(LANES), aligned(1), may_alias));
-#if __AVX512F__ /* registers twice as large, and twice as many */
+#if __AVX512F__ /* registers are twice as large, and there are twice as many */
 #define FAT (2 * LANES)
 #define MANY 6
 typedef real fat __attribute__((vector_size(64)));
@@ -69,17 +69,17 @@ typedef vec_loose fat_loose;
 
 static inline vec load(const real *p) { return *(const vec_loose *)p; }
 static inline void store(real *p, vec v) { *(vec_loose *)p = v; }
-static real *room(long numbers) { /* empty, and beginning where a line of the cache does */
+static real *zeros(long numbers) { /* allocated, aligned to a line of the cache */
     const size_t size = WHOLE((numbers + MARGIN) * sizeof(real), LINE_OF_CACHE);
-    real *made = aligned_alloc(LINE_OF_CACHE, size);
-    return made ? memset(made, 0, size) : NULL;
+    real *memory = aligned_alloc(LINE_OF_CACHE, size);
+    return memory ? memset(memory, 0, size) : NULL;
 }
 #define COPY(TYPE, PARTS)                                                                                              \
     for (; i + (PARTS) <= count; i += PARTS) {                                                                         \
-        __asm__ volatile(""); /* or the compiler makes a call of it */                                                 \
+        __asm__ volatile(""); /* keeps the compiler from calling memcpy */                                             \
         memcpy(to + i, from + i, sizeof(TYPE));                                                                        \
     }
-static inline void copy(const real *from, real *to, int count) { /* short rows: calling memcpy takes longer */
+static inline void copy(const real *from, real *to, int count) { /* for short rows, where a call of memcpy takes longer */
     int i = 0;
     COPY(fat, FAT)
     COPY(vec, LANES)
@@ -87,8 +87,8 @@ static inline void copy(const real *from, real *to, int count) { /* short rows: 
     COPY(real, 1)
 }
 
-/* Up to four channels of an image whose pixel (y, x) comes from the centre plus m · (y, x from the centre) plus (dy, dx),
-   between four pixels of one that lies in a frame of EDGE empty pixels; what is further outside is as empty. */
+/* Up to four channels of a warped image: pixel (y, x) is read at centre + m · ((y, x) - centre) + (dy, dx), by bilinear
+   interpolation, from an image in a frame of EDGE pixels of value 0; pixels outside of the frame are 0 as well. */
 #define EDGE 2
 static void warped(const quad *restrict image, const real *m, real dy, real dx, real scale, real *restrict to, int channels, int height,
                    int width, integer *restrict at, real *restrict down, real *restrict over) {
@@ -97,7 +97,7 @@ static void warped(const quad *restrict image, const real *m, real dy, real dx, 
     const real cy = (real)(height - 1) / 2, cx = (real)(width - 1) / 2;
     for (int y = 0; y < height; y++) {
         const real v = y - cy;
-        for (int x = 0; x < stride; x++) { /* beyond the row, so that registers are whole */
+        for (int x = 0; x < stride; x++) { /* beyond the end of the row, to fill registers */
             const real h = x - cx, sy = m[0] * v + m[1] * h + cy + dy, sx = m[2] * v + m[3] * h + cx + dx;
             const real fy = FLOOR(sy), fx = FLOOR(sx);
             const real iy = fy > -EDGE ? fy : -EDGE, ix = fx > -EDGE ? fx : -EDGE;
@@ -107,16 +107,16 @@ static void warped(const quad *restrict image, const real *m, real dy, real dx, 
         for (int x = 0; x < width; x++, to++) {
             const quad *from = image + at[x], *below = from + stride;
             const quad top = from[0] + over[x] * (from[1] - from[0]), under = below[0] + over[x] * (below[1] - below[0]);
-            const quad found = (top + down[x] * (under - top)) / scale;
-            to[0] = found[0];
-            if (channels > 1) to[plane] = found[1];
-            if (channels > 2) to[2 * plane] = found[2];
-            if (channels > 3) to[3 * plane] = found[3];
+            const quad pixel = (top + down[x] * (under - top)) / scale;
+            to[0] = pixel[0];
+            if (channels > 1) to[plane] = pixel[1];
+            if (channels > 2) to[2 * plane] = pixel[2];
+            if (channels > 3) to[3 * plane] = pixel[3];
         }
     }
 }
 
-/* Up to four channels of an image in a frame. */
+/* Copy up to four channels of an image into a frame, as one vector for each pixel. */
 static void framed(const real *restrict image, quad *restrict frame, int channels, int height, int width) {
     const long plane = (long)height * width;
     for (int y = 0; y < height; y++, frame += 2 * EDGE)
@@ -129,23 +129,23 @@ static void framed(const real *restrict image, quad *restrict frame, int channel
         }
 }
 
-/* The brightest channel in place of all. */
-static void without_colour(real *image, int channels, long plane) {
+/* Replace all channels by the brightest one. */
+static void to_grayscale(real *image, int channels, long plane) {
     for (int c = 1; c < channels; c++) {
-        real *restrict most = image;
+        real *restrict brightest = image;
         const real *restrict other = image + c * plane;
-        for (long i = 0; i < plane; i++) most[i] = other[i] > most[i] ? other[i] : most[i];
+        for (long i = 0; i < plane; i++) brightest[i] = other[i] > brightest[i] ? other[i] : brightest[i];
     }
     for (int c = 1; c < channels; c++) memcpy(image + c * plane, image, plane * sizeof(real));
 }
 
-/* Images as a network is to see them: rows of a column, moved by (down, right), warped and grey where wanted. */
+/* Augmented images: rows of a column, shifted by (down, right), warped where `warp` is given, grayscale where marked. */
 #define FETCH(NAME, SOURCE, SCALE)                                                                                     \
     int NAME(const SOURCE *column, const int64_t *rows, const int64_t *down, const int64_t *right,                     \
-             const uint8_t *grey, const real *warp, real *to, long count, int channels, int height, int width) {       \
+             const uint8_t *grayscale, const real *warp, real *to, long count, int channels, int height, int width) {  \
         const long plane = (long)height * width, size = channels * plane, stride = width + 2 * EDGE;                   \
-        real *line = room(2 * stride), *image = room(size);                                                            \
-        quad *frame = (quad *)room(4 * (height + 2 * EDGE) * stride), *inside = frame + EDGE * stride + EDGE;          \
+        real *line = zeros(2 * stride), *image = zeros(size);                                                          \
+        quad *frame = (quad *)zeros(4 * (height + 2 * EDGE) * stride), *inside = frame + EDGE * stride + EDGE;         \
         integer *at = calloc(stride, sizeof(integer));                                                                 \
         const int failed = !frame || !line || !image || !at;                                                           \
         for (long e = 0; e < count && !failed; e++, to += size) {                                                      \
@@ -170,22 +170,22 @@ static void without_colour(real *image, int channels, long plane) {
                         for (long x = left; x < end; x++) out[x] = (real)pixel[x] / (real)SCALE;                       \
                     }                                                                                                  \
             }                                                                                                          \
-            if (grey[e]) without_colour(to, channels, plane);                                                          \
+            if (grayscale[e]) to_grayscale(to, channels, plane);                                                       \
         }                                                                                                              \
         return free(frame), free(line), free(image), free(at), failed;                                                 \
     }
 FETCH(fetch_bytes, uint8_t, 255)
 FETCH(fetch_floats, float, 1)
 
-/* An image once for each column of a filter, moved so that the pixels under it are the first `wide` of each row: two rows
-   of the convolution then read numbers that lie side by side. */
-static void slid(const real *x, real *to, int channels, int rows, int cols, int wide) {
+/* Copies of an image, one for each column of a filter, shifted so that the pixels under that column are the first `wide`
+   of each row: two rows of the convolution then read adjacent numbers. */
+static void shifted_copies(const real *x, real *to, int channels, int rows, int cols, int wide) {
     for (int c = 0; c < channels; c++, x += rows * cols)
         for (int k = 0; k < K; k++)
             for (int r = 0; r < rows; r++, to += wide) copy(x + r * cols + k, to, wide);
 }
 
-/* Two rows of the convolution of a slid image, V registers of them, by O filters at once. */
+/* Two rows of the convolution of an image given as shifted copies, V registers of them, for O filters at once. */
 #define TILE(NAME, V, O)                                                                                               \
     static void NAME(const real *x, const real *w, const real *b, int channels, int rows, int wide, real *out,         \
                      long stride) {                                                                                    \
@@ -206,7 +206,7 @@ TILE(tile_3x1, 3, 1)
 TILE(tile_1xmany, 1, MANY)
 TILE(tile_1x1, 1, 1)
 
-/* The largest of each two by two numbers, not below 0; and which of the four it was, or 4 where it was none. */
+/* ReLU of the maximum of each two by two numbers; and which of the four was the maximum, or 4 where the result is 0. */
 #define PICK(m, a, b) ((__typeof__(a))(((m) & (__typeof__(m))(a)) | (~(m) & (__typeof__(m))(b))))
 #define POOL(VEC, MASK, BYTES, A, B, C, D, BEST, WHICH)                                                                \
     {                                                                                                                  \
@@ -225,13 +225,14 @@ static void pool(const real *top, const real *low, int wide, real *best, uint8_t
     }
 }
 
-/* An image with its rows padded, so that whole registers can be read anywhere. */
-static void spread(const real *x, real *to, int channels, int rows, int cols, long padded) {
+/* An image with padded rows, so that whole registers can be read at any pixel. */
+static void pad_rows(const real *x, real *to, int channels, int rows, int cols, long padded) {
     for (long r = 0; r < (long)channels * rows; r++) copy(x + r * cols, to + r * padded, cols);
 }
 
 #if __AVX512F__
-/* The same for one image with a filter in each lane, for filters that fill registers: `w` is (channel, y, x, filter). */
+/* Convolution, max pool and ReLU of one image with a filter in each lane, for numbers of filters that fill registers:
+   `w` is (channel, y, x, filter). */
 static void pooled_across(const real *image, const real *w, const real *b, real *y, uint8_t *from, int channels, int filters,
                           long plane, long padded, int high, int wide, real *best, uint8_t *which) {
     for (int i = 0; i < high; i++)
@@ -248,7 +249,7 @@ static void pooled_across(const real *image, const real *w, const real *b, real 
                             f += filters;
                         }
                 EVERY(q, 2) {
-                    const long at = (i * (wide + 1) + j + q) * filters + o; /* an odd row has one too many */
+                    const long at = (i * (wide + 1) + j + q) * filters + o; /* rows of odd width have one cell too many */
                     POOL(fat, fat_mask, fat_bytes, sum[0][2 * q], sum[0][2 * q + 1], sum[1][2 * q], sum[1][2 * q + 1], best + at,
                          which + at)
                 }
@@ -262,14 +263,14 @@ static void pooled_across(const real *image, const real *w, const real *b, real 
 }
 #endif
 
-/* relu(maxpool2(conv(x, w) + b)) for `nets` networks that look at `n` images each. */
+/* relu(maxpool2(conv(x, w) + b)) for `nets` networks with `n` images each. */
 int conv_forward(const real *x, const real *w, const real *b, real *y, uint8_t *from, long nets, long n, int channels,
                  int filters, int rows, int cols) {
     const int high = (rows - K + 1) / 2, wide = (cols - K + 1) / 2;
     const long padded = WHOLE(cols + MARGIN, LINE_OF_CACHE / sizeof(real)), often = 2L * wide * K, stride = 4 * wide + MARGIN;
     const long cells = (long)high * (wide + 1) * filters, weights = (long)channels * K * K;
-    real *image = room((long)channels * rows * (padded > often ? padded : often)), *best = room(cells);
-    real *out = room(filters * stride), *turned = room(weights * filters);
+    real *image = zeros((long)channels * rows * (padded > often ? padded : often)), *best = zeros(cells);
+    real *out = zeros(filters * stride), *turned = zeros(weights * filters);
     uint8_t *which = calloc(cells + MARGIN, 1);
     const int failed = !image || !out || !best || !turned || !which;
     for (long net = 0; net < nets && !failed; net++) {
@@ -281,13 +282,13 @@ int conv_forward(const real *x, const real *w, const real *b, real *y, uint8_t *
 #if __AVX512F__
             if (filters % FAT == 0) {
                 const long at = e * filters * high * wide;
-                spread(x + e * channels * rows * cols, image, channels, rows, cols, padded);
+                pad_rows(x + e * channels * rows * cols, image, channels, rows, cols, padded);
                 pooled_across(image, turned, b + net * filters, y + at, from + at, channels, filters, rows * padded,
                               padded, high, wide, best, which);
                 continue;
             }
 #endif
-            slid(x + e * channels * rows * cols, image, channels, rows, cols, 2 * wide);
+            shifted_copies(x + e * channels * rows * cols, image, channels, rows, cols, 2 * wide);
             for (int i = 0; i < high; i++) {
                 for (int j = 0, three; j < 4 * wide; j += three ? 3 * FAT : FAT) {
                     const real *at = image + 4 * i * wide + j;
@@ -311,8 +312,8 @@ int conv_forward(const real *x, const real *w, const real *b, real *y, uint8_t *
     return free(image), free(out), free(best), free(turned), free(which), failed;
 }
 
-/* The gradients that passed the pool, and where the pixels under the filter begin. */
-static int passed(const real *gy, const uint8_t *from, const int32_t *corner, int cells, long padded, real *slope,
+/* The gradients that pass back through pool and ReLU, and the offsets of the pixels under the filter; returns their number. */
+static int passed_gradients(const real *gy, const uint8_t *from, const int32_t *corner, int cells, long padded, real *gradient,
                   int32_t *start) {
     int count = 0, at = 0;
 #if __AVX512F__ && !DOUBLE
@@ -323,27 +324,28 @@ static int passed(const real *gy, const uint8_t *from, const int32_t *corner, in
         const __m512i over = _mm512_and_epi32(which, _mm512_set1_epi32(1));
         const __m512i place = _mm512_add_epi32(_mm512_add_epi32(_mm512_loadu_si512(corner + at), down), over);
         _mm512_storeu_si512(start + count, _mm512_maskz_compress_epi32(open, place));
-        _mm512_storeu_ps(slope + count, _mm512_maskz_compress_ps(open, _mm512_loadu_ps(gy + at)));
+        _mm512_storeu_ps(gradient + count, _mm512_maskz_compress_ps(open, _mm512_loadu_ps(gy + at)));
         count += __builtin_popcount(open);
     }
 #endif
     for (; at < cells; at++) {
-        slope[count] = gy[at];
+        gradient[count] = gy[at];
         start[count] = corner[at] + (from[at] >> 1) * (int32_t)padded + (from[at] & 1);
-        count += from[at] != 4; /* a branch here would be guessed wrong half the time */
+        count += from[at] != 4; /* without a branch, which would be mispredicted half of the time */
     }
     return count;
 }
 
-/* What C channels of an image add to the slopes of a filter: the pixels under it wherever it was the largest. */
+/* The gradient of C channels of a filter from one image: the sum of the pixels under it where its output passed the pool,
+   times the gradient there; returns the gradient of the bias. */
 #define GATHER(NAME, C)                                                                                                \
-    static real NAME(const real *image, real *sum, real bias, const real *slope, const int32_t *start, int count,      \
+    static real NAME(const real *image, real *sum, real bias, const real *gradient, const int32_t *start, int count,   \
                      long plane, long padded) {                                                                        \
         vec held[C][K][WIDE / LANES];                                                                                  \
         EVERY(c, C) EVERY(k, K) EVERY(v, WIDE / LANES) held[c][k][v] = load(sum + (c * K + k) * WIDE + v * LANES);     \
         for (int p = 0; p < count; p++) {                                                                              \
-            const vec by = (vec){0} + slope[p];                                                                        \
-            bias += slope[p];                                                                                          \
+            const vec by = (vec){0} + gradient[p];                                                                     \
+            bias += gradient[p];                                                                                       \
             const real *pixel = image + start[p];                                                                      \
             EVERY(c, C) EVERY(k, K) EVERY(v, WIDE / LANES)                                                             \
                 held[c][k][v] += by * load(pixel + c * plane + k * padded + v * LANES);                                \
@@ -354,16 +356,16 @@ static int passed(const real *gy, const uint8_t *from, const int32_t *corner, in
 GATHER(gather_3, 3)
 GATHER(gather_1, 1)
 
-/* Only the largest of four numbers passed the pool, so only it has a gradient. gx may be null. */
+/* Gradients of conv_forward. Only the maximum of four numbers passes the pool and has a gradient. gx may be null. */
 int conv_backward(const real *x, const real *w, const real *gy, const uint8_t *from, real *gw, real *gb, real *gx,
                   long nets, long n, int channels, int filters, int rows, int cols) {
     const int high = (rows - K + 1) / 2, wide = (cols - K + 1) / 2;
     const long padded = WHOLE(cols + MARGIN, LINE_OF_CACHE / sizeof(real)), plane = rows * padded, lines = (long)channels * K;
     const int cells = high * wide;
-    real *image = room(channels * plane), *back = room(channels * plane), *slope = room(cells);
-    real *sums = room(filters * lines * WIDE), *filter = room(filters * lines * WIDE);
+    real *image = zeros(channels * plane), *back = zeros(channels * plane), *gradient = zeros(cells);
+    real *sums = zeros(filters * lines * WIDE), *filter = zeros(filters * lines * WIDE);
     int32_t *start = calloc(cells + MARGIN, sizeof(int32_t)), *corner = calloc(cells + MARGIN, sizeof(int32_t));
-    const int failed = !image || !back || !slope || !sums || !filter || !start || !corner;
+    const int failed = !image || !back || !gradient || !sums || !filter || !start || !corner;
     for (int at = 0; at < cells && !failed; at++) corner[at] = 2 * (at / wide) * padded + 2 * (at % wide);
     for (long net = 0; net < nets && !failed; net++) {
         memset(sums, 0, filters * lines * WIDE * sizeof(real));
@@ -371,23 +373,23 @@ int conv_backward(const real *x, const real *w, const real *gy, const uint8_t *f
         for (long line = 0; line < filters * lines; line++)
             memcpy(filter + line * WIDE, w + (net * filters * lines + line) * K, K * sizeof(real));
         for (long e = net * n; e < (net + 1) * n; e++) {
-            spread(x + e * channels * rows * cols, image, channels, rows, cols, padded);
+            pad_rows(x + e * channels * rows * cols, image, channels, rows, cols, padded);
             memset(back, 0, channels * plane * sizeof(real));
             for (int o = 0; o < filters; o++) {
                 real *sum = sums + o * lines * WIDE;
                 const long at = (e * filters + o) * cells;
-                const int count = passed(gy + at, from + at, corner, cells, padded, slope, start);
+                const int count = passed_gradients(gy + at, from + at, corner, cells, padded, gradient, start);
                 const real before = gb[net * filters + o];
                 for (int c = 0; c < channels; c += channels - c < 3 ? 1 : 3)
                     gb[net * filters + o] = (channels - c < 3 ? gather_1 : gather_3)(
-                        image + c * plane, sum + c * K * WIDE, before, slope, start, count, plane, padded);
-                for (int p = 0; gx && p < count; p++) /* neighbours overlap: all channels of one before the next */
+                        image + c * plane, sum + c * K * WIDE, before, gradient, start, count, plane, padded);
+                for (int p = 0; gx && p < count; p++) /* neighbours overlap, so all channels of one come before the next */
                     for (int c = 0; c < channels; c++) {
                         const real *f = filter + (o * lines + c * K) * WIDE;
                         real *pixel = back + start[p] + c * plane;
                         EVERY(k, K) EVERY(v, WIDE / LANES) {
                             real *to = pixel + k * padded + v * LANES;
-                            store(to, load(to) + slope[p] * load(f + k * WIDE + v * LANES));
+                            store(to, load(to) + gradient[p] * load(f + k * WIDE + v * LANES));
                         }
                     }
             }
@@ -397,7 +399,7 @@ int conv_backward(const real *x, const real *w, const real *gy, const uint8_t *f
         for (long line = 0; line < filters * lines; line++)
             memcpy(gw + (net * filters * lines + line) * K, sums + line * WIDE, K * sizeof(real));
     }
-    return free(image), free(back), free(slope), free(sums), free(filter), free(start), free(corner), failed;
+    return free(image), free(back), free(gradient), free(sums), free(filter), free(start), free(corner), failed;
 }
 
 /* One step of Adam with decoupled weight decay, for `nets` networks with `count` numbers each. */
@@ -415,7 +417,7 @@ void adam(real *p, const real *g, real *m, real *v, const double *rates, long ne
 }
 
 /* The level of the x86-64 architecture that this processor and its operating system offer: 1, 3 or 4; elsewhere 0.
-   Called from the library for the smallest processor, which chooses among the others. */
+   Called in the library for the lowest level, to choose among the others. */
 int level(void) {
 #if __x86_64__
     unsigned a, b, c = 0, d, extended = 0;

@@ -26,7 +26,7 @@ OFF = ("off", "0")
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class KernelChoice:
     """The variant of the kernel that runs, or None and the reason why PyTorch's operations run instead."""
 
     variant: str | None
@@ -34,31 +34,31 @@ class Choice:
 
 
 @cache
-def choice() -> Choice:
+def chosen_kernel() -> KernelChoice:
     """The variant that NEUID3_KERNEL names, else the one for the largest registers that this processor has.
 
     Raises
     ------
     KernelError : NEUID3_KERNEL names a variant that the package or the processor does not have.
     """
-    wanted = os.environ.get("NEUID3_KERNEL", "").strip().lower()
-    if wanted in OFF:
-        return Choice(None, f"NEUID3_KERNEL is {wanted}")
+    requested = os.environ.get("NEUID3_KERNEL", "").strip().lower()
+    if requested in OFF:
+        return KernelChoice(None, f"NEUID3_KERNEL is {requested}")
     variants, reason = runnable_variants()
-    if wanted in AUTOMATIC:
-        return Choice(variants[-1]) if variants else Choice(None, reason)
-    if wanted not in variants:
+    if requested in AUTOMATIC:
+        return KernelChoice(variants[-1]) if variants else KernelChoice(None, reason)
+    if requested not in variants:
         because = "" if reason is None else f" ({reason})"
         known = ", ".join(("off", *variants))
         raise KernelError(
-            f"NEUID3_KERNEL={wanted} is no kernel that runs here{because}; unset it, or choose of: {known}."
+            f"NEUID3_KERNEL={requested} is no kernel that runs here{because}; unset it, or choose one of: {known}."
         )
-    return Choice(wanted)
+    return KernelChoice(requested)
 
 
 @cache
 def runnable_variants() -> tuple[tuple[str, ...], str | None]:
-    """The variants that are compiled and that this processor runs, the fastest last; and the reason where there are none."""
+    """The compiled variants that this processor runs, the fastest last; and the reason where there are none."""
     try:
         record = json.loads((COMPILED / "build.json").read_text("utf-8"))
     except FileNotFoundError:
@@ -68,22 +68,22 @@ def runnable_variants() -> tuple[tuple[str, ...], str | None]:
         return (), f"the package was built without the kernel: {record['reason']}"
     ordered = sorted(levels, key=lambda variant: levels[variant])
     try:
-        offered = _library(ordered[0], torch.float32).level()
+        level = _library(ordered[0], torch.float32).level()
     except OSError as error:
         return (), f"the kernel cannot be loaded: {error}"
-    return tuple(variant for variant in ordered if levels[variant] <= offered), None
+    return tuple(variant for variant in ordered if levels[variant] <= level), None
 
 
 @cache
 def kernel(dtype: torch.dtype) -> ctypes.CDLL | None:
     """The kernel for a precision, or None where PyTorch's operations run."""
-    variant = choice().variant if dtype in PRECISIONS else None
+    variant = chosen_kernel().variant if dtype in PRECISIONS else None
     return None if variant is None else _library(variant, dtype)
 
 
-def forget() -> None:
-    """Choose again, after NEUID3_KERNEL has changed."""
-    for cached in (choice, kernel):
+def clear_choice() -> None:
+    """Clear the cached choice, after NEUID3_KERNEL has changed."""
+    for cached in (chosen_kernel, kernel):
         cached.cache_clear()
 
 
@@ -92,7 +92,7 @@ def _library(variant: str, dtype: torch.dtype) -> ctypes.CDLL:
 
 
 def processor() -> str:
-    """The kind of processor: two that differ in it may round differently."""
+    """Description of the processor and its features; processors that differ in it may round differently."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         features = next(line for line in lines if line.startswith(("flags", "Features")))
@@ -102,10 +102,10 @@ def processor() -> str:
 
 
 def address(tensor: torch.Tensor | None) -> ctypes.c_void_p:
-    """Where a tensor lies, for the kernel."""
+    """The address of a tensor's data, or a null pointer, as an argument of the kernel."""
     return ctypes.c_void_p(None if tensor is None else tensor.data_ptr())
 
 
 def has_kernel(tensor: torch.Tensor) -> bool:
-    """Can the kernel work on this tensor?"""
+    """Whether the kernel runs on the device and with the precision of a tensor."""
     return tensor.device.type == "cpu" and kernel(tensor.dtype) is not None

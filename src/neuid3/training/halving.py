@@ -1,4 +1,4 @@
-"""Which of many candidates and restarts deserve to be trained to the end? Successive halving."""
+"""Successive halving of restarts."""
 
 from __future__ import annotations
 
@@ -14,131 +14,154 @@ from joblib import delayed
 from neuid3.networks.groups import architecture
 from neuid3.training.parallel.pool import WorkerPool
 from neuid3.training.task import Restart, Task, TrainingResult
-from neuid3.training.train import advance, trained
-from neuid3.training.trainer import COLOUR_FROM
+from neuid3.training.train import advance, training_result
+from neuid3.training.trainer import GRAYSCALE_UNTIL
 
-# Up to which share of the steps a round goes, and which share of the trials survives it.
+# (fraction of the steps at which a round ends, fraction of all restarts that survive it).
 ROUNDS = ((1 / 4, 1 / 4), (3 / 8, 1 / 6), (1 / 2, 1 / 8), (3 / 4, 1 / 12), (1.0, 0.0))
 
-# Where some restarts see no colour at first, more go on: those need longer until there is something to see.
+# The rounds where some restarts have a grayscale warm-up. More survive: these restarts take longer to gain anything.
 GRAYSCALE_ROUNDS = ((1 / 4, 1 / 2), (3 / 8, 1 / 4), (5 / 8, 1 / 12), (1.0, 0.0))
 
-# Nobody is alone: this many trials survive a round at least.
-FEWEST_SURVIVORS = 3
+# The minimum number of restarts that survive a round.
+MIN_SURVIVORS = 3
 
-# Where the best gain of a round is below this many bits, nobody has shown anything yet, and all go on; but only so often.
-SHOWN, PATIENCE = 0.02, 2
+# Where the best gain of a round is below MIN_SHOWN_GAIN bits, no restart has learned anything yet and all of them survive;
+# but only in the first PATIENT_ROUNDS rounds.
+MIN_SHOWN_GAIN, PATIENT_ROUNDS = 0.02, 2
 
-# How many restarts are trained as one at most. More would gain little and leave other workers idle.
+# The maximum number of restarts that are trained as one group. More would gain little and leave other workers idle.
 GROUP_SIZE = 8
 
 
 def successive_halving(
-    tasks: Sequence[Task], crew: WorkerPool | None = None, told: Callable[[int, int, int], None] | None = None
+    tasks: Sequence[Task], pool: WorkerPool | None = None, on_progress: Callable[[int, int, int], None] | None = None
 ) -> tuple[list[TrainingResult | None], int]:
-    """Train tasks side by side; after each round only the trials with the highest gain on unseen examples go on.
+    """The best trained restart of each task, by successive halving of the restarts of all tasks together.
 
-    Returns, for each task, what its best trial gave, or None where none of them was among the last; and the number
-    of gradient steps taken. A task with a single start, as in the paper's recipe, is trained to the end.
-    Without a `crew`, joblib's default workers train them. `told` hears of every piece of work that is done: whose it was, how many are done, and of how many.
+    After each round only the restarts with the highest information gain on unseen examples survive. Tasks with a single
+    restart, as in the paper's training, are trained to the end.
+
+    Parameters
+    ----------
+    tasks : the tasks that compete.
+    pool : the workers; joblib's default workers where it is None.
+    on_progress : called after each group of restarts with the number of a task in it, the number of restarts trained so
+        far, over all rounds, and the expected total.
+
+    Returns
+    -------
+    For each task the result of its best restart, or None where none survived the last round; and the number of gradient
+    steps taken.
     """
     if not tasks:
         return [], 0
     order = {id(task): i for i, task in enumerate(tasks)}
-    alive = [Restart(task, number) for task in tasks for number in range(len(task.starts))]
-    whole = all(task.recipe.restarts == 1 for task in tasks)
-    late = any(manner.grey for task in tasks for manner in task.manners)
-    rounds = ((1.0, 0.0),) if whole else GRAYSCALE_ROUNDS if late else ROUNDS
+    alive = [Restart(task, number) for task in tasks for number in range(len(task.initial_networks))]
+    single_round = all(task.config.restarts == 1 for task in tasks)
+    has_warmup = any(variant.grayscale_warmup for task in tasks for variant in task.variants)
+    rounds = ((1.0, 0.0),) if single_round else GRAYSCALE_ROUNDS if has_warmup else ROUNDS
     steps = done = 0
-    everyone = len(alive)
-    total = sum(min(survivor_count(share, everyone), everyone) for _, share in ((0, 1.0), *rounds[:-1]))
-    with WorkerPool() if crew is None else nullcontext(crew) as workers:
-        for number, (share, surviving) in enumerate(rounds):
+    restart_count = len(alive)
+    total = sum(min(survivor_count(part, restart_count), restart_count) for _, part in ((0, 1.0), *rounds[:-1]))
+    with WorkerPool() if pool is None else nullcontext(pool) as workers:
+        for number, (fraction, surviving) in enumerate(rounds):
             if not alive:
                 break
             groups = list(restart_groups(alive))
-            moved = []
-            for group, states in zip(groups, workers(delayed(advance)(g, share) for g in groups), strict=True):
-                for trial, state in zip(group, states, strict=True):
-                    before = trial.state.steps if trial.state is not None else 0
-                    steps += state.steps - before if state.failed is None else 0
-                    moved.append(replace(trial, state=state))
+            advanced = []
+            for group, states in zip(groups, workers(delayed(advance)(g, fraction) for g in groups), strict=True):
+                for restart, state in zip(group, states, strict=True):
+                    steps_before = restart.state.steps if restart.state is not None else 0
+                    steps += state.steps - steps_before if state.failed is None else 0
+                    advanced.append(replace(restart, state=state))
                     done += 1
-                if told is not None:
-                    told(order[id(group[-1].task)], done, max(total, done))
+                if on_progress is not None:
+                    on_progress(order[id(group[-1].task)], done, max(total, done))
             alive = (
-                moved
-                if share == 1.0
-                else _survivors(moved, survivor_count(surviving, everyone), number < PATIENCE, share < COLOUR_FROM)
+                advanced
+                if fraction == 1.0
+                else _survivors(
+                    advanced,
+                    survivor_count(surviving, restart_count),
+                    patient=number < PATIENT_ROUNDS,
+                    split_by_warmup=fraction < GRAYSCALE_UNTIL,
+                )
             )
-    return [_winner([trial for trial in alive if trial.task is task]) for task in tasks], steps
+    return [_best_result([restart for restart in alive if restart.task is task]) for task in tasks], steps
 
 
-def restart_groups(trials: Sequence[Restart]) -> Iterator[list[Restart]]:
-    """Trials that are trained as one: alike in their networks and in how many examples they see.
+def restart_groups(restarts: Sequence[Restart]) -> Iterator[list[Restart]]:
+    """Groups of restarts that are trained together: equal architectures, numbers of rows and hyperparameters.
 
-    How they are grouped depends on nothing but the trials, and so do the bits.
+    The groups depend on nothing but the restarts, so that results are the same bit by bit for any number of workers.
     """
-    alike: dict[Any, list[Restart]] = {}
-    for trial in trials:
-        alike.setdefault(_kind(trial), []).append(trial)
-    for group in alike.values():
+    by_kind: dict[Any, list[Restart]] = {}
+    for restart in restarts:
+        by_kind.setdefault(_kind(restart), []).append(restart)
+    for group in by_kind.values():
         count = max(ceil(len(group) / GROUP_SIZE), min(2, len(group)))
         ends = [round(len(group) * (i + 1) / count) for i in range(count)]
         yield from (group[start:end] for start, end in zip([0, *ends], ends, strict=False))
 
 
-def _kind(trial: Restart) -> tuple[Any, ...]:
-    task = trial.task
-    nets = tuple(architecture(net) for _, net in sorted(trial.networks.items()))
-    return (nets, len(task.training_rows), len(task.validation_rows), len(task.labels), task.recipe)
+def _kind(restart: Restart) -> tuple[Any, ...]:
+    task = restart.task
+    architectures = tuple(architecture(net) for _, net in sorted(restart.networks.items()))
+    return (architectures, len(task.training_rows), len(task.validation_rows), len(task.labels), task.config)
 
 
-def survivor_count(share: float, restarts: int) -> int:
-    """How many of so many restarts survive a round of which this share goes on."""
-    return max(ceil(share * restarts), FEWEST_SURVIVORS)
+def survivor_count(fraction: float, restarts: int) -> int:
+    """Number of survivors of a round, where a fraction of so many restarts is to survive.
 
-
-def _survivors(trials: Sequence[Restart], count: int, patient: bool, apart: bool) -> list[Restart]:
-    """The best trials in their old order, or all that are worth it, where nobody has shown anything and we are `patient`.
-
-    What colour tells is soon learned, and what shapes tell is not: as long as some see no colour, those that do and those
-    that do not are judged `apart`, and half of the places are for either.
+    >>> survivor_count(1 / 4, 40), survivor_count(1 / 4, 8)
+    (10, 3)
     """
-    well = [trial for trial in trials if trial.state is None or trial.state.failed is None]
-    worthy = [trial for trial in well if trial.score >= trial.task.least]
-    ranked = sorted(worthy, key=lambda trial: -trial.score)
-    if patient and ranked and ranked[0].score < SHOWN:
-        chosen = worthy
+    return max(ceil(fraction * restarts), MIN_SURVIVORS)
+
+
+def _survivors(restarts: Sequence[Restart], count: int, patient: bool, split_by_warmup: bool) -> list[Restart]:
+    """The best restarts in their old order; all with the minimum gain where none has learned anything and `patient`.
+
+    What depends on colour is learned soon, and what depends on shapes is not. With `split_by_warmup`, restarts with and
+    without grayscale warm-up are therefore ranked separately, and each kind has half of the survivors.
+    """
+    healthy = [restart for restart in restarts if restart.state is None or restart.state.failed is None]
+    eligible = [restart for restart in healthy if restart.score >= restart.task.min_gain]
+    ranked = sorted(eligible, key=lambda restart: -restart.score)
+    if patient and ranked and ranked[0].score < MIN_SHOWN_GAIN:
+        chosen = eligible
     else:
-        seeing = [[trial for trial in ranked if _is_grey(trial) == grey] for grey in (True, False)]
-        sides = [side for side in seeing if side] if apart else [ranked]
-        chosen = [trial for side in sides for trial in _spread(side)[: ceil(count / len(sides))]]
-    # Those that failed take no places; where nothing else is left of a task, one of them goes on to tell why.
-    going = {id(trial.task) for trial in well}
-    lost = {id(trial.task): trial for trial in trials if id(trial.task) not in going}
-    kept = {id(trial) for trial in (*chosen, *lost.values())}
-    return [trial for trial in trials if id(trial) in kept]
+        by_warmup = [[restart for restart in ranked if _has_warmup(restart) == warmup] for warmup in (True, False)]
+        rankings = [ranking for ranking in by_warmup if ranking] if split_by_warmup else [ranked]
+        chosen = [
+            restart for ranking in rankings for restart in _spread_over_tasks(ranking)[: ceil(count / len(rankings))]
+        ]
+    # Failed restarts do not count as survivors; where all restarts of a task failed, one is kept to report the reason.
+    healthy_tasks = {id(restart.task) for restart in healthy}
+    failed = {id(restart.task): restart for restart in restarts if id(restart.task) not in healthy_tasks}
+    kept = {id(restart) for restart in (*chosen, *failed.values())}
+    return [restart for restart in restarts if id(restart) in kept]
 
 
-def _is_grey(trial: Restart) -> bool:
-    manners = trial.task.manners
-    return bool(manners) and manners[trial.number].grey
+def _has_warmup(restart: Restart) -> bool:
+    variants = restart.task.variants
+    return bool(variants) and variants[restart.number].grayscale_warmup
 
 
-def _spread(ranked: Sequence[Restart]) -> list[Restart]:
-    """The same trials, the best two of every task before all others."""
-    crowd: Counter[int] = Counter()
+def _spread_over_tasks(ranked: Sequence[Restart]) -> list[Restart]:
+    """The same restarts, the best two of every task before all others."""
+    counts: Counter[int] = Counter()
     first: list[Restart] = []
-    spare: list[Restart] = []
-    for trial in ranked:
-        crowd[id(trial.task)] += 1
-        (first if crowd[id(trial.task)] <= 2 else spare).append(trial)
-    return first + spare
+    rest: list[Restart] = []
+    for restart in ranked:
+        counts[id(restart.task)] += 1
+        (first if counts[id(restart.task)] <= 2 else rest).append(restart)
+    return first + rest
 
 
-def _winner(trials: Sequence[Restart]) -> TrainingResult | None:
-    best = max(trials, key=lambda trial: trial.score, default=None)
+def _best_result(restarts: Sequence[Restart]) -> TrainingResult | None:
+    best = max(restarts, key=lambda restart: restart.score, default=None)
     if best is None or best.state is None:
         return None
-    return trained(best.state)
+    return training_result(best.state)

@@ -1,10 +1,10 @@
-"""What is to be trained, and how?"""
+"""Training tasks, their restarts and results."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,51 +15,22 @@ from neuid3.circuits.conjunctions import Conjunctions
 from neuid3.data.stores import Entries
 from neuid3.logic.formula import Variable
 from neuid3.networks.adam import Moments
+from neuid3.training.config import TrainingConfig
 
 Floats = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class TrainingConfig:
-    """How a test is trained. The defaults were measured; `PAPER` is the paper's own.
-
-    `loss`: "branches" wants one class on each side of the test (the paper's weighted cross-entropy), "leaves" is
-    the likelihood of a tree of this one test, whose two leaf distributions are learned along.
-    `epochs` are fewer where there are many examples: `enough` steps are enough, and three epochs the least.
-    `sharpness` multiplies the last weights of a fresh network that names values: where it starts out undecided between
-    them, rules have next to no gradient.
-    `restarts` differ in which class the test is to be true for, and in whether colour is seen from the start;
-    the better ones go on (see `tournament`). `shift` moves images by up to that many pixels, `warp` turns, stretches
-    and slants them by up to that share.
-    """
-
-    loss: Literal["leaves", "branches"] = "leaves"
-    epochs: int = 30
-    batch_size: int = 64
-    learning_rate: float = 3e-3
-    one_cycle: bool = True
-    weight_decay: float = 0.01
-    shift: int = 2
-    restarts: int = 4
-    joint_epochs: int = 60
-    joint_learning_rate: float = 2e-3
-    enough: int | None = 600
-    sharpness: float = 8.0
-    warp: float = 0.2
-
-    def steps(self, examples: int) -> int:
-        """How many steps training takes with so many examples."""
-        batches = max(1, -(-examples // self.batch_size))
-        epochs = self.epochs if self.enough is None else min(self.epochs, max(3, -(-self.enough // batches)))
-        return epochs * batches
-
-
-PAPER_TRAINING = TrainingConfig("branches", 20, 32, 1e-3, False, 0.0, 0, 1, 0, enough=None, sharpness=1.0, warp=0.0)
-
-
-@dataclass(frozen=True, slots=True)
 class NetworkOutput:
-    """A network looks at columns, and what it returns is a variable of the circuit."""
+    """The output of a network on some columns, which is a variable of the circuit.
+
+    Attributes
+    ----------
+    network : name of the network.
+    inputs : names of the columns that it reads, one for each argument.
+    width : number of probabilities that it returns for an example.
+    is_fact : whether its single output is the probability that the variable is true.
+    """
 
     network: str
     inputs: tuple[str, ...]
@@ -69,65 +40,88 @@ class NetworkOutput:
 
 @dataclass(frozen=True, slots=True)
 class RestartVariant:
-    """In what a restart differs: whether the test is to be true for the other class, and whether colour comes late."""
+    """The settings in which restarts of a task differ.
 
-    flipped: bool = False
-    grey: bool = False
+    Attributes
+    ----------
+    flipped_polarity : whether the test is to be true for the negative class instead of the positive one.
+    grayscale_warmup : whether colour images are shown in grayscale in the first part of training.
+    """
+
+    flipped_polarity: bool = False
+    grayscale_warmup: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Task:
-    """Paths to be trained: everything a worker needs, and nothing it shares.
+    """Paths to be trained, with all that a worker needs.
 
     For a test τ at a node κ the two paths are κ∧τ and κ∧¬τ, as far as κ shares variables with τ; for a whole tree they
-    are its leaves. `fixed` holds the weights of variables that do not change, `(value, example)`; every other
-    variable is in `uses`. `leaves` are the class probabilities to start from, one row a path, where they are known.
-    A restart whose gain is below `least` when it is judged is given up.
-    `missing` has a mask of the rows in which a column is missing, for every column that is missing somewhere: there, a
-    neural variable that reads it follows the average output of its network.
+    are its leaves.
+
+    Attributes
+    ----------
+    paths : the compiled paths.
+    outputs : the network output of each variable that is trained.
+    fixed_weights : the weights of all other variables, `(value, example)`.
+    columns : the columns that networks read.
+    labels : class numbers, `(example,)`.
+    weights : example weights, P(κ|e) times the sample weight, `(example,)`.
+    unseen : mask of the validation split, `(example,)`.
+    classes : number of classes.
+    positive : number of the positive class.
+    initial_networks : the networks that each restart begins with, by name.
+    config : hyperparameters.
+    seed : seed of all random draws.
+    device : PyTorch device.
+    leaves : initial class probabilities, `(path, class)`, where they are known.
+    variants : the settings of each restart; empty where all have the defaults.
+    min_gain : information gain, in bits, below which a restart is given up at the end of a round.
+    missing : mask of the rows in which a column is missing, for every column that has such rows. There, a variable whose
+        network reads the column follows the average output of that network.
     """
 
-    factored: Conjunctions
-    uses: Mapping[Variable, NetworkOutput]
-    fixed: Mapping[Variable, Floats]
+    paths: Conjunctions
+    outputs: Mapping[Variable, NetworkOutput]
+    fixed_weights: Mapping[Variable, Floats]
     columns: Mapping[str, npt.NDArray[Any] | Entries]
     labels: npt.NDArray[np.int64]
     weights: Floats
     unseen: npt.NDArray[np.bool_]
     classes: int
     positive: int
-    starts: tuple[Mapping[str, nn.Module], ...]
-    recipe: TrainingConfig
+    initial_networks: tuple[Mapping[str, nn.Module], ...]
+    config: TrainingConfig
     seed: int
     device: str = "cpu"
     leaves: Floats | None = None
-    manners: tuple[RestartVariant, ...] = ()
-    least: float = -np.inf
+    variants: tuple[RestartVariant, ...] = ()
+    min_gain: float = -np.inf
     missing: Mapping[str, npt.NDArray[np.bool_]] = field(default_factory=dict)
 
     def computable(self, inputs: Sequence[str]) -> npt.NDArray[np.bool_]:
-        """A mask of the rows in which a network that reads these columns can be called: none of them is missing."""
-        whole = np.ones(len(self.labels), dtype=bool)
+        """Mask of the rows in which none of these columns is missing, so that a network that reads them can be called."""
+        present = np.ones(len(self.labels), dtype=bool)
         for name in inputs:
             if name in self.missing:
-                whole &= ~self.missing[name]
-        return whole
+                present &= ~self.missing[name]
+        return present
 
     @property
     def training_rows(self) -> npt.NDArray[np.int64]:
-        """The rows that networks are trained on.
+        """Numbers of the rows that networks are trained on.
 
-        A row in which no network can be called has no gradient for any of them; it is left out unless the leaves of
-        a whole tree are trained, which it is part of.
+        A row in which no network can be called has no gradient for any of them; it is left out, except where the leaves
+        of a whole tree are trained, to which it contributes.
         """
         rows = ~self.unseen & (self.weights > 0)
         if self.missing and self.leaves is None:
-            rows &= np.any([self.computable(use.inputs) for use in self.uses.values()], axis=0)
+            rows &= np.any([self.computable(output.inputs) for output in self.outputs.values()], axis=0)
         return np.flatnonzero(rows)
 
     @property
     def validation_rows(self) -> npt.NDArray[np.int64]:
-        """The unseen rows that gains are measured on; all rows where none is unseen."""
+        """Numbers of the unseen rows that gains are measured on; of all rows where none is unseen."""
         weighted = self.weights > 0
         unseen = self.unseen & weighted
         return np.flatnonzero(unseen if bool(unseen.any()) else weighted)
@@ -135,7 +129,16 @@ class Task:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingResult:
-    """What training gave: networks, leaves, the score on unseen examples, the steps, and why it failed if it did."""
+    """Result of the training of a task.
+
+    Attributes
+    ----------
+    networks : the trained networks, by name.
+    leaves : class probabilities, `(path, class)`.
+    score : information gain in bits, or mean log-likelihood of a whole tree, on unseen examples.
+    steps : number of gradient steps.
+    failed : the reason why training failed, or None.
+    """
 
     networks: Mapping[str, nn.Module]
     leaves: Floats
@@ -146,9 +149,18 @@ class TrainingResult:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RestartState:
-    """How far one restart of a task has come; enough to go on elsewhere.
+    """State of a partly trained restart, complete enough to continue in another process.
 
-    `averages` are running sums of the outputs of network calls that are missing in some rows, each followed by its weight.
+    Attributes
+    ----------
+    networks, moments : networks and their Adam moments, by name.
+    leaves, leaf_moments : logits of the leaves, `(path, class)`, and their Adam moments.
+    random : state of the random generator.
+    steps : number of gradient steps taken.
+    score : information gain on unseen examples, in bits.
+    failed : the reason why training failed, or None.
+    averages : running sums of the outputs of network calls that are missing in some rows, each followed by its weight,
+        `(value + 1,)`.
     """
 
     networks: Mapping[str, nn.Module]
@@ -164,7 +176,7 @@ class RestartState:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Restart:
-    """One restart of a task, and how far it has come."""
+    """One restart of a task, with its state once it was trained for a while."""
 
     task: Task
     number: int
@@ -172,8 +184,10 @@ class Restart:
 
     @property
     def score(self) -> float:
+        """Information gain on unseen examples, in bits; -∞ before training."""
         return self.state.score if self.state is not None else float("-inf")
 
     @property
     def networks(self) -> Mapping[str, nn.Module]:
-        return self.task.starts[self.number] if self.state is None else self.state.networks
+        """The networks as they are now."""
+        return self.task.initial_networks[self.number] if self.state is None else self.state.networks

@@ -1,4 +1,4 @@
-"""How are tests, and whole trees, trained?"""
+"""Training of groups of restarts and of whole trees."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import torch
 from neuid3.training.task import Floats, Restart, RestartState, Task, TrainingResult
 from neuid3.training.trainer import BatchedTrainer
 
-_training = Lock()
+_training_lock = Lock()
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """One torch thread inside: results then do not depend on the machine's cores."""
+    """Context with one torch thread, in which results do not depend on the number of cores."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -28,46 +28,59 @@ def one_thread() -> Iterator[None]:
 
 @contextmanager
 def exclusive_training() -> Iterator[None]:
-    """Nobody else trains in this process meanwhile: its threads share torch's random numbers."""
-    with _training, one_thread(), torch.random.fork_rng(devices=[]):
+    """Context in which no other thread of this process trains: threads share torch's random generator."""
+    with _training_lock, one_thread(), torch.random.fork_rng(devices=[]):
         yield
 
 
-def advance(trials: Sequence[Restart], share: float) -> list[RestartState]:
-    """Train restarts side by side up to this share of their epochs, and judge them on unseen examples."""
+def advance(restarts: Sequence[Restart], fraction: float) -> list[RestartState]:
+    """The states of restarts that are trained together up to a fraction of their steps.
+
+    Parameters
+    ----------
+    restarts : restarts whose networks have one architecture and whose tasks have equally many rows (`restart_groups`).
+    fraction : fraction of all steps after which training pauses, counted from the first step.
+
+    Returns
+    -------
+    One state for each restart, scored on unseen examples.
+    """
     with exclusive_training():
-        company = BatchedTrainer(trials)
-        company.advance(share)
-        return [company.state(i, score) for i, score in enumerate(company.gains())]
+        trainer = BatchedTrainer(restarts)
+        trainer.advance(fraction)
+        return [trainer.state(i, score) for i, score in enumerate(trainer.gains())]
 
 
 def train_jointly(task: Task) -> tuple[TrainingResult | None, int]:
-    """Train all networks and leaves of a tree by its likelihood, to the end of the cycle of learning rates.
+    """All networks and leaves of a tree, trained by its likelihood to the end of the cycle of learning rates.
 
     No epoch is picked on the way: the best of many on few unseen examples is the luckiest, and its rate was still high.
-    None where the tree had better stay as it was: training failed, or unseen examples clearly speak against it. And the
-    number of steps that were taken.
+
+    Returns
+    -------
+    The result, or None where the tree should stay as it was: training failed, or the likelihood of unseen examples fell
+    significantly. And the number of gradient steps taken.
     """
     with exclusive_training():
-        company = BatchedTrainer([Restart(task, 0)])
-        before, weights = company.likelihoods()
-        company.advance(1.0)
-        after, _ = company.likelihoods()
-        if company.actors[0].failed is not None or is_clearly_worse(before, after, weights):
-            return None, company.steps
-        return trained(company.state(0, float(np.average(after, weights=weights)))), company.steps
+        trainer = BatchedTrainer([Restart(task, 0)])
+        before, weights = trainer.log_likelihoods()
+        trainer.advance(1.0)
+        after, _ = trainer.log_likelihoods()
+        if trainer.runs[0].failed is not None or is_clearly_worse(before, after, weights):
+            return None, trainer.steps
+        return training_result(trainer.state(0, float(np.average(after, weights=weights)))), trainer.steps
 
 
 def is_clearly_worse(before: Floats, after: Floats, weights: Floats) -> bool:
-    """Has the likelihood of the same examples fallen by more than two standard errors of the difference?"""
+    """Whether the log-likelihood of the same examples fell by more than two standard errors of the difference."""
     difference = after - before
     mean = np.average(difference, weights=weights)
     error = np.sqrt(((weights * (difference - mean)) ** 2).sum()) / weights.sum()
     return bool(mean < -2.0 * error)
 
 
-def trained(state: RestartState) -> TrainingResult:
-    """What a restart has come to."""
+def training_result(state: RestartState) -> TrainingResult:
+    """The result of a restart: its networks on the CPU, and class probabilities instead of logits."""
     leaves = torch.softmax(state.leaves.double(), 1).numpy()
     return TrainingResult(
         {name: net.cpu() for name, net in state.networks.items()}, leaves, state.score, state.steps, state.failed

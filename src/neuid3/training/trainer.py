@@ -1,4 +1,4 @@
-"""How are many restarts trained side by side?"""
+"""Batched training of many small networks."""
 
 from __future__ import annotations
 
@@ -25,492 +25,571 @@ from neuid3.tree.loss import FLOOR
 Floats = npt.NDArray[Any]
 Outputs: TypeAlias = dict[tuple[int, str, tuple[str, ...]], torch.Tensor]  # of (restart, network, inputs)
 
-# Networks take the easiest cue first and stay in the saddle it leads to. A restart that is to learn shapes sees no
-# colour for this share of its steps (then more and more), and nothing is moved about before the saddle is left.
-COLOUR_FROM, SHIFT_FROM = 0.4, 0.25
+# Networks take the easiest cue first and stay in the saddle it leads to. A restart that is to learn shapes is trained in
+# grayscale up to the first fraction of its steps (with more and more colour afterwards), and images are shifted and warped
+# only after the second, when the saddle is left.
+GRAYSCALE_UNTIL, SHIFT_FROM = 0.4, 0.25
 
-# How many examples all networks of a company look at in one go when nobody learns from it.
+# The fraction of the steps over which colour returns after GRAYSCALE_UNTIL.
+_COLOUR_RAMP = 0.2
+
+# Rows of a block in evaluation, for all networks of a trainer at once.
 _BLOCK = 256
 
-# How much of a running average of a network's outputs is left after another minibatch.
+# The fraction of a running average of network outputs that remains after another minibatch.
 DECAY = 0.9
 
+# Leaves have so many times the learning rate of networks.
+_LEAF_RATE = 10
 
-class _Average:
-    """The weighted average of a network's outputs, without gradients; all values are as probable where there is none.
 
-    In a row that misses what the network reads, its variable follows this average, in training as in prediction. No
-    gradient goes through it: such a row is evidence about the images that it has, not about those that others have.
+class _RunningAverage:
+    """Weighted average of the outputs of a network, without gradients; uniform where nothing was added.
+
+    In a row that lacks an input of the network, its variable follows this average, in training as in prediction. No
+    gradient goes through it: such a row is evidence about the images that it has, not about those of other rows.
     """
 
     def __init__(self, sums: torch.Tensor) -> None:
-        self.sums = sums  # of each value, and the weight of all
+        self.sums = sums  # (value + 1,): weighted sum of each value, then the sum of the weights
 
     def add(self, outputs: torch.Tensor, weights: torch.Tensor, decay: float = 1.0) -> None:
-        """Count outputs `(row, value)` of so much weight, after what was counted before has decayed."""
+        """Add outputs `(row, value)` with weights `(row,)`, after multiplying what was added before by `decay`."""
         weights = weights.to(outputs.dtype)
-        more = torch.cat((weights @ outputs.detach(), weights.sum()[None]))
-        self.sums = decay * self.sums + more
+        added = torch.cat((weights @ outputs.detach(), weights.sum()[None]))
+        self.sums = decay * self.sums + added
 
     def value(self) -> torch.Tensor:
+        """The average, `(value,)`."""
         total, width = self.sums[-1], len(self.sums) - 1
         return self.sums[:-1] / total if float(total) > 0 else torch.full_like(self.sums[:-1], 1.0 / max(width, 2))
 
 
-class _Missing:
-    """Which rows of a task lack what networks read, and which rows networks are shown in their place.
+class _MissingEntries:
+    """The rows of a task with missing entries, and the rows whose entries stand in for them as network inputs.
 
-    The output there is not used. But networks of a batch run together, some of them with batch normalisation, so what they are
-    shown is an entry of the same column from another training row.
+    The outputs there are not used. But networks of a group run together, some of them with batch normalisation, so their
+    input is an entry of the same column from another training row.
+
+    Attributes
+    ----------
+    masks : for each tuple of inputs that is incomplete somewhere, the mask of these rows, `(row,)`.
+    weights : weights of the examples, `(row,)`.
+    substitutes : for each column with missing entries, the row to read in place of each row; None where all are missing.
     """
 
     def __init__(self, task: Task) -> None:
         self.task = task
-        self.calls = {
-            use.inputs: torch.from_numpy(~task.computable(use.inputs)).to(task.device)
-            for use in task.uses.values()
-            if not task.computable(use.inputs).all()
+        self.masks = {
+            output.inputs: torch.from_numpy(~task.computable(output.inputs)).to(task.device)
+            for output in task.outputs.values()
+            if not task.computable(output.inputs).all()
         }
         self.weights = as_tensor(task.weights).to(task.device)
-        self.shown = {name: self._stand_ins(gone) for name, gone in task.missing.items()}
+        self.substitutes = {name: self._substitutes(missing) for name, missing in task.missing.items()}
 
-    def _stand_ins(self, gone: npt.NDArray[np.bool_]) -> torch.Tensor | None:
-        """For each row one that has an entry of this column: itself, or another; None where no row has one."""
-        present = np.flatnonzero(~gone & ~self.task.unseen)
-        present = present if len(present) else np.flatnonzero(~gone)
+    def _substitutes(self, missing: npt.NDArray[np.bool_]) -> torch.Tensor | None:
+        """For each row a row that has an entry of this column, itself if possible; None where no row has one."""
+        present = np.flatnonzero(~missing & ~self.task.unseen)
+        present = present if len(present) else np.flatnonzero(~missing)
         if not len(present):
             return None
-        rows = np.arange(len(gone))
-        rows[gone] = np.resize(present, int(gone.sum()))
+        rows = np.arange(len(missing))
+        rows[missing] = np.resize(present, int(missing.sum()))
         return torch.from_numpy(rows)
 
-    def look(
-        self, album: InputColumns, name: str, rows: torch.Tensor, to: torch.Tensor, change: Augmentation | None = None
+    def read(
+        self,
+        columns: InputColumns,
+        name: str,
+        rows: torch.Tensor,
+        out: torch.Tensor,
+        augmentation: Augmentation | None = None,
     ) -> None:
-        """Write these rows of a column to a tensor, with others in place of those that are missing."""
-        if name not in self.shown:
-            album.look(name, rows, to, change)
-        elif (shown := self.shown[name]) is not None:
-            album.look(name, shown[rows], to, change)
+        """Write these rows of a column to `out`, with substitutes for missing entries."""
+        if name not in self.substitutes:
+            columns.read(name, rows, out, augmentation)
+        elif (substitutes := self.substitutes[name]) is not None:
+            columns.read(name, substitutes[rows], out, augmentation)
         else:
-            to.zero_()
+            out.zero_()
 
 
-class _Actor:
-    """One restart: in what it differs, and the order in which it sees the examples."""
+class _RestartRun:
+    """A restart in training: its variant, networks, leaves, random generator and rows."""
 
-    def __init__(self, trial: Restart) -> None:
-        task, number = trial.task, trial.number
-        self.trial, self.task = trial, task
-        self.manner = task.manners[number] if task.manners else RestartVariant()
-        self.positive = 1 - task.positive if self.manner.flipped and task.classes == 2 else task.positive
+    def __init__(self, restart: Restart) -> None:
+        task, number = restart.task, restart.number
+        self.restart, self.task = restart, task
+        self.variant = task.variants[number] if task.variants else RestartVariant()
+        self.positive = 1 - task.positive if self.variant.flipped_polarity and task.classes == 2 else task.positive
         self.random = torch.Generator().manual_seed(task.seed * 1009 + number)
-        self.seen = torch.from_numpy(task.training_rows)
-        self.judged = torch.from_numpy(task.validation_rows)
-        self.leaves = _first_leaves(task, self.positive, self.random)
-        self.networks = {n: copy.deepcopy(net).to(task.device) for n, net in trial.networks.items()}
+        self.training_rows = torch.from_numpy(task.training_rows)
+        self.validation_rows = torch.from_numpy(task.validation_rows)
+        self.leaves = _initial_leaves(task, self.positive, self.random)
+        self.networks = {name: copy.deepcopy(net).to(task.device) for name, net in restart.networks.items()}
         self.failed: str | None = None
-        if trial.state is not None:
-            self.random.set_state(trial.state.random)
-            self.leaves, self.failed = trial.state.leaves, trial.state.failed
-        before = {} if trial.state is None else trial.state.averages
-        self.averages = {call: _Average(values.to(task.device)) for call, values in before.items()}
+        if restart.state is not None:
+            self.random.set_state(restart.state.random)
+            self.leaves, self.failed = restart.state.leaves, restart.state.failed
+        sums = {} if restart.state is None else restart.state.averages
+        self.averages = {call: _RunningAverage(values.to(task.device)) for call, values in sums.items()}
 
-    def average(self, network: str, inputs: tuple[str, ...], like: torch.Tensor) -> _Average:
-        """The running average of what a network returns on these columns."""
+    def average(self, network: str, inputs: tuple[str, ...], outputs: torch.Tensor) -> _RunningAverage:
+        """The running average of a network call; an empty one for `outputs` of this shape where there is none yet."""
         call = (network, inputs)
         if call not in self.averages:
-            self.averages[call] = _Average(like.new_zeros(like.shape[1] + 1))
+            self.averages[call] = _RunningAverage(outputs.new_zeros(outputs.shape[1] + 1))
         return self.averages[call]
 
-    def uses(self, network: str) -> list[NetworkOutput]:
-        """On what a network looks, each once."""
-        found = {use.inputs: use for use in self.task.uses.values() if use.network == network}
-        return list(found.values())
+    def outputs_of(self, network: str) -> list[NetworkOutput]:
+        """The outputs of a network, one for each tuple of inputs."""
+        by_inputs = {output.inputs: output for output in self.task.outputs.values() if output.network == network}
+        return list(by_inputs.values())
 
-    def shuffled(self) -> torch.Tensor:
-        return self.seen[torch.randperm(len(self.seen), generator=self.random)]
+    def shuffled_rows(self) -> torch.Tensor:
+        """The training rows in a random order."""
+        return self.training_rows[torch.randperm(len(self.training_rows), generator=self.random)]
 
-    def changes(self, album: InputColumns, batch: int, done: float) -> dict[str, Augmentation]:
-        """How this restart sees each column of images now: no colour at first where it says so, and moved later on."""
-        found = {}
-        recipe = self.task.recipe
-        late = self.task.leaves is not None or done > SHIFT_FROM
+    def training_augmentations(self, columns: InputColumns, batch: int, progress: float) -> dict[str, Augmentation]:
+        """Random augmentations of a minibatch, for each column.
+
+        Parameters
+        ----------
+        columns : the columns of the task.
+        batch : number of rows.
+        progress : fraction of the steps that are done.
+        """
+        augmentations = {}
+        config = self.task.config
+        shifted = self.task.leaves is not None or progress > SHIFT_FROM
         for name in sorted(self.task.columns):
-            grey = torch.zeros(batch, dtype=torch.bool)
-            if self.manner.grey and album.has_colour(name):
-                grey = torch.rand(batch, generator=self.random) < 1.0 - (done - COLOUR_FROM) / 0.2
-            most = album.room(name, recipe.shift) if late else 0
-            down, right = torch.randint(-most, most + 1, (2, batch), generator=self.random)
-            found[name] = Augmentation(down, right, grey, self._warp(batch) if most and recipe.warp else None)
-        return found
+            grayscale = torch.zeros(batch, dtype=torch.bool)
+            if self.variant.grayscale_warmup and columns.is_rgb(name):
+                grayscale = torch.rand(batch, generator=self.random) < 1.0 - (progress - GRAYSCALE_UNTIL) / _COLOUR_RAMP
+            limit = columns.max_shift(name, config.shift) if shifted else 0
+            down, right = torch.randint(-limit, limit + 1, (2, batch), generator=self.random)
+            warp = self._random_warp(batch) if limit and config.warp else None
+            augmentations[name] = Augmentation(down, right, grayscale, warp)
+        return augmentations
 
-    def _warp(self, batch: int) -> torch.Tensor:
-        """Slightly turned, stretched and slanted, each image in its own way."""
-        most = self.task.recipe.warp
-        return torch.eye(2) + most * (2.0 * torch.rand(batch, 2, 2, generator=self.random) - 1.0)
+    def _random_warp(self, batch: int) -> torch.Tensor:
+        """Random matrices near the identity, `(row, 2, 2)`, that rotate, stretch and shear images."""
+        limit = self.task.config.warp
+        return torch.eye(2) + limit * (2.0 * torch.rand(batch, 2, 2, generator=self.random) - 1.0)
 
-    def sight(self, batch: int, done: float) -> dict[str, Augmentation]:
-        """How this restart sees each column when it is judged: as it has learned to."""
-        change = Augmentation.none(batch)
-        if self.manner.grey and done <= COLOUR_FROM:
-            change = Augmentation(change.down, change.right, torch.ones(batch, dtype=torch.bool))
-        return dict.fromkeys(self.task.columns, change)
+    def evaluation_augmentations(self, batch: int, progress: float) -> dict[str, Augmentation]:
+        """Augmentations in evaluation, for each column: grayscale during the warm-up, as in training, and nothing else."""
+        augmentation = Augmentation.identity(batch)
+        if self.variant.grayscale_warmup and progress <= GRAYSCALE_UNTIL:
+            grayscale = torch.ones(batch, dtype=torch.bool)
+            augmentation = Augmentation(augmentation.down, augmentation.right, grayscale)
+        return dict.fromkeys(self.task.columns, augmentation)
 
 
-class _Cast:
-    """The restarts of one task: they share its circuits, its labels and its weights."""
+class _TaskGroup:
+    """The restarts of one task, which share its circuits, labels and weights.
 
-    def __init__(self, task: Task, members: Sequence[int], actors: Sequence[_Actor]) -> None:
+    Attributes
+    ----------
+    members : numbers of the restarts.
+    leaves : logits of the leaves, `(restart, path, class)`.
+    scale : mean weight of the training rows, by which losses are divided.
+    """
+
+    def __init__(self, task: Task, members: Sequence[int], runs: Sequence[_RestartRun]) -> None:
         self.task, self.members = task, members
-        nets = [net for i in members for net in actors[i].networks.values()]
+        nets = [net for i in members for net in runs[i].networks.values()]
         self.dtype = torch.float64 if any(dtype_of(net) == torch.float64 for net in nets) else torch.float32
-        self.reach = Reach(task.factored, self.dtype, task.device)
-        self.fixed = {v: as_tensor(w).to(task.device, self.dtype) for v, w in task.fixed.items()}
+        self.reach = Reach(task.paths, self.dtype, task.device)
+        self.fixed_weights = {v: as_tensor(w).to(task.device, self.dtype) for v, w in task.fixed_weights.items()}
         self.labels = torch.from_numpy(task.labels.copy()).to(task.device)
         self.weights = as_tensor(task.weights).to(task.device, self.dtype)
-        self.leaves = torch.stack([actors[i].leaves for i in members]).to(task.device, self.dtype).requires_grad_()
+        self.leaves = torch.stack([runs[i].leaves for i in members]).to(task.device, self.dtype).requires_grad_()
         self.leaves.grad = torch.zeros_like(self.leaves)
-        self.adam = Adam([self.leaves])
+        self.optimizer = Adam([self.leaves])
         for row, i in enumerate(members):
-            before = actors[i].trial.state
-            if before is not None:
-                self.adam.resume(row, before.leaf_moments)
-        self.positive = torch.tensor([actors[i].positive for i in members], device=task.device).unsqueeze(1)
-        self.branch_weights = _branch_weights(task).to(task.device, self.dtype)
-        balance = self._balance(self.labels) if task.recipe.loss == "branches" else torch.ones(1)
-        seen = actors[members[0]].seen
-        self.scale = float((self.weights * balance)[seen].mean()) if len(seen) else 1.0
+            state = runs[i].restart.state
+            if state is not None:
+                self.optimizer.resume(row, state.leaf_moments)
+        self.positive = torch.tensor([runs[i].positive for i in members], device=task.device).unsqueeze(1)
+        self.class_weights = _class_weights(task).to(task.device, self.dtype)
+        balance = self._balance(self.labels) if task.config.loss == "branches" else torch.ones(1)
+        rows = runs[members[0]].training_rows
+        self.scale = float((self.weights * balance)[rows].mean()) if len(rows) else 1.0
 
     def _balance(self, labels: torch.Tensor) -> torch.Tensor:
-        return self.branch_weights[(labels == self.task.positive).long()]
+        return self.class_weights[(labels == self.task.positive).long()]
 
-    def sides(self, outputs: Outputs, rows: torch.Tensor) -> torch.Tensor:
-        """P(path | κ, e) as `(path, restart, row)`, all restarts through the circuits at once."""
-        paths = self.reach(_Glance(self, outputs, rows)).T
+    def path_probabilities(self, outputs: Outputs, rows: torch.Tensor) -> torch.Tensor:
+        """P(path | κ, e) as `(path, restart, row)`, for rows `(restart, row)`; the circuits run once for all restarts."""
+        paths = self.reach(_MinibatchWeights(self, outputs, rows)).T
         paths = paths / paths.sum(0).clamp_min(1e-30)
         return paths.view(len(paths), *rows.shape)
 
-    def losses(self, sides: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-        """The loss of each restart on its rows, `(restart, row)`."""
+    def losses(self, path_probabilities: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+        """The mean loss of each restart on its rows, `(restart,)`."""
         labels, weights = self.labels[rows], self.weights[rows]
-        if self.task.recipe.loss == "branches":
-            chosen = torch.where(labels == self.positive, sides[0], sides[1])  # the positive class belongs to τ
+        if self.task.config.loss == "branches":
+            # The positive class belongs to τ.
+            likelihoods = torch.where(labels == self.positive, path_probabilities[0], path_probabilities[1])
             weights = weights * self._balance(labels)
         else:
-            leaves = torch.softmax(self.leaves, 2)  # (restart, side, class)
-            each = torch.arange(len(rows), device=rows.device).unsqueeze(1)
-            chosen = (sides * leaves[each, :, labels].permute(2, 0, 1)).sum(0)
+            leaves = torch.softmax(self.leaves, 2)  # (restart, path, class)
+            restarts = torch.arange(len(rows), device=rows.device).unsqueeze(1)
+            likelihoods = (path_probabilities * leaves[restarts, :, labels].permute(2, 0, 1)).sum(0)
         # Divided by a constant, not by the weight of the batch: that would undo the balance of the classes.
-        return -(weights * chosen.clamp_min(FLOOR).log()).sum(1) / (rows.shape[1] * self.scale)
+        return -(weights * likelihoods.clamp_min(FLOOR).log()).sum(1) / (rows.shape[1] * self.scale)
 
 
-class _Glance:
-    """The weights of variables for the rows of all restarts of a task, one restart after the other."""
+class _MinibatchWeights:
+    """The weights of variables on a minibatch of all restarts of a task, one restart after the other."""
 
-    def __init__(self, cast: _Cast, outputs: Outputs, rows: torch.Tensor) -> None:
-        self.cast, self.outputs, self.rows = cast, outputs, rows
+    def __init__(self, group: _TaskGroup, outputs: Outputs, rows: torch.Tensor) -> None:
+        self.group, self.outputs, self.rows = group, outputs, rows
 
     def __len__(self) -> int:
         return self.rows.numel()
 
     def weights(self, variable: Variable) -> torch.Tensor:
-        use = self.cast.task.uses.get(variable)
-        if use is None:
-            return self.cast.fixed[variable][:, self.rows.flatten()]
-        out = torch.cat([self.outputs[i, use.network, use.inputs] for i in self.cast.members]).to(self.cast.dtype)
-        return torch.stack((1.0 - out[:, 0], out[:, 0])) if use.is_fact else out.T
+        """The weights of a variable, `(value, restart and row)`."""
+        output = self.group.task.outputs.get(variable)
+        if output is None:
+            return self.group.fixed_weights[variable][:, self.rows.flatten()]
+        probabilities = [self.outputs[i, output.network, output.inputs] for i in self.group.members]
+        out = torch.cat(probabilities).to(self.group.dtype)  # (restart and row, value)
+        return torch.stack((1.0 - out[:, 0], out[:, 0])) if output.is_fact else out.T
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Ensemble:
-    """Networks of one architecture with as many uses each: whose they are, and the stack that runs them."""
+class _TrainedGroup:
+    """A network group in training. All its networks are called on equally many tuples of inputs.
+
+    Attributes
+    ----------
+    members : number of the restart and name of each network.
+    outputs : the outputs of each network.
+    networks : the networks.
+    optimizer : their optimizer.
+    """
 
     members: list[tuple[int, str]]
-    uses: list[list[NetworkOutput]]
-    network_group: NetworkGroup
-    adam: Adam
+    outputs: list[list[NetworkOutput]]
+    networks: NetworkGroup
+    optimizer: Adam
 
 
 class BatchedTrainer:
-    """Restarts trained side by side. Their networks are run in stacks; each has its own order, leaves and rate.
+    """Trainer of restarts whose networks run as groups; each has its own order of examples, leaves and moments.
 
-    All tasks must have as many examples to train on and as many to judge, and the same recipe.
+    Parameters
+    ----------
+    restarts : restarts of tasks with equally many training rows, equally many validation rows and equal hyperparameters.
+
+    Attributes
+    ----------
+    runs : the restarts in training.
+    task_groups : the restarts of each task that have not failed.
+    network_groups : the networks of these restarts, by architecture.
+    steps : number of gradient steps taken.
+    total_steps : number of gradient steps of the whole training.
     """
 
-    def __init__(self, trials: Sequence[Restart]) -> None:
-        self.actors = [_Actor(trial) for trial in trials]
-        self.recipe = trials[0].task.recipe
-        albums = {id(trial.task): InputColumns(trial.task.columns, trial.task.device) for trial in trials}
-        self.albums = [albums[id(trial.task)] for trial in trials]
-        missing = {id(trial.task): _Missing(trial.task) for trial in trials}
-        self.missing = [missing[id(trial.task)] for trial in trials]
-        for actor, album, gone in zip(self.actors, self.albums, self.missing, strict=True):
-            _audition(actor, album, gone)
-        playing = [i for i, actor in enumerate(self.actors) if actor.failed is None]
-        tasks = {id(self.actors[i].task): self.actors[i].task for i in playing}
-        self.casts = [
-            _Cast(task, [i for i in playing if self.actors[i].task is task], self.actors) for task in tasks.values()
+    def __init__(self, restarts: Sequence[Restart]) -> None:
+        self.runs = [_RestartRun(restart) for restart in restarts]
+        self.config = restarts[0].task.config
+        columns = {id(restart.task): InputColumns(restart.task.columns, restart.task.device) for restart in restarts}
+        self.columns = [columns[id(restart.task)] for restart in restarts]
+        missing = {id(restart.task): _MissingEntries(restart.task) for restart in restarts}
+        self.missing = [missing[id(restart.task)] for restart in restarts]
+        for run, run_columns, run_missing in zip(self.runs, self.columns, self.missing, strict=True):
+            _check_networks(run, run_columns, run_missing)
+        healthy = [i for i, run in enumerate(self.runs) if run.failed is None]
+        tasks = {id(self.runs[i].task): self.runs[i].task for i in healthy}
+        self.task_groups = [
+            _TaskGroup(task, [i for i in healthy if self.runs[i].task is task], self.runs) for task in tasks.values()
         ]
-        self.total = self.recipe.steps(len(self.actors[0].seen))
-        self.steps = max((trial.state.steps for trial in trials if trial.state is not None), default=0)
-        torch.manual_seed(trials[0].task.seed * 1009 + trials[0].number + self.steps)
-        self.ensembles = self._ensembles(playing)
+        self.total_steps = self.config.steps(len(self.runs[0].training_rows))
+        self.steps = max((restart.state.steps for restart in restarts if restart.state is not None), default=0)
+        torch.manual_seed(restarts[0].task.seed * 1009 + restarts[0].number + self.steps)
+        self.network_groups = self._network_groups(healthy)
 
-    def _ensembles(self, playing: Sequence[int]) -> list[_Ensemble]:
-        alike: dict[Any, list[tuple[int, str]]] = {}
-        for i in playing:
-            actor = self.actors[i]
-            for name, net in actor.networks.items():
-                uses = actor.uses(name)
-                shapes = tuple(tuple(self.albums[i].columns[c].shape[1:]) for c in uses[0].inputs)
-                alike.setdefault((architecture(net), len(uses), shapes), []).append((i, name))
-        return [self._ensemble(members) for members in alike.values()]
+    def _network_groups(self, healthy: Sequence[int]) -> list[_TrainedGroup]:
+        by_kind: dict[Any, list[tuple[int, str]]] = {}
+        for i in healthy:
+            run = self.runs[i]
+            for name, net in run.networks.items():
+                outputs = run.outputs_of(name)
+                shapes = tuple(tuple(self.columns[i].columns[c].shape[1:]) for c in outputs[0].inputs)
+                by_kind.setdefault((architecture(net), len(outputs), shapes), []).append((i, name))
+        return [self._network_group(members) for members in by_kind.values()]
 
-    def _ensemble(self, members: list[tuple[int, str]]) -> _Ensemble:
-        nets = [self.actors[i].networks[name] for i, name in members]
-        uses = [self.actors[i].uses(name) for i, name in members]
-        rows = torch.stack([self.actors[i].judged[:2] for i, _ in members])
-        made = network_group(nets, self._inputs(members, uses, rows, input_dtype(nets[0]), None))
-        adam = Adam(list(made.weights.values()), self.recipe.weight_decay)
+    def _network_group(self, members: list[tuple[int, str]]) -> _TrainedGroup:
+        nets = [self.runs[i].networks[name] for i, name in members]
+        outputs = [self.runs[i].outputs_of(name) for i, name in members]
+        rows = torch.stack([self.runs[i].validation_rows[:2] for i, _ in members])
+        group = network_group(nets, self._inputs(members, outputs, rows, input_dtype(nets[0]), None))
+        optimizer = Adam(list(group.weights.values()), self.config.weight_decay)
         for row, (i, name) in enumerate(members):
-            before = self.actors[i].trial.state
-            if before is not None:
-                adam.resume(row, before.moments[name])
-        return _Ensemble(members, uses, made, adam)
+            state = self.runs[i].restart.state
+            if state is not None:
+                optimizer.resume(row, state.moments[name])
+        return _TrainedGroup(members, outputs, group, optimizer)
 
-    # Looking -------------------------------------------------------------------------------------
+    # Network calls -------------------------------------------------------------------------------
 
     def _inputs(
         self,
         members: Sequence[tuple[int, str]],
-        uses: Sequence[Sequence[NetworkOutput]],
+        outputs: Sequence[Sequence[NetworkOutput]],
         rows: torch.Tensor,
         dtype: torch.dtype,
-        changes: Sequence[Mapping[str, Augmentation]] | None,
+        augmentations: Sequence[Mapping[str, Augmentation]] | None,
     ) -> list[torch.Tensor]:
-        """What the networks of an ensemble read, `(network, use and row, …)`, one tensor for each argument."""
-        read = []
-        for place in range(len(uses[0][0].inputs)):
-            names = [[use.inputs[place] for use in seen] for seen in uses]
-            shape = self.albums[members[0][0]].shape(names[0][0])
-            found = torch.empty(len(members), len(uses[0]), rows.shape[1], *shape, dtype=dtype, device=rows.device)
-            for (i, _), mine, wanted, to in zip(members, rows, names, found, strict=True):
-                for name, part in zip(wanted, to, strict=True):
-                    change = changes[i][name] if changes is not None else None
-                    self.missing[i].look(self.albums[i], name, mine, part, change)
-            read.append(found.flatten(1, 2))
-        return read
+        """The inputs of a network group, one tensor `(network, output and row, …)` for each argument.
 
-    def _outputs(self, rows: torch.Tensor, changes: Sequence[Mapping[str, Augmentation]] | None = None) -> Outputs:
-        """What every network returns on every of its uses, `(row, value)`."""
+        Parameters
+        ----------
+        members : number of the restart and name of each network.
+        outputs : the outputs of each network.
+        rows : the rows of each network, `(network, row)`.
+        dtype : floating-point type of the inputs.
+        augmentations : for each restart the augmentation of each column.
+        """
+        arguments = []
+        for position in range(len(outputs[0][0].inputs)):
+            names = [[output.inputs[position] for output in of_network] for of_network in outputs]
+            shape = self.columns[members[0][0]].shape(names[0][0])
+            batch = torch.empty(len(members), len(outputs[0]), rows.shape[1], *shape, dtype=dtype, device=rows.device)
+            for (i, _), network_rows, network_names, network_out in zip(members, rows, names, batch, strict=True):
+                for name, out in zip(network_names, network_out, strict=True):
+                    augmentation = augmentations[i][name] if augmentations is not None else None
+                    self.missing[i].read(self.columns[i], name, network_rows, out, augmentation)
+            arguments.append(batch.flatten(1, 2))
+        return arguments
+
+    def _outputs(
+        self, rows: torch.Tensor, augmentations: Sequence[Mapping[str, Augmentation]] | None = None
+    ) -> Outputs:
+        """All outputs of all networks on rows `(restart, row)`, each `(row, value)`."""
         outputs: Outputs = {}
-        for ensemble in self.ensembles:
-            mine = rows[[i for i, _ in ensemble.members]]
-            read = self._inputs(
-                ensemble.members, ensemble.uses, mine, input_dtype(ensemble.network_group.modules[0]), changes
-            )
-            found = ensemble.network_group(*read).view(len(mine), len(ensemble.uses[0]), rows.shape[1], -1)
-            for (i, name), uses, values in zip(ensemble.members, ensemble.uses, found.unbind(), strict=True):
-                outputs |= {(i, name, use.inputs): value for use, value in zip(uses, values.unbind(), strict=True)}
+        for group in self.network_groups:
+            group_rows = rows[[i for i, _ in group.members]]
+            dtype = input_dtype(group.networks.modules[0])
+            inputs = self._inputs(group.members, group.outputs, group_rows, dtype, augmentations)
+            batch = group.networks(*inputs).view(len(group_rows), len(group.outputs[0]), rows.shape[1], -1)
+            for (i, name), of_network, values in zip(group.members, group.outputs, batch.unbind(), strict=True):
+                outputs |= {
+                    (i, name, output.inputs): value for output, value in zip(of_network, values.unbind(), strict=True)
+                }
         return outputs
 
-    def _count(self, outputs: Outputs, rows: torch.Tensor, decay: float) -> None:
-        """Let the outputs on these rows go into the averages of network calls that are missing somewhere."""
+    def _update_averages(self, outputs: Outputs, rows: torch.Tensor, decay: float) -> None:
+        """Add the outputs on these rows to the averages of network calls that are missing somewhere."""
         for (i, network, inputs), values in outputs.items():
-            gone = self.missing[i].calls.get(inputs)
-            if gone is not None:
-                weights = self.missing[i].weights[rows[i]] * ~gone[rows[i]]
-                self.actors[i].average(network, inputs, values).add(values, weights, decay)
+            missing = self.missing[i].masks.get(inputs)
+            if missing is not None:
+                weights = self.missing[i].weights[rows[i]] * ~missing[rows[i]]
+                self.runs[i].average(network, inputs, values).add(values, weights, decay)
 
-    def _marginalised(self, outputs: Outputs, rows: torch.Tensor) -> Outputs:
-        """The outputs on these rows, with the average output of the network where what it reads is missing."""
-        return {call: self._filled(*call, values, rows) for call, values in outputs.items()}
+    def _with_averages(self, outputs: Outputs, rows: torch.Tensor) -> Outputs:
+        """The outputs on these rows, with the average output of the network where an input is missing."""
+        return {call: self._with_average(*call, values, rows) for call, values in outputs.items()}
 
-    def _filled(
+    def _with_average(
         self, i: int, network: str, inputs: tuple[str, ...], values: torch.Tensor, rows: torch.Tensor
     ) -> torch.Tensor:
-        gone = self.missing[i].calls.get(inputs)
-        if gone is None:
+        missing = self.missing[i].masks.get(inputs)
+        if missing is None:
             return values
-        average = self.actors[i].average(network, inputs, values).value()
-        return torch.where(gone[rows[i]].unsqueeze(1), average, values)
+        average = self.runs[i].average(network, inputs, values).value()
+        return torch.where(missing[rows[i]].unsqueeze(1), average, values)
 
     # Training ------------------------------------------------------------------------------------
 
-    def advance(self, share: float) -> None:
-        """Train up to this share of all epochs; where it ends within one, nobody goes on with the rest of that epoch."""
-        goal = int(np.ceil(self.total * share))
-        for ensemble in self.ensembles:
-            ensemble.network_group.train()
-        while self.steps < goal and len(self.actors[0].seen) and self._someone_plays():
-            order = torch.stack([actor.shuffled() for actor in self.actors])
-            for rows in torch.split(order, self.recipe.batch_size, dim=1):
+    @property
+    def _progress(self) -> float:
+        """The fraction of the steps that are done."""
+        return self.steps / self.total_steps
+
+    def advance(self, fraction: float) -> None:
+        """Train up to a fraction of all steps. Where it ends within an epoch, the rest of that epoch is skipped."""
+        goal = int(np.ceil(self.total_steps * fraction))
+        for group in self.network_groups:
+            group.networks.train()
+        while self.steps < goal and len(self.runs[0].training_rows) and self._any_healthy():
+            order = torch.stack([run.shuffled_rows() for run in self.runs])
+            for rows in torch.split(order, self.config.batch_size, dim=1):
                 # A last batch of one example has no variance, which batch normalisation cannot take.
-                if rows.shape[1] > 1 or min(order.shape[1], self.recipe.batch_size) == 1:
+                if rows.shape[1] > 1 or min(order.shape[1], self.config.batch_size) == 1:
                     self._step(rows)
                 if self.steps >= goal:
                     break
 
-    def _someone_plays(self) -> bool:
-        return any(actor.failed is None for actor in self.actors)
+    def _any_healthy(self) -> bool:
+        return any(run.failed is None for run in self.runs)
 
     def _step(self, rows: torch.Tensor) -> None:
-        share, beta1 = one_cycle(self.steps, self.total) if self.recipe.one_cycle else (1.0, 0.9)
-        done = self.steps / self.total
-        changes = [
-            actor.changes(album, rows.shape[1], done) for actor, album in zip(self.actors, self.albums, strict=True)
+        """A gradient step of all restarts, on a minibatch of rows `(restart, row)`."""
+        rate_factor, beta1 = one_cycle(self.steps, self.total_steps) if self.config.one_cycle else (1.0, 0.9)
+        augmentations = [
+            run.training_augmentations(columns, rows.shape[1], self._progress)
+            for run, columns in zip(self.runs, self.columns, strict=True)
         ]
-        for learner in self._learners():
-            learner.forget()
-        outputs = self._outputs(rows, changes)
-        self._count(outputs, rows, DECAY)
-        outputs = self._marginalised(outputs, rows)
+        for optimizer in self._optimizers():
+            optimizer.zero_grad()
+        outputs = self._outputs(rows, augmentations)
+        self._update_averages(outputs, rows, DECAY)
+        outputs = self._with_averages(outputs, rows)
         losses = []
-        for cast in self.casts:
-            mine = rows[cast.members]
-            found = cast.losses(cast.sides(outputs, mine), mine)
-            self._note(cast, found, outputs)
-            losses.append(found)
+        for task_group in self.task_groups:
+            task_rows = rows[task_group.members]
+            task_losses = task_group.losses(task_group.path_probabilities(outputs, task_rows), task_rows)
+            self._record_failures(task_group, task_losses, outputs)
+            losses.append(task_losses)
         torch.cat(losses).sum().backward()  # type: ignore[no-untyped-call]
         self.steps += 1
-        for ensemble in self.ensembles:
-            ensemble.adam.step(self.steps, [share * self.recipe.learning_rate] * len(ensemble.members), beta1)
-        for cast in self.casts:
-            cast.adam.step(self.steps, [10 * share * self.recipe.learning_rate] * len(cast.members), beta1)
+        rate = rate_factor * self.config.learning_rate
+        leaf_rate = _LEAF_RATE * rate_factor * self.config.learning_rate
+        for group in self.network_groups:
+            group.optimizer.step(self.steps, [rate] * len(group.members), beta1)
+        for task_group in self.task_groups:
+            task_group.optimizer.step(self.steps, [leaf_rate] * len(task_group.members), beta1)
 
-    def _learners(self) -> Iterator[Adam]:
-        yield from (ensemble.adam for ensemble in self.ensembles)
-        yield from (cast.adam for cast in self.casts)
+    def _optimizers(self) -> Iterator[Adam]:
+        yield from (group.optimizer for group in self.network_groups)
+        yield from (task_group.optimizer for task_group in self.task_groups)
 
-    def _note(self, cast: _Cast, losses: torch.Tensor, outputs: Outputs) -> None:
-        """A loss that is no number: that restart has failed. The others have rows of their own and go on."""
-        healthy = torch.isfinite(losses.detach()).tolist()
-        for i, well in zip(cast.members, healthy, strict=True):
-            if not well and self.actors[i].failed is None:
-                self.actors[i].failed = _diagnosis(cast.task, i, outputs)
+    def _record_failures(self, task_group: _TaskGroup, losses: torch.Tensor, outputs: Outputs) -> None:
+        """Mark restarts whose loss is not finite as failed. The others have tensor rows of their own and continue."""
+        finite = torch.isfinite(losses.detach()).tolist()
+        for i, is_finite in zip(task_group.members, finite, strict=True):
+            if not is_finite and self.runs[i].failed is None:
+                self.runs[i].failed = _failure_reason(task_group.task, i, outputs)
 
-    # Judging -------------------------------------------------------------------------------------
+    # Evaluation ----------------------------------------------------------------------------------
 
-    def _answers(self) -> dict[int, Floats]:
-        """P(path | κ, e) of every restart for the examples that judge it, `(path, example)`, in `eval()` mode."""
-        for ensemble in self.ensembles:
-            ensemble.network_group.train(False)
-        answers: dict[int, Floats] = {}
+    def _validation_probabilities(self) -> dict[int, Floats]:
+        """P(path | κ, e) of every restart on its validation rows, `(path, example)`, in `eval()` mode."""
+        for group in self.network_groups:
+            group.networks.train(False)
+        probabilities: dict[int, Floats] = {}
         running = self._measure_averages()
-        judged = torch.stack([actor.judged for actor in self.actors])
+        validation = torch.stack([run.validation_rows for run in self.runs])
+        blocks = torch.split(validation, _BLOCK, dim=1)
         with torch.no_grad():
-            for start, rows in zip(range(0, judged.shape[1], _BLOCK), torch.split(judged, _BLOCK, dim=1), strict=True):
-                done = self.steps / self.total
-                outputs = self._outputs(rows, [actor.sight(rows.shape[1], done) for actor in self.actors])
-                outputs = self._marginalised(outputs, rows)
-                for cast in self.casts:
-                    sides = cast.sides(outputs, rows[cast.members]).double().cpu().numpy()
-                    self._note(cast, torch.from_numpy(sides.sum((0, 2))), outputs)
-                    for place, i in enumerate(cast.members):
-                        # Made once: parts kept between what every block needs anew would leave gaps in memory.
-                        if i not in answers:
-                            answers[i] = np.empty((len(sides), judged.shape[1]))
-                        answers[i][:, start : start + rows.shape[1]] = sides[:, place]
-        for actor, averages in zip(self.actors, running, strict=True):
-            actor.averages = averages
-        return answers
+            for start, rows in zip(range(0, validation.shape[1], _BLOCK), blocks, strict=True):
+                outputs = self._outputs(rows, self._evaluation_augmentations(rows.shape[1]))
+                outputs = self._with_averages(outputs, rows)
+                for task_group in self.task_groups:
+                    block = task_group.path_probabilities(outputs, rows[task_group.members]).double().cpu().numpy()
+                    self._record_failures(task_group, torch.from_numpy(block.sum((0, 2))), outputs)
+                    for position, i in enumerate(task_group.members):
+                        # Allocated once: arrays kept between the temporaries of every block would fragment memory.
+                        if i not in probabilities:
+                            probabilities[i] = np.empty((len(block), validation.shape[1]))
+                        probabilities[i][:, start : start + rows.shape[1]] = block[:, position]
+        for run, averages in zip(self.runs, running, strict=True):
+            run.averages = averages
+        return probabilities
 
-    def _measure_averages(self) -> list[dict[tuple[str, tuple[str, ...]], _Average]]:
-        """Take the averages over all training rows, as prediction does; returns the running ones, to go on with."""
-        running = [actor.averages for actor in self.actors]
-        for actor in self.actors:
-            actor.averages = {}
-        if any(missing.calls for missing in self.missing):
-            done = self.steps / self.total
+    def _evaluation_augmentations(self, batch: int) -> list[dict[str, Augmentation]]:
+        return [run.evaluation_augmentations(batch, self._progress) for run in self.runs]
+
+    def _measure_averages(self) -> list[dict[tuple[str, tuple[str, ...]], _RunningAverage]]:
+        """Replace running averages by those over all training rows, as in prediction; returns the running ones."""
+        running = [run.averages for run in self.runs]
+        for run in self.runs:
+            run.averages = {}
+        if any(missing.masks for missing in self.missing):
             with torch.no_grad():
-                for rows in torch.split(torch.stack([actor.seen for actor in self.actors]), _BLOCK, dim=1):
-                    sight = [actor.sight(rows.shape[1], done) for actor in self.actors]
-                    self._count(self._outputs(rows, sight), rows, 1.0)
+                for rows in torch.split(torch.stack([run.training_rows for run in self.runs]), _BLOCK, dim=1):
+                    outputs = self._outputs(rows, self._evaluation_augmentations(rows.shape[1]))
+                    self._update_averages(outputs, rows, 1.0)
         return running
 
     def gains(self) -> list[float]:
-        """The information gain of each restart's test on unseen examples."""
-        answers = self._answers()
-        return [self._gain(i, answers) for i in range(len(self.actors))]
+        """The information gain of each restart's test on unseen examples, in bits; -∞ where training failed."""
+        probabilities = self._validation_probabilities()
+        return [self._gain(i, probabilities) for i in range(len(self.runs))]
 
-    def _gain(self, i: int, answers: Mapping[int, Floats]) -> float:
-        actor = self.actors[i]
-        if actor.failed is not None:
+    def _gain(self, i: int, probabilities: Mapping[int, Floats]) -> float:
+        run = self.runs[i]
+        if run.failed is not None:
             return -np.inf
-        judged, task = actor.judged.numpy(), actor.task
-        weights, labels = task.weights[judged], task.labels[judged]
-        if len(answers[i]) > 2:
-            return gain_of_tests(answers[i], weights, labels, task.classes)
-        return gain_of(answers[i][0], weights, labels, task.classes)
+        rows, task = run.validation_rows.numpy(), run.task
+        weights, labels = task.weights[rows], task.labels[rows]
+        if len(probabilities[i]) > 2:
+            return gain_of_tests(probabilities[i], weights, labels, task.classes)
+        return gain_of(probabilities[i][0], weights, labels, task.classes)
 
-    def likelihoods(self) -> tuple[Floats, Floats]:
-        """The log-likelihood of every unseen example under the first restart's leaves, and the weights of the examples."""
-        answers, actor = self._answers(), self.actors[0]
-        judged, task = actor.judged.numpy(), actor.task
-        if actor.failed is not None:
-            return np.full(len(judged), -np.inf), task.weights[judged]
-        leaves = torch.softmax(self.casts[0].leaves.detach()[0], 1).double().cpu().numpy()
-        chosen = (answers[0] * leaves[:, task.labels[judged]]).sum(0)
-        return np.log(np.maximum(chosen, FLOOR)), task.weights[judged]
+    def log_likelihoods(self) -> tuple[Floats, Floats]:
+        """The log-likelihood of each unseen example under the first restart's leaves, and the weights of the examples."""
+        probabilities, run = self._validation_probabilities(), self.runs[0]
+        rows, task = run.validation_rows.numpy(), run.task
+        if run.failed is not None:
+            return np.full(len(rows), -np.inf), task.weights[rows]
+        leaves = torch.softmax(self.task_groups[0].leaves.detach()[0], 1).double().cpu().numpy()
+        likelihoods = (probabilities[0] * leaves[:, task.labels[rows]]).sum(0)
+        return np.log(np.maximum(likelihoods, FLOOR)), task.weights[rows]
 
     def state(self, i: int, score: float) -> RestartState:
-        """How far a restart has come, in copies, so that it may go on."""
-        actor = self.actors[i]
-        networks, moments = dict(actor.networks), {}
-        leaves, leaf_moments = actor.leaves, [(torch.zeros_like(actor.leaves), torch.zeros_like(actor.leaves))]
-        for ensemble in self.ensembles:
-            for row, (member, name) in enumerate(ensemble.members):
+        """The state of a restart, in copies, from which training can continue."""
+        run = self.runs[i]
+        networks, moments = dict(run.networks), {}
+        leaves, leaf_moments = run.leaves, [(torch.zeros_like(run.leaves), torch.zeros_like(run.leaves))]
+        for group in self.network_groups:
+            for row, (member, name) in enumerate(group.members):
                 if member == i:
-                    networks[name] = ensemble.network_group.module(row)
-                    moments[name] = ensemble.adam.moments(row)
-        for cast in self.casts:
-            if i in cast.members:
-                row = cast.members.index(i)
-                leaves = cast.leaves.detach()[row].cpu().clone()
-                leaf_moments = cast.adam.moments(row)
-        averages = {call: average.sums.cpu() for call, average in actor.averages.items()}
-        random = actor.random.get_state()
-        return RestartState(networks, moments, leaves, leaf_moments, random, self.steps, score, actor.failed, averages)
+                    networks[name] = group.networks.module(row)
+                    moments[name] = group.optimizer.moments(row)
+        for task_group in self.task_groups:
+            if i in task_group.members:
+                row = task_group.members.index(i)
+                leaves = task_group.leaves.detach()[row].cpu().clone()
+                leaf_moments = task_group.optimizer.moments(row)
+        averages = {call: average.sums.cpu() for call, average in run.averages.items()}
+        random = run.random.get_state()
+        return RestartState(networks, moments, leaves, leaf_moments, random, self.steps, score, run.failed, averages)
 
 
-def _audition(actor: _Actor, album: InputColumns, missing: _Missing) -> None:
-    """Does every network of a restart give probabilities at all? A look at two examples tells."""
-    rows = actor.judged[:2]
+def _check_networks(run: _RestartRun, columns: InputColumns, missing: _MissingEntries) -> None:
+    """Call every network of a restart on two examples; it fails where one does not return probabilities."""
+    rows = run.validation_rows[:2]
     try:
-        for name, net in actor.networks.items() if actor.failed is None else ():
+        for name, net in run.networks.items() if run.failed is None else ():
             net.eval()
-            for use in actor.uses(name):
-                read = [torch.empty(len(rows), *album.shape(c), dtype=input_dtype(net)) for c in use.inputs]
-                for column, to in zip(use.inputs, read, strict=True):
-                    missing.look(album, column, rows, to)
+            for output in run.outputs_of(name):
+                inputs = [torch.empty(len(rows), *columns.shape(c), dtype=input_dtype(net)) for c in output.inputs]
+                for column, out in zip(output.inputs, inputs, strict=True):
+                    missing.read(columns, column, rows, out)
                 with torch.no_grad():
-                    output = run_network(net, name, use.inputs, [part.to(album.device) for part in read])
-                check_output(output, name, use.inputs, len(rows), use.width)
+                    values = run_network(net, name, output.inputs, [x.to(columns.device) for x in inputs])
+                check_output(values, name, output.inputs, len(rows), output.width)
     except NetworkError as error:
-        actor.failed = str(error)
+        run.failed = str(error)
 
 
-def _diagnosis(task: Task, i: int, outputs: Outputs) -> str:
-    """Which network of a restart returned what is no probability?"""
+def _failure_reason(task: Task, i: int, outputs: Outputs) -> str:
+    """The reason for a loss that is not finite: the network of a restart that returned no probabilities, if any."""
     try:
         for (member, network, inputs), output in outputs.items():
             if member == i:
                 check_output(output, network, inputs, len(output), output.shape[1])
     except NetworkError as error:
         return str(error)
-    return f"its loss was no finite number; try a learning rate below {task.recipe.learning_rate:g}."
+    return f"its loss was no finite number; try a learning rate below {task.config.learning_rate:g}."
 
 
-def _first_leaves(task: Task, positive: int, random: torch.Generator) -> torch.Tensor:
-    """Leaf distributions to start from: the shares of the classes, tilted apart."""
+def _initial_leaves(task: Task, positive: int, random: torch.Generator) -> torch.Tensor:
+    """Initial logits of the leaves, `(path, class)`: the task's own, or the class frequencies, tilted apart."""
     if task.leaves is not None:
         return torch.from_numpy(np.log(np.clip(task.leaves, 1e-4, None)))
     masses = np.bincount(task.labels, task.weights * ~task.unseen, task.classes) + 1e-3
     prior = torch.from_numpy(np.log(masses / masses.sum()))
-    paths = len(task.factored.factors)
-    if paths > 2:  # which of them will tell what, nobody knows
-        return prior.repeat(paths, 1)
+    path_count = len(task.paths.factors)
+    if path_count > 2:  # nothing is known about which path belongs to which class
+        return prior.repeat(path_count, 1)
     if task.classes == 2:
         tilt = torch.tensor([-1.0, -1.0])
         tilt[positive] = 1.0
@@ -519,9 +598,9 @@ def _first_leaves(task: Task, positive: int, random: torch.Generator) -> torch.T
     return torch.stack((prior + tilt, prior - tilt))
 
 
-def _branch_weights(task: Task) -> torch.Tensor:
-    """w_c = P(κ|e) / (2 · P(c|κ)): here the second factor, for the negative and the positive class."""
-    seen = task.weights * ~task.unseen
-    positive = float(seen[task.labels == task.positive].sum()) / max(float(seen.sum()), 1e-12)
-    shares = np.clip(np.array([1.0 - positive, positive]), 1e-6, None)
-    return torch.from_numpy(0.5 / shares)
+def _class_weights(task: Task) -> torch.Tensor:
+    """The factor 1 / (2 · P(c|κ)) of w_c = P(κ|e) / (2 · P(c|κ)), for the negative and the positive class."""
+    weights = task.weights * ~task.unseen
+    positive = float(weights[task.labels == task.positive].sum()) / max(float(weights.sum()), 1e-12)
+    frequencies = np.clip(np.array([1.0 - positive, positive]), 1e-6, None)
+    return torch.from_numpy(0.5 / frequencies)

@@ -21,7 +21,7 @@ from neuid3.errors import DataError, NetworkError, TreeError, did_you_mean
 from neuid3.logic.formula import ColumnVariable, NeuralVariable, Source, Truth, sources
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import Limits
-from neuid3.networks.groups import Quick
+from neuid3.networks.groups import KernelNetwork
 from neuid3.tree.descent import Descent, conjunctions, network_calls
 from neuid3.tree.evidence import Evidence, Network, NetworkCall
 from neuid3.tree.node_tests import AtomTest, NodeTest
@@ -280,4 +280,6 @@ def _columns_read(found: frozenset[Source]) -> set[str]:
 
 def _quick(network: Network) -> Network:
     """The same network, faster where we know how."""
-    return Quick(network) if isinstance(network, torch.nn.Module) and Quick.takes(network) else network
+    return (
+        KernelNetwork(network) if isinstance(network, torch.nn.Module) and KernelNetwork.supports(network) else network
+    )

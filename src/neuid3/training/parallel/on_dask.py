@@ -1,4 +1,4 @@
-"""How do columns come to Dask's workers? As a plugin, which the scheduler hands to every worker once, late ones too."""
+"""Shared columns on Dask: a worker plugin, which the scheduler sends to every worker once, including late ones."""
 
 from __future__ import annotations
 
@@ -12,50 +12,50 @@ from distributed import Client, Worker, WorkerPlugin
 
 from neuid3.training.parallel.shared import Array, SharedColumns
 
-# A worker that is lost while columns are handed out spoils that; the scheduler soon knows, and so often we try again.
+# Registration fails where a worker is lost meanwhile. The scheduler notices soon, and registration is tried so often.
 ATTEMPTS = 5
 
-_held: dict[str, SharedColumns] = {}
+_local_columns: dict[str, SharedColumns] = {}  # of this worker, by the name of the plugin
 
 
-class Delivery(WorkerPlugin):
-    """Columns on their way to a worker, which keeps them until the fit ends."""
+class ColumnsPlugin(WorkerPlugin):
+    """Plugin that holds columns on a worker until the fit ends."""
 
     def __init__(self, columns: Mapping[str, Array]) -> None:
         self.name, self.columns = f"neuid3-{uuid4().hex}", columns
 
     def setup(self, worker: Worker) -> None:  # noqa: ARG002 - Dask's own signature
-        _held[self.name] = SharedColumns(self.columns)
+        _local_columns[self.name] = SharedColumns(self.columns)
 
     def teardown(self, worker: Worker) -> None:  # noqa: ARG002 - Dask's own signature
-        _held.pop(self.name, None)
+        _local_columns.pop(self.name, None)
 
 
-def held(name: str) -> SharedColumns:
-    """The stock that was delivered to this worker."""
-    return _held[name]
+def local_columns(name: str) -> SharedColumns:
+    """This worker's copy of the columns of a plugin."""
+    return _local_columns[name]
 
 
 @contextmanager
-def delivered(stock: SharedColumns, backend: Any) -> Iterator[None]:
-    """A stock in the hands of all workers of joblib's backend, until the end."""
+def columns_on_workers(shared: SharedColumns, backend: Any) -> Iterator[None]:
+    """Context in which all workers of joblib's Dask backend hold a copy of the columns."""
     client: Client = backend.client
-    delivery = Delivery(stock.columns)
-    _hand_out(delivery, client)
-    stock.find = partial(held, delivery.name)
+    plugin = ColumnsPlugin(shared.columns)
+    _register(plugin, client)
+    shared.locate = partial(local_columns, plugin.name)
     try:
-        with _told_of_losses(backend):
+        with _lost_tasks_reported(backend):
             yield
     finally:
-        stock.find = None
-        with suppress(OSError):  # a worker that was just lost has nothing to give back
-            client.unregister_worker_plugin(delivery.name)  # type: ignore[no-untyped-call]
+        shared.locate = None
+        with suppress(OSError):  # a worker that was just lost cannot unregister
+            client.unregister_worker_plugin(plugin.name)  # type: ignore[no-untyped-call]
 
 
-def _hand_out(delivery: Delivery, client: Client) -> None:
+def _register(plugin: ColumnsPlugin, client: Client) -> None:
     for attempt in range(ATTEMPTS):
         try:
-            client.register_plugin(delivery, name=delivery.name)
+            client.register_plugin(plugin, name=plugin.name)
             return
         except OSError:
             if attempt == ATTEMPTS - 1:
@@ -63,16 +63,16 @@ def _hand_out(delivery: Delivery, client: Client) -> None:
 
 
 @contextmanager
-def _told_of_losses(backend: Any) -> Iterator[None]:
-    """Joblib hears of a task that Dask gave up; by itself, its backend keeps that back, and a fit would wait for ever."""
+def _lost_tasks_reported(backend: Any) -> Iterator[None]:
+    """Context in which joblib is notified of tasks that Dask gave up; its backend does not, and a fit would wait for ever."""
     submit = backend.submit
 
-    def told(calls: Any, callback: Any) -> Any:
+    def submit_and_report(calls: Any, callback: Any) -> Any:
         future = submit(calls, callback)
         future.add_done_callback(lambda done: callback(done.exception()) if done.exception() is not None else None)
         return future
 
-    backend.submit = told
+    backend.submit = submit_and_report
     try:
         yield
     finally:

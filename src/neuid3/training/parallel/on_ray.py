@@ -1,4 +1,4 @@
-"""How do columns come to Ray's workers? Through its object store, of which every machine of the cluster has a part."""
+"""Shared columns on Ray: an object in its store, of which every machine of the cluster has a part."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from neuid3.training.parallel.shared import SharedColumns
 
 
 @lru_cache(maxsize=1)
-def held(reference: Any) -> SharedColumns:
-    """The stock behind a reference, fetched when it is first asked for; workers of one machine share its memory."""
+def local_columns(reference: Any) -> SharedColumns:
+    """The columns behind a reference, fetched at the first call; the workers of a machine share their memory."""
     import ray
 
     return SharedColumns(ray.get(reference))
 
 
 @contextmanager
-def delivered(stock: SharedColumns) -> Iterator[None]:
-    """A stock in the object store, until the end."""
+def columns_on_workers(shared: SharedColumns) -> Iterator[None]:
+    """Context in which the columns are in the object store."""
     import ray
 
-    stock.find = partial(held, ray.put(dict(stock.columns)))
+    shared.locate = partial(local_columns, ray.put(dict(shared.columns)))
     try:
         yield
     finally:
-        stock.find = None
+        shared.locate = None

@@ -1,4 +1,4 @@
-"""Who trains? The workers of the joblib backend in force, from the first task of a fit to its end."""
+"""Worker pool of a fit, on the active joblib backend."""
 
 from __future__ import annotations
 
@@ -15,17 +15,22 @@ from neuid3.utils.processes import initialize, this_process
 
 
 class WorkerPool:
-    """Workers who have a stock at hand. They are called together when there is something to do, and dismissed at the end.
+    """Workers that hold shared columns. They start at the first call and end with the context.
+
+    Parameters
+    ----------
+    jobs : number of workers, as `n_jobs` of joblib; at most one for each core on this machine.
+    shared : the columns that workers hold.
 
     >>> from joblib import delayed
-    >>> with Crew(1) as crew:
-    ...     list(crew(delayed(abs)(number) for number in (-1, -2)))
+    >>> with WorkerPool(1) as pool:
+    ...     list(pool(delayed(abs)(number) for number in (-1, -2)))
     [1, 2]
     """
 
-    def __init__(self, jobs: int | None = None, stock: SharedColumns | None = None) -> None:
-        self.jobs, self.stock = jobs, stock
-        self._until_the_end = ExitStack()
+    def __init__(self, jobs: int | None = None, shared: SharedColumns | None = None) -> None:
+        self.jobs, self.shared = jobs, shared
+        self._exit_stack = ExitStack()
         self._parallel: Parallel | None = None
 
     def __enter__(self) -> WorkerPool:
@@ -35,22 +40,22 @@ class WorkerPool:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._parallel = None
-        self._until_the_end.__exit__(kind, error, trace)
+        self._exit_stack.__exit__(kind, error, trace)
 
     def __call__(self, calls: Iterable[Any]) -> Iterator[Any]:
-        """What each of joblib's delayed calls returns, in their order."""
+        """The results of joblib's delayed calls, in their order."""
         if self._parallel is None:
-            self._parallel = self._called_together()
+            self._parallel = self._start()
         return iter(self._parallel(calls))
 
-    def _called_together(self) -> Parallel:
+    def _start(self) -> Parallel:
         backend, _ = get_active_backend()
-        if self.stock is not None:
-            self._until_the_end.enter_context(_delivered(self.stock, backend))
-        returned = "generator" if backend.supports_return_generator else "list"
-        return self._until_the_end.enter_context(
+        if self.shared is not None:
+            self._exit_stack.enter_context(_columns_on_workers(self.shared, backend))
+        return_as = "generator" if backend.supports_return_generator else "list"
+        return self._exit_stack.enter_context(
             Parallel(
-                n_jobs=_no_more_than_cores(self.jobs, backend), return_as=returned, **ending_with_this_process(backend)
+                n_jobs=_at_most_cores(self.jobs, backend), return_as=return_as, **ending_with_this_process(backend)
             )
         )
 
@@ -58,7 +63,8 @@ class WorkerPool:
 def ending_with_this_process(backend: Any) -> dict[str, Any]:
     """Arguments of `joblib.Parallel` with which workers on this machine end when this process does, even if it is killed.
 
-    By themselves they would finish their task, wait minutes for another, and hold our standard output all the while.
+    Without them, workers would finish their task, wait minutes for another, and keep our standard output open all the
+    while.
     """
     if type(backend).__name__ not in {"LokyBackend", "MultiprocessingBackend"}:
         return {}
@@ -66,29 +72,29 @@ def ending_with_this_process(backend: Any) -> dict[str, Any]:
     return {"initializer": initialize, "initargs": (this_process(), own.get("initializer"), own.get("initargs", ()))}
 
 
-def _no_more_than_cores(jobs: int | None, backend: Any) -> int | None:
-    """Workers on this machine have a thread each, and more threads than cores only get into each other's way.
+def _at_most_cores(jobs: int | None, backend: Any) -> int | None:
+    """The number of workers, limited by the number of cores on this machine: each worker has a thread of its own.
 
-    >>> _no_more_than_cores(10_000, get_active_backend()[0]) == cpu_count()
+    >>> _at_most_cores(10_000, get_active_backend()[0]) == cpu_count()
     True
     """
     local = type(backend).__name__ in {"LokyBackend", "MultiprocessingBackend", "ThreadingBackend"}
     return min(jobs, cpu_count()) if local and jobs is not None else jobs
 
 
-def _delivered(stock: SharedColumns, backend: Any) -> AbstractContextManager[None]:
-    """Bring a stock to all workers of a backend, late ones too.
+def _columns_on_workers(shared: SharedColumns, backend: Any) -> AbstractContextManager[None]:
+    """Context in which all workers of a backend hold the columns, including late ones.
 
-    To workers on this machine joblib passes large columns as files in shared memory, without our doing.
+    To workers on this machine joblib itself passes large columns as files in shared memory.
     """
     match type(backend).__name__:
         case "DaskDistributedBackend":
-            from neuid3.training.parallel import on_dask as over_dask
+            from neuid3.training.parallel import on_dask
 
-            return over_dask.delivered(stock, backend)
+            return on_dask.columns_on_workers(shared, backend)
         case "RayBackend":
-            from neuid3.training.parallel import on_ray as over_ray
+            from neuid3.training.parallel import on_ray
 
-            return over_ray.delivered(stock)
+            return on_ray.columns_on_workers(shared)
         case _:
             return nullcontext()

@@ -1,4 +1,4 @@
-"""What do all tasks of a fit look at? The columns of a stock; a task says only which rows of them."""
+"""Columns that all tasks of a fit share, and subsets of their rows."""
 
 from __future__ import annotations
 
@@ -15,27 +15,33 @@ Array = npt.NDArray[Any]
 
 
 class SharedColumns:
-    """Columns by name. Where workers hold them already, a task that is sent names the stock instead of carrying it.
+    """Columns by name. Where workers hold a copy already, only a reference to it is pickled.
 
-    >>> stock = Stock({"image": np.arange(12).reshape(4, 3)})
-    >>> stock.rows("image", np.array([0, 2]))
+    Attributes
+    ----------
+    columns : the columns.
+    locate : function that returns a worker's own copy; None as long as workers have none.
+
+    >>> shared = SharedColumns({"image": np.arange(12).reshape(4, 3)})
+    >>> shared.rows("image", np.array([0, 2]))
     array([[0, 1, 2],
            [6, 7, 8]])
     """
 
     def __init__(self, columns: Mapping[str, Array]) -> None:
         self.columns = columns
-        self.find: Callable[[], SharedColumns] | None = None
+        self.locate: Callable[[], SharedColumns] | None = None
         self._last: tuple[Array, dict[str, Array]] | None = None
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return (SharedColumns, (self.columns,)) if self.find is None else (SharedReference, (self.find,))
+        return (SharedColumns, (self.columns,)) if self.locate is None else (SharedReference, (self.locate,))
 
-    def here(self) -> SharedColumns:
+    def resolve(self) -> SharedColumns:
+        """The columns themselves."""
         return self
 
     def rows(self, name: str, rows: Array) -> Array:
-        """Rows of a column; those that look at the same rows one after the other share them."""
+        """Rows of a column; successive requests for the same rows share one array."""
         last = self._last
         if last is None or not np.array_equal(last[0], rows):
             last = self._last = (rows, {})
@@ -46,31 +52,33 @@ class SharedColumns:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedReference:
-    """What is sent in place of a stock: how a worker finds its own. Whoever passes it on needs none."""
+    """Reference to a worker's copy of shared columns; it is pickled in their place and needs no copy to be passed on."""
 
-    find: Callable[[], SharedColumns]
+    locate: Callable[[], SharedColumns]
 
-    def here(self) -> SharedColumns:
-        return self.find()
+    def resolve(self) -> SharedColumns:
+        """The copy of this worker."""
+        return self.locate()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowSubset(Mapping[str, Array]):
-    """Some rows of some columns of a stock.
+    """A mapping from names of shared columns to a subset of their rows.
 
-    >>> part = Part(Stock({"image": np.eye(3), "other": np.eye(3)}), ("image",), np.array([1]))
-    >>> {name: values.tolist() for name, values in part.items()}
+    >>> shared = SharedColumns({"image": np.eye(3), "other": np.eye(3)})
+    >>> subset = RowSubset(shared, ("image",), np.array([1]))
+    >>> {name: values.tolist() for name, values in subset.items()}
     {'image': [[0.0, 1.0, 0.0]]}
     """
 
-    stock: SharedColumns | SharedReference
+    shared: SharedColumns | SharedReference
     names: tuple[str, ...]
-    numbers: npt.NDArray[np.int64]
+    rows: npt.NDArray[np.int64]
 
     def __getitem__(self, name: str) -> Array:
         if name not in self.names:
             raise KeyError(name)
-        return self.stock.here().rows(name, self.numbers)
+        return self.shared.resolve().rows(name, self.rows)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
@@ -81,25 +89,25 @@ class RowSubset(Mapping[str, Array]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StackedRows(Mapping[str, Entries]):
-    """Some rows of several columns of a stock, one below the other, as one column with a name of its own.
+    """Rows of several shared columns, concatenated to a single column with a name of its own.
 
-    >>> stock = Stock({"a": np.arange(3), "b": np.arange(3) + 10})
-    >>> np.asarray(Pile(stock, "both", (("a", np.array([2])), ("b", np.array([0, 1]))))["both"])
+    >>> shared = SharedColumns({"a": np.arange(3), "b": np.arange(3) + 10})
+    >>> np.asarray(StackedRows(shared, "both", (("a", np.array([2])), ("b", np.array([0, 1]))))["both"])
     array([ 2, 10, 11])
     """
 
-    stock: SharedColumns | SharedReference
+    shared: SharedColumns | SharedReference
     name: str
     parts: tuple[tuple[str, npt.NDArray[np.int64]], ...]
 
     def __getitem__(self, name: str) -> Entries:
         if name != self.name:
             raise KeyError(name)
-        columns = self.stock.here().columns
-        whole = Joined([columns[column] for column, _ in self.parts])
-        begins = whole.starts[:-1]
-        rows = [begin + rows for begin, (_, rows) in zip(begins, self.parts, strict=True)]
-        return Entries(whole, np.concatenate(rows))
+        columns = self.shared.resolve().columns
+        joined = Joined([columns[column] for column, _ in self.parts])
+        offsets = joined.starts[:-1]
+        rows = [offset + rows for offset, (_, rows) in zip(offsets, self.parts, strict=True)]
+        return Entries(joined, np.concatenate(rows))
 
     def __iter__(self) -> Iterator[str]:
         return iter((self.name,))
