@@ -277,7 +277,7 @@ def test_completion_is_a_script_of_the_shell(shell: str) -> None:
     [
         ("fit peple.csv --target risk", "There is no table peple.csv. Did you mean 'people.csv'?"),
         ("fit people.csv --target rsk", "people.csv has no column 'rsk' to predict. Did you mean 'risk'?"),
-        ("fit people.csv --target risk --type age=nmber", "no kind we know. Did you mean 'number'?"),
+        ("fit people.csv --target risk --type age=nmber", "an unknown kind. Did you mean 'number'?"),
         ("fit people.csv --target risk --type aeg=number", "no column 'aeg' to declare. Did you mean 'age'?"),
         ("fit people.csv --target risk --type age", "write --type COLUMN=KIND"),
         ("fit people.csv --target risk --background rule.pl", "no file of rules rule.pl. Did you mean 'rules.pl'?"),

@@ -334,7 +334,7 @@ def test_image_files_are_read_as_tables_read_them(tmp_path: Path, monkeypatch: p
         Image.fromarray(rng.integers(0, 256, (9 + row, 12, 3)).astype(np.uint8)).save(tmp_path / name)
     (tmp_path / "t.csv").write_text("photo,fact\n" + "".join(f"{name},yes\n" for name in [*names[:3], "", *names[3:]]))
     held = read_table(tmp_path / "t.csv").examples.column("photo")
-    monkeypatch.setattr(neuid3.data.reading.pictures, "MOST_BYTES", 0)
+    monkeypatch.setattr(neuid3.data.reading.pictures, "MAX_IMAGE_BYTES", 0)
     lazily = read_table(tmp_path / "t.csv").examples.column("photo")
     files = read_column("photo", ImageFiles([None if n == "" else tmp_path / n for n in [*names[:3], "", *names[3:]]]))
     for column in (lazily, files):
@@ -394,8 +394,8 @@ class Forgetful(Counting):
         (lambda _: Liar(np.zeros((4, 2, 2), dtype=np.uint8)), "Liar.fetch returned float64"),
         (lambda folder: mapped(with_nan(), folder), r"Row 6 of the memory-mapped file .*images\.npy holds NaN"),
         (lambda _: Pairs(with_nan()), "Row 6 of the dataset Pairs holds NaN or infinity"),
-        (lambda _: ImageFiles([]), "No image file is there to tell the size"),
-        (lambda _: ImageFiles([None]), "No image file is there to tell the size"),
+        (lambda _: ImageFiles([]), "There is no image file to take the size from"),
+        (lambda _: ImageFiles([None]), "There is no image file to take the size from"),
     ],
 )
 def test_what_is_wrong_elsewhere_is_told(column: Callable[[Path], Any], told: str, tmp_path: Path) -> None:
@@ -404,11 +404,11 @@ def test_what_is_wrong_elsewhere_is_told(column: Callable[[Path], Any], told: st
 
 
 def test_files_that_are_not_there_are_told(tmp_path: Path) -> None:
-    with pytest.raises(MissingFileError, match="holds no image file"):
+    with pytest.raises(MissingFileError, match="contains no image file"):
         ImageFiles(tmp_path)
-    with pytest.raises(MissingFileError, match="is no folder"):
+    with pytest.raises(MissingFileError, match="is not a folder"):
         ImageFiles(tmp_path / "nowhere")
-    with pytest.raises(MissingFileError, match=r"x\.png' of row 1 is not there"):
+    with pytest.raises(MissingFileError, match=r"x\.png' of row 1 does not exist"):
         ImageFiles([None, tmp_path / "x.png"])
 
 
