@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.data.columns import BLOCK, Array, side_by_side
+from neuid3.data.columns import BLOCK_ROWS, Array, stack_columns
 
 Floats = npt.NDArray[Any]
 
@@ -99,7 +99,7 @@ class _Histogram:
 
 def _table(found: Sequence[tuple[int, Array]]) -> tuple[npt.NDArray[np.intp], Array]:
     tests, columns = zip(*found, strict=True)
-    return np.array(tests, dtype=np.intp), side_by_side(columns)
+    return np.array(tests, dtype=np.intp), stack_columns(columns)
 
 
 def by_class(labels: Any, masses: Floats, classes: int) -> Floats:
@@ -112,7 +112,7 @@ def by_class(labels: Any, masses: Floats, classes: int) -> Floats:
 def _product(table: Array, rows: Any, labels: Any, masses: Floats, classes: int) -> Floats:
     """Σ over these rows of answer times mass, block by block, so that numbers are only made where they are added up."""
     total = np.zeros((table.shape[1], classes))
-    for start in range(0, len(rows), BLOCK):
-        part = slice(start, start + BLOCK)
+    for start in range(0, len(rows), BLOCK_ROWS):
+        part = slice(start, start + BLOCK_ROWS)
         total += table[rows[part]].T.astype(np.float64) @ by_class(labels[part], masses[part], classes)
     return total

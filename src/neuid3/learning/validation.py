@@ -43,7 +43,7 @@ def with_validation(sample: Sample, validation: Any, classes: Any, class_weights
     weights = _relative(class_weights, extra) * float(sample.weights.mean())
     return replace(
         sample,
-        examples=sample.examples.joined(more),
+        examples=sample.examples.concatenate(more),
         labels=np.concatenate((sample.labels, extra)),
         weights=np.concatenate((sample.weights, weights)),
         unseen=np.concatenate((sample.unseen, np.ones(len(extra), dtype=bool))),

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neuid3.data.columns import (
-    IMAGES,
+    IMAGE_SUFFIXES,
     Array,
     Boolean,
     Category,
@@ -19,8 +19,8 @@ from neuid3.data.columns import (
     Number,
     Probability,
     Value,
+    are_image_names,
     is_free_text,
-    names_images,
 )
 from neuid3.data.reading.sheet import MISSING, TextTable
 from neuid3.errors import DataError
@@ -58,7 +58,7 @@ def _infer_from_counts(counts: Counter[str], commas: bool) -> InferredKind:
         return InferredKind(
             "boolean", " and ".join(sorted(counts)) if len(counts) > 1 else f"always {next(iter(counts))}"
         )
-    if names_images(lowercase):
+    if are_image_names(lowercase):
         return InferredKind("image", f"{len(counts):,} files, such as {next(iter(counts))}")
     numbers = as_numbers(counts, commas)
     if numbers is not None:
@@ -85,7 +85,7 @@ def _single_exception(counts: Counter[str], table: TextTable) -> str:
     if len(counts) < 3:
         return ""
     no_numbers = [value for value in counts if as_numbers((value,), table.commas) is None]
-    no_images = [value for value in counts if not value.lower().endswith(IMAGES)]
+    no_images = [value for value in counts if not value.lower().endswith(IMAGE_SUFFIXES)]
     for exceptions, kind in ((no_numbers, "numbers"), (no_images, "images")):
         if len(exceptions) == 1:
             return f"; no {kind} because of {exceptions[0]!r:.40}"

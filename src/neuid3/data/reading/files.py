@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from neuid3.data.columns import IMAGES, Array
+from neuid3.data.columns import IMAGE_SUFFIXES, Array
 from neuid3.data.reading.pictures import ImageFormat, common_format, decode_images, format_of, open_image
 from neuid3.data.stores import Rows
 from neuid3.errors import DataError, MissingFileError
@@ -90,7 +90,9 @@ class ImageFiles:
 def _images_in(folder: Path) -> list[Path]:
     if not folder.is_dir():
         raise MissingFileError(f"{folder} is not a folder; give one with image files, or a list of their paths.")
-    images = sorted(path for path in folder.rglob("*") if path.suffix.lower() in IMAGES and path.is_file())
+    images = sorted(path for path in folder.rglob("*") if path.suffix.lower() in IMAGE_SUFFIXES and path.is_file())
     if not images:
-        raise MissingFileError(f"{folder} contains no image file ({', '.join(IMAGES)}); give a folder that does.")
+        raise MissingFileError(
+            f"{folder} contains no image file ({', '.join(IMAGE_SUFFIXES)}); give a folder that does."
+        )
     return images

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from neuid3.data.columns import is_absent
+from neuid3.data.columns import is_missing
 from neuid3.data.examples import named_columns
 from neuid3.errors import DamagedFileError, DataError, MissingFileError, MissingPackageError
 from neuid3.utils.files import read_file
@@ -101,7 +101,7 @@ def _cells(values: Any) -> list[str] | None:
     cells = []
     for entry in values:
         plain = entry.item() if isinstance(entry, np.generic) else entry
-        if is_absent(plain):
+        if is_missing(plain):
             cells.append("")
         elif isinstance(plain, (bool, int, float)):
             cells.append(repr(plain))
@@ -133,7 +133,7 @@ def _read_csv(path: Path, text: str) -> TextTable:
         delimiter = _delimiter(text)
         lines: list[int] = []
         rows: list[list[str]] = []
-        for line, row in _rows(path, text, delimiter):
+        for line, row in _row_indices(path, text, delimiter):
             if rows and len(row) != len(rows[0]):
                 raise DamagedFileError(
                     f"{path.name}, line {line}: {len(row)} cells, but the first line names {len(rows[0])} columns; "
@@ -175,7 +175,7 @@ def _delimiter(text: str) -> str:
     return max(DELIMITERS, key=width)
 
 
-def _rows(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def _row_indices(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Every row that is not blank, with the line in which it begins; a quoted cell may span several lines."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True, skipinitialspace=True)
     line = 1

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.data.stores import Entries, Joined
+from neuid3.data.stores import ConcatenatedStore, Entries
 
 Array = npt.NDArray[Any]
 
@@ -96,7 +96,7 @@ class StackedRows(Mapping[str, Entries]):
         if name != self.name:
             raise KeyError(name)
         columns = self.stock.here().columns
-        whole = Joined([columns[column] for column, _ in self.parts])
+        whole = ConcatenatedStore([columns[column] for column, _ in self.parts])
         begins = whole.starts[:-1]
         rows = [begin + rows for begin, (_, rows) in zip(begins, self.parts, strict=True)]
         return Entries(whole, np.concatenate(rows))
