@@ -288,7 +288,7 @@ def test_completion_is_a_script_of_the_shell(shell: str) -> None:
         ("fit . --target risk", ". is a folder; give the table's file in it"),
         ("fit people.csv --target name", "column 'name' has 200 different values in 200 rows"),
         ("predict people.csv people.csv", "people.csv is a table, not a model; the model comes first"),
-        ("predict rules.pl people.csv", "rules.pl is no model of neuid3"),
+        ("predict rules.pl people.csv", "rules.pl is not a neuid3 model"),
         ("predict peopel.neuid3 people.csv", "There is no model peopel.neuid3."),
         ("show people.neuid3", "There is no model people.neuid3."),
         ("fit people.csv --target risk --out people.csv", "people.csv is read by this very command; write to another"),

@@ -566,7 +566,11 @@ def test_a_target_of_many_numbers_is_told_to_look_like_a_quantity(tmp_path: Path
         for k in (3, 50)
     )
     assert not few.notes
-    assert [note for note in many.notes if "50 different numbers in 120 rows" in note and "Regression is not supported" in note]
+    assert [
+        note
+        for note in many.notes
+        if "50 different numbers in 120 rows" in note and "Regression is not supported" in note
+    ]
 
 
 # Odd files ------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from torch import nn
 from neuid3.data.columns import Column
 from neuid3.data.stores import Entries
 from neuid3.errors import CheckpointError, NeuID3Error
-from neuid3.io.container import UNREADABLE, SavedFile, packed, unpacked
+from neuid3.io.container import READ_ERRORS, SavedFile, from_bytes, to_bytes
 from neuid3.io.networks import tensors_of
 from neuid3.io.serialize import Json, nodes_from_json, nodes_to_json, test_from_json, test_to_json
 from neuid3.learning.grow import Floats, OpenNode, Split
@@ -137,7 +137,7 @@ class Checkpoint:
     def write(self, path: Path, saved: SavedFile) -> None:
         """Keep a file, under a digest of this fit, the file's name and its content."""
         self._begin()
-        content = packed(saved)
+        content = to_bytes(saved)
         write_atomically(path, f"{_HEADER}{self._file_digest(path, content)}\n".encode() + content)
 
     def read(self, path: Path) -> SavedFile | None:
@@ -148,7 +148,7 @@ class Checkpoint:
             header, _, content = _content(path).partition(b"\n")
             if header.decode() != f"{_HEADER}{self._file_digest(path, content)}":
                 raise ValueError("its digest is another")
-            return unpacked(content, path)
+            return from_bytes(content, path)
 
     def _file_digest(self, path: Path, content: bytes) -> str:
         return hashlib.sha256(f"{self._digest} {path.name}\n".encode() + content).hexdigest()
@@ -171,7 +171,7 @@ def _damaged(path: Path) -> Iterator[None]:
         yield
     except CheckpointError:
         raise
-    except (*UNREADABLE, NeuID3Error, OSError) as error:
+    except (*READ_ERRORS, NeuID3Error, OSError) as error:
         raise CheckpointError(f"{path} is damaged ({_reason(error)}); {_anew(path.parent)}") from None
 
 
@@ -182,7 +182,7 @@ def _fitting(path: Path) -> Iterator[None]:
         yield
     except NeuID3Error:
         raise
-    except UNREADABLE as error:
+    except READ_ERRORS as error:
         raise CheckpointError(
             f"{path} does not go with the networks of this fit ({_reason(error)}); go on with those that it was started "
             f"with, or {_anew(path.parent)}"
@@ -214,7 +214,7 @@ class CheckpointedLearner:
         saved = self.checkpoint.read(path)
         if saved is not None:
             with _fitting(path):
-                if saved.words["where"] != where:
+                if saved.fields["where"] != where:
                     raise ValueError("it is of another node")
                 return self._recalled(place, saved)
         before = dict(self.learner.instances)
@@ -233,7 +233,7 @@ class CheckpointedLearner:
         return {"instances": told, "count": self.learner.count, "steps": self.learner.steps}
 
     def _recalled(self, place: OpenNode, saved: SavedFile) -> Split | None:
-        words, learner = saved.words, self.learner
+        words, learner = saved.fields, self.learner
         found = {}
         for name, told in words["instances"].items():
             module = _filled(learner.network(told["network"]), name, saved.tensors)
@@ -256,10 +256,10 @@ class CheckpointedLearner:
             with _fitting(path):
                 modules = {
                     name: _filled(copy.deepcopy(self.learner.instances[name].module), name, saved.tensors)
-                    for name in saved.words["networks"]
+                    for name in saved.fields["networks"]
                 }
-                self.learner.refined(modules, int(saved.words["steps"]))
-                return nodes_from_json(saved.words["nodes"])
+                self.learner.refined(modules, int(saved.fields["steps"]))
+                return nodes_from_json(saved.fields["nodes"])
         before = {name: instance.module for name, instance in self.learner.instances.items()}
         refined = self.learner.refine(root)
         moved = {n: i.module for n, i in self.learner.instances.items() if before.get(n) is not i.module}
