@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neuid3 import Branch, Examples, Leaf, NeuID3Classifier
-from neuid3.data.columns import Category, Distribution, side_by_side
+from neuid3.data.columns import Category, Distribution, stack_columns
 from neuid3.learning.cuts import SORT_DIVISOR, SortedColumn, shortest_cut
 from neuid3.learning.grow import OpenNode, full_reach
 from neuid3.learning.responses import (
@@ -153,11 +153,11 @@ def test_a_column_is_cut_alike_whether_its_rows_are_picked_or_sorted(seed: int) 
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_columns_side_by_side_are_the_table_they_came_from(order: str) -> None:
     table = np.asarray(np.random.default_rng(0).random((10_000, 5)) < 0.5, order=order)
-    found = side_by_side([table[:, i] for i in range(5)])
+    found = stack_columns([table[:, i] for i in range(5)])
     assert (found == table).all()
     assert found.flags.c_contiguous
     assert np.shares_memory(found, table) == (order == "C")
-    some = side_by_side([table[:, i] for i in (0, 3, 1)])
+    some = stack_columns([table[:, i] for i in (0, 3, 1)])
     assert (some == table[:, [0, 3, 1]]).all()
 
 

@@ -56,9 +56,9 @@ def test_names_are_checked(tmp_path: Path, sure: TrainedTest) -> None:
     with pytest.raises(BankError, match=r"no test 'brigth'\. Did you mean 'bright'"):
         bank.card("brigth")
     for name in ("../evil", "a/b", "", ".hidden", "x" * 101):
-        with pytest.raises(BankError, match="no name for a test"):
+        with pytest.raises(BankError, match="not a valid name of a test"):
             bank.add(name, sure)
-    with pytest.raises(BankError, match="is no folder"):
+    with pytest.raises(BankError, match="is not a folder"):
         Bank(bank.folder / "bright.neuid3")
 
 
@@ -154,7 +154,7 @@ def test_a_bank_is_kept_from_the_command_line(tmp_path: Path, monkeypatch: pytes
         assert done.stderr.count("\n") == 1
     shutil.copy("m.neuid3", "tests/model.neuid3")
     shutil.copy("tests/bright.neuid3", "tests/not a name.neuid3")
-    assert "model.neuid3 is no trained test; take it out of the bank" in run("list", "tests").stderr
+    assert "model.neuid3 is not a trained test; remove it from the bank" in run("list", "tests").stderr
     Path("tests/model.neuid3").unlink()
     assert run("list", "tests").output == "bright  bright(left)  it is bright\n"
     assert run("remove", "tests", "bright").exit_code == 0

@@ -159,7 +159,7 @@ def test_a_rule_that_is_never_tried_is_told_and_is_an_error_where_it_is_named(fo
 @pytest.mark.usefixtures("folder")
 def test_a_target_of_many_numbers_is_told_that_there_is_no_regression() -> None:
     told = run("fit", "people.csv", "--target", "age", "--max-depth", "0").stdout
-    assert re.search(r"'age' holds \d+ different numbers in 200 rows.*there is no regression yet", told)
+    assert re.search(r"'age' holds \d+ different numbers in 200 rows.*Regression is not supported", told)
 
 
 def test_predictions_are_those_of_the_model_and_never_the_inputs(model: Path) -> None:
@@ -206,7 +206,7 @@ def test_a_value_never_seen_is_a_warning_of_one_line(folder: Path) -> None:
     (folder / "new.csv").write_text("suit\nspades\n")
     done = run("predict", "t.neuid3", "new.csv")
     assert done.exit_code == 0
-    assert done.stderr == "Warning: Values never seen before are read as 'other' (suit: spades).\n"
+    assert done.stderr == "Warning: Values not seen in training are read as 'other' (suit: spades).\n"
 
 
 def test_a_tree_is_shown_in_every_format(model: Path) -> None:
@@ -277,7 +277,7 @@ def test_completion_is_a_script_of_the_shell(shell: str) -> None:
     [
         ("fit peple.csv --target risk", "There is no table peple.csv. Did you mean 'people.csv'?"),
         ("fit people.csv --target rsk", "people.csv has no column 'rsk' to predict. Did you mean 'risk'?"),
-        ("fit people.csv --target risk --type age=nmber", "no kind we know. Did you mean 'number'?"),
+        ("fit people.csv --target risk --type age=nmber", "an unknown kind. Did you mean 'number'?"),
         ("fit people.csv --target risk --type aeg=number", "no column 'aeg' to declare. Did you mean 'age'?"),
         ("fit people.csv --target risk --type age", "write --type COLUMN=KIND"),
         ("fit people.csv --target risk --background rule.pl", "no file of rules rule.pl. Did you mean 'rules.pl'?"),
@@ -288,7 +288,7 @@ def test_completion_is_a_script_of_the_shell(shell: str) -> None:
         ("fit . --target risk", ". is a folder; give the table's file in it"),
         ("fit people.csv --target name", "column 'name' has 200 different values in 200 rows"),
         ("predict people.csv people.csv", "people.csv is a table, not a model; the model comes first"),
-        ("predict rules.pl people.csv", "rules.pl is no model of neuid3"),
+        ("predict rules.pl people.csv", "rules.pl is not a neuid3 model"),
         ("predict peopel.neuid3 people.csv", "There is no model peopel.neuid3."),
         ("show people.neuid3", "There is no model people.neuid3."),
         ("fit people.csv --target risk --out people.csv", "people.csv is read by this very command; write to another"),
@@ -296,7 +296,7 @@ def test_completion_is_a_script_of_the_shell(shell: str) -> None:
         ("fit people.csv --target risk --background rules.pl --mode at_rsk", "Did you mean 'at_risk'?"),
         ("demo --jobs 0", "0 workers do nothing; give 1 or more"),
         ("demo --files .", ". is there already; name a new folder"),
-        ("fit people.csv --target risk --pos-label hgih", "--pos-label 'hgih' is no class of y"),
+        ("fit people.csv --target risk --pos-label hgih", "--pos-label 'hgih' is not a class of y"),
         ("datasets show digits --out there/digits.png", "There is no folder there; make it first"),
         ("datasets show digits --out digits.jpg", "digits.jpg is no name for a PNG image; end it in .png"),
         ("reproduce uci --fold 10", "No unit here is of 10. There are 0 to 9."),

@@ -428,7 +428,7 @@ def test_a_distribution_may_name_its_values_in_another_order() -> None:
 @pytest.mark.parametrize(
     ("schema", "message"),
     [
-        ({"alarn": Boolean()}, r"Column 'alarn' is needed and not there. Did you mean 'alarm'"),
+        ({"alarn": Boolean()}, r"Column 'alarn' is needed and missing. Did you mean 'alarm'"),
         ({"image": Tensor((3, 3))}, r"Column 'image' has tensors of shape \(2, 2\); \(3, 3\) is needed"),
         ({"suit": Number()}, r"Column 'suit' is a category; a number is needed"),
         ({"rank": Distribution((1, 3))}, r"Column 'rank' is a distribution over \(1, 2\)"),
@@ -454,8 +454,8 @@ def test_what_does_not_conform_is_named(schema: dict[str, Kind], message: str) -
         ({"a": [[[1, 2], [3]]]}, {}, r"Column 'a' is ragged"),
         ({"a": [0.5, np.zeros((2, 2))]}, {}, r"Column 'a' mixes float, ndarray"),
         ({"a": [IMAGES[0], IMAGES[0] / 255]}, {}, r"Column 'a' mixes entries of float64, uint8"),
-        (pd.DataFrame([[1, 2]], columns=["a", "a"]), {}, r"Two columns are called 'a'"),
-        (pd.DataFrame([[1, 2]], columns=[1, "1"]), {}, r"Two columns are called '1'"),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), {}, r"Two columns are named 'a'"),
+        (pd.DataFrame([[1, 2]], columns=[1, "1"]), {}, r"Two columns are named '1'"),
         ({"": [1]}, {}, r"empty name"),
         ({}, {}, r"0 feature\(s\) \(shape=\(0, 0\)\)"),
         (pd.DataFrame(index=[1, 2]), {}, r"0 feature\(s\) \(shape=\(2, 0\)\)"),
@@ -473,8 +473,8 @@ def test_what_does_not_conform_is_named(schema: dict[str, Kind], message: str) -
         ({"r": [[0.5, NAN]]}, {"r": Distribution((1, 2))}, r"Column 'r' has some NaN in row 0"),
         ({"r": [[np.inf, 0.0]]}, {"r": Distribution((1, 2))}, r"Column 'r' .* sums to inf"),
         ({"r": [[0.5, 0.5]]}, {"r": Distribution((1, 2, 3))}, r"Column 'r' has shape \(1, 2\); 3 named values"),
-        ({"r": [[0.5, 0.5]]}, {"r": "distribution"}, r"Column 'r' needs the names of its values"),
-        ({"r": [["a", "b"]]}, {"r": Distribution((1, 2))}, r"Column 'r' is a distribution of"),
+        ({"r": [[0.5, 0.5]]}, {"r": "distribution"}, r"Column 'r' needs names for its values"),
+        ({"r": [["a", "b"]]}, {"r": Distribution((1, 2))}, r"Column 'r' has dtype <U1 instead of probabilities"),
         ({"r": [[0.5, 0.5]]}, {"r": "boolean"}, r"Column 'r' of shape \(1, 2\) cannot be read as 'boolean'"),
         ({"r": [[0.5, 0.5]]}, {}, r"Column 'r' has two axes \(1, 2\); declare it"),
         ({"a": [1.0, np.inf]}, {}, r"Column 'a' contains infinity in row 1"),
@@ -504,7 +504,7 @@ def test_what_does_not_conform_is_named(schema: dict[str, Kind], message: str) -
         ({"a": [1.5]}, {"a": "tensor"}, r"Column 'a' is declared 'tensor' and holds a number"),
         ({"a": ["x"]}, {"a": Category(("y",))}, r"Column 'a' has the value 'x'"),
         ({"a": pd.Categorical([1.5])}, {}, r"Column 'a' has the category 1.5"),
-        ({"a": np.ma.masked_array(np.zeros((1, 2, 2)), mask=[[[0, 1], [1, 1]]])}, {}, r"Column 'a' is masked in part"),
+        ({"a": np.ma.masked_array(np.zeros((1, 2, 2)), mask=[[[0, 1], [1, 1]]])}, {}, r"Column 'a' is partly masked"),
         (np.zeros(3), {}, r"this has 1 axes. Reshape your data"),
         ([[1, 2], [3]], {}, r"rows of the table have different lengths"),
     ],
@@ -525,7 +525,7 @@ def test_names_belong_to_arrays_one_for_each_column() -> None:
 
 def test_values_are_named_once() -> None:
     for kind in (Category, Distribution):
-        with pytest.raises(DataError, match="'a' is named twice"):
+        with pytest.raises(DataError, match="'a' is given twice"):
             kind(("a", "b", "a"))
 
 

@@ -809,9 +809,11 @@ def test_a_target_of_quantities_is_told_that_there_is_no_regression() -> None:
     rng = np.random.default_rng(0)
     table = rng.random((200, 3))
     for X in (table, pd.DataFrame(table, columns=list("abc"))):
-        with pytest.raises(DataError, match=r"Unknown label type: continuous.*no regression yet: cut the quantity"):
+        with pytest.raises(
+            DataError, match=r"Unknown label type: continuous.*Regression is not supported: cut the quantity"
+        ):
             NeuID3Classifier().fit(X, rng.normal(size=200))
-        with pytest.warns(UserWarning, match="60 different numbers in 200 rows.*no regression yet"):
+        with pytest.warns(UserWarning, match="60 different numbers in 200 rows.*Regression is not supported"):
             NeuID3Classifier(max_depth=1).fit(X, np.arange(200) % 60)
         with warnings.catch_warnings():
             warnings.simplefilter("error")

@@ -121,7 +121,7 @@ def test_a_long_sample_does_not_flood_the_message() -> None:
 
 
 def test_a_prior_for_no_column_is_met_with_a_hint() -> None:
-    with pytest.raises(DataError, match=r"'alarn', which is no column. Did you mean 'alarm'"):
+    with pytest.raises(DataError, match=r"'alarn', which is not a column. Did you mean 'alarm'"):
         check_priors(Priors(columns={"alarn": 0.5}), SCHEMA)
 
 

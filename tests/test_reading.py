@@ -33,7 +33,7 @@ from neuid3 import (
     read_frame,
     read_table,
 )
-from neuid3.data.reading import open_sheet, read_as, read_sheet
+from neuid3.data.reading import open_text_table, read_text_table, read_with_schema
 from neuid3.data.reading.sheet import checked_names
 from neuid3.errors import DamagedFileError, DataError, MissingFileError, MissingPackageError, UnreadableFileError
 
@@ -94,7 +94,7 @@ def test_any_cell_may_be_missing(tmp_path: Path) -> None:
         "c": [True, False, True],
         "d": [False, False, True],
     }
-    assert read.columns[0].told == "no and yes; 1 missing"
+    assert read.columns[0].details == "no and yes; 1 missing"
 
 
 def test_kinds_can_be_declared(tmp_path: Path) -> None:
@@ -115,15 +115,15 @@ def test_text_that_differs_from_row_to_row_is_left_out_and_told(tmp_path: Path) 
     read = read_table(table(tmp_path, "name,age,weight\n" + lines))
     assert read.examples.names == ("age",)
     name, _, weight = read.columns
-    assert name.told == "text that differs from row to row, such as 'person 0'"
-    assert weight.told.endswith("; no numbers because of 'x'")
+    assert name.details == "text that differs from row to row, such as 'person 0'"
+    assert weight.details.endswith("; no numbers because of 'x'")
     assert read_table(tmp_path / "table.csv", {"name": "category"}).examples.names == ("name", "age")
 
 
 def test_what_is_missing_is_counted_whoever_said_the_kind(tmp_path: Path) -> None:
     Image.new("L", (8, 8)).save(tmp_path / "a.png")
     given = table(tmp_path, "scan,age,name\na.png,3,x\n,,x\na.png,5,y\n")
-    told = {column.name: column.told for column in read_table(given, {"age": "number"}).columns}
+    told = {column.name: column.details for column in read_table(given, {"age": "number"}).columns}
     assert told["scan"].endswith("; 1 missing")
     assert told["age"] == "as declared; 1 missing"
     assert "missing" not in told["name"]
@@ -220,21 +220,21 @@ def test_commas_are_decimal_where_they_do_not_separate(tmp_path: Path) -> None:
         (b"\xef\xbb\xbf", "table.csv is empty; give a table"),
         (b"\xff\xfe", "table.csv is empty; give a table"),
         (b"a,b\n", "names columns and has no rows"),
-        (b"a,b,a\n1,2,3\n", "two columns are called 'a'"),
+        (b"a,b,a\n1,2,3\n", "two columns are named 'a'"),
         (b",a\n0,1\n", "column 1 has no name in the first line"),
-        (b"5.1,3.5\n1,2\n", "the first line has '5.1' in it"),
-        (b'a,b\n1,"x\ny"\n1,2,3\n', "table.csv, line 4: 3 cells, and the first line names 2 columns"),
-        (b"a;b\n1\n", "line 2: 1 cells, and the first line names 2 columns; a cell with ';' in it"),
-        (b'a,b\n1,"x\n', "line 2: the quotes do not add up"),
+        (b"5.1,3.5\n1,2\n", "the first line contains '5.1'"),
+        (b'a,b\n1,"x\ny"\n1,2,3\n', "table.csv, line 4: 3 cells, but the first line names 2 columns"),
+        (b"a;b\n1\n", "line 2: 1 cells, but the first line names 2 columns; put cells that contain ';' in quotes"),
+        (b'a,b\n1,"x\n', "line 2: the quotes are unbalanced"),
         (b"a,b\n1,caf\xe9\n", "is not UTF-8 text (byte 0xe9 in line 2)"),
-        (b"\x89PNG\r\n\x1a\n\0\0", "is no table of text"),
+        (b"\x89PNG\r\n\x1a\n\0\0", "is not a text table"),
         (b"PAR1 and no more", "is a damaged Parquet file"),
         (codecs.BOM_UTF16_LE + b"a", "is not UTF-8 text"),
     ],
 )
 def test_what_is_no_table_is_told_in_a_sentence(tmp_path: Path, text: bytes, told: str) -> None:
     with pytest.raises(DamagedFileError) as error:
-        open_sheet(table(tmp_path, text))
+        open_text_table(table(tmp_path, text))
     assert told in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -242,20 +242,20 @@ def test_what_is_no_table_is_told_in_a_sentence(tmp_path: Path, text: bytes, tol
 def test_a_file_that_is_not_there_is_told_with_one_that_is(tmp_path: Path) -> None:
     table(tmp_path, "a\n1\n", "cards.csv")
     with pytest.raises(MissingFileError, match=r"card\.csv\. Did you mean 'cards\.csv'\?"):
-        open_sheet(tmp_path / "card.csv")
+        open_text_table(tmp_path / "card.csv")
     with pytest.raises(DamagedFileError, match="is a folder"):
-        open_sheet(tmp_path)
+        open_text_table(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("types", "told"),
     [
-        ({"a": "bolean"}, "no kind we know. Did you mean 'boolean'?"),
+        ({"a": "bolean"}, "an unknown kind. Did you mean 'boolean'?"),
         ({"b": "boolean"}, "has no column 'b' to declare"),
         ({"a": "boolean"}, "table.csv, line 3: column 'a' has '7'; true or false"),
         ({"c": "number"}, "table.csv, line 2: column 'c' has 'x'; a number is needed"),
         ({"a": "probability"}, "table.csv, line 3: column 'a' has '7'; a probability from 0 to 1"),
-        ({"c": "image"}, "the image 'x' of column 'c' is not there"),
+        ({"c": "image"}, "the image 'x' of column 'c' does not exist"),
     ],
 )
 def test_a_declaration_that_does_not_fit_is_told_with_its_line(tmp_path: Path, types: Any, told: str) -> None:
@@ -283,7 +283,7 @@ def test_parquet_says_the_same_as_text(tmp_path: Path) -> None:
     for name, column in wanted.items():
         np.testing.assert_array_equal(read.examples.column(name).values, column.values)
         np.testing.assert_array_equal(read.examples.column(name).missing, column.missing)
-    assert [(c.name, c.told) for c in read.columns if c.kind == "left out"] == [
+    assert [(c.name, c.details) for c in read.columns if c.kind == "left out"] == [
         ("day", "every cell is empty"),
         ("list", "neither text nor numbers"),
     ]
@@ -315,7 +315,7 @@ def test_images_are_read_with_the_channels_they_have(tmp_path: Path) -> None:
     assert one.missing.tolist() == [False, True, False]
     np.testing.assert_array_equal(one.values[[0, 2]], grey)
     np.testing.assert_array_equal(other.values, np.moveaxis([colour[0], colour[1], colour[0]], -1, 1))
-    assert [c.told for c in read.columns] == ["9 × 6, grey; 1 missing", "7 × 5, colour"]
+    assert [c.details for c in read.columns] == ["9 × 6, grey; 1 missing", "7 × 5, colour"]
     assert read.notes == ()
 
 
@@ -369,15 +369,15 @@ def test_a_photograph_is_turned_as_the_camera_says(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("cell", "told"),
     [
-        ("gone.png", "the image 'gone.png' of column 'x' is not there"),
+        ("gone.png", "the image 'gone.png' of column 'x' does not exist"),
         ("../secret.png", "is outside of the table's folder"),
         ("i/../../secret.png", "is outside of the table's folder"),
         ("/etc/secret.png", "is outside of the table's folder"),
         ("C:\\secret.png", "is outside of the table's folder"),
         ("..\\secret.png", "is outside of the table's folder"),
-        ("text.png", "is no PNG or JPEG file, or a damaged one"),
-        ("half.png", "is no PNG or JPEG file, or a damaged one"),
-        ("gif.png", "is no PNG or JPEG file, or a damaged one"),
+        ("text.png", "is not a PNG or JPEG file, or is damaged"),
+        ("half.png", "is not a PNG or JPEG file, or is damaged"),
+        ("gif.png", "is not a PNG or JPEG file, or is damaged"),
         ("huge.png", "has more than 89,478,485 pixels; make it smaller"),
     ],
 )
@@ -416,7 +416,7 @@ def test_a_table_is_read_as_the_model_knows_it(tmp_path: Path) -> None:
     }
     text = "y,image,suit,rank,age,old,p,deep,gone\n1,a.png,hearts,10,1,1,0.5,a.png,no.png\n2,,spades,7,0,no,,,no.png\n"
     with pytest.warns(UserWarning, match=r"read as 'other' \(rank: 7; suit: spades\)"):
-        found = read_as(open_sheet(table(tmp_path, text)), schema, list(schema))
+        found = read_with_schema(open_text_table(table(tmp_path, text)), schema, list(schema))
     assert found.schema == schema
     assert found.column("rank").values.tolist() == [2, 3]
     assert found.column("suit").values.tolist() == [1, 2]
@@ -430,13 +430,13 @@ def test_a_table_is_read_as_the_model_knows_it(tmp_path: Path) -> None:
 
 def test_columns_that_nobody_needs_are_not_looked_at(tmp_path: Path) -> None:
     schema = {"a": Boolean(), "image": Tensor((6, 6)), "absent": Number()}
-    sheet = open_sheet(table(tmp_path, "a,image\nyes,gone.png\nno,gone.png\n"))
-    assert read_as(sheet, schema, ["a"]).names == ("a",)
+    sheet = open_text_table(table(tmp_path, "a,image\nyes,gone.png\nno,gone.png\n"))
+    assert read_with_schema(sheet, schema, ["a"]).names == ("a",)
     with pytest.raises(MissingFileError, match=r"gone\.png"):
-        read_as(sheet, schema, ["a", "image"])
+        read_with_schema(sheet, schema, ["a", "image"])
     with pytest.raises(DataError, match="has no column 'absent', which the model needs"):
-        read_as(sheet, schema, ["absent"])
-    whole = read_as(open_sheet(table(tmp_path, "a,image\nyes,\n")), schema, ["a"], others=True)
+        read_with_schema(sheet, schema, ["absent"])
+    whole = read_with_schema(open_text_table(table(tmp_path, "a,image\nyes,\n")), schema, ["a"], others=True)
     assert whole.schema == schema
     assert whole.column("absent").missing.all()
 
@@ -444,20 +444,20 @@ def test_columns_that_nobody_needs_are_not_looked_at(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "told"),
     [
-        (Distribution(("a", "b")), "as a distribution, which no cell of a table can hold"),
-        (Tensor((7,)), "tensors of shape (7,), which image files cannot give"),
+        (Distribution(("a", "b")), "as a distribution, which a cell of a table cannot hold"),
+        (Tensor((7,)), "tensors of shape (7,), which image files cannot provide"),
     ],
 )
 def test_what_no_cell_can_hold_is_told(tmp_path: Path, kind: Any, told: str) -> None:
     with pytest.raises(DataError) as error:
-        read_as(open_sheet(table(tmp_path, "x\na.png\n")), {"x": kind}, ["x"])
+        read_with_schema(open_text_table(table(tmp_path, "x\na.png\n")), {"x": kind}, ["x"])
     assert told in str(error.value)
 
 
 def test_rows_are_told_by_their_lines_after_some_were_left_out(tmp_path: Path) -> None:
-    sheet = open_sheet(table(tmp_path, "a\n1\n\n2\nx\n")).only([0, 2])
+    sheet = open_text_table(table(tmp_path, "a\n1\n\n2\nx\n")).take([0, 2])
     with pytest.raises(DataError, match=r"table\.csv, line 5: column 'a' has 'x'"):
-        read_sheet(sheet, {"a": "number"})
+        read_text_table(sheet, {"a": "number"})
 
 
 def test_fifty_thousand_rows_are_read_in_seconds(tmp_path: Path) -> None:
@@ -505,9 +505,9 @@ def test_a_frame_reads_no_file_outside_of_its_folder(tmp_path: Path) -> None:
     for cell in ("../secret.png", str(tmp_path / "secret.png"), "..\\secret.png"):
         with pytest.raises(DataError, match=r"DataFrame, row 0 \(counted from 0\).*outside of the table's folder"):
             read_frame({"plate": [cell]}, folder=inside)
-    with pytest.raises(MissingFileError, match="is no folder"):
+    with pytest.raises(MissingFileError, match="is not a folder"):
         read_frame({"plate": ["a.png"]}, folder=tmp_path / "nowhere")
-    with pytest.raises(DataError, match="give all one length"):
+    with pytest.raises(DataError, match="same length, at least 1"):
         read_frame({"a": [1, 2], "b": [1]}, folder=tmp_path)
 
 
@@ -556,7 +556,7 @@ def test_twenty_thousand_columns_go_all_the_way(tmp_path: Path) -> None:
 @pytest.mark.parametrize("cells", [[f"{i}.5" for i in range(60)], [str(i) for i in range(60)]])
 def test_a_target_of_quantities_is_refused_and_regression_is_named(tmp_path: Path, cells: list[str]) -> None:
     text = "\n".join(["x,y", *(f"{i % 2},{cell}" for i, cell in enumerate(cells))])
-    with pytest.raises(DataError, match=r"column 'y' .*no regression yet: cut the quantity into classes"):
+    with pytest.raises(DataError, match=r"column 'y' .*Regression is not supported: cut the quantity into classes"):
         read_table(table(tmp_path, text), target="y")
 
 
@@ -566,7 +566,11 @@ def test_a_target_of_many_numbers_is_told_to_look_like_a_quantity(tmp_path: Path
         for k in (3, 50)
     )
     assert not few.notes
-    assert [note for note in many.notes if "50 different numbers in 120 rows" in note and "no regression yet" in note]
+    assert [
+        note
+        for note in many.notes
+        if "50 different numbers in 120 rows" in note and "Regression is not supported" in note
+    ]
 
 
 # Odd files ------------------------------------------------------------------------------------------
@@ -575,10 +579,10 @@ def test_a_target_of_many_numbers_is_told_to_look_like_a_quantity(tmp_path: Path
 def test_a_cell_may_be_as_long_as_the_file(tmp_path: Path) -> None:
     long, limit = "x" * 300_000, csv.field_size_limit()
     for cell in (long, f'"{long}\n{long}"'):
-        sheet = open_sheet(table(tmp_path, f"a,b\n{cell},1\ny,2\n"))
+        sheet = open_text_table(table(tmp_path, f"a,b\n{cell},1\ny,2\n"))
         assert sheet.columns["a"] == [cell.strip('"'), "y"]
-    with pytest.raises(DamagedFileError, match="line 2: the quotes do not add up"):
-        open_sheet(table(tmp_path, f'a,b\n"{long},1\ny,2\n'))
+    with pytest.raises(DamagedFileError, match="line 2: the quotes are unbalanced"):
+        open_text_table(table(tmp_path, f'a,b\n"{long},1\ny,2\n'))
     assert csv.field_size_limit() == limit, "other readers keep their limit"
 
 
@@ -588,7 +592,7 @@ def test_parquet_strings_that_are_no_utf8_are_told(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     parquet.write_table(arrow.table({"n": [1, 2], "drink": wrong}), path)
     with pytest.raises(DamagedFileError, match="column 'drink' holds strings that are not UTF-8 text; write them"):
-        open_sheet(path)
+        open_text_table(path)
 
 
 @pytest.mark.parametrize(
@@ -598,7 +602,7 @@ def test_parquet_strings_that_are_no_utf8_are_told(tmp_path: Path) -> None:
         ("folder.png", "line 2: the image 'folder.png' of column 'photo' cannot be read: .* is a folder"),
         ("loop.png", "line 2: the image 'loop.png' of column 'photo' cannot be read: .* levels of symbolic links"),
         (f"{'x' * 300}.png", "line 2: the image 'xxx.* of column 'photo' cannot be read: .*File name too long"),
-        ("none.png", "line 2: the image 'none.png' of column 'photo' is not there"),
+        ("none.png", "line 2: the image 'none.png' of column 'photo' does not exist"),
     ],
 )
 def test_images_that_are_no_files_are_told_with_their_place(tmp_path: Path, cell: str, told: str) -> None:

@@ -22,7 +22,7 @@ from neuid3.cli.main import main
 from neuid3.errors import DataError, ModelFileError
 from neuid3.explain.page import evidence_page
 from neuid3.explain.page.gather import gather
-from neuid3.io.container import SavedFile, read, write
+from neuid3.io.container import SavedFile, read_container, write_container
 from neuid3.tree import record as records
 from neuid3.tree.record import TrainingRecord, row_digests
 
@@ -197,9 +197,9 @@ def test_old_files_load_and_say_that_nothing_is_remembered(path: Path) -> None:
 def test_a_damaged_record_is_told_in_a_sentence(learned: Any, tmp_path: Path, spoil: dict[str, Any]) -> None:
     clf, _, _ = learned
     path = clf.save(tmp_path / "model.neuid3")
-    saved = read(path)
-    words = {**saved.words, "training_record": {**saved.words["training_record"], **spoil}}
-    write(path, SavedFile(words, saved.background, saved.tensors))
+    saved = read_container(path)
+    words = {**saved.fields, "training_record": {**saved.fields["training_record"], **spoil}}
+    write_container(path, SavedFile(words, saved.background, saved.tensors))
     with pytest.raises(ModelFileError, match="is damaged"):
         neuid3.load(path)
 
@@ -281,7 +281,7 @@ def test_no_entry_of_a_row_is_in_the_file(tmp_path: Path) -> None:
         .fit(X, ["a", "a", "b", "b"] * 5)
         .save(tmp_path / "m.neuid3")
     )
-    saved = read(path)
+    saved = read_container(path)
     assert np.float64(secret).tobytes() not in saved.tensors["/training/digests"].numpy().tobytes()
     assert len(set(saved.tensors["/training/digests"].tolist())) == 4  # equal rows have equal digests
 

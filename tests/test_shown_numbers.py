@@ -18,7 +18,7 @@ from neuid3 import Branch, Examples, Leaf, NeuID3Classifier, NeurosymbolicTree, 
 from neuid3.errors import ModelFileError
 from neuid3.explain.page import evidence_page
 from neuid3.explain.page.gather import End, Question, gather
-from neuid3.io.container import SavedFile, read, write
+from neuid3.io.container import SavedFile, read_container, write_container
 from neuid3.tree.criteria import gain_of
 from neuid3.tree.tree import NetworkStatistics, branches, node_paths
 
@@ -154,11 +154,11 @@ def test_statistics_are_saved_and_loaded(good: Any, tmp_path: Path) -> None:
     same = neuid3.load(path, networks={"bright_net": Bright})
     assert [b.statistics for b in branches(same.tree_.root)] == [b.statistics for b in branches(clf.tree_.root)]
     assert same.export_text() == clf.export_text()
-    saved = read(path)
-    node = next(node for node in saved.words["tree"]["nodes"] if "statistics" in node)
+    saved = read_container(path)
+    node = next(node for node in saved.fields["tree"]["nodes"] if "statistics" in node)
     for spoilt in ({"decided": "very"}, {"unseen_mass": None}, {"trained_gain": True}):
         kept, node["statistics"] = node["statistics"], {**node["statistics"], **spoilt}
-        write(path, SavedFile(saved.words, saved.background, saved.tensors))
+        write_container(path, SavedFile(saved.fields, saved.background, saved.tensors))
         with pytest.raises(ModelFileError, match="is damaged"):
             neuid3.load(path, networks={"bright_net": Bright})
         node["statistics"] = kept

@@ -21,7 +21,7 @@ from PIL import Image
 import neuid3.data.reading.pictures
 from neuid3 import Examples, ImageFiles, NeuID3Classifier, evidence_page, load, plot_tree, read_table
 from neuid3.data.columns import read_column
-from neuid3.data.stores import Entries, Joined, Mapped, extremes, fetched
+from neuid3.data.stores import ConcatenatedStore, Entries, MappedStore, fetch_rows, value_range
 from neuid3.errors import DataError, MissingFileError, RowError
 from neuid3.learning.checkpoint import fit_digests
 from neuid3.networks.augmentation import Augmentation, InputColumns
@@ -210,7 +210,7 @@ def test_nobody_asks_for_everything_at_once(tmp_path: Path) -> None:
 def test_choosing_rows_fetches_nothing() -> None:
     store = Counting(np.zeros((50, 3, 3), dtype=np.uint8))
     X = Examples({"image": store})
-    assert X.joined(X)[::2][np.arange(50) % 3 == 0][[1, -1]].conform(X.schema).shape == (2, 1)
+    assert X.concatenate(X)[::2][np.arange(50) % 3 == 0][[1, -1]].conform(X.schema).shape == (2, 1)
     assert store.all == 0
 
 
@@ -219,7 +219,7 @@ def test_rows_are_chosen_as_numpy_chooses_them(data: st.DataObject) -> None:
     held = np.arange(60).reshape(20, 3)
     values: Any = Entries(Counting(held))
     if data.draw(st.booleans()):
-        held, values = np.concatenate((held, held + 60)), Entries(Joined((values, held + 60)))
+        held, values = np.concatenate((held, held + 60)), Entries(ConcatenatedStore((values, held + 60)))
     for _ in range(data.draw(st.integers(0, 3))):
         n = len(held)
         row = st.integers(-n, n - 1)
@@ -257,17 +257,17 @@ def test_a_mapped_column_that_cannot_be_found_again_travels_whole(tmp_path: Path
     private = np.load(tmp_path / "x.npy", mmap_mode="c")
     private[4] = 7  # on no disk
     for array in (private, private[::2], mapped(images, tmp_path)[::3]):
-        again = pickle.loads(pickle.dumps(Mapped(array)))
+        again = pickle.loads(pickle.dumps(MappedStore(array)))
         np.testing.assert_array_equal(again.fetch(np.arange(len(array))), array)
 
 
 def test_what_was_changed_in_a_private_map_is_not_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     np.save(tmp_path / "x.npy", np.zeros((10, 3, 3), dtype=np.uint8))
-    monkeypatch.setattr("neuid3.data.stores.LET_GO", 0)
+    monkeypatch.setattr("neuid3.data.stores.RELEASE_BYTES", 0)
     for mode in ("c", "r+"):
         array = np.load(tmp_path / "x.npy", mmap_mode=mode)
         array[4] = 7
-        store = Mapped(array)
+        store = MappedStore(array)
         for _ in range(3):
             assert store.fetch(np.array([4]))[0, 0, 0] == 7
 
@@ -291,7 +291,7 @@ def test_a_file_is_learned_from_in_a_fraction_of_its_size(tmp_path: Path) -> Non
 
 def test_extremes_are_those_of_the_array() -> None:
     values = np.random.default_rng(0).normal(size=(1300, 4))
-    assert extremes(Entries(Counting(values))) == extremes(values) == (values.min(), values.max())
+    assert value_range(Entries(Counting(values))) == value_range(values) == (values.min(), values.max())
 
 
 def test_a_checkpoint_does_not_ask_where_a_column_lies(tmp_path: Path) -> None:
@@ -334,7 +334,7 @@ def test_image_files_are_read_as_tables_read_them(tmp_path: Path, monkeypatch: p
         Image.fromarray(rng.integers(0, 256, (9 + row, 12, 3)).astype(np.uint8)).save(tmp_path / name)
     (tmp_path / "t.csv").write_text("photo,fact\n" + "".join(f"{name},yes\n" for name in [*names[:3], "", *names[3:]]))
     held = read_table(tmp_path / "t.csv").examples.column("photo")
-    monkeypatch.setattr(neuid3.data.reading.pictures, "MOST_BYTES", 0)
+    monkeypatch.setattr(neuid3.data.reading.pictures, "MAX_IMAGE_BYTES", 0)
     lazily = read_table(tmp_path / "t.csv").examples.column("photo")
     files = read_column("photo", ImageFiles([None if n == "" else tmp_path / n for n in [*names[:3], "", *names[3:]]]))
     for column in (lazily, files):
@@ -387,15 +387,15 @@ class Forgetful(Counting):
     [
         (lambda _: Uneven(pictures(9)[0]), r"Row 5 of the dataset Uneven is uint8 of shape \(7, 8\)"),
         (lambda _: Endless(), "the dataset Endless has none"),
-        (lambda _: Counting(np.arange(4)), "entries without axes"),
-        (lambda _: Pairs(np.zeros((4, 0, 2))), "hold nothing"),
+        (lambda _: Counting(np.arange(4)), "has scalar entries"),
+        (lambda _: Pairs(np.zeros((4, 0, 2))), "which are empty"),
         (lambda _: Counting(np.zeros((4, 2, 2), dtype=complex)), "a tensor of complex128"),
-        (lambda _: Forgetful(np.zeros((4, 2, 2))), "tells of 2 whether they are missing"),
+        (lambda _: Forgetful(np.zeros((4, 2, 2))), "a mask of 2 missing ones"),
         (lambda _: Liar(np.zeros((4, 2, 2), dtype=np.uint8)), "Liar.fetch returned float64"),
         (lambda folder: mapped(with_nan(), folder), r"Row 6 of the memory-mapped file .*images\.npy holds NaN"),
         (lambda _: Pairs(with_nan()), "Row 6 of the dataset Pairs holds NaN or infinity"),
-        (lambda _: ImageFiles([]), "No image file is there to tell the size"),
-        (lambda _: ImageFiles([None]), "No image file is there to tell the size"),
+        (lambda _: ImageFiles([]), "There is no image file to take the size from"),
+        (lambda _: ImageFiles([None]), "There is no image file to take the size from"),
     ],
 )
 def test_what_is_wrong_elsewhere_is_told(column: Callable[[Path], Any], told: str, tmp_path: Path) -> None:
@@ -404,11 +404,11 @@ def test_what_is_wrong_elsewhere_is_told(column: Callable[[Path], Any], told: st
 
 
 def test_files_that_are_not_there_are_told(tmp_path: Path) -> None:
-    with pytest.raises(MissingFileError, match="holds no image file"):
+    with pytest.raises(MissingFileError, match="contains no image file"):
         ImageFiles(tmp_path)
-    with pytest.raises(MissingFileError, match="is no folder"):
+    with pytest.raises(MissingFileError, match="is not a folder"):
         ImageFiles(tmp_path / "nowhere")
-    with pytest.raises(MissingFileError, match=r"x\.png' of row 1 is not there"):
+    with pytest.raises(MissingFileError, match=r"x\.png' of row 1 does not exist"):
         ImageFiles([None, tmp_path / "x.png"])
 
 
@@ -425,4 +425,4 @@ def test_an_array_without_a_copy_cannot_be_had() -> None:
 def test_rows_are_fetched_wherever_they_lie() -> None:
     values = np.arange(8).reshape(4, 2)
     for where in (values, Entries(Counting(values))):
-        np.testing.assert_array_equal(fetched(where, np.array([3, 0])), values[[3, 0]])
+        np.testing.assert_array_equal(fetch_rows(where, np.array([3, 0])), values[[3, 0]])

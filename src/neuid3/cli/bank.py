@@ -132,9 +132,9 @@ def show(folder: Path, name: str, as_json: bool) -> None:
     Example: neuid3 bank show tests/ higher
     """
     card = _opened(folder).card(name)
-    from neuid3.io.bank import told
+    from neuid3.io.bank import card_text
 
-    click.echo(json.dumps(card, indent=1, ensure_ascii=False) if as_json else told(card))
+    click.echo(json.dumps(card, indent=1, ensure_ascii=False) if as_json else card_text(card))
 
 
 @bank.command()

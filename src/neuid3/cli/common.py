@@ -15,7 +15,7 @@ from neuid3.utils.output import works
 
 if TYPE_CHECKING:
     from neuid3.data.examples import Examples
-    from neuid3.data.reading import Sheet
+    from neuid3.data.reading import TextTable
     from neuid3.estimators.classifier import NeuID3Classifier
     from neuid3.logic.sandbox import Limits
 
@@ -75,13 +75,13 @@ def out_option(command: Command) -> Command:
     )
 
 
-def open_both(model: Path, table: Path, limits: Limits | None) -> tuple[NeuID3Classifier, Sheet]:
+def open_both(model: Path, table: Path, limits: Limits | None) -> tuple[NeuID3Classifier, TextTable]:
     """A model and a table; whatever is wrong with their files is told before anything heavy is imported."""
-    from neuid3.data.reading import open_sheet
+    from neuid3.data.reading import open_text_table
 
     _check_model(model)
-    sheet = open_sheet(table)
-    return load_classifier(model, limits), sheet
+    text_table = open_text_table(table)
+    return load_classifier(model, limits), text_table
 
 
 def load_classifier(path: Path, limits: Limits | None) -> NeuID3Classifier:
@@ -102,11 +102,11 @@ def _check_model(path: Path) -> None:
         raise ModelFileError(f"{path} is a table, not a model; the model comes first, and `neuid3 fit` makes one.")
 
 
-def known_examples(clf: NeuID3Classifier, sheet: Sheet) -> Examples:
-    """The rows of a sheet as a classifier knows them, with all columns that it could be asked about."""
-    from neuid3.data.reading import read_as
+def known_examples(clf: NeuID3Classifier, text_table: TextTable) -> Examples:
+    """The rows of a text_table as a classifier knows them, with all columns that it could be asked about."""
+    from neuid3.data.reading import read_with_schema
 
-    return read_as(sheet, clf.schema_, clf.model_.columns, others=True)
+    return read_with_schema(text_table, clf.schema_, clf.model_.columns, others=True)
 
 
 def deliver(parts: Iterable[str], out: Path | None, *read: Path) -> None:

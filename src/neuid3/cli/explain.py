@@ -37,10 +37,10 @@ def explain(model: Path, table: Path, row: int, style: str, limits: Limits | Non
 
     Example: neuid3 explain cards.neuid3 new.csv --row 3
     """
-    clf, sheet = open_both(model, table, limits)
-    if row >= len(sheet):
-        raise RowError(f"There is no row {row}; {table} has {len(sheet)} rows, counted from 0.")
-    examples = known_examples(clf, sheet.only([row]))
+    clf, text_table = open_both(model, table, limits)
+    if row >= len(text_table):
+        raise RowError(f"There is no row {row}; {table} has {len(text_table)} rows, counted from 0.")
+    examples = known_examples(clf, text_table.take([row]))
     deliver([_told(clf, examples, style).rstrip("\n") + "\n"], out, model, table)
 
 

@@ -19,7 +19,7 @@ from neuid3.utils.output import remember
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from neuid3.data.reading import Read
+    from neuid3.data.reading import TableData
     from neuid3.estimators.classifier import NeuID3Classifier
     from neuid3.logic.sandbox import Limits
 
@@ -282,7 +282,7 @@ def _kept_apart(labels: npt.NDArray[Any], share: float, seed: int) -> npt.NDArra
 # Scores ---------------------------------------------------------------------------------------------
 
 
-def _scores(clf: NeuID3Classifier, read: Read, apart: npt.NDArray[Any]) -> Mapping[str, Any] | None:
+def _scores(clf: NeuID3Classifier, read: TableData, apart: npt.NDArray[Any]) -> Mapping[str, Any] | None:
     """How well the tree does on the rows that were kept apart, beside always saying what was most frequent.
 
     The model remembers it.
@@ -330,12 +330,12 @@ def _told(scores: Mapping[str, Any] | None) -> str:
 
 
 def _report(
-    clf: NeuID3Classifier, read: Read, scores: Mapping[str, Any] | None, out: Path, seconds: float
+    clf: NeuID3Classifier, read: TableData, scores: Mapping[str, Any] | None, out: Path, seconds: float
 ) -> dict[str, Any]:
     return {
         "model": str(out),
         "rows": len(read.examples),
-        "columns": [{"name": c.name, "kind": c.kind, "found": c.told} for c in read.columns],
+        "columns": [{"name": c.name, "kind": c.kind, "found": c.details} for c in read.columns],
         "notes": list(read.notes),
         "classes": clf.classes_.tolist(),
         "tree": clf.export_text(),

@@ -13,7 +13,7 @@ import click
 from neuid3.cli.common import FILE, deliver, limit_option, open_both, out_option
 
 if TYPE_CHECKING:
-    from neuid3.data.reading import Sheet
+    from neuid3.data.reading import TextTable
     from neuid3.estimators.classifier import NeuID3Classifier
     from neuid3.logic.sandbox import Limits
 
@@ -37,13 +37,13 @@ def predict(model: Path, table: Path, limits: Limits | None, out: Path | None) -
     deliver(_lines(*open_both(model, table, limits)), out, model, table)
 
 
-def _lines(clf: NeuID3Classifier, sheet: Sheet) -> Iterator[str]:
-    from neuid3.data.reading import read_as
+def _lines(clf: NeuID3Classifier, text_table: TextTable) -> Iterator[str]:
+    from neuid3.data.reading import read_with_schema
 
     head: list[list[Any]] = [["prediction", *(f"p_{label}" for label in clf.classes_)]]
-    for start in range(0, len(sheet), BATCH):
-        batch = sheet.only(range(start, min(start + BATCH, len(sheet))))
-        shares = clf.model_.predict_proba(read_as(batch, clf.schema_, clf.model_.columns))
+    for start in range(0, len(text_table), BATCH):
+        batch = text_table.take(range(start, min(start + BATCH, len(text_table))))
+        shares = clf.model_.predict_proba(read_with_schema(batch, clf.schema_, clf.model_.columns))
         best = clf.classes_[shares.argmax(axis=1)]
         rows = [[label, *(f"{p:.6f}" for p in row)] for label, row in zip(best, shares.tolist(), strict=True)]
         yield _csv(head + rows)

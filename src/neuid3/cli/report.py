@@ -29,18 +29,18 @@ def report(model: Path, table: Path, target: str | None, limits: Limits | None, 
     """
     out = out or Path(f"{model.stem}.html")
     check_writable(out, model, table)
-    clf, sheet = open_both(model, table, limits)
-    if target is not None and target not in sheet.columns:
-        raise DataError(f"{table} has no column {target!r} with classes.{did_you_mean(target, sheet.columns)}")
-    from neuid3.data.reading.table import with_class
+    clf, text_table = open_both(model, table, limits)
+    if target is not None and target not in text_table.columns:
+        raise DataError(f"{table} has no column {target!r} with classes.{did_you_mean(target, text_table.columns)}")
+    from neuid3.data.reading.table import labelled_rows
     from neuid3.explain.page.render import keep_page, page_and_scores
 
     labels, gone = None, 0
     if target is not None:
-        sheet, gone = with_class(sheet, target)  # the others tell nothing about right and wrong
+        text_table, gone = labelled_rows(text_table, target)  # the others tell nothing about right and wrong
         classes = {str(label): label for label in clf.classes_.tolist()}
-        labels = [classes.get(cell, cell) for cell in sheet.columns[target] or ()]
-    page, scores = page_and_scores(clf, known_examples(clf, sheet), labels)
+        labels = [classes.get(cell, cell) for cell in text_table.columns[target] or ()]
+    page, scores = page_and_scores(clf, known_examples(clf, text_table), labels)
     keep_page(out, page)
     remember(f"the page is written to {out}")
     click.echo(f"Written to {out}.")

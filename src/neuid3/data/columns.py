@@ -1,4 +1,4 @@
-"""What is a column? Entries of one kind, some of them missing, read from whatever the caller has."""
+"""Columns: entries of one kind, some of them missing, read from arrays, lists, Series, tensors and stores."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, NoReturn, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.data.stores import Entries, Mapped, off_torch, store_of
+from neuid3.data.stores import Entries, MappedStore, as_store, torch_to_numpy
 from neuid3.errors import DataError, did_you_mean
 
 Value = str | int
@@ -18,18 +18,18 @@ Array: TypeAlias = npt.NDArray[Any]
 
 OTHER = "other"
 
-# Text with more different values than this, and than half of its entries, names rows and tells nothing about others.
-FEW = 20
+# Text with more distinct values than this, and than half of its entries, identifies rows and does not generalize.
+FEW_VALUES = 20
 
-IMAGES = (".png", ".jpg", ".jpeg")
+IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg")
 
 NO_REGRESSION = (
-    "Only classes are learned, there is no regression yet: cut the quantity into classes, for instance with "
+    "Regression is not supported: cut the quantity into classes, for instance with "
     "pandas.qcut(y, 4).astype(str), or name another target."
 )
 
-# How many rows of a table are worked on at a time where columns meet: what they hold together fits the cache.
-BLOCK = 4096
+# The number of rows processed at a time where several columns are combined; such a block fits the processor cache.
+BLOCK_ROWS = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """One of a few named values; a value never seen before is `other`."""
+    """One of a few named values; a value not in `values` is `other`."""
 
     values: tuple[Value, ...]
 
@@ -58,6 +58,7 @@ class Category:
 
     @property
     def domain(self) -> tuple[Value, ...]:
+        """The values, with `other`."""
         return self.values if OTHER in self.values else (*self.values, OTHER)
 
 
@@ -72,19 +73,20 @@ class Distribution:
 
     @property
     def domain(self) -> tuple[Value, ...]:
+        """The values."""
         return self.values
 
 
 def _check_distinct(values: tuple[Value, ...]) -> None:
     if len(set(values)) < len(values):
         seen: set[Value] = set()
-        twice = next(value for value in values if value in seen or seen.add(value))  # type: ignore[func-returns-value]
-        raise DataError(f"The value {twice!r} is named twice; name each value of a column once.")
+        repeated = next(value for value in values if value in seen or seen.add(value))  # type: ignore[func-returns-value]
+        raise DataError(f"The value {repeated!r} is given twice; give each value of a column once.")
 
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """What networks read: an image, a signal, a vector of features."""
+    """A numeric array of one shape, read by networks: an image, a signal, a vector of features."""
 
     shape: tuple[int, ...]
 
@@ -97,32 +99,32 @@ _SIMPLE: Mapping[str, Kind] = {"boolean": Boolean(), "probability": Probability(
 _BY_NAME = (*_SIMPLE, "category", "distribution", "tensor", "image", "ignore")
 
 
-def is_free_text(different: int, entries: int) -> bool:
-    """Do so many different values in so many entries tell the entries apart, rather than group them?
+def is_free_text(distinct: int, entries: int) -> bool:
+    """Whether text with so many distinct values identifies entries rather than grouping them.
 
     >>> is_free_text(15, 20), is_free_text(60, 100), is_free_text(40, 100)
     (False, True, False)
     """
-    return different > max(FEW, entries // 2)
+    return distinct > max(FEW_VALUES, entries // 2)
 
 
-def names_images(values: Iterable[str]) -> bool:
-    """Are all of these the names of image files?
+def are_image_names(values: Iterable[str]) -> bool:
+    """Whether all of these are names of image files.
 
-    >>> names_images(["img/1.png", "img/2.JPG"]), names_images(["img/1.png", "none"]), names_images([])
+    >>> are_image_names(["img/1.png", "img/2.JPG"]), are_image_names(["img/1.png", "none"]), are_image_names([])
     (True, False, False)
     """
-    endings = [value.lower().endswith(IMAGES) for value in values]
-    return bool(endings) and all(endings)
+    are_images = [value.lower().endswith(IMAGE_SUFFIXES) for value in values]
+    return bool(are_images) and all(are_images)
 
 
-def looks_like_quantity(different: int, entries: int) -> bool:
-    """Are there so many different numbers that they are hardly classes: fewer than ten entries for each, on average?"""
-    return different > FEW and entries < 10 * different
+def looks_like_quantity(distinct: int, entries: int) -> bool:
+    """Whether numeric labels are too varied to be classes: fewer than ten entries per distinct value on average."""
+    return distinct > FEW_VALUES and entries < 10 * distinct
 
 
 def kind_name(kind: Kind) -> str:
-    """How we speak of a kind in messages.
+    """The name of a kind, in messages and files.
 
     >>> kind_name(Tensor((28, 28)))
     'tensor'
@@ -132,10 +134,15 @@ def kind_name(kind: Kind) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """The entries of one column, read-only, and which of them are missing (None: no entry is).
+    """The entries of one column, read-only.
 
-    The values of a tensor column may be `Entries` of a store: choosing rows of them fetches nothing, and `np.asarray` all.
-    `origin` says why a column that nobody declared is a category: "text" for strings, "labels" for a pandas Categorical.
+    Attributes
+    ----------
+    kind : the kind of its entries.
+    values : one entry for each row. Those of a tensor column may be `Entries` of a store: selecting rows of them fetches
+        nothing, `np.asarray` fetches all.
+    missing : mask of the missing entries; None where no entry is missing.
+    origin : why an undeclared column is a category: "text" for strings, "labels" for a pandas Categorical.
     """
 
     kind: Kind
@@ -144,36 +151,39 @@ class Column:
     origin: str = ""
 
     def __post_init__(self) -> None:
-        # Entries are the caller's own wherever that spares a copy, so nobody may write to them through us.
-        gone = self.missing if self.missing is not None and bool(self.missing.any()) else None
+        # Values share memory with the caller's array wherever that saves a copy, so they must not be written to.
+        missing = self.missing if self.missing is not None and bool(self.missing.any()) else None
         if not isinstance(self.values, Entries):
             object.__setattr__(self, "values", _read_only(self.values))
-        object.__setattr__(self, "missing", None if gone is None else _read_only(gone))
+        object.__setattr__(self, "missing", None if missing is None else _read_only(missing))
 
     def __len__(self) -> int:
         return len(self.values)
 
     def take(self, rows: Any) -> Column:
+        """The column restricted to these rows."""
         missing = None if self.missing is None else self.missing[rows]
         return Column(self.kind, self.values[rows], missing, self.origin)
 
 
-def side_by_side(columns: Sequence[Array]) -> Array:
-    """Columns of one length and type as a table whose rows lie together in memory, which is not copied if they do.
+def stack_columns(columns: Sequence[Array]) -> Array:
+    """Columns of one length and dtype as a row-major 2-D array, without a copy where they are adjacent in memory already.
 
     >>> table = np.arange(6).reshape(3, 2)
-    >>> np.shares_memory(side_by_side([table[:, 0], table[:, 1]]), table)
+    >>> np.shares_memory(stack_columns([table[:, 0], table[:, 1]]), table)
     True
     """
     first, n, k = columns[0], len(columns[0]), len(columns)
     starts = [column.__array_interface__["data"][0] for column in columns]
-    adjacent = [start - starts[0] for start in starts] == [i * first.itemsize for i in range(k)]
-    alike = all(column.strides == first.strides for column in columns) and first.strides[0] >= k * first.itemsize
-    if n > 1 and adjacent and alike:
+    are_adjacent = [start - starts[0] for start in starts] == [i * first.itemsize for i in range(k)]
+    have_equal_strides = (
+        all(column.strides == first.strides for column in columns) and first.strides[0] >= k * first.itemsize
+    )
+    if n > 1 and are_adjacent and have_equal_strides:
         return np.lib.stride_tricks.as_strided(first, (n, k), (first.strides[0], first.itemsize), writeable=False)
     table = np.empty((n, k), dtype=first.dtype)
-    for start in range(0, n, BLOCK):
-        block = slice(start, start + BLOCK)
+    for start in range(0, n, BLOCK_ROWS):
+        block = slice(start, start + BLOCK_ROWS)
         np.stack([column[block] for column in columns], axis=1, out=table[block])
     return table
 
@@ -189,25 +199,36 @@ def _refuse(name: str, reason: str) -> NoReturn:
 
 
 def read_column(name: str, values: Any, declared: Declared | None = None) -> Column:
-    """One column, its kind inferred unless it is declared.
+    """One column, with its kind inferred unless it is declared.
+
+    Parameters
+    ----------
+    name : the name of the column, for error messages.
+    values : a list, array, Series, Categorical, tensor, store or column, with one entry for each example.
+    declared : a kind, the name of a kind, or the names of the values of a distribution.
+
+    Raises
+    ------
+    DataError
+        Where the values are not a column of the declared kind.
 
     >>> read_column("suit", ["clubs", None, "hearts"]).kind
     Category(values=('clubs', 'hearts'))
     """
     if isinstance(declared, str) and declared not in _BY_NAME:
-        _refuse(name, f"is declared {declared!r}, no kind we know.{did_you_mean(declared, _BY_NAME)}")
+        _refuse(name, f"is declared {declared!r}, an unknown kind.{did_you_mean(declared, _BY_NAME)}")
     if isinstance(values, Column):
         return _declare(name, values, declared)
     if hasattr(getattr(values, "dtype", None), "categories"):
         return _declare(name, _read_categorical(name, values), declared)
-    store = store_of(values)
+    store = as_store(values)
     if store is not None:
         return _declare(name, _read_store(name, Entries(store), getattr(store, "missing", None)), declared)
     array, missing = _plain_array(name, values)
     if array.ndim == 1 and array.dtype == object:
         array, missing = _unbox(name, array, missing)
     if array.ndim == 0:
-        _refuse(name, "is a single value, not a column; give one entry an example.")
+        _refuse(name, "is a single value, not a column; give one entry for each example.")
     if array.ndim == 1:
         return _declare(name, _infer(name, array, missing), declared)
     if declared is None and array.ndim == 2:
@@ -218,7 +239,7 @@ def read_column(name: str, values: Any, declared: Declared | None = None) -> Col
 
 
 def _read_categorical(name: str, values: Any) -> Column:
-    """A pandas Categorical or a Series of one; float labels are whole numbers beside a NaN."""
+    """A category column from a pandas Categorical or a Series of one; float labels are integers next to a NaN."""
     codes = np.asarray(getattr(values, "cat", values).codes)
     labels = values.dtype.categories.tolist()
     whole = [int(label) if isinstance(label, float) and label.is_integer() else label for label in labels]
@@ -230,17 +251,20 @@ def _read_categorical(name: str, values: Any) -> Column:
 
 def _plain_array(name: str, values: Any) -> tuple[Array, Array | None]:
     """A numpy array and a mask of its missing entries, from anything column-like."""
-    values = off_torch(values)
+    values = torch_to_numpy(values)
     if isinstance(values, np.ma.MaskedArray):
-        return np.asarray(values.data), _whole(name, np.ma.getmaskarray(values), "is masked in part of")
+        return np.asarray(values.data), _missing_entries(name, np.ma.getmaskarray(values), "is partly masked in")
     if isinstance(values, np.ndarray):
         return (values if isinstance(values, np.memmap) else np.asarray(values)), None
     if type(getattr(values, "dtype", None)).__name__ == "SparseDtype":
         return np.asarray(values.to_numpy(values.dtype.subtype)), None
-    if hasattr(values, "to_numpy"):  # a Series; where numpy lacks the type (Int64, string), its objects
+    if hasattr(values, "to_numpy"):  # a Series; as objects where NumPy lacks its dtype (Int64, string)
         return np.asarray(values.to_numpy(None if isinstance(values.dtype, np.dtype) else object)), None
     if isinstance(values, (str, bytes, Mapping, Set)) or not isinstance(values, Iterable):
-        _refuse(name, f"is a {type(values).__name__}, not a column; give a list or an array with one entry an example.")
+        _refuse(
+            name,
+            f"is a {type(values).__name__}, not a column; give a list or an array with one entry for each example.",
+        )
     entries = list(values)
     types = set(map(type, entries))
     if types <= {int, float} or types == {bool}:
@@ -248,25 +272,26 @@ def _plain_array(name: str, values: Any) -> tuple[Array, Array | None]:
     return np.fromiter(entries, dtype=object, count=len(entries)), None
 
 
-def _whole(name: str, holes: Array, torn: str) -> Array:
-    """Which entries are holes throughout; an entry with some holes is refused."""
-    by_entry = holes.reshape(len(holes), int(np.prod(holes.shape[1:])))
+def _missing_entries(name: str, mask: Array, complaint: str) -> Array:
+    """The entries that are masked throughout, as a mask of rows; an entry that is partly masked is refused."""
+    by_entry = mask.reshape(len(mask), int(np.prod(mask.shape[1:])))
     some, absent = by_entry.any(axis=1), np.asarray(by_entry.all(axis=1))
-    partly = np.flatnonzero(some & ~absent)
-    if partly.size:
-        _refuse(name, f"{torn} row {partly[0]}; fill what is not there, or make the whole entry missing.")
+    partial = np.flatnonzero(some & ~absent)
+    if partial.size:
+        _refuse(name, f"{complaint} row {partial[0]}; fill in the missing numbers, or make the whole entry missing.")
     return absent
 
 
-def is_absent(entry: Any) -> bool:
+def is_missing(entry: Any) -> bool:
+    """Whether an entry is None, NaN, NA, NaT or masked."""
     if entry is None or entry is np.ma.masked or type(entry).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(entry, (float, np.floating)) and bool(np.isnan(entry))
 
 
 def _unbox(name: str, values: Array, missing: Array | None) -> tuple[Array, Array]:
-    """Objects as an array of the one type they have, or as objects where they are strings."""
-    absent: Array = np.fromiter(map(is_absent, values), dtype=bool, count=len(values))
+    """Objects as an array of their common type, and the mask of missing ones; strings stay objects."""
+    absent: Array = np.fromiter(map(is_missing, values), dtype=bool, count=len(values))
     absent = absent if missing is None else absent | missing
     types = set(map(type, values[~absent]))
     if all(issubclass(kind, (bool, np.bool_)) for kind in types) and types:
@@ -285,31 +310,33 @@ def _unbox(name: str, values: Array, missing: Array | None) -> tuple[Array, Arra
         not issubclass(kind, (str, bytes, Mapping, Set)) and any(hasattr(kind, a) for a in nested) for kind in types
     ):
         return _stack(name, values, absent)
-    told = ", ".join(sorted({kind.__name__ for kind in types}))
+    names = ", ".join(sorted({kind.__name__ for kind in types}))
     _refuse(
         name,
-        f"{'mixes' if len(types) > 1 else 'holds'} {told}; make its entries all strings, all numbers or all images "
+        f"{'mixes' if len(types) > 1 else 'holds'} {names}; make its entries all strings, all numbers or all images "
         "(argument must be a string or a number).",
     )
 
 
 def _stack(name: str, values: Array, absent: Array) -> tuple[Array, Array]:
     try:
-        entries = {row: np.asarray(off_torch(values[row])) for row in np.flatnonzero(~absent).tolist()}
+        entries = {row: np.asarray(torch_to_numpy(values[row])) for row in np.flatnonzero(~absent).tolist()}
     except ValueError:
-        _refuse(name, "is ragged: an entry has lists of different lengths; give all one shape.")
+        _refuse(name, "is ragged: an entry has lists of different lengths; give all entries one shape.")
     entries = {row: e for row, e in entries.items() if e.dtype.kind != "f" or e.size == 0 or not np.isnan(e).all()}
     shapes = sorted({entry.shape for entry in entries.values()})
     if len(shapes) > 1:
-        _refuse(name, f"is ragged: its entries have shapes {', '.join(map(str, shapes[:4]))}; give all one shape.")
+        _refuse(
+            name, f"is ragged: its entries have shapes {', '.join(map(str, shapes[:4]))}; give all entries one shape."
+        )
     types = {entry.dtype for entry in entries.values()}
     if np.dtype(np.uint8) in types and len(types) > 1:  # bytes are read as fractions of 255, other numbers as they are
-        _refuse(name, f"mixes entries of {', '.join(sorted(map(str, types)))}; give all one type.")
+        _refuse(name, f"mixes entries of {', '.join(sorted(map(str, types)))}; give all entries one type.")
     shape = shapes[0] if shapes else np.shape(values[~absent][0])
-    stacked = np.zeros((len(values), *shape), dtype=np.result_type(*types) if types else np.float64)
+    concatenate = np.zeros((len(values), *shape), dtype=np.result_type(*types) if types else np.float64)
     for row, entry in entries.items():
-        stacked[row] = entry
-    return stacked, np.array([row not in entries for row in range(len(values))])
+        concatenate[row] = entry
+    return concatenate, np.array([row not in entries for row in range(len(values))])
 
 
 def _infer(name: str, values: Array, missing: Array | None) -> Column:
@@ -327,11 +354,11 @@ def _infer(name: str, values: Array, missing: Array | None) -> Column:
                 name, f"holds dates or durations ({values.dtype}); turn them into numbers, such as days since a date."
             )
         case _:
-            _refuse(name, f"holds {values.dtype}, which is no kind we know; turn it into numbers or strings.")
+            _refuse(name, f"holds {values.dtype}, which is an unknown kind; turn it into numbers or strings.")
 
 
 def _check_exact(name: str, values: Array, missing: Array | None) -> None:
-    """Numbers are kept as 64-bit floats, which merge some integers beyond 2**53 with their neighbours."""
+    """Refuse integers beyond 2**53 that no 64-bit float equals; numbers are stored as such floats."""
     for row in range(len(values)) if values.dtype == object else np.flatnonzero((values > 2**53) | (values < -(2**53))):
         entry = values[row]
         whole = isinstance(entry, (int, np.integer)) and (missing is None or not missing[row])
@@ -363,23 +390,23 @@ def _read_category(values: Array, missing: Array | None) -> Column:
     entries = [
         str.__str__(entry) if isinstance(entry, str) else entry for entry in values.tolist()
     ]  # not an Enum's name
-    gone = [False] * len(entries) if missing is None else missing.tolist()
-    labels = tuple(sorted({str(entry) for entry, absent in zip(entries, gone, strict=True) if not absent}))
+    mask = [False] * len(entries) if missing is None else missing.tolist()
+    labels = tuple(sorted({str(entry) for entry, absent in zip(entries, mask, strict=True) if not absent}))
     index = {label: code for code, label in enumerate(labels)}
-    codes = [0 if absent else index[entry] for entry, absent in zip(entries, gone, strict=True)]
+    codes = [0 if absent else index[entry] for entry, absent in zip(entries, mask, strict=True)]
     return Column(Category(labels), np.array(codes, dtype=np.int64), missing, "text")
 
 
 def _read_tensor(name: str, values: Array, missing: Array | None) -> Column:
     if values.dtype.kind not in "biuf":
-        _refuse(name, f"is a tensor of {values.dtype}; networks read numbers, so turn it into some.")
+        _refuse(name, f"is a tensor of {values.dtype}; networks read numbers; convert it to a numeric type.")
     if values.size == 0 and len(values):
-        _refuse(name, f"has tensors of shape {values.shape[1:]}, which hold nothing; leave it out.")
-    if isinstance(values, np.memmap) and _for_torch(values.dtype) == values.dtype:
-        return _read_store(name, Entries(Mapped(values)), missing)
-    values = values.astype(_for_torch(values.dtype), copy=False)
+        _refuse(name, f"has tensors of shape {values.shape[1:]}, which are empty; leave it out.")
+    if isinstance(values, np.memmap) and _torch_dtype(values.dtype) == values.dtype:
+        return _read_store(name, Entries(MappedStore(values)), missing)
+    values = values.astype(_torch_dtype(values.dtype), copy=False)
     if values.dtype.kind == "f" and not np.isfinite(values).all():
-        absent = _whole(name, np.isnan(values), "has some NaN in")
+        absent = _missing_entries(name, np.isnan(values), "has some NaN in")
         missing = absent if missing is None else np.logical_or(missing, absent)
         rows = np.flatnonzero(np.isinf(values).any(axis=tuple(range(1, values.ndim))) & ~missing)
         if rows.size:
@@ -387,36 +414,36 @@ def _read_tensor(name: str, values: Array, missing: Array | None) -> Column:
     return Column(Tensor(tuple(values.shape[1:])), values, missing)
 
 
-def _for_torch(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The type torch has for numbers of this one: no other order of bytes, nothing beyond double precision."""
+def _torch_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype in which torch holds these numbers: native byte order, at most double precision."""
     return np.dtype(np.float64) if dtype.kind == "f" and dtype.itemsize > 8 else dtype.newbyteorder("=")
 
 
 def _read_store(name: str, entries: Entries, missing: Array | None) -> Column:
-    """Tensors that lie elsewhere: they may be more than memory can hold, and are looked at when they are fetched."""
+    """A tensor column in a store, which may be larger than memory; its entries are checked when they are fetched."""
     if entries.dtype.kind not in "biuf":
-        _refuse(name, f"is a tensor of {entries.dtype}; networks read numbers, so turn it into some.")
-    if _for_torch(entries.dtype) != entries.dtype:
+        _refuse(name, f"is a tensor of {entries.dtype}; networks read numbers; convert it to a numeric type.")
+    if _torch_dtype(entries.dtype) != entries.dtype:
         _refuse(
             name,
-            f"holds {entries.dtype.str}, a type that networks cannot read; store it as {_for_torch(entries.dtype)}.",
+            f"holds {entries.dtype.str}, a dtype that torch does not support; store it as {_torch_dtype(entries.dtype)}.",
         )
     if entries.ndim < 2 and len(entries):
-        _refuse(name, "has entries without axes; read numbers into a list, and give tensors only from elsewhere.")
+        _refuse(name, "has scalar entries; a store holds tensors, so give numbers as a list or an array.")
     if entries.size == 0 and len(entries):
-        _refuse(name, f"has tensors of shape {entries.shape[1:]}, which hold nothing; leave it out.")
+        _refuse(name, f"has tensors of shape {entries.shape[1:]}, which are empty; leave it out.")
     if missing is not None and len(missing) != len(entries):
         _refuse(
-            name, f"has {len(entries)} entries and tells of {len(missing)} whether they are missing; give one each."
+            name, f"has {len(entries)} entries and a mask of {len(missing)} missing ones; give one mask entry for each."
         )
     return Column(Tensor(entries.shape[1:]), cast("Array", entries), missing)
 
 
 def _read_distribution(name: str, values: Array, missing: Array | None, declared: Declared) -> Column:
     if declared == "distribution":
-        _refuse(name, f"needs the names of its values: kinds={{{name!r}: Distribution((…))}}.")
-    named = isinstance(declared, Sequence) and not isinstance(declared, str)
-    kind = Distribution(tuple(declared)) if named else declared  # type: ignore[arg-type]
+        _refuse(name, f"needs names for its values: kinds={{{name!r}: Distribution((…))}}.")
+    is_named = isinstance(declared, Sequence) and not isinstance(declared, str)
+    kind = Distribution(tuple(declared)) if is_named else declared  # type: ignore[arg-type]
     if not isinstance(kind, Distribution):
         _refuse(
             name, f"of shape {values.shape} cannot be read as {declared!r}; declare a tensor or a Distribution((…))."
@@ -427,40 +454,40 @@ def _read_distribution(name: str, values: Array, missing: Array | None, declared
     try:
         rows = values.astype(np.float64)
     except (TypeError, ValueError):
-        _refuse(name, f"is a distribution of {values.dtype}; give numbers that sum to 1.")
+        _refuse(name, f"has dtype {values.dtype} instead of probabilities; give numbers that sum to 1.")
     if missing is not None:
         rows[missing] = np.nan
-    absent = _whole(name, np.isnan(rows), "has some NaN in")
+    absent = _missing_entries(name, np.isnan(rows), "has some NaN in")
     rows[absent] = 1.0 / k
     total = rows.sum(axis=1)
-    wrong = np.flatnonzero((rows < 0).any(axis=1) | ~(np.abs(total - 1.0) <= 1e-3))
-    if wrong.size:
-        found = "has a negative number" if (rows[wrong[0]] < 0).any() else f"sums to {total[wrong[0]]:.4g}"
-        _refuse(name, f"is no distribution in row {wrong[0]}: it {found}; give non-negative numbers that sum to 1.")
+    invalid = np.flatnonzero((rows < 0).any(axis=1) | ~(np.abs(total - 1.0) <= 1e-3))
+    if invalid.size:
+        defect = "has a negative number" if (rows[invalid[0]] < 0).any() else f"sums to {total[invalid[0]]:.4g}"
+        _refuse(name, f"is no distribution in row {invalid[0]}: it {defect}; give non-negative numbers that sum to 1.")
     return Column(kind, rows / total[:, None], absent)
 
 
-def refuse_image_names(name: str, column: Column) -> None:
-    """Refuse a column of strings that all name image files: a table in memory has no folder to look for them in."""
+def refuse_image_paths(name: str, column: Column) -> None:
+    """Refuse a column of strings that are all paths of image files: a table in memory has no folder to resolve them."""
     if column.origin == "text" and isinstance(column.kind, Category):
         files = [str(value) for value in column.kind.values]
-        if names_images(files):
+        if are_image_names(files):
             _refuse(
                 name,
-                f"names image files such as {files[0]!r:.100}, and nothing says in which folder: read the table with "
+                f"names image files such as {files[0]!r:.100}, but no folder is given: read the table with "
                 "read_frame(X, folder=…), put ImageFiles(paths) into this column, or keep the names as values with "
                 f"Examples(X, kinds={{{name!r}: 'category'}}).",
             )
 
 
 def _declare(name: str, column: Column, declared: Declared | None) -> Column:
-    """The column as the caller declared it."""
+    """The column, converted to its declared kind."""
     if declared is None:
         return column
     if declared == "image":
         declared = "tensor"
     if declared == "tensor" or isinstance(declared, Tensor):
-        refuse_image_names(name, column)
+        refuse_image_paths(name, column)
     if isinstance(declared, str):
         if declared == "category" and not isinstance(column.kind, Category):
             return _numbers_as_category(name, column)
@@ -476,7 +503,7 @@ def _declare(name: str, column: Column, declared: Declared | None) -> Column:
     unseen: dict[str, list[Value]] = {}
     converted = convert(name, column, kind, unseen)
     if unseen:
-        _refuse(name, f"has the value {unseen[name][0]!r}, which its declared category does not name; add it.")
+        _refuse(name, f"has the value {unseen[name][0]!r}, which its declared category does not include; add it.")
     return replace(converted, origin="") if converted.origin else converted
 
 
@@ -493,48 +520,56 @@ def _numbers_as_category(name: str, column: Column) -> Column:
 
 
 def convert(name: str, column: Column, kind: Kind, unseen: dict[str, list[Value]]) -> Column:
-    """The column read as another kind, where that loses nothing."""
+    """The column converted to another kind, where that loses nothing.
+
+    Parameters
+    ----------
+    name : the name of the column, for error messages.
+    column : the column.
+    kind : the kind to convert to.
+    unseen : receives, by column, the values that the kind does not name and that become `other`.
+    """
     if column.kind == kind:
         return column
-    gone = column.missing
-    if gone is not None and bool(gone.all()) and not isinstance(column.kind, Tensor):
+    missing = column.missing
+    if missing is not None and bool(missing.all()) and not isinstance(column.kind, Tensor):
         return all_missing(kind, len(column))
     match column.kind, kind:
         case (Boolean(), Number() | Probability()):
-            return Column(kind, column.values.astype(np.float64), gone)
+            return Column(kind, column.values.astype(np.float64), missing)
         case (Number(), Boolean() | Probability()):
-            return _squeeze_number(name, column, kind)
+            return _narrow_number(name, column, kind)
         case (Category(), Category()):
             return _recode(name, column, kind, unseen)
         case (Number() | Boolean(), Category()):
             return _recode(name, _numbers_as_category(name, column), kind, unseen)
-        case (Distribution(found), Distribution(wanted)) if set(found) == set(wanted):
-            return Column(kind, column.values[:, [found.index(value) for value in wanted]], gone)
-        case (Distribution(found), Distribution(wanted)):
-            _refuse(name, f"is a distribution over {found}; one over {wanted} is needed.")
-        case (Tensor(found), Tensor(wanted)):
-            _refuse(name, f"has tensors of shape {found}; {wanted} is needed.")
-        case (found_kind, _):
-            _refuse(name, f"is a {kind_name(found_kind)}; a {kind_name(kind)} is needed.")
+        case (Distribution(actual), Distribution(expected)) if set(actual) == set(expected):
+            return Column(kind, column.values[:, [actual.index(value) for value in expected]], missing)
+        case (Distribution(actual), Distribution(expected)):
+            _refuse(name, f"is a distribution over {actual}; one over {expected} is needed.")
+        case (Tensor(actual), Tensor(expected)):
+            _refuse(name, f"has tensors of shape {actual}; {expected} is needed.")
+        case (actual_kind, _):
+            _refuse(name, f"is a {kind_name(actual_kind)}; a {kind_name(kind)} is needed.")
 
 
 def all_missing(kind: Kind, length: int) -> Column:
-    """A column of a kind in which nothing is known."""
-    gone = np.ones(length, dtype=bool)
+    """A column of this kind and length in which every entry is missing."""
+    missing = np.ones(length, dtype=bool)
     match kind:
         case Boolean():
-            return Column(kind, np.zeros(length, dtype=bool), gone)
+            return Column(kind, np.zeros(length, dtype=bool), missing)
         case Category():
-            return Column(kind, np.zeros(length, dtype=np.int64), gone)
+            return Column(kind, np.zeros(length, dtype=np.int64), missing)
         case Distribution(values):
-            return Column(kind, np.full((length, len(values)), 1.0 / len(values)), gone)
+            return Column(kind, np.full((length, len(values)), 1.0 / len(values)), missing)
         case Tensor(shape):
-            return Column(kind, np.zeros((length, *shape), dtype=np.float32), gone)
+            return Column(kind, np.zeros((length, *shape), dtype=np.float32), missing)
         case _:
-            return Column(kind, np.full(length, np.nan), gone)
+            return Column(kind, np.full(length, np.nan), missing)
 
 
-def _squeeze_number(name: str, column: Column, kind: Boolean | Probability) -> Column:
+def _narrow_number(name: str, column: Column, kind: Boolean | Probability) -> Column:
     values = column.values if column.missing is None else np.where(column.missing, 0.0, column.values)
     allowed = (values == 0.0) | (values == 1.0) if isinstance(kind, Boolean) else (values >= 0.0) & (values <= 1.0)
     if not allowed.all():
@@ -549,10 +584,10 @@ def _squeeze_number(name: str, column: Column, kind: Boolean | Probability) -> C
 
 def _recode(name: str, column: Column, kind: Category, unseen: dict[str, list[Value]]) -> Column:
     assert isinstance(column.kind, Category)
-    places = {value: code for code, value in enumerate(kind.domain)}
-    table = np.array([places.get(value, places[OTHER]) for value in column.kind.domain], dtype=np.int64)
+    codes = {value: code for code, value in enumerate(kind.domain)}
+    new_codes = np.array([codes.get(value, codes[OTHER]) for value in column.kind.domain], dtype=np.int64)
     present = column.values if column.missing is None else column.values[~column.missing]
-    strange = [column.kind.domain[code] for code in np.unique(present) if column.kind.domain[code] not in places]
-    if strange:
-        unseen[name] = strange
-    return Column(kind, table[column.values], column.missing)
+    unknown = [column.kind.domain[code] for code in np.unique(present) if column.kind.domain[code] not in codes]
+    if unknown:
+        unseen[name] = unknown
+    return Column(kind, new_codes[column.values], column.missing)

@@ -1,4 +1,4 @@
-"""What is an example? Named columns of one length, sliceable by row, and their schema."""
+"""Examples: named columns of one length, sliceable by row, with a schema."""
 
 from __future__ import annotations
 
@@ -23,21 +23,28 @@ from neuid3.data.columns import (
     convert,
     kind_name,
     read_column,
-    refuse_image_names,
+    refuse_image_paths,
 )
-from neuid3.data.stores import off_torch, stacked
+from neuid3.data.stores import concatenate, torch_to_numpy
 from neuid3.errors import DataError, RowError, did_you_mean
 
 
 class Examples:
     """A table whose columns may be facts, numbers, categories, probabilities or images.
 
-    `data` is a mapping of names to arrays, tensors or lists, a pandas DataFrame, or a 2-D array or sparse matrix
-    (whose columns are then called `x0`, `x1`, …; a sparse one is made dense column by column, a byte a fact). Images that memory cannot hold stay where they are: in a memory-mapped
-    array, in `ImageFiles`, in a `torch.utils.data.Dataset` or in a store of one's own. Kinds are inferred; `kinds` declares what cannot be:
-    `kinds={"p_alarm": "probability", "rank": Distribution((1, 2, 3)), "note": "ignore"}`. Strings are categories; a column
-    of the names of image files is refused, since nothing says in which folder they lie (see `read_frame`), and text that
-    differs from row to row is left out by `NeuID3Classifier.fit`, with a warning, unless it is declared.
+    Strings are categories. A column of paths of image files is refused, since no folder is given to resolve them (see
+    `read_frame`), and text that differs from row to row is left out by `NeuID3Classifier.fit`, with a warning, unless it is
+    declared.
+
+    Parameters
+    ----------
+    data : a mapping of names to arrays, tensors or lists, a pandas DataFrame, or a 2-D array or sparse matrix, whose columns
+        are named `x0`, `x1`, … and, in a sparse matrix, made dense column by column, with one byte for a Boolean. Images
+        that do not fit in memory may stay in a memory-mapped array, in `ImageFiles`, in a `torch.utils.data.Dataset` or in
+        a store of your own.
+    kinds : the kinds of columns that cannot be inferred:
+        `kinds={"p_alarm": "probability", "rank": Distribution((1, 2, 3)), "note": "ignore"}`.
+    names : the names of the columns of a 2-D array.
 
     >>> X = Examples({"alarm": [True, False, None], "age": [31.5, float("nan"), 47.0]})
     >>> X
@@ -62,39 +69,43 @@ class Examples:
         raw: dict[str, Any] = data._columns if isinstance(data, Examples) else named_columns(data, names)
         for name in declared:
             if name not in raw:
-                raise DataError(f"`kinds` declares {name!r}, which is no column.{did_you_mean(name, raw)}")
+                raise DataError(f"`kinds` declares {name!r}, which is not a column.{did_you_mean(name, raw)}")
         self._columns = {}
         for name, values in raw.items():
             if declared.get(name) != "ignore":
                 self._columns[name] = read_column(name, values, declared.get(name))
-                refuse_image_names(name, self._columns[name])
+                refuse_image_paths(name, self._columns[name])
         if not self._columns:
             raise DataError("Every column is declared 'ignore'; leave one to learn from.")
         self._length = len(data) if isinstance(data, Examples) else _common_length(self._columns)
 
     @classmethod
     def _of(cls, columns: dict[str, Column], length: int) -> Examples:
-        made = cls.__new__(cls)
-        made._columns, made._length = columns, length
-        return made
+        examples = cls.__new__(cls)
+        examples._columns, examples._length = columns, length
+        return examples
 
     @classmethod
     def read(cls, data: Any, schema: Schema, only: Iterable[str] | None = None) -> Examples:
-        """Any table read by another table's schema, which also declares what cannot be inferred; see `conform`.
+        """A table read by the schema of another, which also declares kinds that cannot be inferred; see `conform`.
 
-        With `only`, just these columns of the schema are needed; the columns of a 2-D array are still all of them.
+        Parameters
+        ----------
+        data : a table, as for `Examples`.
+        schema : the kinds of the columns by name.
+        only : the columns of the schema that are needed; a 2-D array must still have all of them.
         """
-        wanted = dict(schema) if only is None else {name: schema[name] for name in only}
+        selected = dict(schema) if only is None else {name: schema[name] for name in only}
         if isinstance(data, Examples):
-            return data.conform(wanted)
-        if not wanted:
-            raise DataError("The schema names no column; give one that does.")
+            return data.conform(selected)
+        if not selected:
+            raise DataError("The schema has no column; give one that has.")
         raw = named_columns(data, None if has_names(data) else list(schema))
         declared = (Distribution, Probability, Tensor)
-        kinds = {name: kind for name, kind in wanted.items() if name in raw and isinstance(kind, declared)}
-        columns = {name: read_column(name, raw[name], kinds.get(name)) for name in wanted if name in raw}
+        kinds = {name: kind for name, kind in selected.items() if name in raw and isinstance(kind, declared)}
+        columns = {name: read_column(name, raw[name], kinds.get(name)) for name in selected if name in raw}
         length = _common_length(columns) if columns else 0
-        return cls._of(columns, length).conform(wanted)
+        return cls._of(columns, length).conform(selected)
 
     @property
     def schema(self) -> dict[str, Kind]:
@@ -103,14 +114,17 @@ class Examples:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The names of the columns, in order."""
         return tuple(self._columns)
 
     @property
     def shape(self) -> tuple[int, int]:
+        """The numbers of rows and columns."""
         return self._length, len(self._columns)
 
     @property
     def ndim(self) -> int:
+        """The number of axes, 2."""
         return 2
 
     def __len__(self) -> int:
@@ -127,58 +141,57 @@ class Examples:
         return self._columns[name]
 
     def __getitem__(self, key: Any) -> Examples:
-        """The examples in these rows: an index, a slice, a mask or a list; `X[rows, ...]` is the same."""
+        """The examples in these rows, given by an index, a slice, a mask or a list; `X[rows, ...]` is the same."""
         if isinstance(key, tuple):
             if len(key) != 2 or not (key[1] is Ellipsis or (isinstance(key[1], slice) and key[1] == slice(None))):
                 raise DataError("Examples are sliced by row: write X[rows] or X[rows, ...], or X.select(names).")
             key = key[0]
         if isinstance(key, str):
             raise DataError(f"X[...] takes rows; write X.column({key!r}) for a column.")
-        rows = _rows(key, self._length)
+        rows = _row_indices(key, self._length)
         length = len(range(self._length)[rows]) if isinstance(rows, slice) else len(rows)
         return Examples._of({name: column.take(rows) for name, column in self._columns.items()}, length)
 
     def select(self, names: Iterable[str]) -> Examples:
         """The examples with these columns only."""
-        chosen = [names] if isinstance(names, str) else names
-        return Examples._of({name: self.column(name) for name in chosen}, self._length)
+        selected = [names] if isinstance(names, str) else names
+        return Examples._of({name: self.column(name) for name in selected}, self._length)
 
     def conform(self, schema: Schema) -> Examples:
-        """These examples read by another table's schema: its columns, kinds, values and order.
+        """The examples converted to the schema of another table: its columns, kinds, values and order.
 
-        Columns the schema does not name are left out. Category values it does not know become `other`,
-        with one warning.
+        Columns that are not in the schema are left out. Category values that are not in it become `other`, with one warning.
         """
         unseen: dict[str, list[Value]] = {}
         columns = {}
         for name, kind in schema.items():
             if name not in self._columns:
-                raise DataError(f"Column {name!r} is needed and not there.{did_you_mean(name, self._columns)}")
+                raise DataError(f"Column {name!r} is needed and missing.{did_you_mean(name, self._columns)}")
             columns[name] = convert(name, self._columns[name], kind, unseen)
         if unseen:
-            told = "; ".join(f"{name}: {', '.join(map(str, values[:5]))}" for name, values in unseen.items())
-            warnings.warn(f"Values never seen before are read as '{OTHER}' ({told}).", UserWarning, stacklevel=2)
+            listed = "; ".join(f"{name}: {', '.join(map(str, values[:5]))}" for name, values in unseen.items())
+            warnings.warn(f"Values not seen in training are read as '{OTHER}' ({listed}).", UserWarning, stacklevel=2)
         return Examples._of(columns, self._length)
 
     def complete(self, names: Iterable[str]) -> Array:
         """A mask of the rows in which none of these columns is missing."""
-        whole = np.ones(self._length, dtype=bool)
+        complete = np.ones(self._length, dtype=bool)
         for name in names:
             missing = self.column(name).missing
             if missing is not None:
-                whole &= ~missing
-        return whole
+                complete &= ~missing
+        return complete
 
-    def joined(self, more: Examples) -> Examples:
-        """These examples and, below them, others of the same schema."""
+    def concatenate(self, more: Examples) -> Examples:
+        """These examples followed by others of the same schema."""
         columns = {}
         for name, column in self._columns.items():
             other = more.column(name)
-            gone = None
+            missing = None
             if column.missing is not None or other.missing is not None:
                 masks = [np.zeros(len(c), dtype=bool) if c.missing is None else c.missing for c in (column, other)]
-                gone = np.concatenate(masks)
-            columns[name] = Column(column.kind, cast("Array", stacked((column.values, other.values))), gone)
+                missing = np.concatenate(masks)
+            columns[name] = Column(column.kind, cast("Array", concatenate((column.values, other.values))), missing)
         return Examples._of(columns, len(self) + len(more))
 
     def __repr__(self) -> str:
@@ -186,7 +199,7 @@ class Examples:
         return f"Examples({self._length} rows; {kinds})"
 
 
-def _rows(key: Any, length: int) -> Any:
+def _row_indices(key: Any, length: int) -> Any:
     if isinstance(key, slice):
         return key
     if key is Ellipsis:
@@ -194,21 +207,21 @@ def _rows(key: Any, length: int) -> Any:
     rows = np.asarray(key)
     if rows.dtype == bool:
         if rows.shape != (length,):
-            raise RowError(f"A mask of shape {rows.shape} does not fit {length} examples; give one True or False each.")
+            raise RowError(
+                f"A mask of shape {rows.shape} does not fit {length} examples; give one True or False for each example."
+            )
         return np.flatnonzero(rows)
     rows = np.atleast_1d(rows.astype(np.intp) if rows.size == 0 else rows)
     if rows.ndim != 1 or not np.issubdtype(rows.dtype, np.integer):
-        raise RowError(
-            f"Rows are chosen by whole numbers, a slice or a mask; found {rows.dtype} with {rows.ndim} axes."
-        )
-    beyond = rows[(rows < -length) | (rows >= length)]
-    if beyond.size:
-        raise RowError(f"There is no row {beyond[0]}; the table has {length} examples, counted from 0.")
+        raise RowError(f"Rows are selected by integers, a slice or a mask; found {rows.dtype} with {rows.ndim} axes.")
+    out_of_range = rows[(rows < -length) | (rows >= length)]
+    if out_of_range.size:
+        raise RowError(f"There is no row {out_of_range[0]}; the table has {length} examples, counted from 0.")
     return rows
 
 
 def has_names(data: Any) -> bool:
-    """Does a table name its columns? A sparse matrix may be a mapping and does not."""
+    """Whether a table has column names; a sparse matrix has none, even where it is a mapping."""
     return (
         isinstance(data, Examples)
         or hasattr(data, "iloc")
@@ -217,24 +230,30 @@ def has_names(data: Any) -> bool:
 
 
 def named_columns(data: Any, names: Sequence[str] | None = None) -> dict[str, Any]:
-    """The columns of whatever the caller calls a table."""
+    """The columns of a table by name, in the types that the caller has.
+
+    Parameters
+    ----------
+    data : a mapping, DataFrame, sparse matrix or 2-D array.
+    names : the names of the columns of a sparse matrix or 2-D array; by default `x0`, `x1`, …
+    """
     pairs: list[tuple[Any, Any]]
-    framed = hasattr(data, "columns") and hasattr(data, "iloc")  # a DataFrame, without importing pandas
+    is_frame = hasattr(data, "columns") and hasattr(data, "iloc")  # a DataFrame, without importing pandas
     if names is not None and has_names(data):
-        raise DataError("`names` is for 2-D arrays and this table names its columns itself; leave `names` out.")
-    if framed:
+        raise DataError("`names` is for 2-D arrays, and this table has column names; leave `names` out.")
+    if is_frame:
         pairs = list(data.items())  # twice as fast as `iloc`, column by column
-    elif hasattr(data, "tocsc"):  # a sparse matrix, perhaps one that is a mapping
+    elif hasattr(data, "tocsc"):  # a sparse matrix, which may be a mapping
         if data.ndim != 2:
             raise DataError(f"A sparse table has two axes and this has {data.ndim}; reshape it.")
-        given = _given_names(names, data.shape[1])
+        column_names = _column_names(names, data.shape[1])
         table = data.tocsc()
-        pairs = [(name, SparseColumn(table, i)) for i, name in enumerate(given)]
+        pairs = [(name, SparseColumn(table, i)) for i, name in enumerate(column_names)]
     elif isinstance(data, Mapping):
         pairs = list(data.items())
     else:
-        table = _table(data)
-        pairs = [(name, table[:, i]) for i, name in enumerate(_given_names(names, table.shape[1]))]
+        table = _as_2d_array(data)
+        pairs = [(name, table[:, i]) for i, name in enumerate(_column_names(names, table.shape[1]))]
     if not pairs:
         n = data.shape[0] if hasattr(data, "shape") else 0 if isinstance(data, Mapping) else len(data)
         raise DataError(f"No columns: found 0 feature(s) (shape=({n}, 0)) while a minimum of 1 is required.")
@@ -243,48 +262,50 @@ def named_columns(data: Any, names: Sequence[str] | None = None) -> dict[str, An
         if not name:
             raise DataError("A column has an empty name; give it one.")
         if name in columns:
-            raise DataError(f"Two columns are called {name!r}; rename one of them.")
+            raise DataError(f"Two columns are named {name!r}; rename one of them.")
         columns[name] = values
     return columns
 
 
-def _given_names(names: Sequence[str] | None, width: int) -> list[str]:
-    given = [f"x{i}" for i in range(width)] if names is None else list(names)
-    if len(given) != width:
-        raise DataError(f"{len(given)} names for {width} columns; give one name each.")
-    return given
+def _column_names(names: Sequence[str] | None, width: int) -> list[str]:
+    column_names = [f"x{i}" for i in range(width)] if names is None else list(names)
+    if len(column_names) != width:
+        raise DataError(f"{len(column_names)} names for {width} columns; give one name for each.")
+    return column_names
 
 
 @dataclass(frozen=True, slots=True)
 class SparseColumn:
-    """One column of a sparse matrix in CSC format, made dense only while it is read."""
+    """A column of a sparse matrix in CSC format, made dense when it is read."""
 
     table: Any
-    place: int
+    index: int
 
     @property
     def dtype(self) -> np.dtype[Any]:
         return cast("np.dtype[Any]", self.table.dtype)
 
     def to_numpy(self, dtype: Any = None) -> Array:
-        start, stop = self.table.indptr[self.place], self.table.indptr[self.place + 1]
+        start, stop = self.table.indptr[self.index], self.table.indptr[self.index + 1]
         dense: Array = np.zeros(self.table.shape[0], dtype=dtype or self.dtype)
-        np.add.at(dense, self.table.indices[start:stop], self.table.data[start:stop])  # an entry may be given in parts
+        np.add.at(dense, self.table.indices[start:stop], self.table.data[start:stop])  # duplicate entries are summed
         return dense
 
 
-def _table(data: Any) -> Array:
-    """A 2-D array, masked where `data` is."""
+def _as_2d_array(data: Any) -> Array:
+    """The table as a 2-D array, masked where `data` is."""
     try:
-        table = data if isinstance(data, np.ma.MaskedArray) else np.asarray(off_torch(data))
-        if table.dtype.kind == "U" and not isinstance(data, np.ndarray):  # numpy would turn numbers into strings
+        table = data if isinstance(data, np.ma.MaskedArray) else np.asarray(torch_to_numpy(data))
+        if table.dtype.kind == "U" and not isinstance(data, np.ndarray):  # NumPy would convert numbers to strings
             table = np.asarray(data, dtype=object)
     except ValueError:
-        raise DataError("The rows of the table have different lengths; give every row one entry a column.") from None
+        raise DataError(
+            "The rows of the table have different lengths; give every row one entry for each column."
+        ) from None
     if table.ndim != 2:
         raise DataError(
             f"A table is a mapping of columns, a DataFrame or a 2-D array; this has {table.ndim} "
-            "axes. Reshape your data, or name its columns in a dict."
+            "axes. Reshape your data, or give its columns in a dict."
         )
     return table
 
@@ -294,7 +315,7 @@ def _common_length(columns: Mapping[str, Column]) -> int:
     for name, other in rest:
         if other != length:
             raise DataError(
-                f"Column {name!r} has {other} rows and {first!r} has {length}; all columns need one length."
+                f"Column {name!r} has {other} rows and {first!r} has {length}; give all columns one length."
             )
     if length == 0:
         raise DataError(f"The table is empty: column {first!r} has 0 rows; give at least one example.")

@@ -1,4 +1,4 @@
-"""Where do entries lie that memory cannot hold? In a store, from which they are fetched a few at a time."""
+"""Stores of tensor columns that do not fit in memory, from which entries are fetched in batches."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ from neuid3.errors import DataError, RowError
 Array: TypeAlias = npt.NDArray[Any]
 Rows: TypeAlias = npt.NDArray[np.intp]
 
-# How many entries are fetched at a time where all of them must be seen.
-FETCHED = 512
+# The number of entries fetched at a time where all of them are read.
+FETCH_ROWS = 512
 
-# So much of a mapped file may stay in memory after it was read. The kernel maps what lies around a byte as well.
-LET_GO, AROUND = 1 << 26, 1 << 16
+# Pages of a mapped file are released once this many bytes have been read. The kernel maps neighbouring pages of each read as
+# well, which counts as the second number.
+RELEASE_BYTES, READ_AHEAD_BYTES = 1 << 26, 1 << 16
 
 
 @runtime_checkable
 class Store(Protocol):
-    """Where the entries of a tensor column lie: how many they are, what one looks like, and how some are had.
+    """The entries of a tensor column outside of memory: their shape and dtype, and a method to fetch some of them.
 
-    Its entries stay what they are. A store that is pickled, as for workers, should carry the way there and not the entries.
-    One that has an attribute `missing`, a mask, says by it which entries are not there.
+    Entries do not change. A store that is pickled, as for workers, should hold the path to its entries, not the entries
+    themselves. An optional attribute `missing` is the mask of missing entries.
     """
 
     @property
@@ -36,16 +37,22 @@ class Store(Protocol):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The type of the numbers in an entry; bytes are read as fractions of 255."""
+        """The dtype of an entry; bytes are read as fractions of 255."""
         ...
 
     def fetch(self, rows: Rows) -> Array:
-        """The entries in these rows, in this order, as an array of its own."""
+        """The entries in these rows, in this order, as a new array."""
         ...
 
 
 class Entries:
-    """Rows of a store. Choosing among them fetches nothing; a single one, or `fetch`, or becoming an array does."""
+    """Rows of a store, selected without fetching; `entries[i]`, `fetch` and conversion to an array do fetch.
+
+    Attributes
+    ----------
+    store : the store.
+    rows : the selected rows of the store.
+    """
 
     __slots__ = ("rows", "store")
 
@@ -76,67 +83,73 @@ class Entries:
         return f"Entries({type(self.store).__name__}, shape={self.shape}, dtype={self.dtype})"
 
     def __getitem__(self, key: Any) -> Any:
-        """An entry where `key` is a number; otherwise rows, which are not fetched."""
+        """The entry at an integer index, fetched; otherwise a selection of rows, not fetched."""
         if isinstance(key, (int, np.integer)):
             return self.fetch(np.array([range(len(self))[key]]))[0]
         if isinstance(key, slice):
             return Entries(self.store, self.rows[key])
-        return Entries(self.store, self._chosen(np.asarray(key)))
+        return Entries(self.store, self._store_rows(np.asarray(key)))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if copy is False:
-            raise ValueError("entries that lie elsewhere cannot become an array without a copy")
-        whole = np.empty(self.shape, self.dtype)
-        for start, block in zip(range(0, len(self), FETCHED), self.blocks(), strict=True):
-            whole[start : start + FETCHED] = block
-        return whole.astype(dtype or self.dtype, copy=False)
+            raise ValueError("entries of a store cannot become an array without a copy")
+        values = np.empty(self.shape, self.dtype)
+        for start, block in zip(range(0, len(self), FETCH_ROWS), self.blocks(), strict=True):
+            values[start : start + FETCH_ROWS] = block
+        return values.astype(dtype or self.dtype, copy=False)
 
-    def fetch(self, places: Rows) -> Array:
-        """The entries in these places, in this order."""
-        rows = self._chosen(places)
-        found = self.store.fetch(rows)
-        if found.shape != (len(rows), *self.shape[1:]) or found.dtype != self.dtype:
+    def fetch(self, indices: Rows) -> Array:
+        """The entries at these indices, in this order.
+
+        Raises
+        ------
+        DataError
+            Where the store returns entries of another shape or dtype, or numbers that are not finite.
+        """
+        rows = self._store_rows(indices)
+        entries = self.store.fetch(rows)
+        if entries.shape != (len(rows), *self.shape[1:]) or entries.dtype != self.dtype:
             raise DataError(
-                f"{type(self.store).__name__}.fetch returned {found.dtype} of shape {found.shape} for {len(rows)} rows; "
+                f"{type(self.store).__name__}.fetch returned {entries.dtype} of shape {entries.shape} for {len(rows)} rows; "
                 f"{self.dtype} of shape {(len(rows), *self.shape[1:])} is needed."
             )
-        if found.dtype.kind == "f" and not np.isfinite(found).all():
-            wrong = rows[~np.isfinite(found.reshape(len(rows), -1)).all(axis=1)][0]
+        if entries.dtype.kind == "f" and not np.isfinite(entries).all():
+            invalid = rows[~np.isfinite(entries.reshape(len(rows), -1)).all(axis=1)][0]
             raise DataError(
-                f"Row {wrong} of {self.store} holds NaN or infinity, which is found out only now that it is read; "
+                f"Row {invalid} of {self.store} holds NaN or infinity, which is checked only when it is read; "
                 "replace it, leave the row out, or read the column into memory, where an entry of NaN is missing."
             )
-        return found
+        return entries
 
     def blocks(self) -> Iterator[Array]:
-        """All entries, some at a time."""
-        for start in range(0, len(self), FETCHED):
-            yield self.fetch(np.arange(start, min(start + FETCHED, len(self))))
+        """All entries, in batches of `FETCH_ROWS`."""
+        for start in range(0, len(self), FETCH_ROWS):
+            yield self.fetch(np.arange(start, min(start + FETCH_ROWS, len(self))))
 
-    def _chosen(self, places: Array) -> Rows:
-        """The rows of the store that these places are."""
-        if places.dtype == bool:
-            places = np.flatnonzero(places)
-        if not len(places):
+    def _store_rows(self, indices: Array) -> Rows:
+        """The rows of the store at these indices of the selection."""
+        if indices.dtype == bool:
+            indices = np.flatnonzero(indices)
+        if not len(indices):
             return np.zeros(0, dtype=np.intp)
-        if int(places.min()) < 0:
-            places = np.where(places < 0, places + len(self), places)
-        if int(places.min()) < 0 or int(places.max()) >= len(self):
-            beyond = places[(places < 0) | (places >= len(self))][0]
-            raise RowError(f"There is no row {beyond}; the column has {len(self)} entries, counted from 0.")
+        if int(indices.min()) < 0:
+            indices = np.where(indices < 0, indices + len(self), indices)
+        if int(indices.min()) < 0 or int(indices.max()) >= len(self):
+            out_of_range = indices[(indices < 0) | (indices >= len(self))][0]
+            raise RowError(f"There is no row {out_of_range}; the column has {len(self)} entries, counted from 0.")
         if not isinstance(self.rows, range):
-            return self.rows[places]
+            return self.rows[indices]
         if self.rows.start == 0 and self.rows.step == 1:
-            return places
-        return self.rows.start + self.rows.step * places
+            return indices
+        return self.rows.start + self.rows.step * indices
 
 
-class Mapped:
-    """The entries of a memory-mapped file. What was read of it is let go again, so that memory does not fill up."""
+class MappedStore:
+    """The entries of a memory-mapped file; pages that were read are released, so that they do not fill the memory."""
 
     def __init__(self, array: np.memmap[Any, Any]) -> None:
         self.array = array
-        self._held = 0
+        self._unreleased = 0
 
     def __str__(self) -> str:
         return f"the memory-mapped file {getattr(self.array, 'filename', None) or ''}".rstrip()
@@ -147,42 +160,42 @@ class Mapped:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        found: np.dtype[Any] = self.array.dtype
-        return found
+        dtype: np.dtype[Any] = self.array.dtype
+        return dtype
 
     def fetch(self, rows: Rows) -> Array:
-        found = np.array(self.array[rows])
-        self._held += len(rows) * max(found.nbytes // max(len(rows), 1), AROUND)
-        if self._held > LET_GO:
-            self._let_go()
-        return found
+        entries = np.array(self.array[rows])
+        self._unreleased += len(rows) * max(entries.nbytes // max(len(rows), 1), READ_AHEAD_BYTES)
+        if self._unreleased > RELEASE_BYTES:
+            self._release_pages()
+        return entries
 
-    def _let_go(self) -> None:
-        """Give pages back that are also on disk; changes that only this process sees would be lost, and are kept."""
-        self._held = 0
+    def _release_pages(self) -> None:
+        """Release pages that are backed by the file; those of a copy-on-write mapping may hold changes, and stay."""
+        self._unreleased = 0
         pages: Any = getattr(self.array, "_mmap", None)
         if self.array.mode != "c" and hasattr(pages, "madvise"):
             pages.madvise(mmap.MADV_DONTNEED)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """The way to the file, where there is one."""
+        """Pickle the path and offset of the file where there is one, and otherwise the array."""
         pages, path = getattr(self.array, "_mmap", None), getattr(self.array, "filename", None)
         if pages is None or path is None or self.array.mode == "c" or not self.array.flags.c_contiguous:
-            return Mapped, (self.array,)
+            return MappedStore, (self.array,)
         begin = np.frombuffer(pages, dtype=np.uint8).__array_interface__["data"][0]
         before = self.array.offset - self.array.offset % mmap.ALLOCATIONGRANULARITY
         offset = before + self.array.__array_interface__["data"][0] - begin
-        return _mapped, (str(path), self.array.dtype.str, offset, self.array.shape)
+        return _open_mapped, (str(path), self.array.dtype.str, offset, self.array.shape)
 
 
-def _mapped(path: str, dtype: str, offset: int, shape: tuple[int, ...]) -> Mapped:
-    return Mapped(np.memmap(path, dtype=dtype, mode="r", offset=offset, shape=shape))
+def _open_mapped(path: str, dtype: str, offset: int, shape: tuple[int, ...]) -> MappedStore:
+    return MappedStore(np.memmap(path, dtype=dtype, mode="r", offset=offset, shape=shape))
 
 
-class Items:
-    """The entries of a map-style dataset, as `torch.utils.data.Dataset` is one: of each item, the first part.
+class DatasetStore:
+    """The entries of a map-style dataset such as `torch.utils.data.Dataset`: the first element of each item.
 
-    The first item tells the shape and the type of all.
+    The shape and dtype are those of the first item.
     """
 
     def __init__(self, dataset: Any) -> None:
@@ -191,7 +204,7 @@ class Items:
             length = len(dataset)
         except (TypeError, NotImplementedError):
             raise DataError(
-                f"A column needs a length, and {self} has none; give one with __len__ and __getitem__."
+                f"A column needs a length, and {self} has none; give a dataset with __len__ and __getitem__."
             ) from None
         first = self._item(0) if length else np.zeros(0)
         self._shape, self._dtype = (length, *first.shape), first.dtype
@@ -209,23 +222,23 @@ class Items:
 
     def _item(self, row: int) -> Array:
         item = self.dataset[row]
-        return np.asarray(off_torch(item[0] if isinstance(item, tuple) else item))
+        return np.asarray(torch_to_numpy(item[0] if isinstance(item, tuple) else item))
 
     def fetch(self, rows: Rows) -> Array:
-        found = np.empty((len(rows), *self.shape[1:]), self.dtype)
-        for place, row in enumerate(rows.tolist()):
+        entries = np.empty((len(rows), *self.shape[1:]), self.dtype)
+        for index, row in enumerate(rows.tolist()):
             item = self._item(row)
             if item.shape != self.shape[1:] or item.dtype != self.dtype:
                 raise DataError(
                     f"Row {row} of {self} is {item.dtype} of shape {item.shape}, and row 0 is {self.dtype} of shape "
-                    f"{self.shape[1:]}; give all one shape and one type."
+                    f"{self.shape[1:]}; give all items one shape and one dtype."
                 )
-            found[place] = item
-        return found
+            entries[index] = item
+        return entries
 
 
-class Joined:
-    """Entries of several columns, one below the other, each left where it is."""
+class ConcatenatedStore:
+    """The entries of several columns in sequence, without copying them."""
 
     def __init__(self, parts: Sequence[Array | Entries]) -> None:
         self.parts = tuple(parts)
@@ -240,53 +253,53 @@ class Joined:
         return np.result_type(*(part.dtype for part in self.parts))
 
     def fetch(self, rows: Rows) -> Array:
-        found = np.empty((len(rows), *self.shape[1:]), self.dtype)
+        entries = np.empty((len(rows), *self.shape[1:]), self.dtype)
         for start, part in zip(self.starts, self.parts, strict=False):
-            mine = (rows >= start) & (rows < start + len(part))
-            if mine.any():
-                found[mine] = _beside(fetched(part, rows[mine] - start), self.dtype)
-        return found
+            in_part = (rows >= start) & (rows < start + len(part))
+            if in_part.any():
+                entries[in_part] = _rescale_bytes(fetch_rows(part, rows[in_part] - start), self.dtype)
+        return entries
 
 
-def fetched(values: Array | Entries, rows: Rows) -> Array:
-    """These rows as an array, wherever they lie."""
+def fetch_rows(values: Array | Entries, rows: Rows) -> Array:
+    """These rows as an array, fetched where they are in a store."""
     return values.fetch(rows) if isinstance(values, Entries) else values[rows]
 
 
-def stacked(parts: Sequence[Array | Entries]) -> Array | Entries:
-    """Entries one below the other: an array where all of them are arrays."""
+def concatenate(parts: Sequence[Array | Entries]) -> Array | Entries:
+    """Entries in sequence: an array where all parts are arrays, and entries of a store otherwise."""
     if any(isinstance(part, Entries) for part in parts):
-        return Entries(Joined(parts))
-    whole = np.result_type(*(part.dtype for part in parts))
-    return np.concatenate([_beside(cast("Array", part), whole) for part in parts])
+        return Entries(ConcatenatedStore(parts))
+    dtype = np.result_type(*(part.dtype for part in parts))
+    return np.concatenate([_rescale_bytes(cast("Array", part), dtype) for part in parts])
 
 
-def _beside(values: Array, whole: np.dtype[Any]) -> Array:
-    """Entries as they are beside others: bytes are read as fractions of 255, and so they are among floats."""
-    return values / whole.type(255) if values.dtype == np.uint8 and whole.kind == "f" else values
+def _rescale_bytes(values: Array, dtype: np.dtype[Any]) -> Array:
+    """Entries to be combined with others in this dtype: among floats, bytes become fractions of 255."""
+    return values / dtype.type(255) if values.dtype == np.uint8 and dtype.kind == "f" else values
 
 
-def extremes(values: Array | Entries) -> tuple[float, float]:
-    """The least and the largest number, NaN aside."""
+def value_range(values: Array | Entries) -> tuple[float, float]:
+    """The smallest and the largest number, ignoring NaN."""
     blocks = values.blocks() if isinstance(values, Entries) else [values]
-    found = [(float(np.nanmin(block)), float(np.nanmax(block))) for block in blocks]
-    return min(low for low, _ in found), max(high for _, high in found)
+    ranges = [(float(np.nanmin(block)), float(np.nanmax(block))) for block in blocks]
+    return min(low for low, _ in ranges), max(high for _, high in ranges)
 
 
-def store_of(values: Any) -> Store | None:
-    """The store that something is, or that can be made of it; None where it is none."""
+def as_store(values: Any) -> Store | None:
+    """The values as a store; None where they are neither a store nor a torch dataset."""
     if isinstance(values, (np.ndarray, list)):
         return None
     if isinstance(values, Store):
         return values
-    # Known by name: a table of facts must not wait for torch to be imported.
-    named = ((kind.__module__, kind.__name__) for kind in type(values).__mro__)
-    return Items(values) if ("torch.utils.data.dataset", "Dataset") in named else None
+    # Datasets are recognized by the name of their class: a symbolic table must not import torch.
+    bases = ((kind.__module__, kind.__name__) for kind in type(values).__mro__)
+    return DatasetStore(values) if ("torch.utils.data.dataset", "Dataset") in bases else None
 
 
-def off_torch(values: Any) -> Any:
-    """A torch tensor as an array, without importing torch; anything else as it is."""
+def torch_to_numpy(values: Any) -> Any:
+    """A torch tensor as a NumPy array, without importing torch; anything else unchanged."""
     if not (hasattr(values, "detach") and hasattr(values, "cpu")):
         return values
     plain = values.detach().cpu()
-    return np.asarray(plain.float() if "bfloat16" in str(plain.dtype) else plain)  # numpy has no bfloat16
+    return np.asarray(plain.float() if "bfloat16" in str(plain.dtype) else plain)  # NumPy has no bfloat16

@@ -1,4 +1,4 @@
-"""What did the caller hand to the classifier? Tables with and without names, labels with holes, a share kept apart."""
+"""Checks of training tables, labels and weights, and stratified splits."""
 
 from __future__ import annotations
 
@@ -11,39 +11,41 @@ import numpy.typing as npt
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from neuid3.data.columns import (
-    BLOCK,
+    BLOCK_ROWS,
     NO_REGRESSION,
     Boolean,
     Category,
     Column,
     Number,
     Value,
-    is_absent,
     is_free_text,
+    is_missing,
     looks_like_quantity,
 )
 from neuid3.data.examples import Examples
 from neuid3.errors import DataError
 
-# Sums of weights beyond this overflow where logarithms of factorials are taken.
-MOST_WEIGHT = 1e100
+# Larger sums of weights overflow in logarithms of factorials.
+MAX_TOTAL_WEIGHT = 1e100
 
-_HOLES = "Input y contains NaN: every example needs a class; drop the rows without one."
-
-
-def refuse_holes(y: Any) -> None:
-    if y is not None and has_holes(np.asarray(y)):
-        raise DataError(_HOLES)
+_MISSING_LABELS = "Input y contains NaN: every example needs a class; drop the rows without one."
 
 
-def has_holes(labels: npt.NDArray[Any]) -> bool:
+def refuse_missing_labels(y: Any) -> None:
+    """Refuse labels of which some are missing."""
+    if y is not None and has_missing_labels(np.asarray(y)):
+        raise DataError(_MISSING_LABELS)
+
+
+def has_missing_labels(labels: npt.NDArray[Any]) -> bool:
+    """Whether a label is None, NaN or NA."""
     if labels.dtype == object:
-        return any(map(is_absent, labels.ravel()))
+        return any(map(is_missing, labels.ravel()))
     return labels.dtype.kind == "f" and bool(np.isnan(labels).any())
 
 
 def check_target(y: npt.NDArray[Any]) -> None:
-    """Refuse labels that are no classes; warn of whole numbers that look like a quantity."""
+    """Refuse labels that are not classes; warn of integers that look like a quantity."""
     kind = type_of_target(y, input_name="y")
     if kind == "continuous":
         raise DataError(f"Unknown label type: continuous. y holds quantities such as {y[0]:g}. {NO_REGRESSION}")
@@ -58,10 +60,10 @@ def check_target(y: npt.NDArray[Any]) -> None:
 
 
 def check_weights(weights: npt.NDArray[np.float64]) -> None:
-    """Refuse weights whose sums are beyond what floating-point numbers can hold, or that are all zero."""
+    """Refuse weights that sum to more than `MAX_TOTAL_WEIGHT` or to zero."""
     with np.errstate(over="ignore"):
         total = float(weights.sum())
-    if not total <= MOST_WEIGHT:
+    if not total <= MAX_TOTAL_WEIGHT:
         raise DataError(
             f"The weights of the examples sum to {total:g}, which is too large to compute with; divide sample_weight and "
             "class_weight by a common factor."
@@ -70,8 +72,8 @@ def check_weights(weights: npt.NDArray[np.float64]) -> None:
         raise DataError("Every example has weight 0; give some of them a positive sample_weight and class_weight.")
 
 
-def numbered(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """The classes in order, and the number of each label's class."""
+def encode_classes(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """The sorted classes, and the index of each label's class: `(class,)`, `(example,)`."""
     classes, labels = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise DataError(
@@ -80,18 +82,18 @@ def numbered(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     return classes, labels
 
 
-def number_of(label: Any, classes: npt.NDArray[Any]) -> int:
-    """Which class the caller calls positive."""
-    found = np.flatnonzero(classes == label)
-    if not len(found):
-        raise DataError(f"pos_label={label!r} is no class of y; the classes are {classes.tolist()}.")
-    return int(found[0])
+def class_index(label: Any, classes: npt.NDArray[Any]) -> int:
+    """The index of the positive class."""
+    indices = np.flatnonzero(classes == label)
+    if not len(indices):
+        raise DataError(f"pos_label={label!r} is not a class of y; the classes are {classes.tolist()}.")
+    return int(indices[0])
 
 
-def from_array(table: Any) -> Examples:
-    """The columns of an array or of a sparse matrix: facts where all of it is 0 and 1, numbers otherwise.
+def examples_from_array(table: Any) -> Examples:
+    """The examples of an array or sparse matrix: Boolean columns where all of its entries are 0 or 1, otherwise numbers.
 
-    Columns of an array have no names to tell a pixel that happens to be 0 or 1 in training from a fact.
+    The kind is common to all columns because an array cannot tell a pixel that is only 0 or 1 in training from a Boolean.
     """
     examples = Examples(table)
     kinds = {type(kind) for kind in examples.schema.values()}
@@ -100,21 +102,27 @@ def from_array(table: Any) -> Examples:
     return examples
 
 
-def without_free_text(examples: Examples, mentioned: str) -> Examples:
-    """The examples without undeclared columns of free text, each with a warning; a column that is `mentioned` stays."""
+def drop_free_text(examples: Examples, mentioned: str) -> Examples:
+    """The examples without undeclared columns of free text, with a warning for each.
+
+    Parameters
+    ----------
+    examples : the examples.
+    mentioned : text, such as rules and tests; a column whose name occurs in it stays.
+    """
     kept = []
     for name, column in examples.items():
-        different, entries = _variety(column)
-        if column.origin == "text" and is_free_text(different, entries) and name not in mentioned:
+        distinct, entries = _distinct_values(column)
+        if column.origin == "text" and is_free_text(distinct, entries) and name not in mentioned:
             assert isinstance(column.kind, Category)
             first = f"such as {column.kind.values[0]!r:.40}, and is left out"
             if _are_numbers(column.kind.values):
-                told = f"holds numbers that are written as text, {first}; turn it into numbers, or declare it"
+                reason = f"holds numbers that are written as text, {first}; convert it to numbers, or declare it"
             else:
-                told = f"is text that differs from row to row, {first}; declare it"
+                reason = f"is text that differs from row to row, {first}; declare it"
             warnings.warn(
-                f"Column {name!r} {told} with Examples(X, kinds={{{name!r}: 'category'}}) to keep it, or as 'ignore' to be "
-                "silent.",
+                f"Column {name!r} {reason} with Examples(X, kinds={{{name!r}: 'category'}}) to keep it, or as 'ignore' to "
+                "silence this warning.",
                 UserWarning,
                 stacklevel=5,
             )
@@ -135,13 +143,13 @@ def _are_numbers(values: Iterable[Value]) -> bool:
         return False
 
 
-def warn_of_names(examples: Examples) -> None:
-    """Warn of categories that nobody declared and that have nearly as many values as there are rows."""
+def warn_of_identifiers(examples: Examples) -> None:
+    """Warn of undeclared categories with nearly as many values as rows."""
     for name, column in examples.items():
-        different, entries = _variety(column)
-        if different >= 10 and 4 * different > 3 * entries:
+        distinct, entries = _distinct_values(column)
+        if distinct >= 10 and 4 * distinct > 3 * entries:
             warnings.warn(
-                f"The category {name!r} has {different:,} values in {entries:,} rows, so that hardly two rows share one; leave "
+                f"The category {name!r} has {distinct:,} values in {entries:,} rows, so that hardly two rows share one; leave "
                 f"it out, or declare it if it is meant: Examples(X, kinds={{{name!r}: 'category'}}), or --type "
                 f"{name}=category.",
                 UserWarning,
@@ -149,8 +157,8 @@ def warn_of_names(examples: Examples) -> None:
             )
 
 
-def _variety(column: Column) -> tuple[int, int]:
-    """How many different values an undeclared category has, in how many entries; (0, 0) for all other columns."""
+def _distinct_values(column: Column) -> tuple[int, int]:
+    """The numbers of distinct values and of entries of an undeclared category; (0, 0) for any other column."""
     if not column.origin or not isinstance(column.kind, Category):
         return 0, 0
     present = column.values if column.missing is None else column.values[~column.missing]
@@ -158,16 +166,24 @@ def _variety(column: Column) -> tuple[int, int]:
 
 
 def is_constant(column: Any) -> bool:
+    """Whether all entries of a column are equal, or all are missing."""
     if column.missing is not None and column.missing.all():
         return True
     if column.missing is not None or column.values.ndim > 1:
         return False
     first = column.values[0]
-    return all(bool((part == first).all()) for part in (column.values[:BLOCK], column.values[BLOCK:]))
+    return all(bool((part == first).all()) for part in (column.values[:BLOCK_ROWS], column.values[BLOCK_ROWS:]))
 
 
 def stratified(labels: Any, fraction: float, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
-    """A share of every class, at random; a class of one example is never taken away from training."""
+    """Mask of a random fraction of every class, for validation; a class of one example stays in training.
+
+    Parameters
+    ----------
+    labels : the classes, `(example,)`.
+    fraction : the fraction of each class that is selected.
+    rng : the generator that draws it.
+    """
     unseen = np.zeros(len(labels), dtype=bool)
     for label in np.unique(labels):
         rows = rng.permutation(np.flatnonzero(labels == label))

@@ -22,12 +22,12 @@ from neuid3.data.priors import Priors, column_priors
 from neuid3.data.tables import (
     check_target,
     check_weights,
-    from_array,
-    number_of,
-    numbered,
-    refuse_holes,
-    warn_of_names,
-    without_free_text,
+    class_index,
+    drop_free_text,
+    encode_classes,
+    examples_from_array,
+    refuse_missing_labels,
+    warn_of_identifiers,
 )
 from neuid3.errors import DataError
 from neuid3.estimators.model import NeurosymbolicTree
@@ -357,22 +357,22 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Examples, npt.NDArray[np.int64], Any]:
         """Columns, labels as numbers, and weights, whatever the caller has."""
-        refuse_holes(y)
+        refuse_missing_labels(y)
         if has_names(X):
-            examples = without_free_text(X if isinstance(X, Examples) else Examples(X), self._mentioned())
+            examples = drop_free_text(X if isinstance(X, Examples) else Examples(X), self._mentioned())
             y = column_or_1d(y, warn=True)
             self.n_features_in_ = examples.shape[1]
             self.feature_names_in_ = np.array(examples.names, dtype=object)
         else:
             X, y = validate_data(self, X, y, accept_sparse="csc", dtype=None, ensure_all_finite="allow-nan")
-            examples = from_array(X)
-        warn_of_names(examples)
+            examples = examples_from_array(X)
+        warn_of_identifiers(examples)
         if len(y) != len(examples):
             raise DataError(
                 f"Found input variables with inconsistent numbers of samples: X has {len(examples)} and y has {len(y)}."
             )
         check_target(y)
-        self.classes_, labels = numbered(y)
+        self.classes_, labels = encode_classes(y)
         weights = _check_sample_weight(sample_weight, labels, dtype=np.float64, ensure_non_negative=True)
         if self.class_weight is not None:
             self.class_weights_ = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
@@ -414,7 +414,9 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             sample = with_validation(sample, validation, self.classes_, weighted)
         elif judged:
             sample = validation_split(sample, self.validation_fraction, seed)
-        return sample if self.pos_label is None else replace(sample, positive=number_of(self.pos_label, self.classes_))
+        return (
+            sample if self.pos_label is None else replace(sample, positive=class_index(self.pos_label, self.classes_))
+        )
 
     def _learner(
         self, sample: Sample, questions: Problem, candidates: Candidates, recipe: TrainingConfig, seed: int

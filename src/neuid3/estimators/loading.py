@@ -11,9 +11,9 @@ import torch
 from neuid3.errors import ModelFileError
 from neuid3.estimators.classifier import NeuID3Classifier
 from neuid3.estimators.model import NeurosymbolicTree
-from neuid3.io.container import read, reporting_damage
+from neuid3.io.container import read_container, reporting_damage
 from neuid3.io.models import restore_model
-from neuid3.io.trained_tests import TrainedTest, trained_test
+from neuid3.io.trained_tests import TrainedTest, restore_test
 from neuid3.logic.sandbox import Limits
 
 
@@ -30,12 +30,12 @@ def load(
     `neuid3.register`). `limits` bound the time and memory that the file's background knowledge may take.
     """
     path = Path(path)
-    saved = read(path)
-    kind = saved.words.get("kind")
+    saved = read_container(path)
+    kind = saved.fields.get("kind")
     if kind == "test":
-        return trained_test(path, saved, networks or {}, device)
+        return restore_test(path, saved, networks or {}, device)
     if kind not in ("tree", "classifier"):
         raise ModelFileError(f"{path} holds a {kind!r:.40}, which this neuid3 does not know; upgrade neuid3.")
     with reporting_damage(path):
         model = restore_model(saved, networks or {}, NeurosymbolicTree, limits, device)
-        return model if kind == "tree" else NeuID3Classifier.restored(model, saved.words)
+        return model if kind == "tree" else NeuID3Classifier.restored(model, saved.fields)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from neuid3.data.columns import Column, Kind, Tensor
 from neuid3.data.examples import Examples
-from neuid3.data.stores import extremes
+from neuid3.data.stores import value_range
 from neuid3.errors import DataError
 from neuid3.logic.formula import NeuralVariable, sources
 from neuid3.logic.quoting import atom_text
@@ -114,7 +114,7 @@ def _drawn(column: Column, rows: npt.NDArray[Any]) -> list[Pixels]:
     if values.dtype == np.uint8:
         low, high = 0.0, 255.0
     else:
-        low, high = extremes(values)
+        low, high = value_range(values)
         low, high = (0.0, 1.0) if low >= 0.0 and high <= 1.0 else (low, high)
     return [_pixels((values[row] - low) / max(high - low, 1e-12)) for row in rows]
 

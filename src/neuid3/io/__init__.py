@@ -1,1 +1,1 @@
-"""How are models kept on disk? As JSON, ProbLog text and safetensors in one file, from which no code is ever run."""
+"""Model files of JSON, ProbLog text and safetensors, which are loaded without running code, and the bank of trained tests."""

@@ -1,4 +1,4 @@
-"""What does a saved file look like from outside? A zip archive of three parts, none of them compressed."""
+"""The container of saved files: an uncompressed zip archive of JSON fields, background knowledge and tensors."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from safetensors.torch import load, save
 from neuid3.errors import MissingFileError, ModelFileError, NeuID3Error, UnreadableFileError
 from neuid3.utils.files import model_path, read_file, write_atomically
 
-# Files of this version and of all before it can be read.
+# The format version that is written; files of this version and earlier ones can be read.
 VERSION = 1
-NAME = "neuid3"
+FORMAT = "neuid3"
 
-_WORDS, _BACKGROUND, _NETWORKS = "model.json", "background.pl", "networks.safetensors"
-_PARTS = (_WORDS, _BACKGROUND, _NETWORKS)
+_FIELDS, _BACKGROUND, _NETWORKS = "model.json", "background.pl", "networks.safetensors"
+_PARTS = (_FIELDS, _BACKGROUND, _NETWORKS)
 
-# What reading bytes that somebody made up can raise.
-UNREADABLE = (
+# The errors that reading damaged or forged bytes can raise.
+READ_ERRORS = (
     ArithmeticError,
     AssertionError,
     AttributeError,
@@ -42,80 +42,97 @@ UNREADABLE = (
     zipfile.BadZipFile,
 )
 
-# How deep JSON may be nested; what we write ourselves has six levels.
-MOST_LEVELS = 32
+# The deepest nesting of JSON that is read; files that are written have six levels.
+MAX_DEPTH = 32
 
 Tensors = Mapping[str, torch.Tensor]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SavedFile:
-    """What a file says: words for JSON, the background knowledge, and the networks' numbers by name."""
+    """The content of a saved file.
 
-    words: Mapping[str, Any]
+    Attributes
+    ----------
+    fields : what is stored as JSON.
+    background : the background knowledge, a ProbLog program.
+    tensors : the parameters of networks, by network and name.
+    """
+
+    fields: Mapping[str, Any]
     background: str
     tensors: Tensors
 
 
-def write(path: Path, saved: SavedFile) -> Path:
-    """Write a file; a crash or a full disk leaves the old one or none."""
-    return write_atomically(model_path(path), packed(saved))
+def write_container(path: Path, saved: SavedFile) -> Path:
+    """Write a file atomically; returns its path."""
+    return write_atomically(model_path(path), to_bytes(saved))
 
 
-def packed(saved: SavedFile) -> bytes:
-    """The content of a file."""
-    words = {"format": NAME, "version": VERSION, **saved.words}
+def to_bytes(saved: SavedFile) -> bytes:
+    """The bytes of a file; equal content gives equal bytes."""
+    fields = {"format": FORMAT, "version": VERSION, **saved.fields}
     try:
-        text = json.dumps(words, indent=1, ensure_ascii=False, allow_nan=False).encode()
+        text = json.dumps(fields, indent=1, ensure_ascii=False, allow_nan=False).encode()
         background = saved.background.encode()
     except UnicodeEncodeError as error:
         start, end = error.object.rfind('"', 0, error.start) + 1, error.object.find('"', error.end)
-        near = error.object[max(start, error.start - 40) : min(end if end > 0 else error.end, error.end + 40)]
-        raise ModelFileError(f"The text {near!r} cannot be written to a file; rename what it stands in.") from None
+        excerpt = error.object[max(start, error.start - 40) : min(end if end > 0 else error.end, error.end + 40)]
+        raise ModelFileError(
+            f"The text {excerpt!r} cannot be written to a file; rename the column or value that contains it."
+        ) from None
     except (TypeError, ValueError, RecursionError) as error:
-        raise ModelFileError(f"The model cannot be written as JSON ({error}); change what JSON cannot hold.") from None
-    parts = {_WORDS: text, _BACKGROUND: background, _NETWORKS: save(dict(saved.tensors))}
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_STORED) as archive:
+        raise ModelFileError(
+            f"The model cannot be written as JSON ({error}); replace the values that JSON cannot represent."
+        ) from None
+    parts = {_FIELDS: text, _BACKGROUND: background, _NETWORKS: save(dict(saved.tensors))}
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         for name, content in parts.items():
-            # Without the time of day, the same model gives the same bytes.
+            # A ZipInfo has a fixed time stamp: the same model gives the same bytes.
             archive.writestr(zipfile.ZipInfo(name), content)
-    return made.getvalue()
+    return buffer.getvalue()
 
 
-def read(path: Path) -> SavedFile:
-    """Read a file of this version or an earlier one. Nothing is unpacked or run, and nothing outside the file is looked at."""
+def read_container(path: Path) -> SavedFile:
+    """Read a file of this version or an earlier one; nothing is extracted to disk, run, or read outside of the file.
+
+    Raises
+    ------
+    ModelFileError
+        Where the file is missing, damaged, or written by a newer version.
+    """
     try:
         content = read_file(path, "model")
     except (MissingFileError, UnreadableFileError) as error:
         raise ModelFileError(str(error)) from None
     with reporting_damage(path):
-        return unpacked(content, path)
+        return from_bytes(content, path)
 
 
-def unpacked(content: bytes, path: Path) -> SavedFile:
-    """What the content of a file says; bytes that somebody made up raise one of `UNREADABLE`."""
+def from_bytes(content: bytes, path: Path) -> SavedFile:
+    """The content of a file from its bytes; damaged bytes raise one of `READ_ERRORS`, `path` is for error messages."""
     if not content.startswith(b"PK"):
-        raise ModelFileError(f"{path} is no model of neuid3; give a file that save() or `neuid3 fit` has written.")
+        raise ModelFileError(f"{path} is not a neuid3 model; give a file written by save() or `neuid3 fit`.")
     parts = dict(_parts(content))
-    words = json.loads(parts[_WORDS].decode(), object_pairs_hook=_without_doubles)
-    _check_version(words, path)
-    _check_depth(words)
-    # What can be read can be written again: no number is infinite, and no text lacks half of a letter.
-    json.dumps(words, ensure_ascii=False, allow_nan=False).encode()
-    return SavedFile(words, parts[_BACKGROUND].decode(), load(parts[_NETWORKS]))
+    fields = json.loads(parts[_FIELDS].decode(), object_pairs_hook=_unique_keys)
+    _check_version(fields, path)
+    _check_depth(fields)
+    # Fields that are read can be written: no number is infinite, and no text has lone surrogates.
+    json.dumps(fields, ensure_ascii=False, allow_nan=False).encode()
+    return SavedFile(fields, parts[_BACKGROUND].decode(), load(parts[_NETWORKS]))
 
 
 @contextmanager
 def reporting_damage(path: Path) -> Iterator[None]:
-    """Whatever goes wrong inside is the file's fault."""
+    """Report errors of reading as a `ModelFileError` about this file."""
     try:
         yield
     except NeuID3Error:
         raise
-    except UNREADABLE as error:
-        told = " ".join(str(error).split())[:200] or type(error).__name__
-        raise ModelFileError(f"{path} is damaged ({told}); save the model again, or take a copy of it.") from None
+    except READ_ERRORS as error:
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise ModelFileError(f"{path} is damaged ({reason}); save the model again, or restore a copy of it.") from None
 
 
 def _parts(content: bytes) -> Iterator[tuple[str, bytes]]:
@@ -124,36 +141,36 @@ def _parts(content: bytes) -> Iterator[tuple[str, bytes]]:
         if sorted(entry.filename for entry in entries) != sorted(_PARTS):
             raise ValueError(f"its parts are not {', '.join(_PARTS)}")
         for entry in entries:
-            # What is not compressed cannot be larger than the file.
+            # An uncompressed part cannot be larger than the file: no zip bombs.
             if entry.compress_type != zipfile.ZIP_STORED or entry.file_size > len(content):
-                raise ValueError(f"its part {entry.filename} is packed")
+                raise ValueError(f"its part {entry.filename} is compressed")
             yield entry.filename, archive.read(entry)
 
 
-def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("it says something twice")
-    return found
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
+        raise ValueError("a JSON object has a repeated key")
+    return mapping
 
 
-def _check_depth(words: Any) -> None:
-    """Lists in lists in lists would overflow the stack of whoever copies, compares or prints them."""
-    inside, depth = [words], 0
-    while inside:
-        if depth > MOST_LEVELS:
-            raise ValueError("lists in it are nested too deeply")
-        lists = (value.values() if isinstance(value, dict) else value for value in inside)
-        inside, depth = [v for values in lists for v in values if isinstance(v, (dict, list))], depth + 1
+def _check_depth(fields: Any) -> None:
+    """Refuse JSON nested so deeply that copying, comparing or printing it would overflow the stack."""
+    level, depth = [fields], 0
+    while level:
+        if depth > MAX_DEPTH:
+            raise ValueError("its JSON is nested too deeply")
+        lists = (value.values() if isinstance(value, dict) else value for value in level)
+        level, depth = [v for values in lists for v in values if isinstance(v, (dict, list))], depth + 1
 
 
-def _check_version(words: Any, path: Path) -> None:
-    if not isinstance(words, dict) or words.get("format") != NAME:
-        raise ModelFileError(f"{path} is no model of neuid3; give a file that save() or `neuid3 fit` has written.")
-    version = words.get("version")
+def _check_version(fields: Any, path: Path) -> None:
+    if not isinstance(fields, dict) or fields.get("format") != FORMAT:
+        raise ModelFileError(f"{path} is not a neuid3 model; give a file written by save() or `neuid3 fit`.")
+    version = fields.get("version")
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
         raise ValueError(f"its version is {version!r}")
     if version > VERSION:
         raise ModelFileError(
-            f"{path} was written by a newer neuid3 (format {version}, and this one reads up to {VERSION}); upgrade neuid3."
+            f"{path} was written by a newer neuid3 (format {version}; this version reads up to {VERSION}); upgrade neuid3."
         )

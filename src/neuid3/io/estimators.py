@@ -1,4 +1,4 @@
-"""What does a file say of a classifier beside its tree? Parameters, labels, names of columns, and what they were worth."""
+"""Serialization of a classifier's parameters and fitted attributes; its tree is serialized by its model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from neuid3.io.serialize import Json, as_count, as_number, as_text, labels_from_
 
 
 def classifier_to_json(classifier: Any) -> Json:
-    """Parameters that are plain values, and what was learned; the tree is kept by its model."""
+    """The parameters that JSON can represent, and the fitted attributes."""
     parameters = classifier.get_params(deep=False)
     names = getattr(classifier, "feature_names_in_", None)
     return {
@@ -26,38 +26,45 @@ def classifier_to_json(classifier: Any) -> Json:
     }
 
 
-def parameters_from_json(words: Mapping[str, Any], known: Container[str]) -> dict[str, Any]:
-    """The parameters of a classifier that this version knows."""
-    found = {name: value for name, value in words["parameters"].items() if name in known}
-    for name, value in found.items():
+def parameters_from_json(fields: Mapping[str, Any], known: Container[str]) -> dict[str, Any]:
+    """The parameters of a classifier that this version has."""
+    parameters = {name: value for name, value in fields["parameters"].items() if name in known}
+    for name, value in parameters.items():
         if not _is_plain(value):
             raise ValueError(f"its parameter {name} is {value!r:.40}")
-    return found
+    return parameters
 
 
-def learned_from_json(words: Mapping[str, Any], classes: tuple[Any, ...], columns: int) -> dict[str, Any]:
-    """What a classifier with a tree of these classes over so many columns had learned, by the names of its attributes."""
-    labels = labels_from_json(words["labels"])
+def learned_from_json(fields: Mapping[str, Any], classes: tuple[Any, ...], columns: int) -> dict[str, Any]:
+    """The fitted attributes of a classifier, by name.
+
+    Parameters
+    ----------
+    fields : as `classifier_to_json` returns them.
+    classes : the classes of its tree.
+    columns : the number of columns of its model.
+    """
+    labels = labels_from_json(fields["labels"])
     if tuple(labels.tolist()) != classes:
         raise ModelFileError("The classes of the classifier are not those of its tree; save the model again.")
-    learned: dict[str, Any] = {"classes_": labels, "n_features_in_": as_count(words["features"])}
-    importances = [float(as_number(share)) for share in words["importances"]]
+    learned: dict[str, Any] = {"classes_": labels, "n_features_in_": as_count(fields["features"])}
+    importances = [float(as_number(importance)) for importance in fields["importances"]]
     lengths = {columns, learned["n_features_in_"], len(importances)}
-    if words["names"] is not None:
-        names = list(map(as_text, words["names"]))
+    if fields["names"] is not None:
+        names = list(map(as_text, fields["names"]))
         learned["feature_names_in_"] = np.array(names, dtype=object)
         lengths.add(len(names))
     if len(lengths) > 1:
-        raise ValueError(f"it speaks of {' and of '.join(map(str, sorted(lengths)))} columns")
-    if not all(0.0 <= share <= 1.0 + 1e-6 for share in importances):
-        raise ValueError("the importance of a column is no share")
+        raise ValueError(f"its numbers of columns differ: {' and '.join(map(str, sorted(lengths)))}")
+    if not all(0.0 <= importance <= 1.0 + 1e-6 for importance in importances):
+        raise ValueError("the importance of a column is not in [0, 1]")
     learned["feature_importances_"] = np.array(importances, dtype=float)
-    learned["gradient_steps_"] = as_count(words["steps"])
+    learned["gradient_steps_"] = as_count(fields["steps"])
     return learned
 
 
 def _is_plain(value: Any) -> bool:
-    """Can JSON hold this as it is?"""
+    """Whether JSON represents this value exactly."""
     if isinstance(value, (list, tuple)):
         return all(isinstance(item, str) for item in value)
     return value is None or isinstance(value, (str, bool, int)) or (isinstance(value, float) and math.isfinite(value))

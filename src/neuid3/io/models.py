@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from neuid3.io.container import SavedFile, write
+from neuid3.io.container import SavedFile, write_container
 from neuid3.io.networks import NetworkFactories, network_to_json, networks_from_json, tensors_of
 from neuid3.io.record import record_from_json, record_tensors, record_to_json, without_record
 from neuid3.io.serialize import (
@@ -35,7 +35,7 @@ def save_model(model: TreeModel, path: Path | str, more: Mapping[str, Any], *, r
     model : the tree with its program, networks and priors.
     path : the file; an ending is added where there is none.
     more : further fields of the file, among them its `kind`.
-    remember_rows : whether digests of the rows that the tree was learned from are kept.
+    remember_rows : whether digests of the training rows are stored.
     """
     declared = {
         instance: next((n for n in names if instance.startswith(f"{n}#")), names[0])
@@ -55,7 +55,7 @@ def save_model(model: TreeModel, path: Path | str, more: Mapping[str, Any], *, r
         record = model.training_record if remember_rows else model.training_record.without_rows()
         fields["training_record"] = record_to_json(record)
         tensors |= record_tensors(record)
-    return write(Path(path), SavedFile(fields, model.program.text, tensors))
+    return write_container(Path(path), SavedFile(fields, model.program.text, tensors))
 
 
 def restore_model(
@@ -65,8 +65,17 @@ def restore_model(
     limits: Limits | None = None,
     device: torch.device | str = "cpu",
 ) -> _Model:
-    """The model of a file, as an object of this kind; `factories` make the networks that neuid3 does not know."""
-    fields = saved.words
+    """The model of a saved file.
+
+    Parameters
+    ----------
+    saved : the content of the file.
+    factories : functions that build networks of unregistered classes, by their declared names.
+    kind : the class of the model.
+    limits : what grounding and compiling its program may take.
+    device : the device of its networks.
+    """
+    fields = saved.fields
     tree = tree_from_json(fields["tree"])
     tensors = without_record(fields.get("training_record"), saved.tensors)
     model = kind(
@@ -84,9 +93,9 @@ def restore_model(
 
 
 def declared_names(tree: Tree) -> dict[str, list[str]]:
-    """For every instance of a network in a tree, the declared names that it stands for, in the order of the tests."""
+    """The declared names of every network instance of a tree, in the order of the tests."""
     names: dict[str, dict[str, None]] = {}
     for test in tree.tests:
         for name, instance in test.instances if isinstance(test, AtomTest) else ():
             names.setdefault(instance, {})[name] = None
-    return {instance: list(found) for instance, found in names.items()}
+    return {instance: list(declared) for instance, declared in names.items()}

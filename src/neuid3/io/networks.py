@@ -1,4 +1,4 @@
-"""How is a network kept? By the name of its class, what it was made with, and its numbers; never by its code."""
+"""Serialization of networks by class name, constructor arguments and parameters; never by code."""
 
 from __future__ import annotations
 
@@ -19,12 +19,18 @@ _REGISTRY: dict[str, type[nn.Module]] = {"LeNet": LeNet, "Dense": Dense}
 
 
 def register(network: type[nn.Module]) -> type[nn.Module]:
-    """Let models with networks of this class be loaded without a factory; also as a decorator.
+    """Register a class of networks, so that its networks are loaded without a factory; also as a decorator.
 
-    An instance must tell what it was made with: `self.settings`, keyword arguments that JSON can hold.
+    Parameters
+    ----------
+    network : the class; its instances have an attribute `settings`, the keyword arguments of their constructor as JSON.
+
+    Returns
+    -------
+    The class.
     """
     if not (isinstance(network, type) and issubclass(network, nn.Module)):
-        raise NetworkError(f"{network!r} is no class of networks; register a subclass of torch.nn.Module.")
+        raise NetworkError(f"{network!r} is not a class of networks; register a subclass of torch.nn.Module.")
     if _REGISTRY.get(network.__name__, network) is not network:
         raise NetworkError(f"Another class called {network.__name__!r} is registered; give this one another name.")
     _REGISTRY[network.__name__] = network
@@ -32,18 +38,18 @@ def register(network: type[nn.Module]) -> type[nn.Module]:
 
 
 def network_to_json(network: Any, declared: str) -> Json:
-    """What is said of a network: by which name the program knows it, and how to make it again."""
+    """The declared name and class of a network, and its constructor arguments where its class is registered."""
     kind = type(network).__name__
     if not isinstance(network, nn.Module):
         return {"declared": declared, "class": kind, "function": True}
-    words: Json = {"declared": declared, "class": kind}
+    fields: Json = {"declared": declared, "class": kind}
     if _REGISTRY.get(kind) is type(network):
-        words["settings"] = dict(network.settings)  # type: ignore[arg-type]
-    return words
+        fields["settings"] = dict(network.settings)  # type: ignore[arg-type]
+    return fields
 
 
 def tensors_of(networks: Mapping[str, Any]) -> dict[str, torch.Tensor]:
-    """All numbers of these networks, by network and name."""
+    """The parameters and buffers of these networks, by `network/name`."""
     return {
         f"{instance}/{name}": values.detach().cpu().contiguous().clone()
         for instance, network in networks.items()
@@ -53,104 +59,112 @@ def tensors_of(networks: Mapping[str, Any]) -> dict[str, torch.Tensor]:
 
 
 def networks_from_json(
-    words: Mapping[str, Json],
+    fields: Mapping[str, Json],
     tensors: Tensors,
-    makers: NetworkFactories,
+    factories: NetworkFactories,
     device: str | torch.device,
-    serves: Mapping[str, Sequence[str]] | None = None,
+    aliases: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, Any]:
-    """The networks again: those we know from what they were made with, others by the caller's own factory.
+    """The networks of a file, by instance.
 
-    A factory may be given by any of the names that a network `serves` as.
+    Parameters
+    ----------
+    fields : as `network_to_json` returns them, by instance.
+    tensors : the parameters, by `instance/name`.
+    factories : functions that build networks of unregistered classes, by instance or declared name.
+    device : the device of the networks.
+    aliases : further declared names of an instance, by which its factory may be given.
     """
-    serves = serves or {}
-    for told in words.values():
-        as_text(told["declared"]), as_text(told["class"])
-    own = _by_network(words, tensors)
+    aliases = aliases or {}
+    for network in fields.values():
+        as_text(network["declared"]), as_text(network["class"])
+    parameters = _by_network(fields, tensors)
     known = (
-        {told["declared"] for told in words.values()}
-        | set(words)
-        | {name for names in serves.values() for name in names}
+        {network["declared"] for network in fields.values()}
+        | set(fields)
+        | {name for names in aliases.values() for name in names}
     )
-    for name in makers:
+    for name in factories:
         if name not in known:
             raise NetworkError(
-                f"networks[{name!r}] is given and the model has no such network; it has {sorted(known)}."
+                f"networks[{name!r}] is given, but the model has no such network; it has {sorted(known)}."
             )
-    found = {}
-    for instance, told in words.items():
-        names = (instance, told["declared"], *serves.get(instance, ()))
-        maker = next((makers[name] for name in names if name in makers), None)
-        found[instance] = _made(told, own[instance], maker, device)
-    return found
+    networks = {}
+    for instance, network in fields.items():
+        names = (instance, network["declared"], *aliases.get(instance, ()))
+        factory = next((factories[name] for name in names if name in factories), None)
+        networks[instance] = _build_network(network, parameters[instance], factory, device)
+    return networks
 
 
 def _by_network(instances: Iterable[str], tensors: Tensors) -> dict[str, dict[str, torch.Tensor]]:
-    """The numbers of each network, by their names in it; a network's own name may have a slash too."""
-    found: dict[str, dict[str, torch.Tensor]] = {instance: {} for instance in instances}
+    """The parameters of each network by name; the name of a network may contain a slash too."""
+    by_network: dict[str, dict[str, torch.Tensor]] = {instance: {} for instance in instances}
     for name, values in tensors.items():
-        owner = max((i for i in found if name.startswith(f"{i}/")), key=len, default=None)
+        owner = max((i for i in by_network if name.startswith(f"{i}/")), key=len, default=None)
         if owner is None:
-            raise ModelFileError(f"The numbers {name!r:.80} in the file belong to no network; save the model again.")
-        found[owner][name[len(owner) + 1 :]] = values
-    return found
+            raise ModelFileError(f"The parameters {name!r:.80} in the file belong to no network; save the model again.")
+        by_network[owner][name[len(owner) + 1 :]] = values
+    return by_network
 
 
-def _made(words: Json, own: Tensors, maker: Any, device: str | torch.device) -> Any:
-    declared = words["declared"]
-    if words.get("function"):
-        if maker is None:
+def _build_network(fields: Json, parameters: Tensors, factory: Any, device: str | torch.device) -> Any:
+    declared = fields["declared"]
+    if fields.get("function"):
+        if factory is None:
             raise ModelFileError(
-                f"{_lacking(declared, 'a function')}; open it in Python with load(…, networks={{{declared!r}: it}})."
+                f"{_not_restorable(declared, 'a function')}; load it in Python with load(…, networks={{{declared!r}: it}})."
             )
-        return maker
-    if maker is not None:
-        network = maker()
+        return factory
+    if factory is not None:
+        network = factory()
         if not isinstance(network, nn.Module):
-            raise NetworkError(f"networks[{declared!r}] makes a {type(network).__name__}; it must make a torch module.")
-    elif "settings" in words and words["class"] in _REGISTRY:
-        # On this device a network has shapes and no numbers, so that sizes somebody made up cost nothing.
+            raise NetworkError(
+                f"networks[{declared!r}] returns a {type(network).__name__}; it must return a torch module."
+            )
+    elif "settings" in fields and fields["class"] in _REGISTRY:
+        # On the meta device a network has shapes and no memory, so that forged sizes cost nothing.
         with torch.device("meta"):
-            network = _REGISTRY[words["class"]](**words["settings"])
+            network = _REGISTRY[fields["class"]](**fields["settings"])
     else:
-        told = _lacking(declared, f"a {words['class']}")
+        complaint = _not_restorable(declared, f"a {fields['class']}")
         raise ModelFileError(
-            f"{told}; open it in Python with load(…, networks={{{declared!r}: a function that makes a fresh one}})."
+            f"{complaint}; load it in Python with load(…, networks={{{declared!r}: a function that returns a new one}})."
         )
-    _check_shapes(network, own, declared)
-    _check_numbers(network, own, declared)
-    network.load_state_dict(own, assign=True)
+    _check_shapes(network, parameters, declared)
+    _check_dtypes(network, parameters, declared)
+    network.load_state_dict(parameters, assign=True)
     return network.to(device).eval()
 
 
-def _lacking(declared: str, what: str) -> str:
-    return f"Network {declared!r} of the model is {what}, which cannot be made again from the file alone"
+def _not_restorable(declared: str, what: str) -> str:
+    return f"Network {declared!r} of the model is {what}, which cannot be restored from the file alone"
 
 
-def _check_shapes(network: nn.Module, own: Tensors, declared: str) -> None:
-    wanted = {name: tuple(values.shape) for name, values in network.state_dict().items()}
-    found = {name: tuple(values.shape) for name, values in own.items()}
-    if wanted != found:
-        wrong = sorted(name for name in {*wanted, *found} if wanted.get(name) != found.get(name))[0]
+def _check_shapes(network: nn.Module, parameters: Tensors, declared: str) -> None:
+    expected = {name: tuple(values.shape) for name, values in network.state_dict().items()}
+    actual = {name: tuple(values.shape) for name, values in parameters.items()}
+    if expected != actual:
+        wrong = sorted(name for name in {*expected, *actual} if expected.get(name) != actual.get(name))[0]
         raise ModelFileError(
-            f"Network {declared!r} does not fit its numbers in the file: {wrong} is {_shape(found.get(wrong))} there "
-            f"and {_shape(wanted.get(wrong))} in the network; give the factory it was trained with."
+            f"Network {declared!r} does not fit its parameters in the file: {wrong} is {_shape(actual.get(wrong))} there "
+            f"and {_shape(expected.get(wrong))} in the network; give the factory that it was trained with."
         )
 
 
-def _check_numbers(network: nn.Module, own: Tensors, declared: str) -> None:
-    """Numbers are of the types that the network has, in single or double precision throughout, and none is NaN."""
-    types: dict[torch.dtype, torch.dtype] = {}
+def _check_dtypes(network: nn.Module, parameters: Tensors, declared: str) -> None:
+    """Refuse parameters of other dtypes than the network's, of mixed precision, or with NaN."""
+    dtypes: dict[torch.dtype, torch.dtype] = {}
     for name, values in network.state_dict().items():
-        found = own[name].dtype
-        fits = found == values.dtype or {found, values.dtype} <= {torch.float32, torch.float64}
-        if not fits or types.setdefault(values.dtype, found) != found:
+        dtype = parameters[name].dtype
+        fits = dtype == values.dtype or {dtype, values.dtype} <= {torch.float32, torch.float64}
+        if not fits or dtypes.setdefault(values.dtype, dtype) != dtype:
             raise ModelFileError(
-                f"Network {declared!r} has numbers of another type in the file: {name} is {found} there and "
+                f"Network {declared!r} has parameters of another dtype in the file: {name} is {dtype} there and "
                 f"{values.dtype} in the network; save the model again."
             )
-        if found.is_floating_point and bool(torch.isnan(own[name]).any()):
-            raise ModelFileError(f"Network {declared!r} has no number in {name} of the file (NaN); train it again.")
+        if dtype.is_floating_point and bool(torch.isnan(parameters[name]).any()):
+            raise ModelFileError(f"Network {declared!r} has NaN in {name} of the file; train it again.")
 
 
 def _shape(shape: Sequence[int] | None) -> str:

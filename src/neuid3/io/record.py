@@ -12,12 +12,12 @@ from neuid3.io.container import Tensors
 from neuid3.io.serialize import Json
 from neuid3.tree.record import HELD_OUT, MOST_ROWS, VALIDATION, Score, TrainingRecord
 
-# No network is called like the part before the last slash.
+# Names of tensors; no network has the name `/training`.
 DIGESTS, LABELS = "/training/digests", "/training/labels"
 
 
 def record_to_json(record: TrainingRecord) -> Json:
-    """What JSON holds of a record."""
+    """The fields of a record."""
     return {
         "rows": record.rows,
         "salt": record.salt,
@@ -29,7 +29,7 @@ def record_to_json(record: TrainingRecord) -> Json:
 
 
 def record_tensors(record: TrainingRecord) -> dict[str, torch.Tensor]:
-    """The digests of a record and the classes of their rows, if it has them."""
+    """The digests of a record and the classes of their rows; empty where it has none."""
     if record.digests is None or record.labels is None:
         return {}
     digests = torch.from_numpy(record.digests.view(np.int64).copy())
@@ -42,7 +42,7 @@ def without_record(fields: Json | None, tensors: Tensors) -> Tensors:
 
 
 def record_from_json(fields: Json | None, tensors: Tensors, classes: int) -> TrainingRecord | None:
-    """The record again; None where a file has none, as files written before there were records."""
+    """The record of a file; None where it has none, as in files of early versions."""
     if fields is None:
         return None
     rows, salt = _count(fields["rows"]), _count(fields["salt"])
@@ -54,7 +54,7 @@ def record_from_json(fields: Json | None, tensors: Tensors, classes: int) -> Tra
     digests, labels = tensors[DIGESTS], tensors[LABELS]
     kinds = (digests.dtype, labels.dtype) == (torch.int64, torch.int32)
     if not kinds or digests.ndim != 1 or digests.shape != labels.shape or not len(digests) <= min(rows, MOST_ROWS):
-        raise ValueError("the digests of its training record do not fit together")
+        raise ValueError("the digests of its training record are inconsistent")
     codes = labels.numpy().astype(np.int64)
     if len(codes) and not (codes.min() >= 0 and codes.max() < classes):
         raise ValueError("its training record has a class that its tree does not have")
@@ -64,16 +64,16 @@ def record_from_json(fields: Json | None, tensors: Tensors, classes: int) -> Tra
 def _score(fields: Any) -> Score:
     kind, accuracy, loss = fields["kind"], fields["accuracy"], fields["log_loss"]
     if kind not in (HELD_OUT, VALIDATION):
-        raise ValueError(f"{kind!r:.40} is no kind of score")
+        raise ValueError(f"{kind!r:.40} is not a kind of score")
     for number in (accuracy, loss):
         if isinstance(number, bool) or not isinstance(number, (int, float)) or not 0 <= number < math.inf:
-            raise TypeError(f"{number!r:.40} is no score")
+            raise TypeError(f"{number!r:.40} is not a score")
     if accuracy > 1:
-        raise ValueError(f"{accuracy!r} is no accuracy")
+        raise ValueError(f"{accuracy!r} is not an accuracy")
     return Score(kind, _count(fields["rows"]), float(accuracy), float(loss))
 
 
 def _count(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise TypeError(f"{value!r:.40} is no whole number")
+        raise TypeError(f"{value!r:.40} is not a non-negative integer")
     return value

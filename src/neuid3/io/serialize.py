@@ -1,4 +1,7 @@
-"""How are columns, tests, trees and priors said in JSON? Each by a pair of functions, one there and one back."""
+"""Serialization of columns, tests, trees and priors as JSON, each by a pair of functions `…_to_json` and `…_from_json`.
+
+The second of each pair raises a TypeError, ValueError or KeyError where a field is invalid.
+"""
 
 from __future__ import annotations
 
@@ -18,28 +21,30 @@ from neuid3.tree.tree import Branch, Leaf, NetworkStatistics, Node, Tree
 
 Json = dict[str, Any]
 
-# Paths of all leaves together; a tree of a thousand leaves, fifty deep, has fifty thousand steps.
-MOST_STEPS = 5_000_000
+# The largest sum of the depths of all leaves that is read; a tree of a thousand leaves, fifty deep, has fifty thousand.
+MAX_PATH_STEPS = 5_000_000
 
-# The most axes that an array can have, and the most letters that the names of all classes may take as one array.
-MOST_AXES = 32
-MOST_LETTERS = 10_000_000
+# The largest number of axes of an array, and of characters of all class names as one fixed-width array.
+MAX_AXES = 32
+MAX_CLASS_CHARACTERS = 10_000_000
 
-# Labels are kept with their type.
-LABELS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64")
+# The dtypes of labels other than strings.
+LABEL_DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64")
 
 
 # Columns --------------------------------------------------------------------------------------------
 
 
 def schema_to_json(schema: Schema) -> list[Json]:
+    """The columns of a schema, in order."""
     return [{"name": name, **_kind_to_json(kind)} for name, kind in schema.items()]
 
 
-def schema_from_json(words: Sequence[Json]) -> dict[str, Kind]:
-    kinds = {as_text(told["name"]): _kind_from_json(told) for told in words}
-    if len(kinds) < len(words):
-        raise ValueError("a column is told twice")
+def schema_from_json(columns: Sequence[Json]) -> dict[str, Kind]:
+    """The inverse of `schema_to_json`."""
+    kinds = {as_text(column["name"]): _kind_from_json(column) for column in columns}
+    if len(kinds) < len(columns):
+        raise ValueError("a column occurs twice")
     return kinds
 
 
@@ -53,8 +58,8 @@ def _kind_to_json(kind: Kind) -> Json:
             return {"kind": kind_name(kind)}
 
 
-def _kind_from_json(words: Json) -> Kind:
-    match words["kind"]:
+def _kind_from_json(fields: Json) -> Kind:
+    match fields["kind"]:
         case "boolean":
             return Boolean()
         case "probability":
@@ -62,23 +67,24 @@ def _kind_from_json(words: Json) -> Kind:
         case "number":
             return Number()
         case "category":
-            return Category(tuple(map(_value, words["values"])))
+            return Category(tuple(map(_value, fields["values"])))
         case "distribution":
-            if not words["values"]:
-                raise ValueError(f"the distribution {words['name']!r:.40} has no values")
-            return Distribution(tuple(map(_value, words["values"])))
+            if not fields["values"]:
+                raise ValueError(f"the distribution {fields['name']!r:.40} has no values")
+            return Distribution(tuple(map(_value, fields["values"])))
         case "tensor":
-            if len(words["shape"]) > MOST_AXES:
-                raise ValueError(f"the tensor {words['name']!r:.40} has too many axes")
-            return Tensor(tuple(as_count(side) for side in words["shape"]))
+            if len(fields["shape"]) > MAX_AXES:
+                raise ValueError(f"the tensor {fields['name']!r:.40} has too many axes")
+            return Tensor(tuple(as_count(side) for side in fields["shape"]))
         case other:
-            raise ValueError(f"{other!r} is no kind of column")
+            raise ValueError(f"{other!r} is not a kind of column")
 
 
 # Tests ----------------------------------------------------------------------------------------------
 
 
 def test_to_json(test: NodeTest) -> Json:
+    """The fields of a test, which depend on its class."""
     match test:
         case AtomTest(atom, instances):
             return {"atom": atom, "instances": dict(instances)} if instances else {"atom": atom}
@@ -90,14 +96,15 @@ def test_to_json(test: NodeTest) -> Json:
             return {"column": column, "at_most": float(threshold)}
         case _:
             raise ModelFileError(
-                f"Test '{test}' is a {type(test).__name__}, which cannot be saved; write it as an atom of a rule."
+                f"Test '{test}' is a {type(test).__name__}, which cannot be saved; express it as an atom of a rule."
             )
 
 
-def test_from_json(words: Json) -> NodeTest:
-    match words:
+def test_from_json(fields: Json) -> NodeTest:
+    """The inverse of `test_to_json`."""
+    match fields:
         case {"atom": atom}:
-            instances = {as_text(name): as_text(instance) for name, instance in words.get("instances", {}).items()}
+            instances = {as_text(name): as_text(instance) for name, instance in fields.get("instances", {}).items()}
             return AtomTest(as_text(atom), tuple(sorted(instances.items())))
         case {"fact": column}:
             return FactTest(as_text(column))
@@ -106,154 +113,162 @@ def test_from_json(words: Json) -> NodeTest:
         case {"column": column, "at_most": threshold}:
             return CutTest(as_text(column), float(as_number(threshold)))
         case _:
-            raise ValueError("a test is none that we know")
+            raise ValueError("a test is of unknown class")
 
 
 # Trees ----------------------------------------------------------------------------------------------
 
 
 def nodes_to_json(root: Node) -> list[Json]:
-    """The nodes of a tree in a row, a parent before its children, which it names by their places."""
-    rows: list[Json] = []
-    waiting: list[tuple[Node, Json | None, str]] = [(root, None, "")]
-    while waiting:
-        node, parent, side = waiting.pop()
+    """The nodes of a tree as a list, parents before their children, whose indices they hold."""
+    nodes: list[Json] = []
+    stack: list[tuple[Node, Json | None, str]] = [(root, None, "")]
+    while stack:
+        node, parent, side = stack.pop()
         if parent is not None:
-            parent[side] = len(rows)
-        words: Json = {} if node.masses is None else {"masses": list(node.masses)}
-        rows.append(words)
+            parent[side] = len(nodes)
+        fields: Json = {} if node.masses is None else {"masses": list(node.masses)}
+        nodes.append(fields)
         match node:
             case Leaf(probabilities):
-                words["leaf"] = list(probabilities)
+                fields["leaf"] = list(probabilities)
             case Branch(test, yes, no, gain):
-                words |= {"test": test_to_json(test), "gain": gain}
-                words |= {} if node.statistics is None else {"statistics": asdict(node.statistics)}
-                waiting += [(no, words, "no"), (yes, words, "yes")]
-    return rows
+                fields |= {"test": test_to_json(test), "gain": gain}
+                fields |= {} if node.statistics is None else {"statistics": asdict(node.statistics)}
+                stack += [(no, fields, "no"), (yes, fields, "yes")]
+    return nodes
 
 
-def nodes_from_json(rows: Sequence[Json]) -> Node:
-    """The tree again, from the last node to the root: children come after their parent, and have one only."""
-    made: list[Node | None] = [None] * len(rows)
-    sizes: list[tuple[int, int]] = [(0, 0)] * len(rows)  # leaves below, and steps to them
-    for place in range(len(rows) - 1, -1, -1):
-        words = rows[place]
-        masses = tuple(map(as_number, words["masses"])) if "masses" in words else None
-        if "leaf" in words:
-            made[place] = Leaf(tuple(map(as_number, words["leaf"])), masses)
-            sizes[place] = (1, 0)
+def nodes_from_json(nodes: Sequence[Json]) -> Node:
+    """The root of a tree, built from the last node to the first; every other node has one parent, which precedes it."""
+    built: list[Node | None] = [None] * len(nodes)  # None once it has a parent
+    sizes: list[tuple[int, int]] = [(0, 0)] * len(nodes)  # the number of leaves below, and the sum of their depths
+    for index in range(len(nodes) - 1, -1, -1):
+        fields = nodes[index]
+        masses = tuple(map(as_number, fields["masses"])) if "masses" in fields else None
+        if "leaf" in fields:
+            built[index] = Leaf(tuple(map(as_number, fields["leaf"])), masses)
+            sizes[index] = (1, 0)
             continue
-        sides: list[Node] = []
+        children: list[Node] = []
         leaves = steps = 0
         for side in ("yes", "no"):
-            at = as_count(words[side])
-            child = made[at] if place < at < len(rows) else None
+            child_index = as_count(fields[side])
+            child = built[child_index] if index < child_index < len(nodes) else None
             if child is None:
-                raise ValueError(f"node {place} of the tree has no {side} side")
-            made[at] = None
-            sides.append(child)
-            leaves, steps = leaves + sizes[at][0], steps + sizes[at][1] + sizes[at][0]
-        if steps > MOST_STEPS:
+                raise ValueError(f"node {index} of the tree has no {side} side")
+            built[child_index] = None
+            children.append(child)
+            child_leaves, child_steps = sizes[child_index]
+            leaves, steps = leaves + child_leaves, steps + child_steps + child_leaves
+        if steps > MAX_PATH_STEPS:
             raise ValueError("the tree is too large")
-        gain = None if words["gain"] is None else as_number(words["gain"])
-        statistics = _statistics(words["statistics"]) if "statistics" in words else None
-        made[place] = Branch(test_from_json(words["test"]), sides[0], sides[1], gain, masses, statistics)
-        sizes[place] = (leaves, steps)
-    root, *rest = made
+        gain = None if fields["gain"] is None else as_number(fields["gain"])
+        statistics = _statistics(fields["statistics"]) if "statistics" in fields else None
+        built[index] = Branch(test_from_json(fields["test"]), children[0], children[1], gain, masses, statistics)
+        sizes[index] = (leaves, steps)
+    root, *rest = built
     if root is None or any(node is not None for node in rest):
-        raise ValueError("the tree has nodes that nothing leads to")
+        raise ValueError("the tree has nodes without a parent")
     return root
 
 
-def _statistics(words: Json) -> NetworkStatistics:
-    known = {name: None if words[name] is None else as_number(words[name]) for name in ("trained_gain", "unseen_gain")}
-    decided = None if words["decided"] is None else as_number(words["decided"])
-    return NetworkStatistics(decided, known["trained_gain"], known["unseen_gain"], as_number(words["unseen_mass"]))
+def _statistics(fields: Json) -> NetworkStatistics:
+    gains = {
+        name: None if fields[name] is None else as_number(fields[name]) for name in ("trained_gain", "unseen_gain")
+    }
+    decided = None if fields["decided"] is None else as_number(fields["decided"])
+    return NetworkStatistics(decided, gains["trained_gain"], gains["unseen_gain"], as_number(fields["unseen_mass"]))
 
 
 def labels_to_json(labels: Sequence[Any] | npt.NDArray[Any]) -> Json:
+    """Class labels with their dtype."""
     plain = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
     if all(type(label) is str for label in plain):
-        kept = isinstance(labels, np.ndarray) and labels.dtype == object
-        return {"type": "object" if kept else "str", "values": plain}
-    alike = len({type(label) for label in plain}) == 1 and isinstance(plain[0], (bool, int, float))
-    name = np.asarray(labels).dtype.name if alike else type(plain[0]).__name__
-    if name in LABELS:
+        is_object = isinstance(labels, np.ndarray) and labels.dtype == object
+        return {"type": "object" if is_object else "str", "values": plain}
+    are_uniform = len({type(label) for label in plain}) == 1 and isinstance(plain[0], (bool, int, float))
+    name = np.asarray(labels).dtype.name if are_uniform else type(plain[0]).__name__
+    if name in LABEL_DTYPES:
         return {"type": name, "values": plain}
     raise ModelFileError(
-        f"Classes such as {plain[0]!r} ({name}) cannot be saved; label examples by strings, numbers or truth values."
+        f"Classes such as {plain[0]!r} ({name}) cannot be saved; use strings, numbers or Booleans as labels."
     )
 
 
-def labels_from_json(words: Json) -> npt.NDArray[Any]:
-    values = list(words["values"])
-    if words["type"] in ("str", "object"):
+def labels_from_json(fields: Json) -> npt.NDArray[Any]:
+    """The inverse of `labels_to_json`, as an array."""
+    values = list(fields["values"])
+    if fields["type"] in ("str", "object"):
         texts = list(map(as_text, values))
-        if len(texts) * max(map(len, texts), default=0) > MOST_LETTERS:
+        if len(texts) * max(map(len, texts), default=0) > MAX_CLASS_CHARACTERS:
             raise ValueError("the names of its classes are too long")
-        found = np.array(texts, dtype=object if words["type"] == "object" else None)
-        # Texts of numpy's own type lose zeros at their end.
-        return found if found.tolist() == texts else np.array(texts, dtype=object)
-    if words["type"] not in LABELS:
-        raise ValueError(f"{words['type']!r:.40} is no type of label")
+        labels = np.array(texts, dtype=object if fields["type"] == "object" else None)
+        # Strings of NumPy's fixed-width dtype lose trailing NULs.
+        return labels if labels.tolist() == texts else np.array(texts, dtype=object)
+    if fields["type"] not in LABEL_DTYPES:
+        raise ValueError(f"{fields['type']!r:.40} is not a dtype of labels")
     numbers = [value if isinstance(value, bool) else as_number(value) for value in values]
     with np.errstate(all="ignore"):
-        labels = np.array(numbers).astype(words["type"])
+        labels = np.array(numbers).astype(fields["type"])
     if labels.tolist() != numbers:
-        raise ValueError(f"its classes are no {words['type']}")
+        raise ValueError(f"its classes are not {fields['type']}")
     return labels
 
 
 def tree_to_json(tree: Tree) -> Json:
+    """The classes and nodes of a tree."""
     return {"classes": labels_to_json(tree.classes), "nodes": nodes_to_json(tree.root)}
 
 
-def tree_from_json(words: Json) -> Tree:
-    return Tree(nodes_from_json(words["nodes"]), tuple(labels_from_json(words["classes"]).tolist()))
+def tree_from_json(fields: Json) -> Tree:
+    """The inverse of `tree_to_json`."""
+    return Tree(nodes_from_json(fields["nodes"]), tuple(labels_from_json(fields["classes"]).tolist()))
 
 
 # Priors ---------------------------------------------------------------------------------------------
 
 
 def priors_to_json(priors: Priors, columns: Sequence[str]) -> Json:
-    """The priors of these columns, and of all networks."""
+    """The priors of these columns and of all networks."""
     return {
         "columns": {name: _prior_to_json(priors.columns[name]) for name in columns if name in priors.columns},
         "networks": {name: np.asarray(prior, dtype=float).tolist() for name, prior in priors.networks.items()},
     }
 
 
-def priors_from_json(words: Json) -> Priors:
+def priors_from_json(fields: Json) -> Priors:
+    """The inverse of `priors_to_json`."""
     networks = {
         as_text(name): tuple(map(as_number, prior)) if isinstance(prior, list) else as_number(prior)
-        for name, prior in words["networks"].items()
+        for name, prior in fields["networks"].items()
     }
-    return Priors({as_text(name): _prior_from_json(prior) for name, prior in words["columns"].items()}, networks)
+    return Priors({as_text(name): _prior_from_json(prior) for name, prior in fields["columns"].items()}, networks)
 
 
 def _prior_to_json(prior: Any) -> Any:
     if isinstance(prior, Mapping):
-        return {"shares": [[_plain(value), float(share)] for value, share in prior.items()]}
+        return {"shares": [[_plain(value), float(weight)] for value, weight in prior.items()]}
     return np.asarray(prior, dtype=float).tolist()
 
 
-def _prior_from_json(words: Any) -> Any:
-    match words:
+def _prior_from_json(fields: Any) -> Any:
+    match fields:
         case {"shares": shares}:
-            found = {
-                value if isinstance(value, str) else cast("Any", as_number(value)): as_number(share)
-                for value, share in shares
+            prior = {
+                value if isinstance(value, str) else cast("Any", as_number(value)): as_number(weight)
+                for value, weight in shares
             }
-            if len(found) < len(shares):
-                raise ValueError("a prior tells a value twice")
-            return found
+            if len(prior) < len(shares):
+                raise ValueError("a prior has a value twice")
+            return prior
         case list():
-            return tuple(map(as_number, words))
+            return tuple(map(as_number, fields))
         case _:
-            return as_number(words)
+            return as_number(fields)
 
 
-# Small words ----------------------------------------------------------------------------------------
+# Scalars ------------------------------------------------------------------------------------------
 
 
 def _plain(value: Any) -> Any:
@@ -261,26 +276,29 @@ def _plain(value: Any) -> Any:
 
 
 def as_text(value: Any) -> str:
+    """The value, if it is a string."""
     if not isinstance(value, str):
-        raise TypeError(f"{value!r:.40} is no text")
+        raise TypeError(f"{value!r:.40} is not a string")
     return value
 
 
 def _value(value: Any) -> str | int:
     if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise TypeError(f"{value!r:.40} is no value of a category")
+        raise TypeError(f"{value!r:.40} is not a value of a category")
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
         raise ValueError("a value of a category is too large a number")
     return value
 
 
 def as_number(value: Any) -> Any:
+    """The value, if it is a finite number."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise TypeError(f"{value!r:.40} is no number")
+        raise TypeError(f"{value!r:.40} is not a finite number")
     return value
 
 
 def as_count(value: Any) -> int:
+    """The value, if it is a non-negative integer below 2**63."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
-        raise TypeError(f"{value!r:.40} is no whole number")
+        raise TypeError(f"{value!r:.40} is not a non-negative integer")
     return value

@@ -1,4 +1,4 @@
-"""What is a trained test? An atom with the networks it looks through, which can be asked in the next tree."""
+"""Trained tests: atoms with their networks, for reuse in other trees."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import nn
 
 from neuid3.data.columns import Kind
 from neuid3.errors import ModelFileError
-from neuid3.io.container import SavedFile, reporting_damage, write
+from neuid3.io.container import SavedFile, reporting_damage, write_container
 from neuid3.io.networks import NetworkFactories, network_to_json, networks_from_json, tensors_of
 from neuid3.io.serialize import schema_from_json, schema_to_json, test_from_json, test_to_json
 from neuid3.logic.formula import NeuralVariable, sources
@@ -22,11 +22,16 @@ from neuid3.tree.node_tests import AtomTest
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainedTest:
-    """A test taken out of a tree with its networks, to be asked in the next one.
+    """A test of a learned tree with its networks, for reuse as a candidate in other trees.
 
-    Frozen networks stay as they are, bit by bit; with `thawed()` they are trained further when the next tree is
-    trained as one (`joint_epochs`). `background` and `columns` say what it was trained over; `card`, in any words, what it
-    means and how good it is.
+    Attributes
+    ----------
+    test : the atom.
+    networks : its networks, by instance.
+    frozen : whether the networks stay unchanged, bit by bit; otherwise joint training (`joint_epochs`) trains them further.
+    background : the background knowledge that it was trained with.
+    columns : the kinds of the columns that it reads.
+    card : documentation as JSON, such as its meaning and scores.
     """
 
     test: AtomTest
@@ -37,16 +42,16 @@ class TrainedTest:
     card: Mapping[str, Any] = field(default_factory=dict)
 
     def thawed(self) -> TrainedTest:
-        """The same test with networks that may be trained further."""
+        """The same test with networks that joint training may change."""
         return replace(self, frozen=False)
 
     def __str__(self) -> str:
         return str(self.test)
 
     def save(self, path: Path | str) -> Path:
-        """Write the test to one file, from which `neuid3.load` makes it again."""
+        """Write the test to one file, to be read by `neuid3.load`; returns its path."""
         declared = {instance: name for name, instance in self.test.instances}
-        words = {
+        fields = {
             "kind": "test",
             "test": test_to_json(self.test),
             "frozen": self.frozen,
@@ -54,32 +59,40 @@ class TrainedTest:
             "card": dict(self.card),
             "networks": {name: network_to_json(net, declared.get(name, name)) for name, net in self.networks.items()},
         }
-        return write(Path(path), SavedFile(words, self.background, tensors_of(self.networks)))
+        return write_container(Path(path), SavedFile(fields, self.background, tensors_of(self.networks)))
 
 
-def trained_test(
+def restore_test(
     path: Path, saved: SavedFile, networks: NetworkFactories, device: str | torch.device = "cpu"
 ) -> TrainedTest:
-    """The test that a file tells of."""
-    words = saved.words
+    """The test of a saved file.
+
+    Parameters
+    ----------
+    path : the file, for error messages.
+    saved : its content.
+    networks : factories of networks of unregistered classes, by declared name.
+    device : the device of its networks.
+    """
+    fields = saved.fields
     with reporting_damage(path):
-        test = test_from_json(words["test"])
+        test = test_from_json(fields["test"])
         if not isinstance(test, AtomTest):
-            raise ModelFileError(f"{path} holds the test '{test}', which is no atom; save the test again.")
-        made = networks_from_json(words["networks"], saved.tensors, networks, device)
-        columns = schema_from_json(words["columns"])
-        if not isinstance(words["frozen"], bool) or not isinstance(words["card"], dict):
-            raise ValueError("it does not say whether it is frozen, or what it means")
-        return TrainedTest(test, made, words["frozen"], saved.background, columns, words["card"])
+            raise ModelFileError(f"{path} holds the test '{test}', which is not an atom; save the test again.")
+        restored = networks_from_json(fields["networks"], saved.tensors, networks, device)
+        columns = schema_from_json(fields["columns"])
+        if not isinstance(fields["frozen"], bool) or not isinstance(fields["card"], dict):
+            raise ValueError("its field frozen or card is invalid")
+        return TrainedTest(test, restored, fields["frozen"], saved.background, columns, fields["card"])
 
 
 def trained_tests(model: TreeModel) -> list[TrainedTest]:
-    """The tests of a tree that are atoms, each with its networks and the knowledge behind it."""
-    found = []
+    """The atoms among the tests of a tree, each with its networks and background knowledge."""
+    tests = []
     for test in model.tree.tests:
         if isinstance(test, AtomTest):
             names = {s.network for s in sources(test.formula(model.program)) if isinstance(s, NeuralVariable)}
             networks: dict[str, Any] = {name: model.networks[name] for name in sorted(names)}
             columns = {name: model.schema[name] for name in model.columns_of(test)}
-            found.append(TrainedTest(test, networks, background=model.program.text, columns=columns))
-    return found
+            tests.append(TrainedTest(test, networks, background=model.program.text, columns=columns))
+    return tests

@@ -19,7 +19,7 @@ from torch import nn
 from neuid3.data.columns import Column
 from neuid3.data.stores import Entries
 from neuid3.errors import CheckpointError, NeuID3Error
-from neuid3.io.container import UNREADABLE, SavedFile, packed, unpacked
+from neuid3.io.container import READ_ERRORS, SavedFile, from_bytes, to_bytes
 from neuid3.io.networks import tensors_of
 from neuid3.io.serialize import Json, nodes_from_json, nodes_to_json, test_from_json, test_to_json
 from neuid3.learning.grow import Floats, OpenNode, Split
@@ -151,7 +151,7 @@ class Checkpoint:
     def write(self, path: Path, saved: SavedFile) -> None:
         """Write a file, under a digest of the fit, of the file's name and of its content."""
         self._describe()
-        content = packed(saved)
+        content = to_bytes(saved)
         write_atomically(path, f"{_HEADER}{self._file_digest(path, content)}\n".encode() + content)
 
     def read(self, path: Path) -> SavedFile | None:
@@ -162,7 +162,7 @@ class Checkpoint:
             header, _, content = _content(path).partition(b"\n")
             if header.decode() != f"{_HEADER}{self._file_digest(path, content)}":
                 raise ValueError("its digest does not match")
-            return unpacked(content, path)
+            return from_bytes(content, path)
 
     def _file_digest(self, path: Path, content: bytes) -> str:
         return hashlib.sha256(f"{self._digest} {path.name}\n".encode() + content).hexdigest()
@@ -185,7 +185,7 @@ def _damaged(path: Path) -> Iterator[None]:
         yield
     except CheckpointError:
         raise
-    except (*UNREADABLE, NeuID3Error, OSError) as error:
+    except (*READ_ERRORS, NeuID3Error, OSError) as error:
         raise CheckpointError(f"{path} is damaged ({_reason(error)}); {_start_anew(path.parent)}") from None
 
 
@@ -196,7 +196,7 @@ def _mismatched(path: Path) -> Iterator[None]:
         yield
     except NeuID3Error:
         raise
-    except UNREADABLE as error:
+    except READ_ERRORS as error:
         raise CheckpointError(
             f"{path} does not match the networks of this fit ({_reason(error)}); resume it with those that it was "
             f"started with, or {_start_anew(path.parent)}"
@@ -230,7 +230,7 @@ class CheckpointedLearner:
         saved = self.checkpoint.read(path)
         if saved is not None:
             with _mismatched(path):
-                if saved.words["where"] != path_json:
+                if saved.fields["where"] != path_json:
                     raise ValueError("it belongs to another node")
                 return self._restored(node, saved)
         before = dict(self.learner.instances)
@@ -251,7 +251,7 @@ class CheckpointedLearner:
 
     def _restored(self, node: OpenNode, saved: SavedFile) -> Split | None:
         """The split of a saved node; restores the state of the learner after it."""
-        content, learner = saved.words, self.learner
+        content, learner = saved.fields, self.learner
         instances = {}
         for name, entry in content["instances"].items():
             module = _filled(learner.network(entry["network"]), name, saved.tensors)
@@ -275,10 +275,10 @@ class CheckpointedLearner:
             with _mismatched(path):
                 modules = {
                     name: _filled(copy.deepcopy(self.learner.instances[name].module), name, saved.tensors)
-                    for name in saved.words["networks"]
+                    for name in saved.fields["networks"]
                 }
-                self.learner.restore_refined(modules, int(saved.words["steps"]))
-                return nodes_from_json(saved.words["nodes"])
+                self.learner.restore_refined(modules, int(saved.fields["steps"]))
+                return nodes_from_json(saved.fields["nodes"])
         before = {name: instance.module for name, instance in self.learner.instances.items()}
         refined = self.learner.refine(root)
         changed = {n: i.module for n, i in self.learner.instances.items() if before.get(n) is not i.module}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.data.columns import BLOCK, Array, side_by_side
+from neuid3.data.columns import BLOCK_ROWS, Array, stack_columns
 
 Floats = npt.NDArray[Any]
 
@@ -111,7 +111,7 @@ class _Histogram:
 
 def _table(indexed: Sequence[tuple[int, Array]]) -> tuple[npt.NDArray[np.intp], Array]:
     tests, columns = zip(*indexed, strict=True)
-    return np.array(tests, dtype=np.intp), side_by_side(columns)
+    return np.array(tests, dtype=np.intp), stack_columns(columns)
 
 
 def by_class(labels: Any, masses: Floats, classes: int) -> Floats:
@@ -124,7 +124,7 @@ def by_class(labels: Any, masses: Floats, classes: int) -> Floats:
 def _product(table: Array, rows: Any, labels: Any, masses: Floats, classes: int) -> Floats:
     """Σ of response times mass over these rows, `(test, class)`; by blocks, so that few responses are floats at a time."""
     total = np.zeros((table.shape[1], classes))
-    for start in range(0, len(rows), BLOCK):
-        block = slice(start, start + BLOCK)
+    for start in range(0, len(rows), BLOCK_ROWS):
+        block = slice(start, start + BLOCK_ROWS)
         total += table[rows[block]].T.astype(np.float64) @ by_class(labels[block], masses[block], classes)
     return total

@@ -53,7 +53,7 @@ def with_validation(sample: Sample, validation: Any, classes: Any, class_weights
     weights = _relative(class_weights, added_labels) * float(sample.weights.mean())
     return replace(
         sample,
-        examples=sample.examples.joined(added),
+        examples=sample.examples.concatenate(added),
         labels=np.concatenate((sample.labels, added_labels)),
         weights=np.concatenate((sample.weights, weights)),
         unseen=np.concatenate((sample.unseen, np.ones(len(added_labels), dtype=bool))),

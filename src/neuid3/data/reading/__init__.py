@@ -1,6 +1,24 @@
-"""Which examples does a file hold? A table of text, perhaps with the paths of images, read into columns."""
+"""Readers of CSV and Parquet tables, DataFrames and image files."""
 
-from neuid3.data.reading.sheet import Sheet, open_sheet
-from neuid3.data.reading.table import KINDS, Found, Read, read_as, read_frame, read_sheet, read_table
+from neuid3.data.reading.sheet import TextTable, open_text_table
+from neuid3.data.reading.table import (
+    KINDS,
+    ColumnSummary,
+    TableData,
+    read_frame,
+    read_table,
+    read_text_table,
+    read_with_schema,
+)
 
-__all__ = ["KINDS", "Found", "Read", "Sheet", "open_sheet", "read_as", "read_frame", "read_sheet", "read_table"]
+__all__ = [
+    "KINDS",
+    "ColumnSummary",
+    "TableData",
+    "TextTable",
+    "open_text_table",
+    "read_frame",
+    "read_table",
+    "read_text_table",
+    "read_with_schema",
+]

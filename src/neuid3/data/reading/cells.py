@@ -1,4 +1,4 @@
-"""What kind is a column of text, and what does it say?"""
+"""Kinds of text columns, and their conversion to typed columns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neuid3.data.columns import (
-    IMAGES,
+    IMAGE_SUFFIXES,
     Array,
     Boolean,
     Category,
@@ -19,46 +19,46 @@ from neuid3.data.columns import (
     Number,
     Probability,
     Value,
+    are_image_names,
     is_free_text,
-    names_images,
 )
-from neuid3.data.reading.sheet import MISSING, Sheet
+from neuid3.data.reading.sheet import MISSING, TextTable
 from neuid3.errors import DataError
 
-YES_AND_NO = (("true", "false"), ("yes", "no"), ("t", "f"), ("y", "n"), ("1", "0"))
-_SAYS = {word: word == yes for yes, no in YES_AND_NO for word in (yes, no)}
+BOOLEAN_SPELLINGS = (("true", "false"), ("yes", "no"), ("t", "f"), ("y", "n"), ("1", "0"))
+_BOOLEAN_VALUES = {word: word == yes for yes, no in BOOLEAN_SPELLINGS for word in (yes, no)}
 
 
 @dataclass(frozen=True, slots=True)
 class InferredKind:
-    """What a column seems to be, and what made us think so."""
+    """The inferred kind of a text column, and the reason for it."""
 
     kind: str
-    why: str
+    reason: str
 
 
-def infer_kind(name: str, sheet: Sheet) -> InferredKind:
-    """The kind of a column that nobody declared."""
-    cells = sheet.columns[name]
+def infer_kind(name: str, table: TextTable) -> InferredKind:
+    """The kind of a text column that is not declared."""
+    cells = table.columns[name]
     if cells is None:
         return InferredKind("ignore", "neither text nor numbers")
     counts = Counter(cells)
-    gone = sum(counts.pop(mark, 0) for mark in MISSING)
+    missing = sum(counts.pop(mark, 0) for mark in MISSING)
     if not counts:
         return InferredKind("ignore", "every cell is empty")
-    found = _guess(counts, sheet.commas)
-    stray = _stray(counts, sheet) if found.kind in ("category", "ignore") else ""
-    return InferredKind(found.kind, found.why + stray + (f"; {gone:,} missing" if gone else ""))
+    inferred = _infer_from_counts(counts, table.commas)
+    exception = _single_exception(counts, table) if inferred.kind in ("category", "ignore") else ""
+    return InferredKind(inferred.kind, inferred.reason + exception + (f"; {missing:,} missing" if missing else ""))
 
 
-def _guess(counts: Counter[str], commas: bool) -> InferredKind:
-    low = {value.lower() for value in counts}
-    pair = next((pair for pair in YES_AND_NO if low <= set(pair)), None)
+def _infer_from_counts(counts: Counter[str], commas: bool) -> InferredKind:
+    lowercase = {value.lower() for value in counts}
+    pair = next((pair for pair in BOOLEAN_SPELLINGS if lowercase <= set(pair)), None)
     if pair is not None:
         return InferredKind(
             "boolean", " and ".join(sorted(counts)) if len(counts) > 1 else f"always {next(iter(counts))}"
         )
-    if names_images(low):
+    if are_image_names(lowercase):
         return InferredKind("image", f"{len(counts):,} files, such as {next(iter(counts))}")
     numbers = as_numbers(counts, commas)
     if numbers is not None:
@@ -67,39 +67,39 @@ def _guess(counts: Counter[str], commas: bool) -> InferredKind:
         return InferredKind("number", f"from {numbers.min():g} to {numbers.max():g}")
     if is_free_text(len(counts), counts.total()):
         return InferredKind("ignore", f"text that differs from row to row, such as {next(iter(counts))!r:.40}")
-    return InferredKind("category", told_values(counts))
+    return InferredKind("category", summarize_values(counts))
 
 
-def told_values(values: Collection[str]) -> str:
-    """A few values of many.
+def summarize_values(values: Collection[str]) -> str:
+    """The number of values and the first five of them.
 
-    >>> told_values(["clubs", "hearts"])
+    >>> summarize_values(["clubs", "hearts"])
     '2 values: clubs, hearts'
     """
     shown = ", ".join(sorted(values)[:5]) + (", …" if len(values) > 5 else "")
     return f"{len(values):,} value{'s' if len(values) > 1 else ''}: {shown}"
 
 
-def _stray(counts: Counter[str], sheet: Sheet) -> str:
-    """What keeps a column from being one of numbers or images, where that is a single value."""
+def _single_exception(counts: Counter[str], table: TextTable) -> str:
+    """The one value that prevents a column from being numeric or an image column; empty where there are more."""
     if len(counts) < 3:
         return ""
-    no_numbers = [value for value in counts if as_numbers((value,), sheet.commas) is None]
-    no_images = [value for value in counts if not value.lower().endswith(IMAGES)]
-    for strange, kind in ((no_numbers, "numbers"), (no_images, "images")):
-        if len(strange) == 1:
-            return f"; no {kind} because of {strange[0]!r:.40}"
+    no_numbers = [value for value in counts if as_numbers((value,), table.commas) is None]
+    no_images = [value for value in counts if not value.lower().endswith(IMAGE_SUFFIXES)]
+    for exceptions, kind in ((no_numbers, "numbers"), (no_images, "images")):
+        if len(exceptions) == 1:
+            return f"; no {kind} because of {exceptions[0]!r:.40}"
     return ""
 
 
 def as_numbers(cells: Collection[str], commas: bool) -> npt.NDArray[np.float64] | None:
-    """Cells as finite numbers; None where one of them is none, or is an integer that no float equals.
+    """Cells as finite numbers; None where a cell is not a finite number, or is an integer that no 64-bit float equals.
 
     >>> as_numbers(["1,5", "2"], commas=True).tolist()
     [1.5, 2.0]
     >>> as_numbers(["9007199254740993"], commas=True)
     """
-    if any("_" in cell for cell in cells):  # Python reads 1_000 as a number, and people do not
+    if any("_" in cell for cell in cells):  # Python parses 1_000 as a number; in a table it is text
         return None
     plain = [cell.replace(",", ".") for cell in cells] if commas else cells
     try:
@@ -121,79 +121,83 @@ def _is_exact(cell: str) -> bool:
 # Columns of a kind ----------------------------------------------------------------------------------
 
 
-def boolean(name: str, sheet: Sheet) -> Column:
-    """Truth values, in whatever words."""
-    cells, gone = present(name, sheet)
-    says = {cell: _truth(cell, sheet.commas) for cell in set(cells) - MISSING}
-    if None in says.values():
-        wrong = next(row for row, cell in enumerate(cells) if says.get(cell, True) is None)
-        _refuse(name, sheet, wrong, "true or false, yes or no, 1 or 0 is needed")
-    values = np.fromiter((says.get(cell, False) for cell in cells), dtype=bool, count=len(cells))
-    return Column(Boolean(), values, gone)
+def boolean_column(name: str, table: TextTable) -> Column:
+    """A Boolean column, from any of the spellings in `BOOLEAN_SPELLINGS`."""
+    cells, missing = cells_and_missing(name, table)
+    parsed = {cell: _parse_boolean(cell, table.commas) for cell in set(cells) - MISSING}
+    if None in parsed.values():
+        invalid = next(row for row, cell in enumerate(cells) if parsed.get(cell, True) is None)
+        _refuse(name, table, invalid, "true or false, yes or no, 1 or 0 is needed")
+    values = np.fromiter((parsed.get(cell, False) for cell in cells), dtype=bool, count=len(cells))
+    return Column(Boolean(), values, missing)
 
 
-def _truth(cell: str, commas: bool) -> bool | None:
-    if cell.lower() in _SAYS:
-        return _SAYS[cell.lower()]
+def _parse_boolean(cell: str, commas: bool) -> bool | None:
+    if cell.lower() in _BOOLEAN_VALUES:
+        return _BOOLEAN_VALUES[cell.lower()]
     numbers = as_numbers((cell,), commas)
     return bool(numbers[0]) if numbers is not None and numbers[0] in (0.0, 1.0) else None
 
 
-def number(name: str, sheet: Sheet) -> Column:
-    """Quantities."""
-    cells, gone = present(name, sheet)
+def number_column(name: str, table: TextTable) -> Column:
+    """A number column."""
+    cells, missing = cells_and_missing(name, table)
     values = np.full(len(cells), np.nan)
-    rows = np.flatnonzero(~gone)
-    found = as_numbers([cells[row] for row in rows.tolist()], sheet.commas)
-    if found is None:
-        wrong = next(row for row in rows.tolist() if as_numbers((cells[row],), sheet.commas) is None)
-        exact = _is_whole(cells[wrong]) and not _is_exact(cells[wrong])
-        also = " that a 64-bit float equals" if exact else ""
-        _refuse(name, sheet, wrong, f"a number{also} is needed, or an empty cell")
-    values[rows] = found
-    return Column(Number(), values, gone)
+    rows = np.flatnonzero(~missing)
+    numbers = as_numbers([cells[row] for row in rows.tolist()], table.commas)
+    if numbers is None:
+        invalid = next(row for row in rows.tolist() if as_numbers((cells[row],), table.commas) is None)
+        is_inexact = _is_whole(cells[invalid]) and not _is_exact(cells[invalid])
+        restriction = " that a 64-bit float equals" if is_inexact else ""
+        _refuse(name, table, invalid, f"a number{restriction} is needed, or an empty cell")
+    values[rows] = numbers
+    return Column(Number(), values, missing)
 
 
-def probability(name: str, sheet: Sheet) -> Column:
-    """Numbers from 0 to 1."""
-    column = number(name, sheet)
-    wrong = np.flatnonzero((column.values < 0.0) | (column.values > 1.0))
-    if wrong.size:
-        _refuse(name, sheet, int(wrong[0]), "a probability from 0 to 1 is needed")
+def probability_column(name: str, table: TextTable) -> Column:
+    """A column of probabilities, numbers in [0, 1]."""
+    column = number_column(name, table)
+    invalid = np.flatnonzero((column.values < 0.0) | (column.values > 1.0))
+    if invalid.size:
+        _refuse(name, table, int(invalid[0]), "a probability from 0 to 1 is needed")
     values = column.values if column.missing is None else np.where(column.missing, 0.0, column.values)
     return Column(Probability(), values, column.missing)
 
 
-def category(name: str, sheet: Sheet, known: Sequence[Value] = ()) -> Column:
-    """One of a few values: those that are `known`, and any other as it is written.
+def category_column(name: str, table: TextTable, known: Sequence[Value] = ()) -> Column:
+    """A category column.
 
-    Where none are known, and all of them are whole numbers, they are numbers, as in `rank(3)`.
+    Parameters
+    ----------
+    name, table : the column.
+    known : values with the types they have in a schema; any other value is the text of its cell. Without known values,
+        cells that are all whole numbers become numbers, as in `rank(3)`.
     """
-    cells, gone = present(name, sheet)
-    here = sorted({cells[row] for row in np.flatnonzero(~gone).tolist()})
+    cells, missing = cells_and_missing(name, table)
+    distinct = sorted({cells[row] for row in np.flatnonzero(~missing).tolist()})
     names: dict[str, Value] = {str(value): value for value in known}
-    if not known and all(_is_whole(cell) for cell in here):
-        here.sort(key=int)
-        names = {cell: int(cell) for cell in here}
-    codes = {cell: code for code, cell in enumerate(here)}
+    if not known and all(_is_whole(cell) for cell in distinct):
+        distinct.sort(key=int)
+        names = {cell: int(cell) for cell in distinct}
+    codes = {cell: code for code, cell in enumerate(distinct)}
     values = np.fromiter((codes.get(cell, 0) for cell in cells), dtype=np.int64, count=len(cells))
-    return Column(Category(tuple(names.get(cell, cell) for cell in here)), values, gone)
+    return Column(Category(tuple(names.get(cell, cell) for cell in distinct)), values, missing)
 
 
 def _is_whole(cell: str) -> bool:
-    """Is this how Python writes a whole number? 007 is not."""
+    """Whether this is how Python writes a whole number; 007 is not."""
     return cell.lstrip("-").isdecimal() and cell.isascii() and str(int(cell)) == cell
 
 
-def present(name: str, sheet: Sheet) -> tuple[Sequence[str], Array]:
-    """The cells of a column, and which of them are missing."""
-    cells = sheet.columns[name]
+def cells_and_missing(name: str, table: TextTable) -> tuple[Sequence[str], Array]:
+    """The cells of a column, and the mask of its missing cells."""
+    cells = table.columns[name]
     if cells is None:
-        raise DataError(f"{sheet.path}: column {name!r} holds neither text nor numbers; leave it out.")
+        raise DataError(f"{table.path}: column {name!r} holds neither text nor numbers; leave it out.")
     return cells, np.fromiter((cell in MISSING for cell in cells), dtype=bool, count=len(cells))
 
 
-def _refuse(name: str, sheet: Sheet, row: int, wanted: str) -> NoReturn:
-    cells = sheet.columns[name]
+def _refuse(name: str, table: TextTable, row: int, requirement: str) -> NoReturn:
+    cells = table.columns[name]
     assert cells is not None
-    raise DataError(f"{sheet.place(row)}: column {name!r} has {cells[row]!r:.60}; {wanted}.")
+    raise DataError(f"{table.location(row)}: column {name!r} has {cells[row]!r:.60}; {requirement}.")

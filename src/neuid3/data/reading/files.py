@@ -1,4 +1,4 @@
-"""Which pictures does a folder hold? A column of image files that are read when a network looks at them."""
+"""Tensor columns of image files, decoded when they are fetched."""
 
 from __future__ import annotations
 
@@ -9,22 +9,29 @@ from typing import Any
 
 import numpy as np
 
-from neuid3.data.columns import IMAGES, Array
-from neuid3.data.reading.pictures import ImageFormat, common_format, decoded, format_of, opened
+from neuid3.data.columns import IMAGE_SUFFIXES, Array
+from neuid3.data.reading.pictures import ImageFormat, common_format, decode_images, format_of, open_image
 from neuid3.data.stores import Rows
 from neuid3.errors import DataError, MissingFileError
 
 
 class ImageFiles:
-    """A tensor column of PNG and JPEG files, which stay on disk: `Examples({"photo": ImageFiles("photos")})`.
+    """A tensor column of PNG and JPEG files that stay on disk: `Examples({"photo": ImageFiles("photos")})`.
 
-    `files` is a folder, whose images come in the order of their paths (`paths` lists them, those of its folders as well),
-    or a list of paths, in which None is a missing image. All images are read as bytes of one size, `(height, width)`, in
-    `colour` (three channels) or grey; what is not given is taken from the heads of the files: the middle of
-    their heights and widths, 64 pixels at most, and colour where one of them has it.
+    Images are decoded whenever a network reads them, which may take longer than training on them. For many epochs, and
+    with enough disk space, write the pixels to one `.npy` file and memory-map it.
 
-    Each image is decoded anew whenever it is looked at, which takes longer than training on it may; where many epochs
-    are needed and the disk is large, write the pixels to one `.npy` file and map that.
+    Parameters
+    ----------
+    files : a folder, searched recursively, whose images are sorted by path; or a list of paths, with None for a missing image.
+    size : `(height, width)` in pixels that all images are resized to; by default the median of their heights and
+        widths, scaled to at most 64 pixels.
+    colour : whether images are read with three channels or in grey; by default with three if one of them has colour.
+
+    Attributes
+    ----------
+    paths : the files, one for each row.
+    missing : mask of the rows without a file.
     """
 
     def __init__(
@@ -34,56 +41,58 @@ class ImageFiles:
         colour: bool | None = None,
     ) -> None:
         if isinstance(files, (str, Path)):
-            files = _in_folder(Path(files))
+            files = _images_in(Path(files))
         self.paths = tuple(None if path is None else Path(path) for path in files)
         self.missing: Array = np.array([path is None for path in self.paths], dtype=bool)
-        self.look = self._look(size, colour)
+        self.image_format = self._choose_format(size, colour)
 
-    def _look(self, size: tuple[int, int] | None, colour: bool | None) -> ImageFormat:
+    def _choose_format(self, size: tuple[int, int] | None, colour: bool | None) -> ImageFormat:
         if size is not None and colour is not None:
             return ImageFormat(*size, colour)
-        looks = []
+        formats = []
         for row in np.flatnonzero(~self.missing).tolist():
-            with self._opened(row) as picture:
-                looks.append(format_of(picture))
-        if not looks:
-            raise DataError("No image file is there to tell the size; give size=(height, width) and colour.")
-        found = common_format(looks, longest=64)
-        height, width = (found.height, found.width) if size is None else size
-        return ImageFormat(height, width, found.colour if colour is None else colour)
+            with self._open_row(row) as image:
+                formats.append(format_of(image))
+        if not formats:
+            raise DataError("There is no image file to take the size from; give size=(height, width) and colour.")
+        common = common_format(formats, longest=64)
+        height, width = (common.height, common.width) if size is None else size
+        return ImageFormat(height, width, common.colour if colour is None else colour)
 
     def __len__(self) -> int:
         return len(self.paths)
 
     def __repr__(self) -> str:
-        return f"ImageFiles({len(self)} files; {self.look})"
+        return f"ImageFiles({len(self)} files; {self.image_format})"
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The number of files, then the shape of an image: `(height, width)`, or `(3, height, width)` in colour."""
-        return (len(self), *self.look.shape)
+        return (len(self), *self.image_format.shape)
 
     @property
     def dtype(self) -> np.dtype[np.uint8]:
-        """Bytes."""
+        """Unsigned bytes."""
         return np.dtype(np.uint8)
 
     def fetch(self, rows: Rows) -> Array:
-        """The images in these rows; one that is missing is black."""
-        return decoded(rows, self.missing, self.look, self._opened)
+        """The pixels of the images in these rows; a missing image is black."""
+        return decode_images(rows, self.missing, self.image_format, self._open_row)
 
     @contextmanager
-    def _opened(self, row: int) -> Iterator[Any]:
+    def _open_row(self, row: int) -> Iterator[Any]:
         path = self.paths[row]
         assert path is not None
-        with opened(path, f"The image {str(path)!r:.200} of row {row}", "correct its path, or give None") as picture:
-            yield picture
+        with open_image(path, f"The image {str(path)!r:.200} of row {row}", "correct its path, or give None") as image:
+            yield image
 
 
-def _in_folder(folder: Path) -> list[Path]:
+def _images_in(folder: Path) -> list[Path]:
     if not folder.is_dir():
-        raise MissingFileError(f"{folder} is no folder; give one with image files, or a list of their paths.")
-    found = sorted(path for path in folder.rglob("*") if path.suffix.lower() in IMAGES and path.is_file())
-    if not found:
-        raise MissingFileError(f"{folder} holds no image file ({', '.join(IMAGES)}); give the folder that does.")
-    return found
+        raise MissingFileError(f"{folder} is not a folder; give one with image files, or a list of their paths.")
+    images = sorted(path for path in folder.rglob("*") if path.suffix.lower() in IMAGE_SUFFIXES and path.is_file())
+    if not images:
+        raise MissingFileError(
+            f"{folder} contains no image file ({', '.join(IMAGE_SUFFIXES)}); give a folder that does."
+        )
+    return images

@@ -1,4 +1,4 @@
-"""What do these image files show? Pixels of one size, with one channel for grey and three for colour."""
+"""Image files as pixel arrays of one format: one channel for grey, three for colour."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ import numpy as np
 import numpy.typing as npt
 
 from neuid3.data.columns import Array, Column, Tensor, read_column
-from neuid3.data.reading.cells import present
-from neuid3.data.reading.sheet import Sheet
+from neuid3.data.reading.cells import cells_and_missing
+from neuid3.data.reading.sheet import TextTable
 from neuid3.data.stores import Rows
 from neuid3.errors import DamagedFileError, DataError, MissingFileError, MissingPackageError, UnreadableFileError
 from neuid3.utils.files import check_readable
 
-# Pictures that take more than this together are not held in memory.
-MOST_BYTES = 1 << 30
+# Image columns with more bytes of pixels are not held in memory.
+MAX_IMAGE_BYTES = 1 << 30
 
 _GREY = ("1", "L", "LA", "La", "I", "I;16", "I;16B", "I;16L")
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class ImageFormat:
-    """How large a picture is, and whether it is in colour."""
+    """The size of an image in pixels, and whether it has colour."""
 
     height: int
     width: int
@@ -45,171 +45,207 @@ class ImageFormat:
 
 @dataclass(frozen=True, slots=True)
 class ImageColumn:
-    """The files that a column names, each with how it looks."""
+    """The image files that a column names.
+
+    Attributes
+    ----------
+    name : the column.
+    formats : the format of each file, by its path in the table.
+    """
 
     name: str
-    looks: dict[str, ImageFormat]
+    formats: dict[str, ImageFormat]
 
 
-def image_column(name: str, sheet: Sheet) -> ImageColumn:
-    """Look at the heads of a column's files, without reading their pixels."""
-    cells, gone = present(name, sheet)
-    looks: dict[str, ImageFormat] = {}
-    for row in np.flatnonzero(~gone).tolist():
-        if cells[row] not in looks:
-            with _opened(name, sheet, row) as picture:
-                looks[cells[row]] = format_of(picture)
-    return ImageColumn(name, looks)
+def scan_image_column(name: str, table: TextTable) -> ImageColumn:
+    """The formats of a column's image files, from their headers; no pixels are decoded."""
+    cells, missing = cells_and_missing(name, table)
+    formats: dict[str, ImageFormat] = {}
+    for row in np.flatnonzero(~missing).tolist():
+        if cells[row] not in formats:
+            with _open_cell_image(name, table, row) as image:
+                formats[cells[row]] = format_of(image)
+    return ImageColumn(name, formats)
 
 
-def format_of(picture: Any) -> ImageFormat:
-    """How an opened picture looks, from its head."""
-    turned = picture.getexif().get(0x0112, 1) in (5, 6, 7, 8)  # a camera that was held upright
-    width, height = picture.size[::-1] if turned else picture.size
-    return ImageFormat(height, width, picture.mode not in _GREY)
+def format_of(image: Any) -> ImageFormat:
+    """The format of an open Pillow image, from its header."""
+    is_rotated = image.getexif().get(0x0112, 1) in (5, 6, 7, 8)  # EXIF orientation of a camera held upright
+    width, height = image.size[::-1] if is_rotated else image.size
+    return ImageFormat(height, width, image.mode not in _GREY)
 
 
-def common_format(looks: Collection[ImageFormat], longest: int) -> ImageFormat:
-    """The one look that pictures get: the middle of their heights and widths, at most so long, colour if one has it.
+def common_format(formats: Collection[ImageFormat], longest: int) -> ImageFormat:
+    """One format for several images: median height and width, scaled to the longest side; colour if one has it.
 
-    >>> common_look([Look(28, 28, False), Look(28, 28, False), Look(20, 31, True)], longest=64)
-    Look(height=28, width=28, colour=True)
+    Parameters
+    ----------
+    formats : the formats of the images.
+    longest : the largest height and width, in pixels.
+
+    >>> common_format([ImageFormat(28, 28, False), ImageFormat(28, 28, False), ImageFormat(20, 31, True)], longest=64)
+    ImageFormat(height=28, width=28, colour=True)
     """
-    height, width = (float(np.median(sides)) for sides in zip(*((k.height, k.width) for k in looks), strict=True))
+    height, width = (float(np.median(sides)) for sides in zip(*((f.height, f.width) for f in formats), strict=True))
     scale = min(1.0, longest / max(height, width))
-    colour = any(look.colour for look in looks)
+    colour = any(image_format.colour for image_format in formats)
     return ImageFormat(max(1, round(height * scale)), max(1, round(width * scale)), colour)
 
 
-def wanted_format(name: str, shape: tuple[int, ...]) -> ImageFormat:
-    """The look of the pictures that a model was trained on."""
+def format_of_shape(name: str, shape: tuple[int, ...]) -> ImageFormat:
+    """The image format of a tensor column of this shape."""
     match shape:
         case (height, width) | (1, height, width):
             return ImageFormat(height, width, False)
         case (3, height, width):
             return ImageFormat(height, width, True)
         case _:
-            raise DataError(f"The model reads {name!r} as tensors of shape {shape}, which image files cannot give.")
+            raise DataError(f"The model reads {name!r} as tensors of shape {shape}, which image files cannot provide.")
 
 
-def pictures(name: str, sheet: Sheet, look: ImageFormat, shape: tuple[int, ...] | None = None) -> Column:
-    """The pixels of a column's files, all of one look; a missing path is a missing picture.
+def image_column(
+    name: str, table: TextTable, image_format: ImageFormat, shape: tuple[int, ...] | None = None
+) -> Column:
+    """The tensor column of the image files that a text column names; a missing path is a missing image.
 
-    Pictures that would fill the memory are left in their files, and read when they are needed.
+    Parameters
+    ----------
+    name, table : the column with the paths of the files.
+    image_format : the format that all images are converted to.
+    shape : the shape of an entry, where it is not that of the format.
+
+    Returns
+    -------
+    A column of bytes. Images of more than `MAX_IMAGE_BYTES` together stay in their files, and are read when they are fetched.
     """
-    cells, gone = present(name, sheet)
-    if len(cells) * prod(look.shape) > MOST_BYTES:
-        return read_column(name, SheetPictures(name, sheet, look, shape or look.shape, gone))
-    pixels = np.zeros((len(cells), *look.shape), dtype=np.uint8)
-    first: dict[str, int] = {}
-    for row in np.flatnonzero(~gone).tolist():
-        if cells[row] in first:
-            pixels[row] = pixels[first[cells[row]]]
+    cells, missing = cells_and_missing(name, table)
+    if len(cells) * prod(image_format.shape) > MAX_IMAGE_BYTES:
+        return read_column(name, TableImages(name, table, image_format, shape or image_format.shape, missing))
+    pixels = np.zeros((len(cells), *image_format.shape), dtype=np.uint8)
+    first_rows: dict[str, int] = {}
+    for row in np.flatnonzero(~missing).tolist():
+        if cells[row] in first_rows:
+            pixels[row] = pixels[first_rows[cells[row]]]
         else:
-            first[cells[row]] = row
-            with _opened(name, sheet, row) as picture:
-                pixels[row] = pixels_of(picture, look)
-    kind = Tensor(shape or look.shape)
-    return Column(kind, pixels.reshape(len(cells), *kind.shape), gone)
+            first_rows[cells[row]] = row
+            with _open_cell_image(name, table, row) as image:
+                pixels[row] = image_pixels(image, image_format)
+    kind = Tensor(shape or image_format.shape)
+    return Column(kind, pixels.reshape(len(cells), *kind.shape), missing)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SheetPictures:
-    """A store of the pictures that a column names, read from their files whenever they are fetched."""
+class TableImages:
+    """A store of the images that a text column names, decoded from their files whenever they are fetched."""
 
     name: str
-    sheet: Sheet
-    look: ImageFormat
-    form: tuple[int, ...]
+    table: TextTable
+    image_format: ImageFormat
+    entry_shape: tuple[int, ...]
     missing: Array
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return (len(self.missing), *self.form)
+        return (len(self.missing), *self.entry_shape)
 
     @property
     def dtype(self) -> np.dtype[np.uint8]:
         return np.dtype(np.uint8)
 
     def fetch(self, rows: Rows) -> Array:
-        pixels = decoded(rows, self.missing, self.look, partial(_opened, self.name, self.sheet))
-        return pixels.reshape(len(rows), *self.form)
+        pixels = decode_images(rows, self.missing, self.image_format, partial(_open_cell_image, self.name, self.table))
+        return pixels.reshape(len(rows), *self.entry_shape)
 
 
-def decoded(
-    rows: Rows, missing: Array, look: ImageFormat, opened_in: Callable[[int], AbstractContextManager[Any]]
+def decode_images(
+    rows: Rows, missing: Array, image_format: ImageFormat, open_row: Callable[[int], AbstractContextManager[Any]]
 ) -> npt.NDArray[np.uint8]:
-    """The pixels of the pictures in these rows, made to look so; one that is missing is black."""
-    pixels = np.zeros((len(rows), *look.shape), dtype=np.uint8)
-    for place, row in enumerate(rows.tolist()):
+    """The pixels of the images in these rows, converted to a format; a missing image is black.
+
+    Parameters
+    ----------
+    rows : the rows, in the order of the result.
+    missing : the mask of missing images, over all rows.
+    image_format : the format of the result.
+    open_row : opens the image of a row, as a context manager.
+    """
+    pixels = np.zeros((len(rows), *image_format.shape), dtype=np.uint8)
+    for index, row in enumerate(rows.tolist()):
         if not missing[row]:
-            with opened_in(row) as picture:
-                pixels[place] = pixels_of(picture, look)
+            with open_row(row) as image:
+                pixels[index] = image_pixels(image, image_format)
     return pixels
 
 
-def pixels_of(picture: Any, look: ImageFormat) -> Any:
-    """The pixels of an opened picture, made to look so."""
+def image_pixels(image: Any, image_format: ImageFormat) -> Any:
+    """The pixels of an open Pillow image, converted to a format."""
     from PIL import Image, ImageOps
 
-    flat = _flattened(ImageOps.exif_transpose(picture)).convert("RGB" if look.colour else "L")
-    if flat.size != (look.width, look.height):
-        flat = flat.resize((look.width, look.height), Image.Resampling.BILINEAR)
+    flat = _without_alpha(ImageOps.exif_transpose(image)).convert("RGB" if image_format.colour else "L")
+    if flat.size != (image_format.width, image_format.height):
+        flat = flat.resize((image_format.width, image_format.height), Image.Resampling.BILINEAR)
     pixels = np.asarray(flat)
-    return np.moveaxis(pixels, -1, 0) if look.colour else pixels
+    return np.moveaxis(pixels, -1, 0) if image_format.colour else pixels
 
 
-def _flattened(picture: Any) -> Any:
-    """A picture of eight bits without transparency: what was transparent lies on white."""
+def _without_alpha(image: Any) -> Any:
+    """An 8-bit image without transparency, over a white background."""
     from PIL import Image
 
-    if picture.mode.startswith("I"):  # sixteen bits
-        return Image.fromarray((np.asarray(picture).clip(0, 65535) // 257).astype(np.uint8))
-    if picture.mode in ("LA", "La", "RGBA", "RGBa", "PA") or "transparency" in picture.info:
-        seen = picture.convert("RGBA")
-        paper = Image.new("RGBA", seen.size, "white")
-        return Image.alpha_composite(paper, seen).convert("L" if picture.mode in _GREY else "RGB")
-    return picture
+    if image.mode.startswith("I"):  # sixteen bits
+        return Image.fromarray((np.asarray(image).clip(0, 65535) // 257).astype(np.uint8))
+    if image.mode in ("LA", "La", "RGBA", "RGBa", "PA") or "transparency" in image.info:
+        rgba = image.convert("RGBA")
+        background = Image.new("RGBA", rgba.size, "white")
+        return Image.alpha_composite(background, rgba).convert("L" if image.mode in _GREY else "RGB")
+    return image
 
 
 @contextmanager
-def _opened(name: str, sheet: Sheet, row: int) -> Iterator[Any]:
-    """The picture that a cell names; whatever is wrong with it is told with its column and place."""
-    cells: Sequence[str] = sheet.columns[name] or ()
-    told = f"{sheet.place(row)}: the image {cells[row]!r:.200} of column {name!r}"
-    path = _beneath(sheet.path.parent, cells[row])
+def _open_cell_image(name: str, table: TextTable, row: int) -> Iterator[Any]:
+    """Open the image that a cell names; errors name its column and row."""
+    cells: Sequence[str] = table.columns[name] or ()
+    subject = f"{table.location(row)}: the image {cells[row]!r:.200} of column {name!r}"
+    path = _path_inside(table.path.parent, cells[row])
     if path is None:
         raise DataError(
-            f"{told} is outside of the table's folder; put the images beneath it, and write paths from there."
+            f"{subject} is outside of the table's folder; move the images into it, and write paths relative to it."
         )
-    with opened(path, told, "paths start at the folder of the table") as picture:
-        yield picture
+    with open_image(path, subject, "paths are relative to the folder of the table") as image:
+        yield image
 
 
 @contextmanager
-def opened(path: Path, told: str, remedy: str) -> Iterator[Any]:
-    """The picture in a file, which errors speak of as `told`; `remedy` is what to do where there is none."""
-    Image = _pillow()
+def open_image(path: Path, subject: str, remedy: str) -> Iterator[Any]:
+    """Open an image file with Pillow.
+
+    Parameters
+    ----------
+    path : the file, PNG or JPEG.
+    subject : the subject of error messages, such as `cards.csv, line 2: the image 'a.png'`.
+    remedy : the advice where the file does not exist.
+    """
+    Image = _pillow_image()
     try:
         check_readable(path, "image")
     except MissingFileError:
-        raise MissingFileError(f"{told} is not there; {remedy}.") from None
+        raise MissingFileError(f"{subject} does not exist; {remedy}.") from None
     except UnreadableFileError as error:
-        raise UnreadableFileError(f"{told} cannot be read: {error}") from None
+        raise UnreadableFileError(f"{subject} cannot be read: {error}") from None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
-            found = Image.open(path, formats=("PNG", "JPEG"))
-        with found as picture:
-            yield picture
+            opened = Image.open(path, formats=("PNG", "JPEG"))
+        with opened as image:
+            yield image
     except (Image.DecompressionBombWarning, Image.DecompressionBombError):
-        raise DataError(f"{told} has more than {Image.MAX_IMAGE_PIXELS:,} pixels; make it smaller.") from None
-    except Exception as error:  # Pillow tells of damage in a dozen kinds of errors
-        why = " ".join(str(error).split())[:120]
-        raise DamagedFileError(f"{told} is no PNG or JPEG file, or a damaged one ({why}); replace it.") from None
+        raise DataError(f"{subject} has more than {Image.MAX_IMAGE_PIXELS:,} pixels; make it smaller.") from None
+    except Exception as error:  # Pillow reports damage by a dozen kinds of errors
+        reason = " ".join(str(error).split())[:120]
+        raise DamagedFileError(f"{subject} is not a PNG or JPEG file, or is damaged ({reason}); replace it.") from None
 
 
-def _pillow() -> Any:
+def _pillow_image() -> Any:
     try:
         from PIL import Image
     except ImportError:
@@ -217,8 +253,8 @@ def _pillow() -> Any:
     return Image
 
 
-def _beneath(folder: Path, cell: str) -> Path | None:
-    """The file that a cell names, on whichever system it was written; None where it would leave the folder."""
+def _path_inside(folder: Path, cell: str) -> Path | None:
+    """The file that a cell names, with separators of any platform; None where the path leads out of the folder."""
     parts = PurePosixPath(cell.replace("\\", "/")).parts
-    leaves = PurePosixPath(cell).is_absolute() or bool(PureWindowsPath(cell).anchor) or ".." in parts
-    return None if leaves else folder.joinpath(*parts)
+    is_outside = PurePosixPath(cell).is_absolute() or bool(PureWindowsPath(cell).anchor) or ".." in parts
+    return None if is_outside else folder.joinpath(*parts)

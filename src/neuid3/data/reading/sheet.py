@@ -1,4 +1,4 @@
-"""Which cells does a file hold? CSV in its dialects, or Parquet, as named columns of text."""
+"""Tables of text cells, read from CSV files, Parquet files and DataFrames."""
 
 from __future__ import annotations
 
@@ -14,25 +14,29 @@ from typing import Any
 
 import numpy as np
 
-from neuid3.data.columns import is_absent
+from neuid3.data.columns import is_missing
 from neuid3.data.examples import named_columns
 from neuid3.errors import DamagedFileError, DataError, MissingFileError, MissingPackageError
 from neuid3.utils.files import read_file
 
 DELIMITERS = ",;\t|"
 
-# What people and programs write where there is nothing to be written.
+# Spellings of a missing cell.
 MISSING = frozenset(
     {"", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NAN", "null", "NULL", "Null", "<NA>", "?"}
 )  # not "None", which often is a value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sheet:
-    """Named columns of text, all of one length.
+class TextTable:
+    """Named columns of text cells, all of one length.
 
-    `lines` says in which line of the file each row begins, where the file has lines. `commas` is whether 1,5 may be a
-    number. A column that is None holds what text cannot say, such as lists.
+    Attributes
+    ----------
+    path : the file that the table was read from.
+    columns : the cells of each column by its name; None where they have no text form, such as lists.
+    lines : the line of the file in which each row begins; None for files without lines.
+    commas : whether `1,5` may be a number.
     """
 
     path: Path
@@ -43,49 +47,61 @@ class Sheet:
     def __len__(self) -> int:
         return next((len(cells) for cells in self.columns.values() if cells is not None), 0)
 
-    def place(self, row: int) -> str:
-        """How we tell people where a row is.
+    def location(self, row: int) -> str:
+        """The position of a row, for error messages.
 
-        >>> Sheet(Path("cards.csv"), {"suit": ["clubs"]}, [2], False).place(0)
+        >>> TextTable(Path("cards.csv"), {"suit": ["clubs"]}, [2], False).location(0)
         'cards.csv, line 2'
         """
         where = f"row {row} (counted from 0)" if self.lines is None else f"line {self.lines[row]}"
         return f"{self.path.name}, {where}"
 
-    def only(self, rows: Sequence[int]) -> Sheet:
-        """The same sheet with these rows only."""
+    def take(self, rows: Sequence[int]) -> TextTable:
+        """The table restricted to these rows."""
         columns = {name: cells and [cells[row] for row in rows] for name, cells in self.columns.items()}
-        return Sheet(self.path, columns, self.lines and [self.lines[row] for row in rows], self.commas)
+        return TextTable(self.path, columns, self.lines and [self.lines[row] for row in rows], self.commas)
 
 
-def open_sheet(path: Path | str) -> Sheet:
-    """All cells of a CSV or Parquet file, stripped of spaces around them."""
+def open_text_table(path: Path | str) -> TextTable:
+    """All cells of a CSV or Parquet file, without surrounding white space.
+
+    Parameters
+    ----------
+    path : the file; its content, not its name, decides how it is read.
+
+    Raises
+    ------
+    MissingFileError, UnreadableFileError, DamagedFileError
+        Where the file is missing, unreadable or no table with at least one row.
+    """
     path = Path(path)
     content = read_file(path, "table")
-    sheet = _parquet(path) if content.startswith(b"PAR1") else _csv(path, _text(path, content))
-    if not len(sheet):
+    table = _read_parquet(path) if content.startswith(b"PAR1") else _read_csv(path, _decode(path, content))
+    if not len(table):
         raise DamagedFileError(f"{path} names columns and has no rows; add some.")
-    return sheet
+    return table
 
 
-def frame_sheet(frame: Any, folder: Path | str) -> Sheet:
-    """The cells of a DataFrame as text; paths in it start at `folder`."""
+def text_table_from_frame(frame: Any, folder: Path | str) -> TextTable:
+    """The cells of a DataFrame as text; image paths in it are relative to `folder`."""
     folder = Path(folder)
     if not folder.is_dir():
-        raise MissingFileError(f"{folder} is no folder; give the one where the paths of images start.")
+        raise MissingFileError(f"{folder} is not a folder; give the folder that image paths are relative to.")
     columns = {name: _cells(values) for name, values in named_columns(frame).items()}
     lengths = {name: len(cells) for name, cells in columns.items() if cells is not None}
     if len(set(lengths.values())) > 1 or not any(lengths.values()):
-        raise DataError(f"The columns have {sorted(set(lengths.values()))} rows; give all one length, and some rows.")
-    return Sheet(folder / "DataFrame", columns, None, commas=False)
+        raise DataError(
+            f"The columns have {sorted(set(lengths.values()))} rows; give all of them the same length, at least 1."
+        )
+    return TextTable(folder / "DataFrame", columns, None, commas=False)
 
 
 def _cells(values: Any) -> list[str] | None:
-    """The entries of a column as text; None where an entry is neither text nor a number nor a truth value."""
+    """The entries of a column as text; None where an entry is neither a string nor a number nor a Boolean."""
     cells = []
     for entry in values:
         plain = entry.item() if isinstance(entry, np.generic) else entry
-        if is_absent(plain):
+        if is_missing(plain):
             cells.append("")
         elif isinstance(plain, (bool, int, float)):
             cells.append(repr(plain))
@@ -99,10 +115,10 @@ def _cells(values: Any) -> list[str] | None:
 # CSV ------------------------------------------------------------------------------------------------
 
 
-def _text(path: Path, content: bytes) -> str:
+def _decode(path: Path, content: bytes) -> str:
     encoding = "utf-16" if content[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
     if encoding == "utf-8-sig" and b"\0" in content:
-        raise DamagedFileError(f"{path} is no table of text; give a CSV or Parquet file.")
+        raise DamagedFileError(f"{path} is not a text table; give a CSV or Parquet file.")
     try:
         return content.decode(encoding)
     except UnicodeDecodeError as error:
@@ -112,16 +128,16 @@ def _text(path: Path, content: bytes) -> str:
         ) from None
 
 
-def _csv(path: Path, text: str) -> Sheet:
-    with _cells_as_long_as(text):
+def _read_csv(path: Path, text: str) -> TextTable:
+    with _field_size_limit(len(text)):
         delimiter = _delimiter(text)
         lines: list[int] = []
         rows: list[list[str]] = []
-        for line, row in _rows(path, text, delimiter):
+        for line, row in _row_indices(path, text, delimiter):
             if rows and len(row) != len(rows[0]):
                 raise DamagedFileError(
-                    f"{path.name}, line {line}: {len(row)} cells, and the first line names {len(rows[0])} columns; "
-                    f"a cell with {_spoken(delimiter)} in it must stand in quotes."
+                    f"{path.name}, line {line}: {len(row)} cells, but the first line names {len(rows[0])} columns; "
+                    f"put cells that contain {_delimiter_name(delimiter)} in quotes."
                 )
             lines.append(line)
             rows.append(row)
@@ -131,14 +147,14 @@ def _csv(path: Path, text: str) -> Sheet:
     names = checked_names([name.strip() for name in header], path)
     columns = zip(*body, strict=True) if body else [()] * len(names)
     cells = {name: [cell.strip() for cell in column] for name, column in zip(names, columns, strict=True)}
-    return Sheet(path, cells, lines[1:], commas=delimiter != ",")
+    return TextTable(path, cells, lines[1:], commas=delimiter != ",")
 
 
 @contextmanager
-def _cells_as_long_as(text: str) -> Iterator[None]:
-    """Let a cell be as long as the whole text; Python's own limit is 131,072 characters, and it is one for all readers."""
+def _field_size_limit(characters: int) -> Iterator[None]:
+    """Raise the limit of the csv module, 131,072 characters a cell, to at least this many; it is global to the process."""
     before = csv.field_size_limit()
-    csv.field_size_limit(max(before, min(len(text), 2**31 - 1)))
+    csv.field_size_limit(max(before, min(characters, 2**31 - 1)))
     try:
         yield
     finally:
@@ -146,7 +162,7 @@ def _cells_as_long_as(text: str) -> Iterator[None]:
 
 
 def _delimiter(text: str) -> str:
-    """The separator that gives the first rows one width, the widest; where none does, the first row decides."""
+    """The separator that splits the first rows into most cells of equal number; where none does, the first row decides."""
 
     def width(delimiter: str) -> tuple[bool, int]:
         try:
@@ -159,8 +175,8 @@ def _delimiter(text: str) -> str:
     return max(DELIMITERS, key=width)
 
 
-def _rows(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Every row that is not blank, with the line it begins in; a cell in quotes may go over several."""
+def _row_indices(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Every row that is not blank, with the line in which it begins; a quoted cell may span several lines."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True, skipinitialspace=True)
     line = 1
     try:
@@ -170,15 +186,16 @@ def _rows(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, list[str
             line = reader.line_num + 1
     except csv.Error as error:
         raise DamagedFileError(
-            f"{path.name}, line {line}: the quotes do not add up ({error}); close them, or double those inside a cell."
+            f"{path.name}, line {line}: the quotes are unbalanced ({error}); close them, or double those inside a cell."
         ) from None
 
 
-def _spoken(delimiter: str) -> str:
+def _delimiter_name(delimiter: str) -> str:
     return "a tab" if delimiter == "\t" else repr(delimiter)
 
 
 def checked_names(names: list[str], path: Path) -> list[str]:
+    """The column names of a file; missing, repeated and numeric ones are refused."""
     seen: set[str] = set()
     for number, name in enumerate(names, start=1):
         if not name:
@@ -187,10 +204,10 @@ def checked_names(names: list[str], path: Path) -> list[str]:
                 "(in pandas: to_csv(…, index=False))."
             )
         if name in seen:
-            raise DamagedFileError(f"{path}: two columns are called {name!r}; rename one of them.")
+            raise DamagedFileError(f"{path}: two columns are named {name!r}; rename one of them.")
         seen.add(name)
         if _is_fraction(name):
-            raise DamagedFileError(f"{path}: the first line has {name!r} in it; it must name the columns.")
+            raise DamagedFileError(f"{path}: the first line contains {name!r}; it must name the columns.")
     return names
 
 
@@ -202,33 +219,33 @@ def _is_fraction(name: str) -> bool:
 # Parquet --------------------------------------------------------------------------------------------
 
 
-def _parquet(path: Path) -> Sheet:
+def _read_parquet(path: Path) -> TextTable:
     try:
         import pyarrow as arrow
         from pyarrow import parquet
     except ImportError:
         raise MissingPackageError('Parquet files need pyarrow: pip install "neuid3[tables]".') from None
     try:
-        table = parquet.read_table(path)
+        arrow_table = parquet.read_table(path)
     except (OSError, arrow.ArrowException) as error:
         raise DamagedFileError(f"{path} is a damaged Parquet file ({' '.join(str(error).split())[:200]}).") from None
     try:
-        names = checked_names(list(table.column_names), path)
+        names = checked_names(list(arrow_table.column_names), path)
     except UnicodeDecodeError:
         raise DamagedFileError(f"{path} has a column whose name is not UTF-8 text; rename it.") from None
     columns = {}
     for number, name in enumerate(names):
         try:
-            columns[name] = _said(table.column(number), arrow)
+            columns[name] = _cells_as_text(arrow_table.column(number), arrow)
         except UnicodeDecodeError:
             raise DamagedFileError(
                 f"{path}: column {name!r} holds strings that are not UTF-8 text; write them as UTF-8, or leave it out."
             ) from None
-    return Sheet(path, columns, None, commas=False)
+    return TextTable(path, columns, None, commas=False)
 
 
-def _said(column: Any, arrow: Any) -> list[str] | None:
-    """A column in words; None where arrow has no words for it."""
+def _cells_as_text(column: Any, arrow: Any) -> list[str] | None:
+    """The cells of an Arrow column as text; None where Arrow cannot cast them to strings."""
     try:
         cells = column.cast(arrow.string()).to_pylist()
     except arrow.ArrowException:

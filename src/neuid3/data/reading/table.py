@@ -1,4 +1,4 @@
-"""How does a table in a file become examples, and what do we tell about it?"""
+"""Examples from table files and DataFrames, with a summary of their columns."""
 
 from __future__ import annotations
 
@@ -30,46 +30,68 @@ from neuid3.data.examples import Examples
 from neuid3.data.reading.cells import (
     InferredKind,
     as_numbers,
-    boolean,
-    category,
+    boolean_column,
+    category_column,
+    cells_and_missing,
     infer_kind,
-    number,
-    present,
-    probability,
-    told_values,
+    number_column,
+    probability_column,
+    summarize_values,
 )
-from neuid3.data.reading.pictures import ImageColumn, ImageFormat, common_format, image_column, pictures, wanted_format
-from neuid3.data.reading.sheet import Sheet, frame_sheet, open_sheet
+from neuid3.data.reading.pictures import (
+    ImageColumn,
+    ImageFormat,
+    common_format,
+    format_of_shape,
+    image_column,
+    scan_image_column,
+)
+from neuid3.data.reading.sheet import TextTable, open_text_table, text_table_from_frame
 from neuid3.errors import DataError, did_you_mean
 
 KINDS = ("boolean", "category", "number", "probability", "image", "ignore")
 
-# Images are shrunk until no side is longer, unless somebody wants them larger: small networks read small images.
-LONGEST = 64
+# The default length of the longest side of an image, in pixels: small networks read small images.
+MAX_IMAGE_SIDE = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What became of a column of the file, and what was found in it."""
+class ColumnSummary:
+    """How a column of a file was read.
+
+    Attributes
+    ----------
+    name : the column.
+    kind : the kind that it was read as, `class` for the target, `left out` for a column that is ignored.
+    details : its values, range or format, and its number of missing cells.
+    """
 
     name: str
     kind: str
-    told: str
+    details: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Read:
-    """Examples from a file, their classes where a target was named, and what there is to tell about them."""
+class TableData:
+    """The content of a table; `str()` gives a summary of its columns.
+
+    Attributes
+    ----------
+    examples : the examples, without the target.
+    labels : the class of each example; None without a target.
+    columns : how each column was read.
+    notes : sentences about rows left out, resized images and targets that look numeric.
+    """
 
     examples: Examples
     labels: npt.NDArray[np.str_] | None
-    columns: tuple[Found, ...]
+    columns: tuple[ColumnSummary, ...]
     notes: tuple[str, ...]
 
     def __str__(self) -> str:
-        rows = [("column", "read as", "found"), *((c.name, c.kind, c.told) for c in self.columns)]
+        rows = [("column", "read as", "found"), *((c.name, c.kind, c.details) for c in self.columns)]
         widths = [max(len(row[i]) for row in rows) for i in (0, 1)]
-        lines = [f"{name:<{widths[0]}}  {kind:<{widths[1]}}  {told}" for name, kind, told in rows]
+        lines = [f"{name:<{widths[0]}}  {kind:<{widths[1]}}  {details}" for name, kind, details in rows]
         return "\n".join([*lines, *self.notes])
 
 
@@ -78,17 +100,30 @@ def read_table(
     types: Mapping[str, str] | None = None,
     *,
     target: str | None = None,
-    image_size: int = LONGEST,
+    image_size: int = MAX_IMAGE_SIDE,
     schema: Schema | None = None,
-) -> Read:
-    """The examples of a CSV or Parquet file; images are named by their paths from the folder of the table.
+) -> TableData:
+    """The examples of a CSV or Parquet file; cells may be paths of images, relative to the folder of the table.
 
-    Kinds are inferred from the text; `types` declares others: `{"rank": "category", "p_alarm": "probability",
-    "name": "ignore"}`. The column `target` gives the classes and is no column of the examples; rows without a class are
-    left out. No side of an image is longer than `image_size`; those of different sizes are resized to one. With `schema`,
-    that of a fitted classifier (`clf.schema_`), the columns are read as the classifier knows them, its images in its sizes.
+    Parameters
+    ----------
+    path : the file.
+    types : the kinds of columns whose kind should not be inferred from their text: `{"rank": "category",
+        "p_alarm": "probability", "name": "ignore"}`.
+    target : the column with the classes, which is not among the columns of the examples; rows without a class are left out.
+    image_size : the largest height and width of images, in pixels; images of different sizes are resized to one size.
+    schema : the schema of a fitted classifier (`clf.schema_`), by which columns are read instead, images in its sizes.
+
+    Returns
+    -------
+    The table: `.examples`, `.labels` where a target is given, `.columns` and `.notes`.
+
+    Raises
+    ------
+    DataError, MissingFileError, DamagedFileError
+        Where a cell or an image cannot be read, with its column and row.
     """
-    return read_sheet(open_sheet(path), types, target=target, image_size=image_size, schema=schema)
+    return read_text_table(open_text_table(path), types, target=target, image_size=image_size, schema=schema)
 
 
 def read_frame(
@@ -97,20 +132,20 @@ def read_frame(
     *,
     folder: Path | str,
     target: str | None = None,
-    image_size: int = LONGEST,
+    image_size: int = MAX_IMAGE_SIDE,
     schema: Schema | None = None,
-) -> Read:
+) -> TableData:
     """The examples of a pandas DataFrame, read as `read_table` reads a file of the same cells in `folder`.
 
     Parameters
     ----------
-    frame : a DataFrame, or a mapping of names to columns, of strings, numbers and truth values.
+    frame : a DataFrame, or a mapping of names to columns, of strings, numbers and Booleans.
     types, target, image_size, schema : as in `read_table`.
-    folder : where the paths of images start; a cell that leads out of it is refused.
+    folder : the folder that image paths are relative to; a path that leads out of it is refused.
 
     Returns
     -------
-    What was read: `.examples`, `.labels` where a target was named, and what became of each column.
+    The table: `.examples`, `.labels` where a target is given, `.columns` and `.notes`.
 
     Raises
     ------
@@ -122,120 +157,130 @@ def read_frame(
     >>> read.examples
     Examples(2 rows; ill: boolean, age: number)
     """
-    return read_sheet(frame_sheet(frame, folder), types, target=target, image_size=image_size, schema=schema)
+    return read_text_table(
+        text_table_from_frame(frame, folder), types, target=target, image_size=image_size, schema=schema
+    )
 
 
-def read_sheet(
-    sheet: Sheet,
+def read_text_table(
+    table: TextTable,
     types: Mapping[str, str] | None = None,
     *,
     target: str | None = None,
-    image_size: int = LONGEST,
+    image_size: int = MAX_IMAGE_SIDE,
     schema: Schema | None = None,
-) -> Read:
-    """The examples of a sheet; see `read_table`."""
+) -> TableData:
+    """The examples of a table of text cells; see `read_table`."""
     if schema is not None and types:
-        raise DataError("`schema` says what every column is; leave `types` out.")
+        raise DataError("`schema` declares the kind of every column; leave `types` out.")
     declared = dict(types or {})
-    _check_types(declared, sheet, target)
+    _check_types(declared, table, target)
     labels, notes = None, []
     if target is not None:
-        sheet, gone = with_class(sheet, target)
-        notes += [f"{gone:,} rows have no class in {target!r} and were left out."] if gone else []
-        labels = _labels(sheet, target)
-        notes += _quantity(labels, target, sheet.commas)
+        table, unlabelled = labelled_rows(table, target)
+        notes += [f"{unlabelled:,} rows have no class in {target!r} and were left out."] if unlabelled else []
+        labels = _labels(table, target)
+        notes += _quantity_note(labels, target, table.commas)
     if schema is not None:
-        known = tuple(Found(name, kind_name(kind), "as the schema has it") for name, kind in schema.items())
-        return Read(read_as(sheet, schema, schema), labels, known, tuple(notes))
-    found = {name: _found(name, sheet, declared.get(name)) for name in sheet.columns if name != target}
-    albums = [image_column(name, sheet) for name, told in found.items() if told.kind == "image"]
-    looks = _looks(albums, image_size)
-    for told in albums:
-        found[told.name] = replace(found[told.name], told=str(looks[told.name]))
-        notes += _resized(told, looks[told.name])
-    columns = {name: _column(name, told.kind, sheet, looks) for name, told in found.items() if told.kind != "left out"}
+        by_schema = tuple(ColumnSummary(name, kind_name(kind), "as in the schema") for name, kind in schema.items())
+        return TableData(read_with_schema(table, schema, schema), labels, by_schema, tuple(notes))
+    summaries = {name: _summarize_column(name, table, declared.get(name)) for name in table.columns if name != target}
+    image_columns = [scan_image_column(name, table) for name, summary in summaries.items() if summary.kind == "image"]
+    formats = _image_formats(image_columns, image_size)
+    for images in image_columns:
+        summaries[images.name] = replace(summaries[images.name], details=str(formats[images.name]))
+        notes += _resize_note(images, formats[images.name])
+    columns = {
+        name: _column(name, summary.kind, table, formats)
+        for name, summary in summaries.items()
+        if summary.kind != "left out"
+    }
     for name, column in columns.items():
         if name not in declared and isinstance(column.kind, Category):
             columns[name] = replace(column, origin="labels")
     for name, column in columns.items():
-        gone = 0 if column.missing is None else int(column.missing.sum())
-        if gone and not found[name].told.endswith(" missing"):
-            found[name] = replace(found[name], told=f"{found[name].told}; {gone:,} missing")
+        missing = 0 if column.missing is None else int(column.missing.sum())
+        if missing and not summaries[name].details.endswith(" missing"):
+            summaries[name] = replace(summaries[name], details=f"{summaries[name].details}; {missing:,} missing")
     if not columns:
-        if not found:
-            raise DataError(f"{sheet.path} has no column besides the classes; add some to learn from.")
-        first = next(iter(found.values()))
+        if not summaries:
+            raise DataError(f"{table.path} has no column besides the classes; add columns to learn from.")
+        first = next(iter(summaries.values()))
         raise DataError(
-            f"{sheet.path} has no column to learn from: {first.name!r} is left out ({first.told}); declare the kind of one, "
+            f"{table.path} has no column to learn from: {first.name!r} is left out ({first.details}); declare the kind of one, "
             f"as in types={{{first.name!r}: 'category'}}."
         )
     if labels is not None and target is not None:
-        found[target] = Found(target, "class", told_values(set(labels.tolist())))
-    return Read(Examples(columns), labels, tuple(found[name] for name in sheet.columns), tuple(notes))
+        summaries[target] = ColumnSummary(target, "class", summarize_values(set(labels.tolist())))
+    return TableData(Examples(columns), labels, tuple(summaries[name] for name in table.columns), tuple(notes))
 
 
-def read_as(sheet: Sheet, schema: Schema, needed: Collection[str], others: bool = False) -> Examples:
-    """The examples of a sheet as a model knows them: by its schema, its images in its sizes.
+def read_with_schema(table: TextTable, schema: Schema, needed: Collection[str], others: bool = False) -> Examples:
+    """The examples of a table, read by the schema of a model.
 
-    Columns that are not `needed` are not looked at. With `others` all columns of the schema are read that are there, and
-    the rest is missing throughout.
+    Parameters
+    ----------
+    table : the cells.
+    schema : the kinds of the columns, with the shapes of images.
+    needed : the columns of the schema that are read; one that the table lacks is an error.
+    others : whether the other columns of the schema are read as well; those that the table lacks are missing in every row.
     """
     columns = {}
     for name, kind in schema.items():
-        if name not in sheet.columns and name in needed:
+        if name not in table.columns and name in needed:
             raise DataError(
-                f"{sheet.path} has no column {name!r}, which the model needs.{did_you_mean(name, sheet.columns)}"
+                f"{table.path} has no column {name!r}, which the model needs.{did_you_mean(name, table.columns)}"
             )
-        if name in needed or (others and name in sheet.columns):
-            columns[name] = _column_as(name, kind, sheet)
+        if name in needed or (others and name in table.columns):
+            columns[name] = _column_as(name, kind, table)
         elif others:
-            columns[name] = all_missing(kind, len(sheet))
+            columns[name] = all_missing(kind, len(table))
     return Examples(columns).conform({name: schema[name] for name in columns})
 
 
-def _check_types(declared: Mapping[str, str], sheet: Sheet, target: str | None) -> None:
-    if target is not None and target not in sheet.columns:
-        raise DataError(f"{sheet.path} has no column {target!r} to predict.{did_you_mean(target, sheet.columns)}")
+def _check_types(declared: Mapping[str, str], table: TextTable, target: str | None) -> None:
+    if target is not None and target not in table.columns:
+        raise DataError(f"{table.path} has no column {target!r} to predict.{did_you_mean(target, table.columns)}")
     for name, kind in declared.items():
-        if name not in sheet.columns:
-            raise DataError(f"{sheet.path} has no column {name!r} to declare.{did_you_mean(name, sheet.columns)}")
+        if name not in table.columns:
+            raise DataError(f"{table.path} has no column {name!r} to declare.{did_you_mean(name, table.columns)}")
         if kind not in KINDS:
-            raise DataError(f"Column {name!r} is declared {kind!r}, no kind we know.{did_you_mean(kind, KINDS)}")
+            raise DataError(f"Column {name!r} is declared {kind!r}, an unknown kind.{did_you_mean(kind, KINDS)}")
 
 
 # Classes --------------------------------------------------------------------------------------------
 
 
-def with_class(sheet: Sheet, target: str) -> tuple[Sheet, int]:
-    """The rows that have a class, and how many have none."""
-    _, gone = present(target, sheet)
-    if gone.all():
-        raise DataError(f"{sheet.path}: no row has a class in column {target!r}; name another target.")
-    if not gone.any():
-        return sheet, 0
-    return sheet.only(np.flatnonzero(~gone).tolist()), int(gone.sum())
+def labelled_rows(table: TextTable, target: str) -> tuple[TextTable, int]:
+    """The rows that have a class, and the number of rows without one."""
+    _, missing = cells_and_missing(target, table)
+    if missing.all():
+        raise DataError(f"{table.path}: no row has a class in column {target!r}; name another target.")
+    if not missing.any():
+        return table, 0
+    return table.take(np.flatnonzero(~missing).tolist()), int(missing.sum())
 
 
-def _labels(sheet: Sheet, target: str) -> npt.NDArray[np.str_]:
-    cells, _ = present(target, sheet)
+def _labels(table: TextTable, target: str) -> npt.NDArray[np.str_]:
+    cells, _ = cells_and_missing(target, table)
     counts = Counter(cells)
     if len(counts) == 1:
         raise DataError(
-            f"{sheet.path}: every row has the class {cells[0]!r} in column {target!r}; there must be two at least."
+            f"{table.path}: every row has the class {cells[0]!r} in column {target!r}; at least two classes are needed."
         )
-    numbers = as_numbers(counts, sheet.commas)
+    numbers = as_numbers(counts, table.commas)
     if numbers is not None and bool((numbers != np.round(numbers)).any()):
-        raise DataError(f"{sheet.path}: column {target!r} holds quantities such as {cells[0]}. {NO_REGRESSION}")
+        raise DataError(f"{table.path}: column {target!r} holds quantities such as {cells[0]}. {NO_REGRESSION}")
     if len(counts) > max(2, len(cells) // 2):
         raise DataError(
-            f"{sheet.path}: column {target!r} has {len(counts):,} different values in {len(cells):,} rows; "
+            f"{table.path}: column {target!r} has {len(counts):,} different values in {len(cells):,} rows; "
             f"classes that most rows share are needed.{'' if numbers is None else f' {NO_REGRESSION}'}"
         )
     return np.array(cells)
 
 
-def _quantity(labels: npt.NDArray[np.str_], target: str, commas: bool) -> list[str]:
-    """A sentence about a target of numbers that are hardly classes."""
+def _quantity_note(labels: npt.NDArray[np.str_], target: str, commas: bool) -> list[str]:
+    """A sentence about a target whose numbers look like a quantity; empty for any other target."""
     different = set(labels.tolist())
     if as_numbers(different, commas) is None or not looks_like_quantity(len(different), len(labels)):
         return []
@@ -248,63 +293,63 @@ def _quantity(labels: npt.NDArray[np.str_], target: str, commas: bool) -> list[s
 # Columns --------------------------------------------------------------------------------------------
 
 
-def _found(name: str, sheet: Sheet, declared: str | None) -> Found:
-    guessed = infer_kind(name, sheet) if declared is None else InferredKind(declared, "as declared")
-    return Found(name, "left out" if guessed.kind == "ignore" else guessed.kind, guessed.why)
+def _summarize_column(name: str, table: TextTable, declared: str | None) -> ColumnSummary:
+    inferred = infer_kind(name, table) if declared is None else InferredKind(declared, "as declared")
+    return ColumnSummary(name, "left out" if inferred.kind == "ignore" else inferred.kind, inferred.reason)
 
 
-def _column(name: str, kind: str, sheet: Sheet, looks: Mapping[str, ImageFormat]) -> Column:
+def _column(name: str, kind: str, table: TextTable, formats: Mapping[str, ImageFormat]) -> Column:
     match kind:
         case "boolean":
-            return boolean(name, sheet)
+            return boolean_column(name, table)
         case "number":
-            return number(name, sheet)
+            return number_column(name, table)
         case "probability":
-            return probability(name, sheet)
+            return probability_column(name, table)
         case "category":
-            return category(name, sheet)
+            return category_column(name, table)
         case _:
-            return pictures(name, sheet, looks[name])
+            return image_column(name, table, formats[name])
 
 
-def _column_as(name: str, kind: Kind, sheet: Sheet) -> Column:
+def _column_as(name: str, kind: Kind, table: TextTable) -> Column:
     match kind:
         case Boolean():
-            return boolean(name, sheet)
+            return boolean_column(name, table)
         case Number():
-            return number(name, sheet)
+            return number_column(name, table)
         case Probability():
-            return probability(name, sheet)
+            return probability_column(name, table)
         case Category(values):
-            return category(name, sheet, values)
+            return category_column(name, table, values)
         case Tensor(shape):
-            return pictures(name, sheet, wanted_format(name, shape), shape)
+            return image_column(name, table, format_of_shape(name, shape), shape)
         case Distribution():
-            raise DataError(f"The model reads {name!r} as a distribution, which no cell of a table can hold.")
+            raise DataError(f"The model reads {name!r} as a distribution, which a cell of a table cannot hold.")
 
 
 # Images ---------------------------------------------------------------------------------------------
 
 
-def _looks(albums: Sequence[ImageColumn], longest: int) -> dict[str, ImageFormat]:
-    """How the images of each column will look.
+def _image_formats(columns: Sequence[ImageColumn], longest: int) -> dict[str, ImageFormat]:
+    """The format of each image column.
 
-    A column whose images look alike keeps that look. Once they do not, all images of the table get one, so that a
-    network can read those of any column.
+    A table in which the images of each column agree keeps these formats. Otherwise all images of the table get one format,
+    so that a network can read those of any column.
     """
-    empty = [told.name for told in albums if not told.looks]
+    empty = [column.name for column in columns if not column.formats]
     if empty:
         raise DataError(f"Column {empty[0]!r} is declared an image and every cell of it is empty; leave it out.")
-    if all(len(set(told.looks.values())) == 1 for told in albums):
-        return {told.name: common_format(told.looks.values(), longest) for told in albums}
-    everything = [look for told in albums for look in told.looks.values()]
-    return {told.name: common_format(everything, longest) for told in albums}
+    if all(len(set(column.formats.values())) == 1 for column in columns):
+        return {column.name: common_format(column.formats.values(), longest) for column in columns}
+    all_formats = [image_format for column in columns for image_format in column.formats.values()]
+    return {column.name: common_format(all_formats, longest) for column in columns}
 
 
-def _resized(told: ImageColumn, look: ImageFormat) -> list[str]:
-    """A sentence about images that will not look as they do in their files."""
-    found = sorted({(known.width, known.height) for known in told.looks.values()})
-    if found == [(look.width, look.height)]:
+def _resize_note(column: ImageColumn, image_format: ImageFormat) -> list[str]:
+    """A sentence about the images of a column that are resized; empty where none are."""
+    original = sorted({(known.width, known.height) for known in column.formats.values()})
+    if original == [(image_format.width, image_format.height)]:
         return []
-    sizes = ", ".join(f"{width} × {height}" for width, height in found[:3]) + (", …" if len(found) > 3 else "")
-    return [f"The images of {told.name!r} ({sizes}) were resized to {look.width} × {look.height}."]
+    sizes = ", ".join(f"{width} × {height}" for width, height in original[:3]) + (", …" if len(original) > 3 else "")
+    return [f"The images of {column.name!r} ({sizes}) were resized to {image_format.width} × {image_format.height}."]

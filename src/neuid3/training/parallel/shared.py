@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.data.stores import Entries, Joined
+from neuid3.data.stores import ConcatenatedStore, Entries
 
 Array = npt.NDArray[Any]
 
@@ -104,7 +104,7 @@ class StackedRows(Mapping[str, Entries]):
         if name != self.name:
             raise KeyError(name)
         columns = self.shared.resolve().columns
-        joined = Joined([columns[column] for column, _ in self.parts])
+        joined = ConcatenatedStore([columns[column] for column, _ in self.parts])
         offsets = joined.starts[:-1]
         rows = [offset + rows for offset, (_, rows) in zip(offsets, self.parts, strict=True)]
         return Entries(joined, np.concatenate(rows))
