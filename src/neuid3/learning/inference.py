@@ -42,7 +42,7 @@ class ExactInference:
         """Look through these networks as well from now on."""
         if instances:
             self.instances.update(instances)
-            self.evidence = self.evidence.seen_through(self._modules(), self.priors)
+            self.evidence = self.evidence.with_networks(self._modules(), self.priors)
 
     def move(self, networks: Mapping[str, nn.Module]) -> None:
         """Networks that were trained further take the place of what they were, and their averages are forgotten."""
@@ -50,7 +50,7 @@ class ExactInference:
             self.instances[name] = replace(self.instances[name], module=net)
         kept = {use: p for use, p in self.priors.networks.items() if use.split("(")[0] not in networks}
         self.priors = Priors(self.priors.columns, kept)
-        self.evidence = self.evidence.seen_through(self._modules(), self.priors)
+        self.evidence = self.evidence.with_networks(self._modules(), self.priors)
 
     def has_seen(self, path: Path) -> bool:
         """Does a test of this path look through a network at examples that it was trained on?"""
@@ -91,7 +91,7 @@ class ExactInference:
         looks = [self.meaning.look(v) for v in variables if isinstance(v, NeuralVariable)]
         for start in range(0, n, PART):
             part = slice(start, min(start + PART, n))
-            yield part, self.evidence.part(part if rows is None else rows[part], columns, looks)
+            yield part, self.evidence.subset(part if rows is None else rows[part], columns, looks)
 
     def values(self, variable: Variable, rows: Any) -> Iterator[tuple[slice, Floats]]:
         """How probable the values of a variable are in some examples, `(value, example)`, part by part."""
@@ -133,4 +133,4 @@ class ExactInference:
 
     def _show(self, look: NetworkCall, wanted: Any) -> None:
         with torch.no_grad():
-            self.evidence.look(look, wanted)
+            self.evidence.evaluate(look, wanted)
