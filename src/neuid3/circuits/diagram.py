@@ -88,21 +88,21 @@ class Diagram:
         return len(self.levels)
 
     def node(self, level: int, children: tuple[int, ...]) -> int:
-        """The node that asks this level and goes to these children."""
+        """The node of this level with these children; a `CircuitLimitError` where there are too many nodes."""
         if all(child == children[0] for child in children):
             return children[0]
         key = (level, children)
-        found = self._unique.get(key)
-        if found is None:
+        node = self._unique.get(key)
+        if node is None:
             if len(self.levels) >= self.limit:
                 raise CircuitLimitError(
                     f"The circuit of a test or path grew beyond {self.limit} nodes; simplify the rules, "
                     "or raise the limit with Limits(circuit_nodes=…)."
                 )
-            found = self._unique[key] = len(self.levels)
+            node = self._unique[key] = len(self.levels)
             self.levels.append(level)
             self.children.append(children)
-        return found
+        return node
 
     def literal(self, level: int, values: Iterable[int]) -> int:
         """The node that is true where the variable of this level has one of these values."""

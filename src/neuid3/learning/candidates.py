@@ -91,7 +91,7 @@ def rule_modes(program: Program) -> list[Mode]:
     """A mode for every head of the program that can be asked: rules and neural facts, over columns of its networks."""
     fillers = [name for name, kind in program.schema.items() if isinstance(kind, Tensor)]
     modes = []
-    for name, arguments in program.askable:
+    for name, arguments in program.test_heads:
         choices = tuple(
             (argument,) if argument is not None else tuple(map(atom_text, fillers)) for argument in arguments
         )
@@ -199,7 +199,7 @@ def _filled(modes: Sequence[Mode], program: Program) -> dict[str, frozenset[str]
     """For each atom of the rules' modes, the columns that stand for variables of its head, and are not named by it."""
     return {
         atom: frozenset(atom_name(c) for c, given in zip(chosen, arguments, strict=True) if given is None)
-        for mode, (_, arguments) in zip(modes, program.askable, strict=True)
+        for mode, (_, arguments) in zip(modes, program.test_heads, strict=True)
         for atom, chosen in mode.instances()
     }
 
