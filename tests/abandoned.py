@@ -52,7 +52,7 @@ def problog(folder: str) -> None:
 
     sandbox.subprocess.Popen = noted  # type: ignore[misc, assignment]
     endless = "count(N) :- M is N + 1, count(M). test :- count(0)."
-    sandbox.ask(
+    sandbox.send_request(
         {"do": "ground", "program": endless, "columns": {}, "tests": ["test"]}, sandbox.Limits(FOREVER / 1e4, 100_000)
     )
 

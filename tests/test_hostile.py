@@ -27,7 +27,7 @@ from neuid3.logic.program import Program
 from neuid3.logic.prolog.engine import CLOSED_IN_LIBRARIES, OPEN_BUILTINS
 from neuid3.logic.prolog.evaluator import evaluate
 from neuid3.logic.prolog.grounder import Grounder
-from neuid3.logic.sandbox import ask
+from neuid3.logic.sandbox import send_request
 
 MANY = int(os.environ.get("NEUID3_FUZZ", "60"))
 QUICK = Limits(seconds=5.0, megabytes=1024, circuit_nodes=20_000)
@@ -182,7 +182,7 @@ def test_no_directive_and_no_detour_runs_python(door: str, evil: Path) -> None:
         Program(program.replace(" query(p). query(a).", ""), X.schema, QUICK).formula("p")
     for text in (program, program.replace(" p :- '_directive'.", ""), program.replace(" query(p).", "")):
         with contextlib.suppress(NeuID3Error):
-            ask({"do": "evaluate", "program": text}, QUICK)
+            send_request({"do": "evaluate", "program": text}, QUICK)
         with contextlib.suppress(NeuID3Error, ProbLogError, ValueError):
             DeepProbLogProgram(
                 text.split(" query(p).")[0].removesuffix(" query(a)."), ("p", "a"), {}, {}
@@ -193,7 +193,7 @@ def test_no_directive_and_no_detour_runs_python(door: str, evil: Path) -> None:
 def test_a_saved_model_with_a_hidden_directive_is_refused(evil: Path) -> None:
     background = f"0.5::'_directive'; 0.5::b :- G =.. [use_module, '{evil}'], call(G). p :- alarm. p :- '_directive'."
     tree = Tree(Branch("p", Leaf(0.9), Leaf(0.1)))
-    with pytest.raises(RuleError, match=r"Line 1: '_directive/0' begins with '_', which is kept for ProbLog itself"):
+    with pytest.raises(RuleError, match=r"Line 1: '_directive/0' begins with '_', which is reserved for ProbLog"):
         NeurosymbolicTree(tree, X.schema, background=background)
     assert not (evil.parent / "mark").exists()
 
@@ -209,9 +209,9 @@ def test_columns_cannot_take_the_names_of_problogs_own_clauses(name: str) -> Non
     "head", ["'_directive'", "'_directive'(a)", "0.5::'_directive'; 0.5::b", "'_lists_member'(a, b)"]
 )
 def test_clauses_cannot_take_the_names_of_problogs_own_clauses(head: str) -> None:
-    with pytest.raises(RuleError, match="is kept for ProbLog itself; rename it"):
+    with pytest.raises(RuleError, match="is reserved for ProbLog; rename it"):
         Program(f"{head}.", X.schema, QUICK)
-    with pytest.raises(RuleError, match="is kept for ProbLog itself; rename it"):
+    with pytest.raises(RuleError, match="is reserved for ProbLog; rename it"):
         Program(f"{head} :- true.", X.schema, QUICK)
 
 
@@ -391,7 +391,7 @@ def test_whatever_problog_is_asked_only_our_errors_come_out(
     evil = tmp_path_factory.getbasetemp() / "evil.py"
     evil.write_text(EVIL.format(mark=str(mark)))
     with contextlib.suppress(NeuID3Error):
-        ask({"do": "evaluate", "program": f"{text} {query}".replace("'evil.py'", f"'{evil}'")}, QUICK)
+        send_request({"do": "evaluate", "program": f"{text} {query}".replace("'evil.py'", f"'{evil}'")}, QUICK)
     assert not mark.exists()
 
 

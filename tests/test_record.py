@@ -138,9 +138,9 @@ def test_networks_leave_a_score_on_their_validation_rows() -> None:
 def test_training_rows_are_no_rows_kept_apart() -> None:
     X, y = people(500)
     clf = NeuID3Classifier(random_state=0).fit(X[:400], y[:400])
-    with pytest.warns(UserWarning, match="equal to one that the tree was learned from"):
+    with pytest.warns(UserWarning, match="equal to a training row"):
         clf.record_score(X[:50], y[:50])
-    with pytest.raises(DataError, match="the class 'dead', which the tree does not know"):
+    with pytest.raises(DataError, match="the class 'dead', which the tree does not have"):
         clf.record_score(X[400:402], ["ill", "dead"])
     with pytest.raises(DataError, match="1 labels, for 2 examples"):
         clf.record_score(X[400:402], ["ill"])
@@ -177,7 +177,7 @@ def test_old_files_load_and_say_that_nothing_is_remembered(path: Path) -> None:
     if isinstance(found, NeuID3Classifier):
         told = CliRunner().invoke(main, ["show", str(path)]).output
         assert "Nothing is remembered of the rows that the tree was learned from." in told
-        with pytest.raises(DataError, match="remembers nothing"):
+        with pytest.raises(DataError, match="without a training record"):
             found.record_score({}, [])
 
 

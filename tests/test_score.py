@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuid3.tree.criteria import DOUBT, code_length, entropy, information_gain, leaf_estimate
+from neuid3.tree.criteria import PRIOR_STRENGTH, code_length, entropy, information_gain, leaf_estimate
 
 masses = st.lists(st.floats(0, 100), min_size=3, max_size=3).map(np.array)
 
@@ -50,6 +50,6 @@ def test_leaves_hold_the_shares_of_the_mass_that_reaches_them() -> None:
 def test_the_code_tells_one_example_after_the_other_with_the_shares_so_far(classes: list[int]) -> None:
     seen, bits = [0, 0, 0, 0], 0.0
     for label in classes:
-        bits -= math.log2((seen[label] + DOUBT / 4) / (sum(seen) + DOUBT))
+        bits -= math.log2((seen[label] + PRIOR_STRENGTH / 4) / (sum(seen) + PRIOR_STRENGTH))
         seen[label] += 1
     assert code_length(np.array(seen, dtype=float)) == pytest.approx(bits, abs=1e-9)

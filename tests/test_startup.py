@@ -64,8 +64,37 @@ def test_help_says_of_a_group_what_the_group_says_of_itself() -> None:
     assert all(name in shown for name in GROUPS)
 
 
-def test_every_public_name_is_found_and_told() -> None:
-    assert sorted(neuid3.__all__) == sorted(name for names in neuid3._ROOMS.values() for name in names)
+PACKAGES = (
+    "circuits",
+    "data",
+    "estimators",
+    "explain",
+    "export",
+    "io",
+    "learning",
+    "logic",
+    "networks",
+    "training",
+    "tree",
+)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_offers_the_names_that_it_lists_and_no_others(package: str) -> None:
+    face = import_module(f"neuid3.{package}")
+    assert sorted(face.__all__) == sorted(dir(face))
+    for name in face.__all__:
+        assert getattr(face, name) is not None
+    with pytest.raises(AttributeError, match=f"neuid3.{package}.*nothing_like_it"):
+        face.nothing_like_it  # noqa: B018 - looking it up is the test
+
+
+def test_importing_all_packages_imports_nothing_heavy() -> None:
+    assert not loaded("\n".join(f"import neuid3.{package}" for package in (*PACKAGES, "cli"))) & (HEAVY | {"numpy"})
+
+
+def test_every_public_name_is_found_and_listed() -> None:
+    assert sorted([*neuid3.__all__, "__version__"]) == dir(neuid3)
     for name in neuid3.__all__:
         assert getattr(neuid3, name).__name__ == name
         assert name in dir(neuid3)

@@ -1,9 +1,11 @@
-"""Neurosymbolic decision trees: tests may be facts, networks, or rules over what networks see."""
+"""Neurosymbolic decision trees, whose tests are facts, networks, or rules over the outputs of networks."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from neuid3.utils.lazy import lazy_names
 
 if TYPE_CHECKING:
     from neuid3.data.columns import Boolean, Category, Distribution, Number, Probability, Tensor
@@ -63,41 +65,38 @@ __all__ = [
     "write_page",
 ]
 
-# Nothing is paid for before it is asked for: a name is imported from its room when it is first looked up.
-_ROOMS = {
-    "neuid3.io.bank": ("Bank",),
-    "neuid3.data.columns": ("Boolean", "Category", "Distribution", "Number", "Probability", "Tensor"),
-    "neuid3.data.examples": ("Examples",),
-    "neuid3.errors": ("NeuID3Error",),
-    "neuid3.estimators.classifier": ("NeuID3Classifier",),
-    "neuid3.estimators.loading": ("load",),
-    "neuid3.export": ("export_graphviz", "export_svg", "export_text", "plot_tree"),
-    "neuid3.export.onnx": ("export_onnx",),
-    "neuid3.logic.sandbox": ("Limits",),
-    "neuid3.estimators.model": ("NeurosymbolicTree",),
-    "neuid3.networks.defaults": ("LeNet",),
-    "neuid3.tree.node_tests": ("AtomTest", "NodeTest"),
-    "neuid3.explain.page": ("evidence_page", "write_page"),
-    "neuid3.data.priors": ("Priors",),
-    "neuid3.data.reading.files": ("ImageFiles",),
-    "neuid3.data.reading.table": ("read_frame", "read_table"),
-    "neuid3.io.networks": ("register",),
-    "neuid3.io.trained_tests": ("TrainedTest",),
-    "neuid3.tree.tree": ("Branch", "Leaf", "Tree"),
-}
-_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
+_get_name, _names = lazy_names(
+    __name__,
+    {
+        "neuid3.data.columns": ("Boolean", "Category", "Distribution", "Number", "Probability", "Tensor"),
+        "neuid3.data.examples": ("Examples",),
+        "neuid3.data.priors": ("Priors",),
+        "neuid3.data.reading.files": ("ImageFiles",),
+        "neuid3.data.reading.table": ("read_frame", "read_table"),
+        "neuid3.errors": ("NeuID3Error",),
+        "neuid3.estimators.classifier": ("NeuID3Classifier",),
+        "neuid3.estimators.loading": ("load",),
+        "neuid3.estimators.model": ("NeurosymbolicTree",),
+        "neuid3.explain.page": ("evidence_page", "write_page"),
+        "neuid3.export": ("export_graphviz", "export_svg", "export_text", "plot_tree"),
+        "neuid3.export.onnx": ("export_onnx",),
+        "neuid3.io.bank": ("Bank",),
+        "neuid3.io.networks": ("register",),
+        "neuid3.io.trained_tests": ("TrainedTest",),
+        "neuid3.logic.sandbox": ("Limits",),
+        "neuid3.networks.defaults": ("LeNet",),
+        "neuid3.tree.node_tests": ("AtomTest", "NodeTest"),
+        "neuid3.tree.tree": ("Branch", "Leaf", "Tree"),
+    },
+)
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+    return sorted([*_names(), "__version__"])
 
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        found = import_module("neuid3.utils.versions").installed()
-    elif name in _ROOM_OF:
-        found = getattr(import_module(_ROOM_OF[name]), name)
-    else:
-        raise AttributeError(f"module 'neuid3' has no attribute {name!r}")
-    globals()[name] = found
-    return found
+        globals()[name] = import_module("neuid3.utils.versions").installed()
+        return globals()[name]
+    return _get_name(name)

@@ -1,7 +1,7 @@
-"""What can go wrong, and which built-in is it?
+"""Errors of neuid3.
 
-Every error of ours is a `NeuID3Error` and also the built-in kind that a caller would expect to catch.
-A message is one sentence (or two) that names the culprit and the next move.
+Every error is a `NeuID3Error`, and also the built-in exception that a caller would expect to catch.
+A message is one or two sentences that name the culprit, what was found, and the next move.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from difflib import get_close_matches
 
 
 class NeuID3Error(Exception):
-    """The root of all errors that neuid3 raises on purpose."""
+    """The base class of all errors that neuid3 raises on purpose."""
 
 
 class DataError(NeuID3Error, ValueError):
-    """A column, a value or the shape of a table is not what it should be."""
+    """A column, a value or the shape of a table is invalid."""
 
 
 class RowError(DataError, IndexError):
-    """Rows are asked for that are not there."""
+    """A row index is out of range."""
 
 
 class MissingFileError(NeuID3Error, FileNotFoundError):
-    """A data file is neither in the folders nor to be had."""
+    """A data file is neither in the folders nor available for download."""
 
 
 class UnwritableFileError(NeuID3Error, OSError):
@@ -34,27 +34,27 @@ class UnwritableFileError(NeuID3Error, OSError):
 
 
 class DamagedFileError(NeuID3Error, ValueError):
-    """A data file is there and is not what it should be."""
+    """A data file exists and its content is damaged."""
 
 
 class UnreadableFileError(DamagedFileError, OSError):
-    """A file is there and cannot be read, or is no ordinary file."""
+    """A file exists and cannot be read, or is no regular file."""
 
 
 class MissingPackageError(NeuID3Error, ImportError):
-    """Something was asked for that needs a package which is not installed."""
+    """A function needs a package that is not installed."""
 
 
 class ModelFileError(NeuID3Error, ValueError):
-    """A model cannot be written to a file, or a file is no model."""
+    """A model cannot be written to a file, or a file holds no model."""
 
 
 class CheckpointError(NeuID3Error, ValueError):
-    """A checkpoint cannot be gone on with."""
+    """A fit cannot be continued from a checkpoint."""
 
 
 class BankError(NeuID3Error, ValueError):
-    """A bank of tests has no such test, or cannot take one."""
+    """A bank of tests does not have a test, or cannot store one."""
 
 
 class SyntaxErrorInProgram(NeuID3Error, ValueError):
@@ -62,7 +62,7 @@ class SyntaxErrorInProgram(NeuID3Error, ValueError):
 
 
 class RuleError(NeuID3Error, ValueError):
-    """The background knowledge parses but does not make sense."""
+    """The background knowledge can be parsed, and a clause of it is invalid."""
 
 
 class NodeTestError(NeuID3Error, ValueError):
@@ -70,11 +70,11 @@ class NodeTestError(NeuID3Error, ValueError):
 
 
 class GroundingLimitError(NeuID3Error, RuntimeError):
-    """Grounding ran out of the time or memory it was given, or building a circuit out of its time."""
+    """Grounding has exceeded its limit of time or memory, or the construction of a circuit its limit of time."""
 
 
 class CircuitLimitError(NeuID3Error, RuntimeError):
-    """A circuit grew beyond the size it was given."""
+    """A circuit has exceeded its limit of nodes."""
 
 
 class NetworkError(NeuID3Error, ValueError):
@@ -82,23 +82,23 @@ class NetworkError(NeuID3Error, ValueError):
 
 
 class KernelError(NeuID3Error, ValueError):
-    """NEUID3_KERNEL names a variant of the compiled kernel that does not run here."""
+    """NEUID3_KERNEL names a variant of the compiled kernel that does not run on this machine."""
 
 
 class TreeError(NeuID3Error, ValueError):
-    """A tree is not well-formed."""
+    """A tree is not well formed."""
 
 
 class MissingPriorError(NeuID3Error, ValueError):
-    """An entry is missing and nothing says what it would have been."""
+    """An entry is missing, and there is no prior for it."""
 
 
 class ExportError(NeuID3Error, RuntimeError):
-    """A tree cannot be translated, or its translation cannot be run."""
+    """A tree cannot be exported, or the exported program cannot be run."""
 
 
 def did_you_mean(wrong: str, known: Iterable[str]) -> str:
-    """A hint that ends a sentence about an unknown name.
+    """A hint with the closest known name, or the known names; it follows a sentence about an unknown name.
 
     >>> did_you_mean("alarn", ["alarm", "earthquake"])
     " Did you mean 'alarm'?"

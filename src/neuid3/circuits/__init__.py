@@ -1,6 +1,25 @@
-"""Formulas become circuits: a decision diagram over finite domains, one root for each formula."""
+"""Formulas compiled to decision diagrams over finite domains, and their batched evaluation."""
 
-from neuid3.circuits.compile import Circuit, compile_formulas
-from neuid3.circuits.diagram import FALSE, TRUE
+from typing import TYPE_CHECKING
 
-__all__ = ["FALSE", "TRUE", "Circuit", "compile_formulas"]
+from neuid3.utils.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from neuid3.circuits.compile import Circuit, compile_formulas
+    from neuid3.circuits.conjunctions import Conjunctions, factorise
+    from neuid3.circuits.diagram import FALSE, TRUE
+    from neuid3.circuits.evaluate import LayeredCircuit
+    from neuid3.circuits.reach import Reach
+
+__all__ = ["FALSE", "TRUE", "Circuit", "Conjunctions", "LayeredCircuit", "Reach", "compile_formulas", "factorise"]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "neuid3.circuits.compile": ["Circuit", "compile_formulas"],
+        "neuid3.circuits.conjunctions": ["Conjunctions", "factorise"],
+        "neuid3.circuits.diagram": ["FALSE", "TRUE"],
+        "neuid3.circuits.evaluate": ["LayeredCircuit"],
+        "neuid3.circuits.reach": ["Reach"],
+    },
+)

@@ -1,4 +1,4 @@
-"""Which circuit computes a formula? One that is compiled once and evaluated for every example."""
+"""Compilation of formulas into a decision diagram, with a choice of variable order."""
 
 from __future__ import annotations
 
@@ -22,19 +22,26 @@ from neuid3.logic.formula import (
 )
 from neuid3.logic.sandbox import DEFAULT_LIMITS, Limits
 
-# Below this size a second opinion about the order of variables is not worth its time.
+# Up to this many nodes, no further variable order is tried: it would take longer than it saves.
 _SMALL = 64
 
-# A literal is a node with a child for each value of its variable. Above this width, `v(1) or v(2) or …` is drawn as
-# one literal from the start: as a node for each value it would take the square of the width.
+# A literal is a node with a child for each value of its variable. Above this width, `v(1) or v(2) or …` becomes
+# one literal from the start: with a node for each value, its size would be quadratic in the width.
 _WIDE = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Circuit:
-    """A decision diagram: `variables` from the top level down, nodes from the bottom up.
+    """A reduced ordered decision diagram over finite domains, with several roots.
 
-    Node 0 is false and node 1 is true; node i + 2 asks `variables[levels[i]]` and goes to `children[i]`.
+    Node 0 is false and node 1 is true; node i + 2 branches on `variables[levels[i]]` to `children[i]`.
+
+    Attributes
+    ----------
+    variables : the variables from the top level down.
+    levels : the level of each inner node, from the bottom up.
+    children : for each inner node a child for each value of its variable.
+    roots : the node of each formula.
     """
 
     variables: tuple[Variable, ...]
@@ -47,7 +54,17 @@ class Circuit:
 
 
 def compile_formulas(formulas: Sequence[Formula], limits: Limits = DEFAULT_LIMITS) -> Circuit:
-    """One circuit with a root for each formula, with at most `circuit_nodes` nodes and in at most `seconds` of time.
+    """One circuit with a root for each formula.
+
+    Parameters
+    ----------
+    formulas : the formulas; variables that they share are shared in the circuit.
+    limits : at most `circuit_nodes` nodes and `seconds` of time.
+
+    Raises
+    ------
+    CircuitLimitError : where the circuit has too many nodes in every variable order that is tried.
+    GroundingLimitError : where the time is over before one order is compiled.
 
     >>> from neuid3.logic.formula import ColumnVariable
     >>> a, b = (Literal(ColumnVariable(name, 2), frozenset({1})) for name in "ab")
@@ -55,19 +72,19 @@ def compile_formulas(formulas: Sequence[Formula], limits: Limits = DEFAULT_LIMIT
     >>> len(circuit), len(circuit.roots)
     (4, 2)
     """
-    drawn = draw_cells(formulas)
+    discretized = draw_cells(formulas)
     clock = Clock(limits.seconds)
     best, failure = None, None
     try:
-        for order in _orders(drawn, clock):
+        for order in _orders(discretized, clock):
             ceiling = limits.circuit_nodes if best is None else min(limits.circuit_nodes, 4 * len(best) + _SMALL)
             try:
-                tried = _compile(drawn, order, ceiling, clock)
+                circuit = _compile(discretized, order, ceiling, clock)
             except CircuitLimitError as error:
                 failure = error
                 continue
-            if best is None or len(tried) < len(best):
-                best = tried
+            if best is None or len(circuit) < len(best):
+                best = circuit
             if len(best) <= _SMALL:
                 break
     except GroundingLimitError:
@@ -80,12 +97,12 @@ def compile_formulas(formulas: Sequence[Formula], limits: Limits = DEFAULT_LIMIT
 
 
 def _orders(formulas: Sequence[Formula], clock: Clock) -> Iterator[list[Variable]]:
-    """Orders worth trying: as the rules mention them, that reversed, and neighbours put close."""
-    mentioned: dict[Variable, None] = {}
+    """Variable orders to try: that of the formulas, its reverse, and the one of the FORCE heuristic."""
+    variables: dict[Variable, None] = {}
     for node in bottom_up(formulas):
         if isinstance(node, Literal):
-            mentioned.setdefault(node.variable)
-    first = list(mentioned)
+            variables.setdefault(node.variable)
+    first = list(variables)
     yield first
     if len(first) > 2:
         yield first[::-1]
@@ -93,9 +110,9 @@ def _orders(formulas: Sequence[Formula], clock: Clock) -> Iterator[list[Variable
 
 
 def _force(formulas: Sequence[Formula], order: list[Variable], clock: Clock, rounds: int = 30) -> list[Variable]:
-    """Variables that stand in the same small parts are pulled together (the FORCE heuristic).
+    """The variable order of the FORCE heuristic, which places variables of the same subformulas close together.
 
-    Each part is a spring: in every round a variable moves to the mean of the centres of its parts.
+    Each subformula is a hyperedge; in every round a variable moves to the mean of the centres of its hyperedges.
     """
     groups: dict[int, frozenset[Variable]] = {}
     for node in bottom_up(formulas):
@@ -104,48 +121,48 @@ def _force(formulas: Sequence[Formula], order: list[Variable], clock: Clock, rou
         else:
             groups[id(node)] = frozenset().union(*(groups[id(part)] for part in parts_of(node)))
             clock.step(sum(len(groups[id(part)]) for part in parts_of(node)))
-    springs = [group for group in set(groups.values()) if 1 < len(group) < len(order)]
-    if not springs:
+    hyperedges = [group for group in set(groups.values()) if 1 < len(group) < len(order)]
+    if not hyperedges:
         return order
-    place = {variable: float(i) for i, variable in enumerate(order)}
+    position = {variable: float(i) for i, variable in enumerate(order)}
     for _ in range(rounds):
-        pulls: dict[Variable, list[float]] = {variable: [] for variable in order}
-        for spring in springs:
-            clock.step(2 * len(spring))
-            centre = sum(place[variable] for variable in spring) / len(spring)
-            for variable in spring:
-                pulls[variable].append(centre)
-        moved = {v: sum(p) / len(p) if p else place[v] for v, p in pulls.items()}
+        centres: dict[Variable, list[float]] = {variable: [] for variable in order}
+        for hyperedge in hyperedges:
+            clock.step(2 * len(hyperedge))
+            centre = sum(position[variable] for variable in hyperedge) / len(hyperedge)
+            for variable in hyperedge:
+                centres[variable].append(centre)
+        moved = {v: sum(c) / len(c) if c else position[v] for v, c in centres.items()}
         order = sorted(order, key=moved.__getitem__)
-        place = {variable: float(i) for i, variable in enumerate(order)}
+        position = {variable: float(i) for i, variable in enumerate(order)}
     return order
 
 
 def _compile(formulas: Sequence[Formula], order: list[Variable], limit: int, clock: Clock) -> Circuit:
     diagram = Diagram([variable.size for variable in order], limit, clock)
     level = {variable: i for i, variable in enumerate(order)}
-    made: dict[int, int] = {}
-    # Literals of wide variables are drawn by themselves only where they are no part of a disjunction.
+    node_of: dict[int, int] = {}
+    # Literals of wide variables get nodes of their own only where they are not part of a disjunction.
     alone = {id(part) for node in bottom_up(formulas) if not isinstance(node, Or) for part in parts_of(node)}
     alone.update(map(id, formulas))
     for node in bottom_up(formulas):
         match node:
             case Truth(value):
-                made[id(node)] = TRUE if value else FALSE
+                node_of[id(node)] = TRUE if value else FALSE
             case Literal(variable, values):
                 if variable.size <= _WIDE or id(node) in alone:
-                    made[id(node)] = diagram.literal(level[variable], values)
+                    node_of[id(node)] = diagram.literal(level[variable], values)
             case Not(part):
-                made[id(node)] = diagram.negate(made[id(part)])
+                node_of[id(node)] = diagram.negate(node_of[id(part)])
             case And(parts):
-                made[id(node)] = diagram.conjoin(made[id(part)] for part in parts)
+                node_of[id(node)] = diagram.conjoin(node_of[id(part)] for part in parts)
             case Or(parts):
                 narrow, wide = _wide_literals(parts)
                 wide_nodes = [diagram.literal(level[variable], values) for variable, values in wide.items()]
-                made[id(node)] = diagram.disjoin([*(made[id(part)] for part in narrow), *wide_nodes])
+                node_of[id(node)] = diagram.disjoin([*(node_of[id(part)] for part in narrow), *wide_nodes])
             case Compare():
-                raise AssertionError("comparisons are drawn as cells before compiling")
-    return _reachable(diagram, order, [made[id(formula)] for formula in formulas])
+                raise AssertionError("comparisons are replaced by cells before compiling")
+    return _reachable(diagram, order, [node_of[id(formula)] for formula in formulas])
 
 
 def _wide_literals(parts: Sequence[Formula]) -> tuple[list[Formula], dict[Variable, set[int]]]:
@@ -161,7 +178,7 @@ def _wide_literals(parts: Sequence[Formula]) -> tuple[list[Formula], dict[Variab
 
 
 def _reachable(diagram: Diagram, order: list[Variable], roots: list[int]) -> Circuit:
-    """The part of the diagram that the roots need, deepest level first."""
+    """The circuit of the nodes that are reachable from the roots, deepest level first."""
     needed: set[int] = set()
     stack = [root for root in roots if root > TRUE]
     while stack:
@@ -170,12 +187,12 @@ def _reachable(diagram: Diagram, order: list[Variable], roots: list[int]) -> Cir
             needed.add(node)
             stack.extend(child for child in diagram.children[node] if child > TRUE and child not in needed)
     ranked = sorted(needed, key=lambda node: (-diagram.levels[node], node))
-    place = {FALSE: FALSE, TRUE: TRUE} | {node: i + 2 for i, node in enumerate(ranked)}
+    renumbered = {FALSE: FALSE, TRUE: TRUE} | {node: i + 2 for i, node in enumerate(ranked)}
     used = sorted({diagram.levels[node] for node in ranked})
     shift = {old: new for new, old in enumerate(used)}
     return Circuit(
         tuple(order[old] for old in used),
         tuple(shift[diagram.levels[node]] for node in ranked),
-        tuple(tuple(place[child] for child in diagram.children[node]) for node in ranked),
-        tuple(place[root] for root in roots),
+        tuple(tuple(renumbered[child] for child in diagram.children[node]) for node in ranked),
+        tuple(renumbered[root] for root in roots),
     )

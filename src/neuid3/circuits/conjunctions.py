@@ -1,4 +1,4 @@
-"""How does a path fall into independent parts? Tests that share a variable are compiled together."""
+"""Factorisation of conjunctions of tests into independent circuits."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from neuid3.circuits.compile import Circuit, compile_formulas
 from neuid3.logic.formula import And, Formula, negate, sources
 from neuid3.logic.sandbox import DEFAULT_LIMITS, Limits
 
-# A test by its number, and the answer it must give.
+# The number of a test, and its outcome in a conjunction.
 SignedTest = tuple[int, bool]
 
 
 @dataclass(frozen=True, slots=True)
 class Conjunctions:
-    """Conjunctions as products: path i has the probability ∏ P(root) over `factors[i]`.
+    """Conjunctions as products of circuit roots.
 
-    Roots are numbered through all circuits, in order.
+    Attributes
+    ----------
+    circuits : the compiled conjunctions; no two circuits share a variable.
+    factors : for each path the roots whose probabilities are multiplied; roots are numbered through all circuits.
     """
 
     circuits: tuple[Circuit, ...]
@@ -27,55 +30,67 @@ class Conjunctions:
 def factorise(
     tests: Sequence[Formula], paths: Sequence[Sequence[SignedTest]], limits: Limits = DEFAULT_LIMITS
 ) -> Conjunctions:
-    """Compile the conjunctions of signed tests that `paths` lists.
+    """The compiled conjunctions of signed tests.
 
-    Tests on one path that share a random variable are compiled as one conjunction, since the product of
-    their probabilities would be wrong. Independent ones are multiplied, so a path of d unrelated tests costs O(d).
+    Tests on one path that share a random variable are compiled as one conjunction, since they are not independent.
+    Independent ones are multiplied, so a path of d independent tests takes O(d) time.
+
+    Parameters
+    ----------
+    tests : the formulas of the tests.
+    paths : for each path the numbers of its tests, with their outcomes.
+    limits : the size and time of each circuit.
     """
     needs = [sources(test) for test in tests]
     clusters = groups(range(len(tests)), needs)
     cluster_of = {test: number for number, members in enumerate(clusters) for test in members}
-    wanted: list[dict[tuple[SignedTest, ...], int]] = [{} for _ in clusters]
+    roots: list[dict[tuple[SignedTest, ...], int]] = [{} for _ in clusters]
     parts_of_paths: list[list[tuple[int, int]]] = []
     for path in paths:
         parts: list[tuple[int, int]] = []
-        for answers in _independent(dict.fromkeys(path), clusters, cluster_of, needs):
-            part = tuple(sorted(answers))
+        for signed_tests in _independent(dict.fromkeys(path), clusters, cluster_of, needs):
+            part = tuple(sorted(signed_tests))
             cluster = cluster_of[part[0][0]]
-            parts.append((cluster, wanted[cluster].setdefault(part, len(wanted[cluster]))))
+            parts.append((cluster, roots[cluster].setdefault(part, len(roots[cluster]))))
         parts_of_paths.append(parts)
-    used = [number for number, parts in enumerate(wanted) if parts]
+    used = [number for number, parts in enumerate(roots) if parts]
     signed = {False: [negate(test) for test in tests], True: tests}
     circuits = tuple(
-        compile_formulas([And(tuple(signed[answer][test] for test, answer in part)) for part in wanted[n]], limits)
+        compile_formulas([And(tuple(signed[outcome][test] for test, outcome in part)) for part in roots[n]], limits)
         for n in used
     )
     offset, offsets = 0, {}
     for number in used:
         offsets[number] = offset
-        offset += len(wanted[number])
+        offset += len(roots[number])
     factors = tuple(tuple(offsets[cluster] + root for cluster, root in parts) for parts in parts_of_paths)
     return Conjunctions(circuits, factors)
 
 
 def _independent(
-    answers: Iterable[SignedTest],
+    signed_tests: Iterable[SignedTest],
     clusters: Sequence[set[int]],
     cluster_of: Mapping[int, int],
     needs: Sequence[frozenset[Hashable]],
 ) -> Iterable[list[SignedTest]]:
-    """The answers of a path in groups that share no variable, in the order of their first answers."""
-    answers = list(answers)
-    shared = dict.fromkeys(test for test, _ in answers if len(clusters[cluster_of[test]]) > 1)
+    """The signed tests of a path in groups that share no variable, in the order of the first test of each."""
+    signed_tests = list(signed_tests)
+    shared = dict.fromkeys(test for test, _ in signed_tests if len(clusters[cluster_of[test]]) > 1)
     group_of = {test: number for number, members in enumerate(groups(shared, needs)) for test in members}
-    found: dict[int, list[SignedTest]] = {}
-    for test, answer in answers:
-        found.setdefault(group_of.get(test, -1 - test), []).append((test, answer))
-    return found.values()
+    grouped: dict[int, list[SignedTest]] = {}
+    for test, outcome in signed_tests:
+        grouped.setdefault(group_of.get(test, -1 - test), []).append((test, outcome))
+    return grouped.values()
 
 
 def groups(members: Iterable[int], needs: Sequence[frozenset[Hashable]]) -> list[set[int]]:
-    """Members that share a variable, directly or through others, stand in one group."""
+    """The connected components of members, where two members that share a variable are connected.
+
+    Parameters
+    ----------
+    members : numbers of tests.
+    needs : for each test the variables that it depends on.
+    """
     leader: dict[int, int] = {}
     owner: dict[Hashable, int] = {}
 

@@ -1,4 +1,4 @@
-"""How are decision diagrams over finite domains built? Reduced, ordered, shared."""
+"""Reduced ordered decision diagrams over finite domains."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Operator = Callable[[int, int], int | None]
 
 
 def _and(left: int, right: int) -> int | None:
-    """The conjunction of two nodes where it can be seen at once."""
+    """The conjunction of two nodes where it needs no recursion; None otherwise."""
     if left == FALSE or right == FALSE:
         return FALSE
     if left in (TRUE, right):
@@ -23,7 +23,7 @@ def _and(left: int, right: int) -> int | None:
 
 
 def _or(left: int, right: int) -> int | None:
-    """The disjunction of two nodes where it can be seen at once."""
+    """The disjunction of two nodes where it needs no recursion; None otherwise."""
     if left == TRUE or right == TRUE:
         return TRUE
     if left in (FALSE, right):
@@ -32,25 +32,29 @@ def _or(left: int, right: int) -> int | None:
 
 
 class Clock:
-    """The time that is left for a circuit; asked at every step, it looks at the time once in many.
+    """A deadline for the construction of a circuit, which reads the time once in many steps.
+
+    Parameters
+    ----------
+    seconds : the time from now to the deadline.
 
     Raises
     ------
-    GroundingLimitError : when the time is over.
+    GroundingLimitError : after the deadline.
     """
 
-    _BETWEEN = 20_000  # children visited between two looks at the time, some milliseconds
+    _INTERVAL = 20_000  # children visited between two readings of the time, some milliseconds
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self._end = time.monotonic() + seconds
-        self._left = self._BETWEEN
+        self._left = self._INTERVAL
 
     def step(self, children: int) -> None:
-        """Count the work of one step."""
+        """Count a step that visits so many children."""
         self._left -= children
         if self._left < 0:
-            self._left = self._BETWEEN
+            self._left = self._INTERVAL
             if time.monotonic() > self._end:
                 raise GroundingLimitError(
                     f"Building the circuit of a test or path took longer than {self.seconds:g} s and was stopped; simplify "
@@ -59,10 +63,10 @@ class Clock:
 
 
 class Diagram:
-    """A growing store of nodes. A node asks for the value of one variable and has a child for each.
+    """The unique table of a decision diagram. A node branches on a variable, with a child for each value.
 
-    Variables are levels, asked from 0 downwards. A node whose children are all the same is that child, and
-    no two nodes are alike, so equal formulas get equal nodes.
+    Variables are levels, from 0 at the top. A node whose children are all the same is replaced by that child, and
+    no two nodes are equal, so that equivalent formulas have the same node.
 
     >>> diagram = Diagram([3, 3])
     >>> low, high = diagram.literal(0, {0}), diagram.literal(0, {1, 2})
@@ -84,50 +88,50 @@ class Diagram:
         return len(self.levels)
 
     def node(self, level: int, children: tuple[int, ...]) -> int:
-        """The node that asks this level and goes to these children."""
+        """The node of this level with these children; a `CircuitLimitError` where there are too many nodes."""
         if all(child == children[0] for child in children):
             return children[0]
         key = (level, children)
-        found = self._unique.get(key)
-        if found is None:
+        node = self._unique.get(key)
+        if node is None:
             if len(self.levels) >= self.limit:
                 raise CircuitLimitError(
                     f"The circuit of a test or path grew beyond {self.limit} nodes; simplify the rules, "
                     "or raise the limit with Limits(circuit_nodes=…)."
                 )
-            found = self._unique[key] = len(self.levels)
+            node = self._unique[key] = len(self.levels)
             self.levels.append(level)
             self.children.append(children)
-        return found
+        return node
 
     def literal(self, level: int, values: Iterable[int]) -> int:
-        """The variable of this level takes one of these values."""
-        wanted = set(values)
+        """The node that is true where the variable of this level has one of these values."""
+        true_values = set(values)
         self.clock.step(self.sizes[level])
-        return self.node(level, tuple(TRUE if value in wanted else FALSE for value in range(self.sizes[level])))
+        return self.node(level, tuple(TRUE if value in true_values else FALSE for value in range(self.sizes[level])))
 
     def conjoin(self, nodes: Iterable[int]) -> int:
-        """All of these."""
+        """The node of the conjunction of these nodes."""
         return self._fold(_and, list(nodes), TRUE)
 
     def disjoin(self, nodes: Iterable[int]) -> int:
-        """At least one of these."""
+        """The node of the disjunction of these nodes."""
         return self._fold(_or, list(nodes), FALSE)
 
     def _fold(self, operator: Operator, nodes: list[int], empty: int) -> int:
-        # Halving keeps the intermediate diagrams small where adding one by one would not.
+        # Combination in pairs keeps the intermediate diagrams smaller than combination one by one.
         while len(nodes) > 1:
             pairs = zip(nodes[::2], nodes[1::2], strict=False)
             nodes = [self._apply(operator, left, right) for left, right in pairs] + nodes[len(nodes) & ~1 :]
         return nodes[0] if nodes else empty
 
     def _apply(self, operator: Operator, left: int, right: int) -> int:
-        """Combine two diagrams; an explicit stack, since rules may have thousands of variables."""
+        """The combination of two diagrams, with an explicit stack, since rules may have thousands of variables."""
         memo, levels = self._memo, self.levels
 
         def known(a: int, b: int) -> int | None:
-            seen = operator(a, b)
-            return seen if seen is not None else memo.get((operator, a, b) if a <= b else (operator, b, a))
+            immediate = operator(a, b)
+            return immediate if immediate is not None else memo.get((operator, a, b) if a <= b else (operator, b, a))
 
         stack = [(left, right)]
         while stack:
@@ -146,15 +150,15 @@ class Diagram:
             if missing:
                 stack.extend(missing)
             else:
-                made = self.node(level, tuple(result for result in results if result is not None))
-                memo[(operator, a, b) if a <= b else (operator, b, a)] = made
+                combined = self.node(level, tuple(result for result in results if result is not None))
+                memo[(operator, a, b) if a <= b else (operator, b, a)] = combined
                 stack.pop()
         result = known(left, right)
         assert result is not None
         return result
 
     def negate(self, root: int) -> int:
-        """The opposite: the same diagram with its two ends exchanged."""
+        """The node of the negation: the same diagram with its two terminals exchanged."""
         stack = [root]
         while stack:
             node = stack[-1]
@@ -164,7 +168,7 @@ class Diagram:
             elif waiting := [child for child in self.children[node] if child not in self._negated]:
                 stack.extend(waiting)
             else:
-                made = self.node(self.levels[node], tuple(self._negated[child] for child in self.children[node]))
-                self._negated[node], self._negated[made] = made, node
+                negated = self.node(self.levels[node], tuple(self._negated[child] for child in self.children[node]))
+                self._negated[node], self._negated[negated] = negated, node
                 stack.pop()
         return self._negated[root]

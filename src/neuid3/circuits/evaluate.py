@@ -1,4 +1,4 @@
-"""How is a circuit evaluated for a whole batch? Level by level, a matrix product each."""
+"""Batched evaluation of circuits, level by level with matrix products."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import torch
 from neuid3.circuits.compile import Circuit
 from neuid3.circuits.diagram import FALSE, TRUE
 
-# Up to this many entries a 0/1 matrix adds up faster than rows are gathered.
+# Up to this many entries, the product with a 0/1 matrix is faster than gathering rows.
 _DENSE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """All nodes that ask one variable. What they add up are steps: some values of the variable and a child.
+    """The nodes of one variable. Each is a sum of steps; a step is a set of values of the variable and a child.
 
-    Step s is taken with probability `masks[s] @ p`; nodes that take the same step share it.
+    Step s has probability `masks[s] @ p` times that of its child; nodes with the same step share it.
     """
 
     variable: int
@@ -45,10 +45,15 @@ class Level:
 
 
 class LayeredCircuit:
-    """A circuit made ready for tensors. Sums and products of probabilities only, so values and gradients
-    stay finite when a network is certain, and nothing is ever subtracted.
+    """A circuit as tensor operations: called with a tensor `(value, example)` for each variable, it returns `(root, example)`.
 
-    Called with one tensor `(value, example)` for each of `circuit.variables`, it returns `(root, example)`.
+    It computes sums and products of probabilities only, without subtractions, so that values and gradients stay finite
+    where a network is certain.
+
+    Parameters
+    ----------
+    circuit : the circuit.
+    dtype, device : the precision of the probabilities, and where they are computed.
     """
 
     def __init__(
@@ -57,11 +62,11 @@ class LayeredCircuit:
         self.circuit = circuit
         self.dtype, self.device = dtype, torch.device(device)
         self.levels, frontier = self._plan(circuit)
-        # Constant roots are rows behind the frontier: false, then true.
-        place = {FALSE: len(frontier), TRUE: len(frontier) + 1} | {
+        # Constant roots are rows after the frontier: false, then true.
+        row_of = {FALSE: len(frontier), TRUE: len(frontier) + 1} | {
             node: row for row, node in enumerate(frontier) if node > TRUE
         }
-        rows = [place[root] for root in circuit.roots]
+        rows = [row_of[root] for root in circuit.roots]
         self._constant = any(root <= TRUE for root in circuit.roots)
         self.root_rows = None if rows == list(range(len(frontier))) else self._rows(rows)
 
@@ -75,7 +80,7 @@ class LayeredCircuit:
         for i, level in enumerate(circuit.levels):
             by_level.setdefault(level, []).append(i + 2)
             for child in circuit.children[i]:
-                # Levels are visited from the deepest up, so the smallest level is the last to ask.
+                # Levels are visited from the deepest up, so the smallest level is the last to use a child.
                 last_use[child] = min(level, last_use.get(child, level))
         for root in circuit.roots:
             if root > TRUE:
@@ -89,29 +94,30 @@ class LayeredCircuit:
         return planned, frontier
 
     def _level(self, circuit: Circuit, level: int, nodes: list[int], frontier: list[int], kept: list[int]) -> Level:
-        place = {node: row for row, node in enumerate(frontier)}
+        row_of = {node: row for row, node in enumerate(frontier)}
         steps: dict[tuple[int, tuple[int, ...]], int] = {}
-        taken = [[steps.setdefault(s, len(steps)) for s in _steps(circuit.children[node - 2])] for node in nodes]
+        steps_of = [[steps.setdefault(s, len(steps)) for s in _steps(circuit.children[node - 2])] for node in nodes]
         masks = torch.zeros(len(steps), circuit.variables[level].size, dtype=self.dtype, device=self.device)
         for (_, values), step in steps.items():
             masks[step, list(values)] = 1.0
         ends = all(child == TRUE for child, _ in steps)
-        children = None if ends else self._rows([place[child] for child, _ in steps])
+        children = None if ends else self._rows([row_of[child] for child, _ in steps])
         adds = gathers = None
-        if taken != [[step] for step in range(len(steps))]:
+        if steps_of != [[step] for step in range(len(steps))]:
             if len(nodes) * len(steps) <= _DENSE or len(nodes) == 1:
                 adds = torch.zeros(len(nodes), len(steps), dtype=self.dtype, device=self.device)
-                for i, found in enumerate(taken):
-                    adds[i, found] = 1.0
+                for i, numbers in enumerate(steps_of):
+                    adds[i, numbers] = 1.0
             else:
-                degree = max(map(len, taken))
-                gathers = torch.stack([self._rows(found + [len(steps)] * (degree - len(found))) for found in taken])
-        keep = None if kept == frontier else self._rows([place[node] for node in kept])
+                degree = max(map(len, steps_of))
+                padded = [numbers + [len(steps)] * (degree - len(numbers)) for numbers in steps_of]
+                gathers = torch.stack([self._rows(numbers) for numbers in padded])
+        keep = None if kept == frontier else self._rows([row_of[node] for node in kept])
         return Level(level, masks, children, adds, gathers, keep)
 
     def __call__(self, weights: Sequence[torch.Tensor]) -> torch.Tensor:
         if not self.levels:
-            raise ValueError("A circuit without variables has constant roots; ask `constant_roots`.")
+            raise ValueError("A circuit without variables has constant roots; use `constant_roots`.")
         n = weights[0].shape[1]
         frontier = torch.ones(1, n, dtype=self.dtype, device=self.device)  # (node, example)
         for level in self.levels:
@@ -124,14 +130,14 @@ class LayeredCircuit:
 
     @property
     def constant_roots(self) -> list[float]:
-        """The roots of a circuit that asks no variable at all."""
+        """The values of the roots of a circuit without variables."""
         return [float(root == TRUE) for root in self.circuit.roots]
 
 
 def _steps(children: Sequence[int]) -> list[tuple[int, tuple[int, ...]]]:
-    """Where a node can go, and with which values; what ends in false is left out."""
-    found: dict[int, list[int]] = {}
+    """The children of a node other than false, each with the values that lead to it."""
+    values_of: dict[int, list[int]] = {}
     for value, child in enumerate(children):
         if child != FALSE:
-            found.setdefault(child, []).append(value)
-    return [(child, tuple(values)) for child, values in found.items()]
+            values_of.setdefault(child, []).append(value)
+    return [(child, tuple(values)) for child, values in values_of.items()]

@@ -1,4 +1,4 @@
-"""With which probability does an example take each of many paths?"""
+"""Path probabilities P(κ | e) of many paths for a batch of examples."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from neuid3.circuits.evaluate import LayeredCircuit
 from neuid3.logic.formula import Variable
 
 
-class Weigher(Protocol):
-    """Whatever knows how probable each value of each variable is, for a batch of examples."""
+class VariableWeights(Protocol):
+    """The probabilities of the values of random variables for a batch of examples."""
 
     def __len__(self) -> int: ...
 
@@ -26,16 +26,22 @@ class Weigher(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Step:
-    """The different products of so many factors: one of fewer factors times one more, and the paths that end with them."""
+    """The distinct products of a number of factors, each a product of one factor fewer times a root."""
 
-    before: torch.Tensor
-    factors: torch.Tensor
-    ends: torch.Tensor
-    paths: torch.Tensor
+    before: torch.Tensor  # the products of the step before, (product,)
+    factors: torch.Tensor  # the roots that they are multiplied with, (product,)
+    ends: torch.Tensor  # the products that are complete, (path,)
+    paths: torch.Tensor  # the paths of these products, (path,)
 
 
 class Reach:
-    """Conjunctions of tests made ready for tensors: given the evidence, P(path | e) for every path."""
+    """Path probabilities as tensor operations: called with the evidence, it returns P(path | e), `(example, path)`.
+
+    Parameters
+    ----------
+    factored : the paths as products of circuit roots.
+    dtype, device : the precision of the probabilities, and where they are computed.
+    """
 
     def __init__(
         self, factored: Conjunctions, dtype: torch.dtype = torch.float64, device: torch.device | str = "cpu"
@@ -46,15 +52,15 @@ class Reach:
         roots = sum(len(circuit.roots) for circuit in factored.circuits)
         self._most = max((len(factors) for factors in factored.factors), default=0)
         padded = [[*factors, *[roots] * (self._most - len(factors))] for factors in factored.factors]
-        self.factors = torch.tensor(padded, dtype=torch.long, device=device)  # (path, factor); `roots` is certain truth
+        self.factors = torch.tensor(padded, dtype=torch.long, device=device)  # (path, factor); row `roots` is 1
         self.dtype, self.device = dtype, torch.device(device)
 
-    def __call__(self, evidence: Weigher) -> torch.Tensor:
+    def __call__(self, evidence: VariableWeights) -> torch.Tensor:
         """P(path | e) as `(example, path)`."""
         n = len(evidence)
-        found = [self._roots(circuit, evidence) for circuit in self.circuits]
+        probabilities = [self._roots(circuit, evidence) for circuit in self.circuits]
         certain = torch.ones(1, n, dtype=self.dtype, device=self.device)
-        roots = torch.cat((*found, certain))  # (root, example)
+        roots = torch.cat((*probabilities, certain))  # (root, example)
         if self._steps is not None and not torch.is_grad_enabled():
             return self._shared_products(roots).T
         reached = certain.expand(len(self.factors), n)
@@ -66,25 +72,25 @@ class Reach:
 
     @cached_property
     def _steps(self) -> list[_Step] | None:
-        """The products step by step, where paths have so much in common that a common beginning is worth finding."""
+        """The products factor by factor with shared prefixes, where these save half of the multiplications; or None."""
         certain = sum(len(circuit.roots) for circuit in self.factored.circuits)
         factors = self.factors.cpu().numpy()
         steps: list[_Step] = []
         products, open_paths = np.zeros(len(factors), dtype=np.int64), np.arange(len(factors))
-        for place in range(self._most):
-            keys = products * (certain + 1) + factors[open_paths, place]
+        for position in range(self._most):
+            keys = products * (certain + 1) + factors[open_paths, position]
             distinct, products = np.unique(keys, return_inverse=True)
             before, factor = np.divmod(distinct, certain + 1)
-            last = place + 1 == self._most
-            ends = np.full(len(open_paths), last) if last else factors[open_paths, place + 1] == certain
+            last = position + 1 == self._most
+            ends = np.full(len(open_paths), last) if last else factors[open_paths, position + 1] == certain
             indices = (before, factor, products[ends], open_paths[ends])
             steps.append(_Step(*(torch.from_numpy(index).to(self.device) for index in indices)))
             products, open_paths = products[~ends], open_paths[~ends]
-        done = sum(len(step.factors) for step in steps)
-        return steps if 2 * done < self.factors.numel() and all(map(len, self.factored.factors)) else None
+        multiplications = sum(len(step.factors) for step in steps)
+        return steps if 2 * multiplications < self.factors.numel() and all(map(len, self.factored.factors)) else None
 
     def _shared_products(self, roots: torch.Tensor) -> torch.Tensor:
-        """P(path | e) as `(path, example)`; every product in the order of its factors, common beginnings once."""
+        """P(path | e) as `(path, example)`; each product in the order of its factors, shared prefixes once."""
         reached = torch.empty((len(self.factors), roots.shape[1]), dtype=self.dtype, device=self.device)
         products: torch.Tensor | None = None
         for step in self._steps or ():
@@ -93,7 +99,8 @@ class Reach:
             reached[step.paths] = products.index_select(0, step.ends)
         return reached
 
-    def _roots(self, circuit: LayeredCircuit, evidence: Weigher) -> torch.Tensor:
+    def _roots(self, circuit: LayeredCircuit, evidence: VariableWeights) -> torch.Tensor:
+        """The probabilities of a circuit's roots, `(root, example)`."""
         variables = circuit.circuit.variables
         if not variables:
             constants = torch.tensor(circuit.constant_roots, dtype=self.dtype, device=self.device)

@@ -1,1 +1,1 @@
-"""What can be done without opening Python? Each command is a module, imported when it is called."""
+"""The commands of `neuid3`; each is a module of its own, imported when it is called. The entry point is `main.main`."""

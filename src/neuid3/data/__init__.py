@@ -1,8 +1,15 @@
 """Examples and their columns, files of them, columns larger than memory, and priors for missing entries."""
 
-from neuid3.data.columns import Boolean, Category, Column, Distribution, Kind, Number, Probability, Schema, Tensor
-from neuid3.data.examples import Examples
-from neuid3.data.priors import Priors
+from typing import TYPE_CHECKING
+
+from neuid3.utils.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from neuid3.data.columns import Boolean, Category, Column, Distribution, Kind, Number, Probability, Schema, Tensor
+    from neuid3.data.examples import Examples
+    from neuid3.data.priors import Priors
+    from neuid3.data.reading.files import ImageFiles
+    from neuid3.data.reading.table import read_frame, read_table
 
 __all__ = [
     "Boolean",
@@ -10,10 +17,34 @@ __all__ = [
     "Column",
     "Distribution",
     "Examples",
+    "ImageFiles",
     "Kind",
     "Number",
     "Priors",
     "Probability",
     "Schema",
     "Tensor",
+    "read_frame",
+    "read_table",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "neuid3.data.columns": [
+            "Boolean",
+            "Category",
+            "Column",
+            "Distribution",
+            "Kind",
+            "Number",
+            "Probability",
+            "Schema",
+            "Tensor",
+        ],
+        "neuid3.data.examples": ["Examples"],
+        "neuid3.data.priors": ["Priors"],
+        "neuid3.data.reading.files": ["ImageFiles"],
+        "neuid3.data.reading.table": ["read_frame", "read_table"],
+    },
+)

@@ -1,1 +1,21 @@
-"""The scikit-learn estimators."""
+"""The scikit-learn estimators, and the loading of saved ones."""
+
+from typing import TYPE_CHECKING
+
+from neuid3.utils.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from neuid3.estimators.classifier import NeuID3Classifier
+    from neuid3.estimators.loading import load
+    from neuid3.estimators.model import NeurosymbolicTree
+
+__all__ = ["NeuID3Classifier", "NeurosymbolicTree", "load"]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "neuid3.estimators.classifier": ["NeuID3Classifier"],
+        "neuid3.estimators.loading": ["load"],
+        "neuid3.estimators.model": ["NeurosymbolicTree"],
+    },
+)

@@ -1,4 +1,4 @@
-"""NeuID3 as a scikit-learn classifier: `__init__` remembers, `fit` learns, and what was learned ends in an underscore."""
+"""NeuID3 as a scikit-learn classifier."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ from neuid3.learning.validation import read_validation, validation_split, with_v
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import Limits
 from neuid3.training.config import TrainingConfig
-from neuid3.tree.criteria import shares_of
+from neuid3.tree.criteria import column_importances
 from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.record import HELD_OUT, VALIDATION, Score, TrainingRecord, score_of
 from neuid3.tree.tree import Branch, Node, Tree, paths
@@ -82,26 +82,26 @@ LEARNED = frozenset(
 
 
 class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A decision tree whose tests are facts, networks, or rules over what networks see.
+    """A decision tree whose tests are facts, networks, or rules over the outputs of networks.
 
     Parameters
     ----------
     background : str
         Rules, probabilistic facts and neural declarations in DeepProbLog's syntax.
     networks : dict, optional
-        For a network of the program, a function that makes a fresh one, or a ready module, which counts as trained.
-        A declared network that is not given gets a default for its input's shape.
+        For a network of the program, a function that makes a new one, or a module, which counts as trained.
+        A declared network that is not given gets the default architecture for its input's shape.
     tests : "auto", or a list of tests
-        What may be asked: atoms, tests of an earlier tree (`clf.tests_`), and "auto" for what the columns and rules
-        offer: facts, values, cuts, a network for each image, and every instance of the rules' heads over image columns
+        The candidate tests: atoms, tests of an earlier tree (`clf.tests_`), and "auto" for those of the columns and
+        rules: facts, values, cuts, a network for each image, and every instance of the rules' heads over image columns
         that their networks can read, which `rule_tests_` lists after a fit.
     bank : Bank, or the path of one, optional
-        Tests trained before, which are tried first: where one of them is worth asking, nothing is trained. Copies of its
-        networks are trained further when the finished tree is trained as one.
+        Trained tests, which are tried first: at a node where one of them is good enough, no network is trained. Copies
+        of its networks are trained further in the joint training of the finished tree.
     modes : list of str, optional
-        Which columns may fill which argument, as in `"gt_rank(+rank_1, +rank_2)"`.
+        The columns that may fill each argument of a rule's head, as in `"gt_rank(+rank_1, +rank_2)"`.
     recipe : {"default", "paper"}
-        How tests are trained: as measured to work best, or exactly as in the paper.
+        How networks are trained: with the settings that measured best, or exactly as in the paper.
     max_depth : int, optional
         The most tests on a path.
     min_mass : float
@@ -109,55 +109,57 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     min_gain : float
         The least gain of a test, in bits.
     pruning : float
-        How dear a split is: it must save `pruning` · log₂ (M / T) bits about the classes of its examples, where M is the
-        number of tests it was chosen among and T how many of them tell as much (0: nothing is cut off again).
+        The penalty of a split: it must save `pruning` · log₂ (M / T) bits in the description length of its examples'
+        classes, where M is the number of candidates and T the number of those with the same gain (0: no pruning).
     epsilon : float
         Examples with P(κ|e) below it are left out of a node.
     max_candidates : int
         The most tests that rules may be expanded to.
     validation_fraction : float
-        The share of examples that networks never train on and that judge them, unless `fit` is given `validation`.
+        The fraction of examples in the validation split, which networks are scored on and not trained on, unless `fit`
+        is given `validation`.
     pos_label : optional
         The class that a test should be true for; by default the second of `classes_`.
     class_weight : "balanced" or dict, optional
-        What an example of each class counts.
+        The weight of an example of each class.
     epochs : int, optional
-        How often a node's examples are gone through; where given, it replaces that of the recipe, as do the next ones.
+        Passes over a node's examples; this and the next parameters replace those of the recipe where they are given.
     batch_size : int, optional
-        Examples in a step of training.
+        Examples in a minibatch.
     learning_rate : float, optional
-        Adam's rate.
+        The learning rate of Adam.
     weight_decay : float, optional
-        How much weights shrink while they are trained.
+        The weight decay of Adam.
     restarts : int, optional
-        How many fresh starts of a rule compete; half as many of a network that is asked directly.
+        Random restarts of a rule's networks, between which successive halving chooses; half as many for a network that
+        is a test by itself.
     joint_epochs : int, optional
-        How long the finished tree is trained as one.
+        Epochs of the joint training of the finished tree.
     sharpness : float, optional
-        By how much the last weights of a fresh network are multiplied, so that it starts out decided between values.
+        The factor of a new network's last weights; above 1, its first outputs are far from uniform.
     loss : {"leaves", "branches"}, optional
-        The likelihood of a one-test tree, or the paper's cross-entropy, which wants one class on each side.
+        The likelihood of a tree with one test, or the paper's cross-entropy between the test and the positive class.
     one_cycle : bool, optional
-        Whether the learning rate rises and falls once, or stays as it is.
+        Whether the learning rate follows a one-cycle schedule; constant otherwise.
     warm_starts : bool
-        Whether networks trained elsewhere in the tree may be asked again, or be started from.
+        Whether networks trained elsewhere in the tree may be reused, or initialize new ones.
     read_together : bool
-        Whether four or more columns of images are read by networks that learn from all of them at once: for columns that
-        show one kind of thing and tell too little each.
+        Whether four or more image columns share networks that are trained on all of them: for columns with images of
+        one kind that are too little informative each.
     augment : bool
-        Whether images are shifted, turned, stretched and slanted a little while networks are trained.
+        Whether networks are trained on augmented images: slightly shifted, rotated, scaled and sheared.
     time_limit : float, optional
-        Seconds after which no further node is split; the node that is being trained then is finished first.
+        Seconds after which no further node is split; the node in training at that time is finished.
     n_jobs : int, optional
-        How many workers train networks; -1 for one a core. It does not change the tree.
+        Workers that train networks; -1 for one per core. It does not change the tree.
     device : str
-        Where networks run, in torch's words.
+        Where networks run, as torch names it.
     random_state : int, RandomState, optional
         With a number, the same fit gives the same tree.
     verbose : int
-        1 tells of nodes as they are made, 2 also of the gains of tests with networks that were not given up early.
+        1 prints nodes as they are grown, 2 also the gains of tests with networks that were trained to the end.
     limits : Limits, optional
-        How much time, memory and space the background knowledge may take.
+        The time, memory and circuit size that the background knowledge may take.
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = CONSTRAINTS
@@ -254,28 +256,43 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         validation: tuple[Any, Any] | None = None,
         checkpoint: Path | str | None = None,
     ) -> NeuID3Classifier:
-        """Grow a tree from the top. `validation=(X, y)` are examples that judge the networks and never train them.
+        """Grow a tree from the root.
 
-        With `checkpoint`, a folder, every finished node is written there, and a fit that was stopped goes on when it is
-        called again in the same way: with the same tree in the end, bit by bit. One fit at a time may use the folder.
-        Other threads may predict meanwhile: they see the fit before this one until it has ended, and then all of this one.
+        Other threads may predict meanwhile: they use the previous fit until this one has ended.
+
+        Parameters
+        ----------
+        X : a table with named columns, `Examples`, or an array.
+        y : the class of each row.
+        sample_weight : the weight of each row, 1 by default; rows of weight 0 are left out.
+        validation : examples and classes, `(X, y)`, that networks are scored on and not trained on.
+        checkpoint : a folder to which every finished node is written. A fit that was interrupted continues from it when
+            it is called with the same arguments, and ends with the same tree, bit by bit. One fit at a time may use it.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError : where columns, classes or weights are not as they should be.
         """
         draft = self._copied(without=LEARNED)
         draft._validate_params()
         draft._fit(X, y, sample_weight, validation, checkpoint)
         learned = {name: value for name, value in vars(draft).items() if name.endswith("_")}
-        # One assignment: other threads see the old fit or the new one, and a fit that fails never comes here.
+        # One assignment: other threads read the old fit or the new one; a fit that fails does not get here.
         self.__dict__ = {**vars(self._copied(without=LEARNED)), **learned}
         return self
 
     def _copied(self, without: Container[str] = ()) -> NeuID3Classifier:
-        """A shallow copy with the parameters and attributes of this moment."""
+        """A shallow copy with the current parameters and attributes."""
         copied: NeuID3Classifier = object.__new__(type(self))
         copied.__dict__.update((name, value) for name, value in self.__dict__.copy().items() if name not in without)
         return copied
 
     def _fitted(self) -> NeuID3Classifier:
-        """A snapshot to read several attributes from; a fit that ends meanwhile in another thread does not change it."""
+        """A snapshot, which a fit that ends in another thread does not change."""
         fitted = self._copied()
         check_is_fitted(fitted)
         return fitted
@@ -287,30 +304,30 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_shared_reading(self.get_params(deep=False))
         examples, labels, weights = self._read(X, y, sample_weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        questions = self._questions(examples)
-        check_networks(dict(self.networks or {}), questions.program)
+        problem = self._problem(examples)
+        check_networks(dict(self.networks or {}), problem.program)
         recipe = training_config(self.get_params(deep=False), len(self.classes_))
         check_device(self.device)
-        about = {} if folder is None else self._about(examples, labels, weights, validation)
-        with nullcontext() if folder is None else Checkpoint(folder, about, seed) as checkpoint:
+        digests = {} if folder is None else self._digests(examples, labels, weights, validation)
+        with nullcontext() if folder is None else Checkpoint(folder, digests, seed) as checkpoint:
             seed = seed if checkpoint is None else checkpoint.seed
-            judged = questions.are_neural and self.recipe == "default"
-            sample = self._sample(examples, labels, weights, validation, seed, judged)
+            validated = problem.are_neural and self.recipe == "default"
+            sample = self._sample(examples, labels, weights, validation, seed, validated)
             learner = self._learner(
-                sample, questions, varying_candidates(questions.candidates, examples, self.tests), recipe, seed
+                sample, problem, varying_candidates(problem.candidates, examples, self.tests), recipe, seed
             )
-            self.rule_tests_ = list(questions.candidates.expanded)
+            self.rule_tests_ = list(problem.candidates.expanded)
             learner.progress.expanded(self.rule_tests_)
             root, worth = self._grow(learner, checkpoint, deadline)
-        self._keep(root, learner, questions.program)
+        self._set_learned(root, learner, problem.program)
         self.model_.training_record = self._record(sample, learner, seed)
-        told = [(self.model_.columns_of(test), bits) for test, bits in worth]
-        self.feature_importances_ = shares_of(told, self.schema_)
+        gains = [(self.model_.columns_of(test), bits) for test, bits in worth]
+        self.feature_importances_ = column_importances(gains, self.schema_)
 
     def _grow(
         self, learner: NodeLearner, checkpoint: Checkpoint | None, deadline: float
     ) -> tuple[Node, Sequence[tuple[NodeTest, float]]]:
-        """The finished tree, and the bits that each test told while it was grown."""
+        """The root of the finished tree, and the gain of each test while it was grown, in bits."""
         settings = GrowthLimits(self.max_depth, self.min_mass, self.min_gain, self.epsilon, self._pruning())
         grower = learner if checkpoint is None else CheckpointedLearner(learner, checkpoint)
         timed = TimedLearner(grower, lambda: time.monotonic() >= deadline)
@@ -322,41 +339,41 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 anew = grow_tree(again, again.root, settings)
                 if not again.is_worse(anew.node, root):
                     grown, root = anew, anew.node
-        self._tell(root, learner, timed.skipped_nodes)
+        self._warn_of_small_tree(root, learner, timed.skipped_nodes)
         return root, grown.test_bits
 
-    def _tell(self, root: Node, learner: NodeLearner, given_up: int) -> None:
-        """Warn of a tree that is smaller than anybody asked for."""
+    def _warn_of_small_tree(self, root: Node, learner: NodeLearner, given_up: int) -> None:
+        """Warn where the time limit or the lack of good tests has kept the tree small."""
         if given_up:
-            told = f"time_limit={self.time_limit:g} was reached: {given_up} nodes were not split further."
+            message = f"time_limit={self.time_limit:g} was reached: {given_up} nodes were not split further."
         elif isinstance(root, Branch) or self.max_depth == 0:
             return
         else:
-            advice = "What they tell about the classes does not pay for a split; a lower `pruning` asks less of it."
+            advice = "Their gains are below the penalty of a split; a lower `pruning` lowers it."
             if learner.neural.tests:
                 advice = "Networks may need more epochs or examples" + (
                     "."
                     if self.read_together
                     else "; if many columns of images show the same kind of thing, try read_together=True."
                 )
-            told = f"No candidate test was worth asking; the tree is a single leaf. {advice}"
-        warnings.warn(told, UserWarning, stacklevel=5)
+            message = f"No candidate test was good enough; the tree is a single leaf. {advice}"
+        warnings.warn(message, UserWarning, stacklevel=5)
 
-    def _about(self, examples: Examples, labels: Any, weights: Any, validation: Any) -> dict[str, str]:
-        """What the tree depends on; not on how many workers grow it, where, and how loudly."""
+    def _digests(self, examples: Examples, labels: Any, weights: Any, validation: Any) -> dict[str, str]:
+        """Digests of everything that the tree depends on: the data, and the parameters that are relevant to it."""
         parameters = {name: v for name, v in self.get_params(deep=False).items() if name not in IRRELEVANT_TO_TREE}
-        if self.bank is not None:  # what is in it, wherever it lies
+        if self.bank is not None:  # its contents, not its path
             parameters["bank"] = (self.bank if isinstance(self.bank, Bank) else Bank(self.bank)).contents()
-        judges = None if validation is None else read_validation(validation, examples.schema)
-        more = () if judges is None else ([(c.values, c.missing) for _, c in judges[0].items()], judges[1])
-        told = {"classes": self.classes_, "labels": labels, "sample_weight": weights, "validation": more}
-        return fit_digests(parameters, dict(examples.items()), **told)
+        held_out = None if validation is None else read_validation(validation, examples.schema)
+        arrays = () if held_out is None else ([(c.values, c.missing) for _, c in held_out[0].items()], held_out[1])
+        targets = {"classes": self.classes_, "labels": labels, "sample_weight": weights, "validation": arrays}
+        return fit_digests(parameters, dict(examples.items()), **targets)
 
     def _pruning(self) -> float:
         return self.pruning if self.recipe == "default" else 0.0
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Examples, npt.NDArray[np.int64], Any]:
-        """Columns, labels as numbers, and weights, whatever the caller has."""
+        """The examples, the number of each one's class, and its weight."""
         refuse_missing_labels(y)
         if has_names(X):
             examples = drop_free_text(X if isinstance(X, Examples) else Examples(X), self._mentioned())
@@ -389,11 +406,11 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return examples, labels.astype(np.int64, copy=False), weights
 
     def _mentioned(self) -> str:
-        """All text in which the caller may name a column."""
+        """All parameters' text in which a column may be named."""
         tests = [self.tests] if isinstance(self.tests, str) else self.tests
         return "\n".join([self.background, *map(str, tests), *(self.modes or ())])
 
-    def _questions(self, examples: Examples) -> Problem:
+    def _problem(self, examples: Examples) -> Problem:
         return read_problem(
             examples.schema,
             background=self.background,
@@ -405,25 +422,25 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _sample(
-        self, examples: Examples, labels: Any, weights: Any, validation: Any, seed: int, judged: bool
+        self, examples: Examples, labels: Any, weights: Any, validation: Any, seed: int, validated: bool
     ) -> Sample:
-        """What is learned from, with examples that judge networks where there are any to be trained."""
+        """The training sample, with a validation split where `validated`."""
         sample = Sample(examples, labels, weights, np.zeros(len(labels), dtype=bool), len(self.classes_), 1)
-        if judged and validation is not None:
-            weighted = None if self.class_weight is None else self.class_weights_
-            sample = with_validation(sample, validation, self.classes_, weighted)
-        elif judged:
+        if validated and validation is not None:
+            class_weights = None if self.class_weight is None else self.class_weights_
+            sample = with_validation(sample, validation, self.classes_, class_weights)
+        elif validated:
             sample = validation_split(sample, self.validation_fraction, seed)
         return (
             sample if self.pos_label is None else replace(sample, positive=class_index(self.pos_label, self.classes_))
         )
 
     def _learner(
-        self, sample: Sample, questions: Problem, candidates: Candidates, recipe: TrainingConfig, seed: int
+        self, sample: Sample, problem: Problem, candidates: Candidates, recipe: TrainingConfig, seed: int
     ) -> NodeLearner:
         return NodeLearner(
             sample,
-            questions.program,
+            problem.program,
             candidates,
             dict(self.networks or {}),
             recipe,
@@ -435,12 +452,13 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             seed=seed,
             jobs=self.n_jobs,
             device=self.device,
-            reused=questions.reused,
-            bank_tests=questions.bank_tests,
+            reused=problem.reused,
+            bank_tests=problem.bank_tests,
             progress=ProgressBar(gains=self.verbose > 1) if self.verbose else SilentProgress(),
         )
 
-    def _keep(self, root: Node, learner: NodeLearner, program: Program) -> None:
+    def _set_learned(self, root: Node, learner: NodeLearner, program: Program) -> None:
+        """Set the attributes that hold the tree, its networks and its model."""
         classes = tuple(self.classes_.tolist())
         self.networks_: dict[str, Any] = learner.networks_of(Tree(root, classes).tests)
         self.tree_ = Tree(with_statistics(root, learner.inference, self.epsilon), classes)
@@ -456,78 +474,86 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _record(self, sample: Sample, learner: NodeLearner, seed: int) -> TrainingRecord:
-        """What the tree was learned from, and how it does on the examples that networks were not trained on."""
+        """The training record, with the score on the validation split where there is one."""
         record = TrainingRecord.of(sample.examples, sample.labels, seed)
         if not sample.unseen.any():
             return record
         rows = np.flatnonzero(sample.unseen)
-        # The learner's networks have looked at these examples, and look at no example twice.
+        # The learner holds the outputs of its networks on these examples, so that no network runs again.
         reach = learner.inference.reach([path for path, _ in paths(self.tree_.root)], rows)  # (example, leaf)
         leaves = np.array([leaf.probabilities for leaf in self.tree_.leaves])
         return record.with_score(score_of(VALIDATION, reach @ leaves, sample.labels[rows]))
 
     @property
     def training_record_(self) -> TrainingRecord | None:
-        """Which rows the tree was learned from, and its scores on rows kept apart; None where nothing is remembered."""
+        """Digests of the training rows, and the scores on held-out rows; None where there is no record."""
         check_is_fitted(self)
         return self.model_.training_record
 
     def record_score(self, X: Any, y: Any) -> Score:
-        """Measure the tree on examples that had no part in `fit`, and remember the score with the model.
+        """The score of the tree on examples that were not used in `fit`; it becomes part of the training record.
 
-        It is saved with the model and shown by `neuid3 show` and on the evidence page. Warns where each of these rows is equal
-        to one that the tree was learned from. Raises a `DataError` where the model remembers nothing, or labels do not fit.
+        The record is saved with the model and shown by `neuid3 show` and on the evidence page. A warning says where each
+        of these rows is equal to a training row.
+
+        Parameters
+        ----------
+        X : the examples.
+        y : the class of each.
+
+        Raises
+        ------
+        DataError : where the model has no training record, or labels do not fit.
         """
         record = self.training_record_
         if record is None:
-            raise DataError("The model was loaded from a file that remembers nothing of its training; fit it again.")
+            raise DataError("The model was loaded from a file without a training record; fit it again.")
         examples = self._examples(X)
         known = {label: code for code, label in enumerate(self.classes_.tolist())}
         labels = column_or_1d(y).tolist()
-        strange = [label for label in labels if label not in known]
-        if strange or len(labels) != len(examples):
-            found = f"the class {strange[0]!r}, which the tree does not know" if strange else f"{len(labels)} labels"
-            raise DataError(f"y has {found}, for {len(examples)} examples; give one of the tree's classes for each.")
+        unknown = [label for label in labels if label not in known]
+        if unknown or len(labels) != len(examples):
+            problem = f"the class {unknown[0]!r}, which the tree does not have" if unknown else f"{len(labels)} labels"
+            raise DataError(f"y has {problem}, for {len(examples)} examples; give one of the tree's classes for each.")
         codes = np.array([known[label] for label in labels], dtype=np.int64)
         learned = record.learned(examples, self.schema_, codes)
         if learned is not None and learned.all():
-            told = (
-                "Each of these rows is equal to one that the tree was learned from, so the score says little of others."
-            )
-            warnings.warn(told, UserWarning, stacklevel=2)
+            message = "Each of these rows is equal to a training row, so the score is no estimate for new examples."
+            warnings.warn(message, UserWarning, stacklevel=2)
         score = score_of(HELD_OUT, self.model_.predict_proba(examples), codes)
         self.model_.training_record = record.with_score(score)
         return score
 
     @property
     def tests_(self) -> list[TrainedTest]:
-        """The tests of the tree with their trained networks, to be given to another classifier."""
+        """The tests of the tree with their trained networks, for the parameter `tests` of another classifier."""
         return trained_tests(self._fitted().model_)
 
     # Files ---------------------------------------------------------------------------------------
 
     def save(self, path: Path | str, *, remember_rows: bool = True) -> Path:
-        """Write the fitted tree to one file, from which `neuid3.load` makes it again without running any code of it.
+        """Write the fitted classifier to one file, which `neuid3.load` reads without running any code of it.
 
-        Networks of our own classes and registered ones are rebuilt from the file; `load` asks for the factory of others.
-        Parameters that are no plain values, such as factories and trained tests, are not kept. Without `remember_rows` the
-        file holds no digests of the rows that the tree was learned from, and they cannot be recognised later.
+        Networks of neuid3's own classes and registered ones are rebuilt from the file; for others, `load` needs a function
+        that makes them. Parameters that are no plain values, such as functions and trained tests, are not saved. Without
+        `remember_rows` the file holds no digests of the training rows, and they cannot be recognised later.
         """
         fitted = self._fitted()
-        words = {"kind": "classifier", **classifier_to_json(fitted)}
-        return save_model(fitted.model_, path, words, remember_rows=remember_rows)
+        fields = {"kind": "classifier", **classifier_to_json(fitted)}
+        return save_model(fitted.model_, path, fields, remember_rows=remember_rows)
 
     @classmethod
-    def restored(cls, model: NeurosymbolicTree, words: Mapping[str, Any]) -> NeuID3Classifier:
-        """The classifier that a file tells of."""
+    def restored(cls, model: NeurosymbolicTree, fields: Mapping[str, Any]) -> NeuID3Classifier:
+        """The classifier of a saved model and the JSON fields of its file."""
         known = cls().get_params(deep=False)
-        made = cls(**parameters_from_json(words, known))
-        made.model_, made.tree_, made.networks_, made.schema_ = model, model.tree, model.networks, model.schema
-        for name, value in learned_from_json(words, model.classes, len(model.schema)).items():
-            setattr(made, name, value)
-        return made
+        classifier = cls(**parameters_from_json(fields, known))
+        classifier.model_, classifier.tree_ = model, model.tree
+        classifier.networks_, classifier.schema_ = model.networks, model.schema
+        for name, value in learned_from_json(fields, model.classes, len(model.schema)).items():
+            setattr(classifier, name, value)
+        return classifier
 
-    # Answers -------------------------------------------------------------------------------------
+    # Prediction -------------------------------------------------------------------------------------
 
     def _examples(self, X: Any) -> Examples:
         if not has_names(X):
@@ -535,10 +561,10 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return Examples.read(X, self.schema_)
 
     def predict_proba(self, X: Any, *, threshold: float = 0.0) -> npt.NDArray[np.float64]:
-        """P(class | e) in the order of `classes_`, exactly unless a `threshold` says which branches are too improbable.
+        """P(class | e) in the order of `classes_`, `(example, class)`; exact where `threshold` is 0.
 
-        A network looks at an example only if a branch that asks it is reached with a probability above `threshold`; no
-        probability changes by more than the mass that was dropped (see `NeurosymbolicTree.predict_proba`).
+        A network runs on an example only if a branch that needs it is reached with a probability above `threshold`; no
+        probability changes by more than the dropped mass (see `NeurosymbolicTree.predict_proba`).
         """
         fitted = self._fitted()
         return fitted.model_.predict_proba(fitted._examples(X), threshold=threshold)
@@ -552,21 +578,21 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any, *, threshold: float = 0.0) -> npt.NDArray[Any]:
         """The most probable class of each example; `threshold` as in `predict_proba`."""
         fitted = self._fitted()
-        best: npt.NDArray[Any] = fitted.classes_[fitted.predict_proba(X, threshold=threshold).argmax(axis=1)]
-        return best
+        most_probable: npt.NDArray[Any] = fitted.classes_[fitted.predict_proba(X, threshold=threshold).argmax(axis=1)]
+        return most_probable
 
     def leaf_probabilities(self, X: Any, *, threshold: float = 0.0) -> npt.NDArray[np.float64]:
-        """P(leaf | e) for every leaf from left (all yes) to right (all no); `threshold` as in `predict_proba`."""
+        """P(leaf | e) from left (all yes) to right (all no), `(example, leaf)`; `threshold` as in `predict_proba`."""
         fitted = self._fitted()
         return fitted.model_.apply(fitted._examples(X), threshold=threshold)
 
     def apply(self, X: Any, *, threshold: float = 0.0) -> npt.NDArray[np.int64]:
-        """The leaf in which each example most probably lands, counted from the left; `threshold` as in `predict_proba`."""
+        """The number of each example's most probable leaf, counted from the left; `threshold` as in `predict_proba`."""
         leaves: npt.NDArray[np.int64] = self.leaf_probabilities(X, threshold=threshold).argmax(axis=1)
         return leaves
 
     def get_depth(self) -> int:
-        """The most tests between the root and a leaf; 0 for a tree of one leaf."""
+        """The most tests on a path from the root to a leaf; 0 for a tree of one leaf."""
         check_is_fitted(self)
         return self.tree_.depth
 
@@ -576,26 +602,26 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return len(self.tree_.leaves)
 
     def explain(self, X: Any, row: int = 0, *, proofs: int = 5, changes: int = 3) -> Explanation:
-        """Why an example gets its class; see `NeurosymbolicTree.explain`."""
+        """The explanation of a prediction; see `NeurosymbolicTree.explain`."""
         fitted = self._fitted()
         return fitted.model_.explain(fitted._examples(X), row, proofs=proofs, changes=changes)
 
-    # Elsewhere -----------------------------------------------------------------------------------
+    # Export --------------------------------------------------------------------------------------
 
     def export_text(self, decimals: int = 2, *, rules: bool = False) -> str:
-        """The tree as text; its first line shows the root's test. With `rules`, what they say follows below."""
+        """The tree as text; its first line shows the root's test. With `rules`, the clauses behind its tests follow."""
         return export_text(self, decimals, rules=rules)
 
     def export_svg(self, X: Any = None, *, max_depth: int | None = None, images: int = 3) -> str:
-        """The tree as an SVG picture; with examples, its networks show what they see (see `neuid3.export_svg`)."""
+        """The tree as an SVG image; with examples, each branch shows some of them (see `neuid3.export_svg`)."""
         return export_svg(self, X, max_depth=max_depth, images=images)
 
     def plot(self, X: Any = None, **options: Any) -> list[Any]:
-        """The tree drawn with matplotlib, with the options of `neuid3.plot_tree`; returns the artists."""
+        """The artists of the tree drawn with matplotlib; the options are those of `neuid3.plot_tree`."""
         return plot_tree(self, X, **options)
 
     def to_problog(self, X: Any, row: int = 0) -> str:
-        """The tree as a ProbLog program for one example, with the networks' outputs written in."""
+        """The tree as a ProbLog program for one example, with the outputs of the networks as probabilities."""
         fitted = self._fitted()
         return fitted.model_.to_problog(fitted._examples(X), row)
 
@@ -609,7 +635,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return export_onnx(self, path, opset=opset)
 
     def _repr_html_inner(self) -> str:
-        """In a notebook a fitted classifier shows its tree, and folded below it what scikit-learn shows."""
+        """HTML for notebooks: the tree of a fitted classifier, and below it, folded, scikit-learn's diagram."""
         diagram: str = super()._repr_html_inner()
         tree: Tree | None = getattr(self, "tree_", None)
         return diagram if tree is None else tree_html(tree, "Parameters", diagram)

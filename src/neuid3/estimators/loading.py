@@ -1,4 +1,4 @@
-"""What is in a saved file? A classifier, a tree or a trained test, as it was."""
+"""Loading of saved classifiers, trees and trained tests."""
 
 from __future__ import annotations
 
@@ -24,10 +24,19 @@ def load(
     limits: Limits | None = None,
     device: str | torch.device = "cpu",
 ) -> NeuID3Classifier | NeurosymbolicTree | TrainedTest:
-    """What `save` has written: a fitted classifier, a tree or a trained test. No code of the file is run.
+    """The fitted classifier, tree or trained test that `save` has written. No code of the file is run.
 
-    `networks` gives, by their names in the program, functions that make the networks which neuid3 does not know (see
-    `neuid3.register`). `limits` bound the time and memory that the file's background knowledge may take.
+    Parameters
+    ----------
+    path : the file.
+    networks : for networks of classes that are not registered (see `neuid3.register`), functions that make one, by the
+        names of the networks in the program.
+    limits : the time, memory and circuit size that the file's background knowledge may take.
+    device : where networks run, as torch names it.
+
+    Raises
+    ------
+    ModelFileError : where the file is damaged, or written by a newer version.
     """
     path = Path(path)
     saved = read_container(path)

@@ -1,4 +1,4 @@
-"""The public model: the inference core with methods that explain, export and save it."""
+"""The public model of a tree: exact inference, with methods that explain, export and save it."""
 
 from __future__ import annotations
 
@@ -40,14 +40,19 @@ class NeurosymbolicTree(TreeModel):
         return tree_html(self.tree, "Background knowledge", f"<pre>{escape(rules)}</pre>" if rules else "")
 
     def explain(self, X: Any, row: int = 0, *, proofs: int = 5, changes: int = 3) -> Explanation:
-        """Why an example gets its class: what every path adds, the proofs behind the answers, what would change it.
+        """The explanation of a prediction: the paths to its leaves, proofs of their tests, and counterfactual changes.
 
-        Up to `proofs` proofs are kept of every step, and sets of up to `changes` changes are looked for.
+        Parameters
+        ----------
+        X : the examples.
+        row : the example to explain.
+        proofs : the most proofs of a test.
+        changes : the most changes in a counterfactual.
         """
         return explain(self, X, row, proofs=proofs, changes=changes)
 
     def to_problog(self, X: Any, row: int = 0) -> str:
-        """The tree as a ProbLog program for one example, with the networks' outputs written in."""
+        """The tree as a ProbLog program for one example, with the outputs of the networks as probabilities."""
         return to_problog(self, X, row)
 
     def to_deepproblog(self, X: Any, row: int = 0) -> DeepProbLogProgram:
@@ -59,12 +64,12 @@ class NeurosymbolicTree(TreeModel):
         return export_onnx(self, path, opset=opset)
 
     def verify(self, X: Any, *, rows: int = 10) -> float:
-        """Run the exported program of the first `rows` examples in ProbLog; the largest difference to ours."""
+        """The largest difference between these probabilities and ProbLog's, for the programs of the first `rows` examples."""
         return verify(self, X, rows=rows)
 
     def save(self, path: Path | str, *, remember_rows: bool = True) -> Path:
-        """Write the tree with its program, networks and priors to one file; `neuid3.load` makes it again.
+        """Write the tree with its program, networks and priors to one file, which `neuid3.load` reads.
 
-        Without `remember_rows` the file holds no digests of the rows that the tree was learned from.
+        Without `remember_rows` the file holds no digests of the training rows.
         """
         return save_model(self, path, {"kind": "tree"}, remember_rows=remember_rows)

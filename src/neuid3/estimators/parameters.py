@@ -1,4 +1,4 @@
-"""Which values may the parameters of a classifier have, and what do they come to?"""
+"""Constraints on the parameters of a classifier, and the training configuration that they stand for."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from neuid3.io.bank import Bank
 from neuid3.logic.sandbox import Limits
 from neuid3.training.config import PAPER_TRAINING, TrainingConfig
 
-# How many bits about unseen examples a trained test must be worth for each unit of `pruning`.
+# The bits on unseen examples that a trained test must save, for each unit of `pruning`.
 BITS_PER_PRUNING = 8 / 3
 
-# Parameters that change nothing about the tree that a fit ends with.
+# Parameters that do not change the tree of a fit.
 IRRELEVANT_TO_TREE = frozenset({"n_jobs", "device", "verbose", "limits", "time_limit"})
 
 CONSTRAINTS: dict[str, Any] = {
@@ -59,28 +59,37 @@ CONSTRAINTS: dict[str, Any] = {
 
 
 def training_config(parameters: Mapping[str, Any], classes: int) -> TrainingConfig:
-    """The recipe that parameters name, with what they change about it; those that are None change nothing.
+    """The training configuration of a classifier's parameters; a parameter that is None keeps that of the recipe.
 
-    >>> recipe_of({"recipe": "paper", "epochs": 3, "restarts": None}, 2).epochs
+    Parameters
+    ----------
+    parameters : the parameters of the classifier by name.
+    classes : how many classes there are.
+
+    Raises
+    ------
+    DataError : where the paper's recipe is used with more than two classes.
+
+    >>> training_config({"recipe": "paper", "epochs": 3, "restarts": None}, 2).epochs
     3
     """
-    changed = {field.name: parameters.get(field.name) for field in fields(TrainingConfig)}
+    overrides = {field.name: parameters.get(field.name) for field in fields(TrainingConfig)}
     if parameters["recipe"] == "paper":
         if classes > 2:
             raise DataError(
                 f"recipe='paper' is for two classes and y has {classes}; use recipe='default', which takes any number."
             )
-        start = PAPER_TRAINING
+        recipe = PAPER_TRAINING
     else:
-        start = TrainingConfig() if parameters["augment"] else replace(TrainingConfig(), shift=0, warp=0.0)
-    return replace(start, **{name: value for name, value in changed.items() if value is not None})
+        recipe = TrainingConfig() if parameters["augment"] else replace(TrainingConfig(), shift=0, warp=0.0)
+    return replace(recipe, **{name: value for name, value in overrides.items() if value is not None})
 
 
 def check_shared_reading(parameters: Mapping[str, Any]) -> None:
-    """Refuse what cannot be had with networks that learn from all columns at once."""
+    """Raise a `DataError` where `read_together` contradicts another parameter."""
     if parameters["read_together"] and parameters["recipe"] == "paper":
-        raise DataError("read_together=True is no part of recipe='paper'; leave one of them out.")
+        raise DataError("read_together=True is not part of recipe='paper'; leave one of them out.")
     if parameters["read_together"] and not parameters["warm_starts"]:
         raise DataError(
-            "read_together=True lets networks serve more than one column, which warm_starts=False forbids; leave one of them out."
+            "read_together=True shares networks between columns, which warm_starts=False forbids; leave one of them out."
         )

@@ -1,7 +1,22 @@
-"""Why does a tree say what it says about an example, and what would make it say something else?"""
+"""Explanations of predictions: proofs, counterfactual changes, and the evidence page."""
 
-from neuid3.explain.answer import explain
-from neuid3.explain.explanation import Assignment, Change, Counterfactual, Explanation, LeafShare, Proof, Reading, Step
+from typing import TYPE_CHECKING
+
+from neuid3.utils.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from neuid3.explain.answer import explain
+    from neuid3.explain.explanation import (
+        Assignment,
+        Change,
+        Counterfactual,
+        Explanation,
+        LeafShare,
+        Proof,
+        Reading,
+        Step,
+    )
+    from neuid3.explain.page import evidence_page, write_page
 
 __all__ = [
     "Assignment",
@@ -12,5 +27,25 @@ __all__ = [
     "Proof",
     "Reading",
     "Step",
+    "evidence_page",
     "explain",
+    "write_page",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "neuid3.explain.answer": ["explain"],
+        "neuid3.explain.explanation": [
+            "Assignment",
+            "Change",
+            "Counterfactual",
+            "Explanation",
+            "LeafShare",
+            "Proof",
+            "Reading",
+            "Step",
+        ],
+        "neuid3.explain.page": ["evidence_page", "write_page"],
+    },
+)

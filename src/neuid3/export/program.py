@@ -24,7 +24,7 @@ from neuid3.logic.formula import (
 )
 from neuid3.logic.program import Program
 from neuid3.logic.quoting import RESERVED, atom_text, number_text, plain_name
-from neuid3.logic.sandbox import ask
+from neuid3.logic.sandbox import send_request
 from neuid3.tree.evidence import Evidence
 from neuid3.tree.model import TreeModel
 from neuid3.tree.node_tests import AtomTest
@@ -55,7 +55,9 @@ def verify(model: TreeModel, X: Any, *, rows: int = 10) -> float:
     worst = 0.0
     for row in range(min(rows, len(examples))):
         translation = translate_row(model, examples, row)
-        reply = ask({"do": "evaluate", "program": translation.program + _queries(translation)}, model.program.limits)
+        reply = send_request(
+            {"do": "evaluate", "program": translation.program + _queries(translation)}, model.program.limits
+        )
         theirs = [reply["probabilities"][atom] for atom in translation.class_atoms]
         worst = max(worst, float(np.abs(ours[row] - theirs).max()))
     return worst
@@ -82,7 +84,7 @@ def translate(
     """
     formulas = [test.formula(program) for test in tree.tests]
     variables = _variables(formulas)
-    reply = program.ask(
+    reply = program.request(
         {
             "do": "translate",
             "tests": [_told(test) for test in tree.tests],

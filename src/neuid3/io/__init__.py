@@ -1,1 +1,23 @@
-"""Model files of JSON, ProbLog text and safetensors, which are loaded without running code, and the bank of trained tests."""
+"""Models, trained tests and banks of tests as files of JSON, ProbLog text and safetensors, from which no code is run."""
+
+from typing import TYPE_CHECKING
+
+from neuid3.utils.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from neuid3.io.bank import Bank
+    from neuid3.io.models import restore_model, save_model
+    from neuid3.io.networks import register
+    from neuid3.io.trained_tests import TrainedTest
+
+__all__ = ["Bank", "TrainedTest", "register", "restore_model", "save_model"]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "neuid3.io.bank": ["Bank"],
+        "neuid3.io.models": ["restore_model", "save_model"],
+        "neuid3.io.networks": ["register"],
+        "neuid3.io.trained_tests": ["TrainedTest"],
+    },
+)

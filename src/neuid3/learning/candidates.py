@@ -95,7 +95,7 @@ def rule_modes(program: Program) -> list[Mode]:
     """A mode for every head of the program that can be a test: rules and neural facts, over tensor columns."""
     fillers = [name for name, kind in program.schema.items() if isinstance(kind, Tensor)]
     modes = []
-    for name, arguments in program.askable:
+    for name, arguments in program.test_heads:
         choices = tuple(
             (argument,) if argument is not None else tuple(map(atom_text, fillers)) for argument in arguments
         )
@@ -208,7 +208,7 @@ def _filled_columns(modes: Sequence[Mode], program: Program) -> dict[str, frozen
     """For each atom of the rules' modes, the columns that fill variables of the head."""
     return {
         atom: frozenset(atom_name(c) for c, argument in zip(chosen, arguments, strict=True) if argument is None)
-        for mode, (_, arguments) in zip(modes, program.askable, strict=True)
+        for mode, (_, arguments) in zip(modes, program.test_heads, strict=True)
         for atom, chosen in mode.instances()
     }
 

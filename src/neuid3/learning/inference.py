@@ -52,7 +52,7 @@ class ExactInference:
         """Add network instances, by name."""
         if instances:
             self.instances.update(instances)
-            self.evidence = self.evidence.seen_through(self._modules(), self.priors)
+            self.evidence = self.evidence.with_networks(self._modules(), self.priors)
 
     def replace_networks(self, networks: Mapping[str, nn.Module]) -> None:
         """Replace the modules of instances that were trained further, and drop their average outputs."""
@@ -60,7 +60,7 @@ class ExactInference:
             self.instances[name] = replace(self.instances[name], module=net)
         unchanged = {use: p for use, p in self.priors.networks.items() if use.split("(")[0] not in networks}
         self.priors = Priors(self.priors.columns, unchanged)
-        self.evidence = self.evidence.seen_through(self._modules(), self.priors)
+        self.evidence = self.evidence.with_networks(self._modules(), self.priors)
 
     def was_trained_on(self, path: Path) -> bool:
         """Whether a test of this path calls a network on a column that it was trained on."""
@@ -101,7 +101,7 @@ class ExactInference:
         calls = [self.semantics.call(v) for v in variables if isinstance(v, NeuralVariable)]
         for start in range(0, n, CHUNK_ROWS):
             chunk = slice(start, min(start + CHUNK_ROWS, n))
-            yield chunk, self.evidence.part(chunk if rows is None else rows[chunk], columns, calls)
+            yield chunk, self.evidence.subset(chunk if rows is None else rows[chunk], columns, calls)
 
     def value_probabilities(self, variable: Variable, rows: Any) -> Iterator[tuple[slice, Floats]]:
         """The probabilities of the values of a variable in these rows, `(value, example)`, chunk by chunk."""
@@ -145,4 +145,4 @@ class ExactInference:
     def _call(self, call: NetworkCall, rows: Any) -> None:
         """Call a network on the examples of a mask, without gradients."""
         with torch.no_grad():
-            self.evidence.look(call, rows)
+            self.evidence.evaluate(call, rows)

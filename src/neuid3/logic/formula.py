@@ -1,4 +1,4 @@
-"""What is a formula? Literals over finite-valued random variables, and the connectives."""
+"""Formulas over finite-valued random variables."""
 
 from __future__ import annotations
 
@@ -28,7 +28,13 @@ class ColumnVariable:
 class ChoiceVariable:
     """One ground probabilistic fact or annotated disjunction of the program.
 
-    Its values are the heads in the order written, and, last, "none of them".
+    Its values are the heads in their order, and, last, "none of them".
+
+    Attributes
+    ----------
+    clause : the number of the clause.
+    arguments : the terms that its variables stand for.
+    weights : the probability of each value.
     """
 
     clause: int
@@ -42,10 +48,18 @@ class ChoiceVariable:
 
 @dataclass(frozen=True, slots=True)
 class NeuralVariable:
-    """What one instance of a network says through one ground instance of one declaration.
+    """The value of one network instance for one ground instance of a neural declaration.
 
-    Two declarations that name the same network share its weights, not its outcomes, and
-    two instances of a network that read the same image are different random variables.
+    Two declarations of the same network share its weights and are different random variables, and so are
+    two instances of a network that read the same image.
+
+    Attributes
+    ----------
+    declaration : the number of the declaration.
+    network : the name of the network instance.
+    inputs : the columns that it reads.
+    arguments : the terms that the variables of the declaration stand for.
+    size : how many values there are.
     """
 
     declaration: int
@@ -57,7 +71,7 @@ class NeuralVariable:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Boundary:
-    """A place where a number column is cut: just below `at`, or just above it."""
+    """A boundary between two cells of a number column: just below `at`, or just `above` it."""
 
     at: float
     above: bool
@@ -65,7 +79,7 @@ class Boundary:
 
 @dataclass(frozen=True, slots=True)
 class CellVariable:
-    """In which of the cells between its boundaries does a number lie?"""
+    """The cell between boundaries in which a number of a column lies."""
 
     column: str
     boundaries: tuple[Boundary, ...]
@@ -80,21 +94,21 @@ Variable = ColumnVariable | ChoiceVariable | NeuralVariable | CellVariable
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """A formula whose answer is known before any example is seen."""
+    """A constant formula."""
 
     value: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """The variable takes one of these values (by their index)."""
+    """The variable has one of these values (by their indices)."""
 
     variable: Variable
     values: frozenset[int]
 
 
 def equals_float(number: int) -> bool:
-    """Is there a 64-bit float of exactly this value?
+    """Whether a 64-bit float has exactly this value.
 
     >>> equals_float(2**53), equals_float(2**53 + 1), equals_float(10**400)
     (True, False, False)
@@ -104,7 +118,7 @@ def equals_float(number: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """A number column compared with a constant; the cells are drawn when all cuts are known."""
+    """A number column compared with a constant; `draw_cells` replaces it when all comparisons are known."""
 
     column: str
     operator: Comparison
@@ -125,29 +139,29 @@ class Compare:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Not:
-    """The part does not hold."""
+    """The negation of a formula."""
 
     part: Formula
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class And:
-    """All parts hold."""
+    """The conjunction of formulas."""
 
     parts: tuple[Formula, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Or:
-    """At least one part holds."""
+    """The disjunction of formulas."""
 
     parts: tuple[Formula, ...]
 
 
-# A formula is a graph: parts are shared, so connectives are compared by identity and walked once.
+# A formula is a directed acyclic graph: parts are shared, so connectives are compared by identity and visited once.
 Formula = Truth | Literal | Compare | Not | And | Or
 
-# What two tests have in common when they are not independent: a variable, or a number column.
+# A source of dependence between tests: a random variable, or the name of a number column.
 Source = ColumnVariable | ChoiceVariable | NeuralVariable | str
 
 
@@ -163,52 +177,52 @@ def parts_of(formula: Formula) -> tuple[Formula, ...]:
 
 
 def bottom_up(roots: Iterable[Formula]) -> Iterator[Formula]:
-    """Every formula in these graphs once, parts before wholes, left before right."""
-    seen: set[int] = set()
+    """The formulas in these graphs, each once, parts before wholes, left before right."""
+    visited: set[int] = set()
     stack = [(root, False) for root in reversed(list(roots))]
     while stack:
         formula, expanded = stack.pop()
         if expanded:
             yield formula
-        elif id(formula) not in seen:
-            seen.add(id(formula))
+        elif id(formula) not in visited:
+            visited.add(id(formula))
             stack.append((formula, True))
             stack.extend((part, False) for part in reversed(parts_of(formula)))
 
 
 def sources(formula: Formula) -> frozenset[Source]:
-    """The random variables that a formula depends on; a number column is one of them."""
-    found: set[Source] = set()
+    """The random variables that a formula depends on; a number column counts as one variable."""
+    variables: set[Source] = set()
     for node in bottom_up([formula]):
         match node:
             case Literal(CellVariable(column)) | Compare(column):
-                found.add(column)
+                variables.add(column)
             case Literal(variable) if not isinstance(variable, CellVariable):
-                found.add(variable)
+                variables.add(variable)
             case _:
                 pass
-    return frozenset(found)
+    return frozenset(variables)
 
 
 def rebuild(roots: Iterable[Formula], leaf: Callable[[Formula], Formula]) -> list[Formula]:
     """The same formulas with every literal, comparison and constant replaced by `leaf` of it."""
     roots = list(roots)
-    made: dict[int, Formula] = {}
+    rebuilt: dict[int, Formula] = {}
     for node in bottom_up(roots):
         match node:
             case And(parts):
-                made[id(node)] = And(tuple(made[id(part)] for part in parts))
+                rebuilt[id(node)] = And(tuple(rebuilt[id(part)] for part in parts))
             case Or(parts):
-                made[id(node)] = Or(tuple(made[id(part)] for part in parts))
+                rebuilt[id(node)] = Or(tuple(rebuilt[id(part)] for part in parts))
             case Not(part):
-                made[id(node)] = Not(made[id(part)])
+                rebuilt[id(node)] = Not(rebuilt[id(part)])
             case _:
-                made[id(node)] = leaf(node)
-    return [made[id(root)] for root in roots]
+                rebuilt[id(node)] = leaf(node)
+    return [rebuilt[id(root)] for root in roots]
 
 
 def bind(formula: Formula, instances: Mapping[str, str]) -> Formula:
-    """The formula in which every network stands for the instance that `instances` names."""
+    """The formula with every network replaced by the instance that `instances` names."""
 
     def bound(node: Formula) -> Formula:
         match node:
@@ -221,7 +235,7 @@ def bind(formula: Formula, instances: Mapping[str, str]) -> Formula:
 
 
 def boundaries_of(comparison: Compare) -> tuple[Boundary, ...]:
-    """Where a comparison cuts its column.
+    """The boundaries at which a comparison changes its value.
 
     >>> boundaries_of(Compare("age", ">", 40.0))
     (Boundary(at=40.0, above=True),)
@@ -237,41 +251,42 @@ def boundaries_of(comparison: Compare) -> tuple[Boundary, ...]:
 
 
 def draw_cells(roots: Iterable[Formula]) -> list[Formula]:
-    """Give every number column one variable whose cells are cut by all comparisons in `roots`.
+    """The formulas with comparisons replaced by literals of one cell variable for each number column.
 
-    So `age > 40` and `age > 60` speak of the same variable and a conjunction of them is exact.
+    Its boundaries are those of all comparisons in `roots`. So `age > 40` and `age > 60` are literals of the same variable,
+    and the probability of their conjunction is exact.
     """
     roots = list(roots)
-    cuts: dict[str, set[Boundary]] = {}
+    boundaries: dict[str, set[Boundary]] = {}
     for node in bottom_up(roots):
         if isinstance(node, Compare):
-            cuts.setdefault(node.column, set()).update(boundaries_of(node))
-    variables = {column: CellVariable(column, tuple(sorted(found))) for column, found in cuts.items()}
+            boundaries.setdefault(node.column, set()).update(boundaries_of(node))
+    variables = {column: CellVariable(column, tuple(sorted(known))) for column, known in boundaries.items()}
 
-    def celled(node: Formula) -> Formula:
+    def with_cells(node: Formula) -> Formula:
         return _cells(node, variables[node.column]) if isinstance(node, Compare) else node
 
-    return rebuild(roots, celled)
+    return rebuild(roots, with_cells)
 
 
 def _cells(comparison: Compare, variable: CellVariable) -> Literal:
-    """The cells in which a comparison holds; cell i lies between boundaries i-1 and i."""
-    places = [variable.boundaries.index(boundary) for boundary in boundaries_of(comparison)]
-    low, high = min(places), max(places)
-    everywhere = frozenset(range(variable.size))
+    """The literal of the cells in which a comparison is true; cell i lies between boundaries i-1 and i."""
+    indices = [variable.boundaries.index(boundary) for boundary in boundaries_of(comparison)]
+    low, high = min(indices), max(indices)
+    all_cells = frozenset(range(variable.size))
     match comparison.operator:
         case "<" | "=<":
             return Literal(variable, frozenset(range(low + 1)))
         case ">" | ">=":
-            return Literal(variable, everywhere - frozenset(range(high + 1)))
+            return Literal(variable, all_cells - frozenset(range(high + 1)))
         case "=:=":
             return Literal(variable, frozenset(range(low + 1, high + 1)))
         case "=\\=":
-            return Literal(variable, everywhere - frozenset(range(low + 1, high + 1)))
+            return Literal(variable, all_cells - frozenset(range(low + 1, high + 1)))
 
 
 def negate(formula: Formula) -> Formula:
-    """The opposite of a formula."""
+    """The negation of a formula, without double negations."""
     match formula:
         case Truth(value):
             return Truth(not value)

@@ -1,4 +1,4 @@
-"""What does the background knowledge offer? Its networks, and a formula for every test."""
+"""Background knowledge: neural declarations, rules, and the formulas of tests."""
 
 from __future__ import annotations
 
@@ -20,14 +20,21 @@ from neuid3.logic.formula import (
     Variable,
     negate,
 )
-from neuid3.logic.sandbox import Limits, ask
+from neuid3.logic.sandbox import Limits, send_request
 
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """One `nn(...)` clause: which network, how many inputs, and the values it chooses from.
+    """One `nn(...)` declaration.
 
-    `values` is None for a neural fact, whose network returns one probability.
+    Attributes
+    ----------
+    number : the number of its clause.
+    network : the name of the network.
+    inputs : how many columns the network reads.
+    size : how many values its random variable has.
+    values : the values, as text; None for a neural fact, whose network returns one probability.
+    predicate : the name of the predicate that it defines.
     """
 
     number: int
@@ -45,10 +52,15 @@ class Declaration:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A predicate that rules or neural facts define: its first head as written, and the line of it.
+    """A predicate that rules or neural facts define.
 
-    `needed` says whether rules of another predicate call it; `example` is an atom of it, made up, and `repeats` says
-    whether one column had to stand in it twice.
+    Attributes
+    ----------
+    line : the line of its first clause.
+    head : the head of that clause.
+    needed : whether rules of another predicate call it.
+    example : an invented ground atom of it.
+    repeats : whether a column occurs twice in `example`.
     """
 
     line: int
@@ -59,7 +71,25 @@ class Rule:
 
 
 class Program:
-    """Background knowledge in DeepProbLog's syntax, read for the columns of one schema.
+    """Background knowledge in DeepProbLog's syntax, parsed for the columns of one schema.
+
+    Parameters
+    ----------
+    text : rules, probabilistic facts and neural declarations.
+    schema : the kinds of the columns.
+    limits : the time, memory and circuit size that it may take.
+
+    Attributes
+    ----------
+    declarations : the neural declarations by their numbers.
+    predicates : the predicates that the program defines, as `name/arity`.
+    test_heads : heads that can be tests: a name, and for each argument a constant, or None for a variable.
+
+    Raises
+    ------
+    SyntaxErrorInProgram : where the text cannot be parsed.
+    RuleError : where a clause is invalid.
+    GroundingLimitError : where the limits are exceeded.
 
     >>> from neuid3.data.columns import Boolean, Tensor
     >>> program = Program("nn(n, [X], Y, [odd, even]) :: parity(X, Y).", {"card": Tensor((28, 28))})
@@ -75,39 +105,38 @@ class Program:
         self.limits = limits or Limits()
         self.declarations: dict[int, Declaration] = {}
         self.predicates: tuple[str, ...] = ()
-        # Heads that can be asked as tests: a name, and for each argument a constant or None for a variable.
-        self.askable: tuple[tuple[str, tuple[str | None, ...]], ...] = ()
+        self.test_heads: tuple[tuple[str, tuple[str | None, ...]], ...] = ()
         self._formulas: dict[str, Formula] = {}
         self._heads: dict[tuple[int, tuple[str, ...]], tuple[str, ...]] = {}
         if text.strip():
-            reply = self.ask({"do": "read"})
-            for told in reply["declarations"]:
-                values = None if told["values"] is None else tuple(told["values"])
-                self.declarations[told["number"]] = Declaration(
-                    told["number"], told["network"], told["inputs"], told["size"], values, told["predicate"]
+            reply = self.request({"do": "read"})
+            for entry in reply["declarations"]:
+                values = None if entry["values"] is None else tuple(entry["values"])
+                self.declarations[entry["number"]] = Declaration(
+                    entry["number"], entry["network"], entry["inputs"], entry["size"], values, entry["predicate"]
                 )
             self.predicates = tuple(reply["heads"])
-            self.askable = tuple((name, tuple(arguments)) for name, arguments in reply["askable"])
+            self.test_heads = tuple((name, tuple(arguments)) for name, arguments in reply["test_heads"])
 
     @property
     def networks(self) -> tuple[str, ...]:
-        """The names of the networks that the program declares, in order."""
+        """The names of the declared networks, in the order of their declarations."""
         return tuple(dict.fromkeys(declaration.network for declaration in self.declarations.values()))
 
-    def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """What the logic's own process says about this program."""
-        columns = {name: _told(kind) for name, kind in self.schema.items()}
-        return ask({**request, "program": self.text, "columns": columns}, self.limits)
+    def request(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """The reply of the sandbox to a request about this program."""
+        columns = {name: _kind_to_json(kind) for name, kind in self.schema.items()}
+        return send_request({**fields, "program": self.text, "columns": columns}, self.limits)
 
     def clauses_behind(self, atoms: Sequence[str]) -> list[tuple[str, ...]]:
-        """The clauses that each of these tests rests on, as they were written and without comments, the nearest first.
+        """The clauses that each of these tests depends on, in the user's spelling without comments, nearest first.
 
         >>> Program("0.5 :: rich. happy :- rich, \\\\+ sad. 0.1 :: sad.", {}).clauses_behind(["happy"])
         [('happy :- rich, \\\\+ sad.', '0.5 :: rich.', '0.1 :: sad.')]
         """
         if not atoms or not self.text.strip():
             return [() for _ in atoms]
-        reply = self.ask({"do": "clauses", "tests": list(atoms)})
+        reply = self.request({"do": "clauses", "tests": list(atoms)})
         return [tuple(clauses) for clauses in reply["clauses"]]
 
     def rules(self) -> dict[str, Rule]:
@@ -118,14 +147,14 @@ class Program:
         """
         if not self.text.strip():
             return {}
-        reply = self.ask({"do": "rules"})
+        reply = self.request({"do": "rules"})
         return {
-            told["predicate"]: Rule(told["line"], told["head"], told["needed"], told["example"], told["repeats"])
-            for told in reply["rules"]
+            rule["predicate"]: Rule(rule["line"], rule["head"], rule["needed"], rule["example"], rule["repeats"])
+            for rule in reply["rules"]
         }
 
     def flaw(self, atom: str) -> str:
-        """What a rule behind a test asks of a network that has no such value, with its line; empty where nothing is.
+        """The value that a rule behind a test requires of a network which does not have it; empty where there is none.
 
         >>> from neuid3.data.columns import Tensor
         >>> program = Program("nn(n, [X], Y, [odd, even]) :: parity(X, Y). no :- parity(card, od).", {"card": Tensor((8,))})
@@ -135,7 +164,7 @@ class Program:
         """
         if not self.text.strip():
             return ""
-        return str(self.ask({"do": "flaws", "tests": [atom]})["flaws"][0])
+        return str(self.request({"do": "flaws", "tests": [atom]})["flaws"][0])
 
     def formula(self, atom: str) -> Formula:
         """The formula that a test stands for."""
@@ -149,7 +178,7 @@ class Program:
             self._formulas[atom] = fact(atom)
         rest = [atom for atom in new if atom not in self._formulas]
         if rest:
-            reply = self.ask({"do": "ground", "tests": rest})
+            reply = self.request({"do": "ground", "tests": rest})
             self._formulas.update(zip(rest, self._graph(reply), strict=True))
         return [self._formulas[atom] for atom in atoms]
 
@@ -157,13 +186,16 @@ class Program:
         """The formulas of these tests, None for those that cannot be grounded."""
         if not atoms:
             return []
-        reply = self.ask({"do": "ground", "tests": list(atoms), "tolerant": True})
-        found = [formula if known else None for formula, known in zip(self._graph(reply), reply["known"], strict=True)]
-        self._formulas.update({atom: f for atom, f in zip(atoms, found, strict=True) if f is not None})
-        return found
+        reply = self.request({"do": "ground", "tests": list(atoms), "tolerant": True})
+        formulas = [
+            formula if known else None for formula, known in zip(self._graph(reply), reply["known"], strict=True)
+        ]
+        self._formulas.update({atom: f for atom, f in zip(atoms, formulas, strict=True) if f is not None})
+        return formulas
 
     def _graph(self, reply: Mapping[str, Any]) -> Iterable[Formula]:
-        variables = [self._variable(told) for told in reply["variables"]]
+        """The formulas of a reply to "ground"."""
+        variables = [self._variable(entry) for entry in reply["variables"]]
         nodes: list[Formula] = []
 
         def part(reference: int | bool) -> Formula:
@@ -172,10 +204,10 @@ class Program:
             node = nodes[abs(reference) - 1]
             return node if reference > 0 else negate(node)
 
-        for told in reply["nodes"]:
-            match told:
-                case ["literal", place, value]:
-                    nodes.append(Literal(variables[place], frozenset({value})))
+        for entry in reply["nodes"]:
+            match entry:
+                case ["literal", index, value]:
+                    nodes.append(Literal(variables[index], frozenset({value})))
                 case ["compare", column, operator, constant]:
                     nodes.append(Compare(column, operator, constant))
                 case ["and", children]:
@@ -185,7 +217,7 @@ class Program:
         return [part(root) for root in reply["roots"]]
 
     def heads(self, variable: ChoiceVariable | NeuralVariable) -> tuple[str, ...]:
-        """The ground heads that a random choice of the program decides between, or what a network says a value of.
+        """The ground heads of a probabilistic choice, or the ground atom, without its value, of a neural declaration.
 
         >>> from neuid3.data.columns import Tensor
         >>> program = Program("nn(n, [X], Y, [odd, even]) :: parity(X, Y).", {"card": Tensor((28, 28))})
@@ -195,33 +227,34 @@ class Program:
         number = variable.clause if isinstance(variable, ChoiceVariable) else variable.declaration
         return self._heads[number, variable.arguments]
 
-    def _variable(self, told: Mapping[str, Any]) -> Variable:
-        if told["kind"] != "column":
-            number = told["clause"] if told["kind"] == "choice" else told["declaration"]
-            self._heads[number, tuple(told["arguments"])] = tuple(told["heads"])
-        match told["kind"]:
+    def _variable(self, entry: Mapping[str, Any]) -> Variable:
+        """The random variable of an entry of a reply; its heads are kept for `heads`."""
+        if entry["kind"] != "column":
+            number = entry["clause"] if entry["kind"] == "choice" else entry["declaration"]
+            self._heads[number, tuple(entry["arguments"])] = tuple(entry["heads"])
+        match entry["kind"]:
             case "column":
-                return ColumnVariable(told["column"], domain_size(self.schema[told["column"]]))
+                return ColumnVariable(entry["column"], domain_size(self.schema[entry["column"]]))
             case "choice":
-                none = max(0.0, 1.0 - sum(told["weights"]))
-                return ChoiceVariable(told["clause"], tuple(told["arguments"]), (*told["weights"], none))
+                none = max(0.0, 1.0 - sum(entry["weights"]))
+                return ChoiceVariable(entry["clause"], tuple(entry["arguments"]), (*entry["weights"], none))
             case _:
-                inputs, arguments = tuple(told["inputs"]), tuple(told["arguments"])
-                return NeuralVariable(told["declaration"], told["network"], inputs, arguments, told["size"])
+                inputs, arguments = tuple(entry["inputs"]), tuple(entry["arguments"])
+                return NeuralVariable(entry["declaration"], entry["network"], inputs, arguments, entry["size"])
 
 
 def domain_size(kind: Kind) -> int:
-    """How many values a column's variable has."""
+    """The number of values of a column's variable."""
     return len(kind.domain) if isinstance(kind, (Category, Distribution)) else 2
 
 
 def fact(column: str) -> Literal:
-    """The formula of a Boolean or probability column."""
+    """The formula that a Boolean or probability column is true."""
     return Literal(ColumnVariable(column, 2), frozenset({1}))
 
 
-def _told(kind: Kind) -> dict[str, Any]:
-    told: dict[str, Any] = {"kind": kind_name(kind)}
+def _kind_to_json(kind: Kind) -> dict[str, Any]:
+    fields: dict[str, Any] = {"kind": kind_name(kind)}
     if isinstance(kind, (Category, Distribution)):
-        told["values"] = list(kind.domain)
-    return told
+        fields["values"] = list(kind.domain)
+    return fields

@@ -1,4 +1,4 @@
-"""How is a name written in Prolog?"""
+"""Names and numbers in Prolog's syntax."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 _ESCAPES = {"\\": "\\0", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _MEANINGS = {"0": "\\", "\\": "\\", "'": "'", "n": "\n", "r": "\r", "t": "\t"}
 
-# Names that mean something to ProbLog wherever they stand.
+# Names with a meaning of their own in ProbLog in any position.
 RESERVED = frozenset({"true", "fail", "false", "is", "mod", "rem", "xor", "rdiv", "not", "query", "evidence"})
 
 BARE = re.compile(r"[a-z][A-Za-z0-9_]*")
@@ -22,25 +22,25 @@ def atom_text(name: str) -> str:
     """
     if BARE.fullmatch(name):
         return name
-    # ProbLog never resolves escapes and takes a backslash before the last quote for one: a backslash is spelled \\0.
+    # ProbLog does not resolve escapes, and takes a backslash before the last quote for one: a backslash is written \\0.
     return "'" + "".join(_ESCAPES.get(letter, letter) for letter in name) + "'"
 
 
 def atom_name(text: str) -> str:
-    """The name that an atom spells: the opposite of `atom_text`, which also knows Prolog's own `\\\\`.
+    """The name that an atom stands for: the opposite of `atom_text`; it also reads Prolog's own `\\\\`.
 
     >>> atom_name("'it\\\\'s'"), atom_name("alarm"), atom_name(atom_text("C:\\\\new"))
     ("it's", 'alarm', 'C:\\\\new')
     """
     if len(text) < 2 or text[0] != "'" or text[-1] != "'":
         return text
-    return re.sub(r"\\(.)", lambda found: _MEANINGS.get(found.group(1), found.group(0)), text[1:-1], flags=re.DOTALL)
+    return re.sub(r"\\(.)", lambda match: _MEANINGS.get(match.group(1), match.group(0)), text[1:-1], flags=re.DOTALL)
 
 
 def number_text(number: float) -> str:
-    """A number as every test, picture and program prints it: the shortest text that reads back as the very same number.
+    """The shortest text that reads back as the same number; all tests, images and programs use it.
 
-    ProbLog has no word for infinity, and reads 1e999 as such.
+    ProbLog has no name for infinity, and reads 1e999 as infinity.
 
     >>> number_text(0.1 + 0.2), number_text(2.5), number_text(1e22), number_text(float("-inf"))
     ('0.30000000000000004', '2.5', '1e+22', '-1e999')
@@ -51,7 +51,7 @@ def number_text(number: float) -> str:
 
 
 def entry_text(number: float) -> str:
-    """A number of an example: as exact as `number_text`, so that it stands on the right side of a cut beside it.
+    """A number of an example: as exact as `number_text`, so that it compares with a cut as the number itself does.
 
     >>> entry_text(35.0), entry_text(0.14240001), entry_text(1e22)
     ('35', '0.14240001', '1e+22')
@@ -60,7 +60,7 @@ def entry_text(number: float) -> str:
 
 
 def plain_name(name: str) -> str:
-    """A name that needs no quotes, made from any other.
+    """A name that needs no quotes, derived from any name.
 
     >>> plain_name("rank_net#2"), plain_name("Ja!")
     ('rank_net_2', 'x_Ja_')

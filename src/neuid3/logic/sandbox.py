@@ -1,4 +1,4 @@
-"""Where does ProbLog run? In a child process that can be stopped when it takes too long or too much."""
+"""The child process that runs ProbLog, with limits on its time and memory."""
 
 from __future__ import annotations
 
@@ -20,10 +20,13 @@ _START = "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from neuid3.l
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much time, memory and space the logic may take.
+    """Limits on the time, memory and circuit size of background knowledge.
 
-    `seconds` and `megabytes` bound the grounding of one program; `circuit_nodes` bounds the size of one circuit, and
-    `seconds` also the time to build it.
+    Attributes
+    ----------
+    seconds : the most time to ground one program, and to build one circuit.
+    megabytes : the most memory to ground one program; 0 for no limit.
+    circuit_nodes : the most nodes of one circuit.
     """
 
     seconds: float = 30.0
@@ -35,7 +38,7 @@ DEFAULT_LIMITS = Limits()
 
 
 class _Child:
-    """One running child and the lock of the thread that speaks with it."""
+    """One child process, and a lock that gives it to one thread at a time."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -44,21 +47,22 @@ class _Child:
         self.megabytes = -1
 
     def forked(self) -> None:
-        """Forget the parent's conversation, of which a fork may happen in the middle."""
+        """Replace the lock in a forked process, since another thread may have held it at the fork."""
         self.lock = threading.Lock()
 
-    def ask(self, request: dict[str, Any], limits: Limits) -> dict[str, Any]:
+    def send(self, request: dict[str, Any], limits: Limits) -> dict[str, Any]:
+        """The reply to a request; a `NeuID3Error` where the reply is one, or the limits are exceeded."""
         with self.lock:
             process = self._running(limits.megabytes)
             assert process.stdin is not None
             assert process.stdout is not None
-            late = threading.Event()
+            timed_out = threading.Event()
 
-            def end() -> None:
-                late.set()
+            def stop_child() -> None:
+                timed_out.set()
                 process.kill()
 
-            timer = threading.Timer(limits.seconds, end)
+            timer = threading.Timer(limits.seconds, stop_child)
             timer.daemon = True
             timer.start()
             try:
@@ -74,18 +78,20 @@ class _Child:
                 timer.cancel()
             if not line:
                 self.stop()
-                raise errors.GroundingLimitError(_too_long(limits) if late.is_set() else _too_much(limits))
+                raise errors.GroundingLimitError(
+                    _time_message(limits) if timed_out.is_set() else _memory_message(limits)
+                )
         reply: dict[str, Any] = json.loads(line)
         if "error" in reply:
             if reply["error"] == "MemoryError":
                 self.stop()
-                raise errors.GroundingLimitError(_too_much(limits))
+                raise errors.GroundingLimitError(_memory_message(limits))
             kind: type[errors.NeuID3Error] = getattr(errors, reply["error"])
             raise kind(reply["message"])
         return reply
 
     def _running(self, megabytes: int) -> subprocess.Popen[str]:
-        # After a fork the pipe belongs to the parent, so the fork starts a child of its own.
+        # After a fork the pipe belongs to the parent process, so the forked process starts a child of its own.
         if self.process is not None and (self.owner != os.getpid() or self.megabytes != megabytes):
             self.stop()
         if self.process is None or self.process.poll() is not None:
@@ -96,13 +102,13 @@ class _Child:
                 stderr=subprocess.DEVNULL,
                 text=True,
                 encoding="utf-8",
-                # The C library would reserve address space for a second thread, of which `megabytes` is a bound.
+                # The C library would reserve address space for a second thread, and `megabytes` limits the address space.
                 env={**os.environ, "MALLOC_ARENA_MAX": "1"},
             )
             self.owner, self.megabytes = os.getpid(), megabytes
         return self.process
 
-    def stop(self, hurry: bool = True) -> None:
+    def stop(self, at_once: bool = True) -> None:
         process, self.process = self.process, None
         if process is not None and self.owner == os.getpid():
             for pipe in (process.stdin, process.stdout):
@@ -110,7 +116,7 @@ class _Child:
                     with contextlib.suppress(OSError):
                         pipe.close()
             try:
-                process.wait(0 if hurry else 2)  # it ends by itself when its input ends
+                process.wait(0 if at_once else 2)  # it ends when its input ends
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
@@ -122,10 +128,10 @@ def _command(megabytes: int) -> list[str]:
 
 
 def start_error(limits: Limits) -> str | None:
-    """The reason why the child process does not start and reply, as its last line of output; None where it does."""
+    """The last line of output of a child process that does not start and reply; None where it does."""
     request = {"do": "read", "program": "", "columns": {}}
     try:
-        done = subprocess.run(
+        finished = subprocess.run(
             _command(limits.megabytes),
             input=json.dumps(request) + "\n",
             capture_output=True,
@@ -136,18 +142,18 @@ def start_error(limits: Limits) -> str | None:
         )
     except (OSError, subprocess.SubprocessError) as error:
         return str(error)
-    lines = done.stderr.strip().splitlines()
-    return None if done.stdout.strip() else lines[-1] if lines else f"it ends with exit code {done.returncode}"
+    lines = finished.stderr.strip().splitlines()
+    return None if finished.stdout.strip() else lines[-1] if lines else f"it ends with exit code {finished.returncode}"
 
 
-def _too_long(limits: Limits) -> str:
+def _time_message(limits: Limits) -> str:
     return (
         f"Grounding the background knowledge took longer than {limits.seconds:g} s and was stopped; bound its "
         "recursion, or raise the limit with Limits(seconds=…)."
     )
 
 
-def _too_much(limits: Limits) -> str:
+def _memory_message(limits: Limits) -> str:
     return (
         f"Grounding the background knowledge took more than {limits.megabytes} MB and was stopped; bound its "
         "recursion or its answers, or raise the limit with Limits(megabytes=…)."
@@ -160,13 +166,13 @@ if hasattr(os, "register_at_fork"):
 
 
 def stop() -> None:
-    """End the child process, if there is one; the next request starts another."""
-    _CHILD.stop(hurry=False)
+    """Stop the child process, if there is one; the next request starts another."""
+    _CHILD.stop(at_once=False)
 
 
 atexit.register(stop)
 
 
-def ask(request: dict[str, Any], limits: Limits) -> dict[str, Any]:
-    """What ProbLog answers to a request; its errors are raised here as ours."""
-    return _CHILD.ask(request, limits)
+def send_request(request: dict[str, Any], limits: Limits) -> dict[str, Any]:
+    """The reply of the child process to a request; errors of the child are raised as `NeuID3Error`."""
+    return _CHILD.send(request, limits)

@@ -1,1 +1,42 @@
 """Node tests, trees, and the exact inference of a tree."""
+
+from typing import TYPE_CHECKING
+
+from neuid3.utils.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from neuid3.tree.evidence import Evidence, NetworkCall
+    from neuid3.tree.model import TreeModel
+    from neuid3.tree.node_tests import AtomTest, CutTest, FactTest, NodeTest, ValueTest
+    from neuid3.tree.record import Score, TrainingRecord
+    from neuid3.tree.tree import Branch, Leaf, NetworkStatistics, Node, Path, Tree
+
+__all__ = [
+    "AtomTest",
+    "Branch",
+    "CutTest",
+    "Evidence",
+    "FactTest",
+    "Leaf",
+    "NetworkCall",
+    "NetworkStatistics",
+    "Node",
+    "NodeTest",
+    "Path",
+    "Score",
+    "TrainingRecord",
+    "Tree",
+    "TreeModel",
+    "ValueTest",
+]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "neuid3.tree.evidence": ["Evidence", "NetworkCall"],
+        "neuid3.tree.model": ["TreeModel"],
+        "neuid3.tree.node_tests": ["AtomTest", "CutTest", "FactTest", "NodeTest", "ValueTest"],
+        "neuid3.tree.record": ["Score", "TrainingRecord"],
+        "neuid3.tree.tree": ["Branch", "Leaf", "NetworkStatistics", "Node", "Path", "Tree"],
+    },
+)

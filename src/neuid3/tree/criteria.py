@@ -1,4 +1,4 @@
-"""How well does a test split? Masses of classes in, bits out; pure arrays."""
+"""Entropy, information gain, description length and leaf estimates, from masses of classes."""
 
 from __future__ import annotations
 
@@ -11,27 +11,29 @@ import numpy.typing as npt
 
 Masses: TypeAlias = npt.NDArray[Any]
 
-# How many examples the belief is worth that all classes are equally frequent.
-DOUBT = 0.5
+# The strength of the symmetric Dirichlet prior of `code_length`, in examples, over all classes together.
+PRIOR_STRENGTH = 0.5
 
 
 def entropy(masses: Masses) -> Masses:
-    """H = −Σ p log₂ p of the classes along the last axis, in bits; nothing at all has no entropy.
+    """H = −Σ p log₂ p of the classes along the last axis, in bits; 0 where there is no mass.
 
     >>> float(entropy(np.array([2.0, 2.0])))
     1.0
     """
     total = masses.sum(axis=-1, keepdims=True)
-    share = np.divide(masses, total, out=np.zeros_like(masses, dtype=np.float64), where=total > 0)
-    logs = np.log2(share, out=np.zeros_like(share), where=share > 0)
-    bits: Masses = -(share * logs).sum(axis=-1)
+    frequencies = np.divide(masses, total, out=np.zeros_like(masses, dtype=np.float64), where=total > 0)
+    logs = np.log2(frequencies, out=np.zeros_like(frequencies), where=frequencies > 0)
+    bits: Masses = -(frequencies * logs).sum(axis=-1)
     return bits
 
 
 def information_gain(yes: Masses, no: Masses) -> Masses:
-    """H(κ) − S(τ)/S · H(κ∧τ) − S(¬τ)/S · H(κ∧¬τ): how many bits the answer tells us about the class.
+    """Probabilistic information gain H(κ) − S(τ)/S · H(κ∧τ) − S(¬τ)/S · H(κ∧¬τ) of a test τ at a node κ, in bits.
 
-    `yes` and `no` hold, along the last axis, the mass Σ P(κ∧τ | e) of each class on either side; other axes are tests.
+    Parameters
+    ----------
+    yes, no : masses Σ P(κ∧τ | e) and Σ P(κ∧¬τ | e) of each class, along the last axis; other axes are tests.
 
     >>> float(information_gain(np.array([2.0, 0.0]), np.array([0.0, 2.0])))
     1.0
@@ -40,46 +42,60 @@ def information_gain(yes: Masses, no: Masses) -> Masses:
     total = both.sum(axis=-1)
     after = yes.sum(axis=-1) * entropy(yes) + no.sum(axis=-1) * entropy(no)
     before = entropy(both)
-    # Rounding must not make a useless test look useful, nor a test lose information.
+    # Rounding errors must not give a gain to a useless test, nor a negative gain to any.
     gain: Masses = np.maximum(before - np.divide(after, total, out=np.zeros_like(before), where=total > 0), 0.0)
     return gain
 
 
 def code_length(masses: Masses) -> float:
-    """How many bits it takes to tell the classes of all this mass, when nobody knows their shares beforehand.
+    """Description length of the classes of a mass, in bits, under a symmetric Dirichlet prior.
 
-    Each example is told with the shares that those before it suggest, and half an example of doubt shared among the
-    classes: the code of a Dirichlet prior. The order does not matter, masses may be fractions, and a leaf with many
-    examples of both classes costs about ½ log₂ n bits more than its entropy says: what it takes to tell its share.
+    Each example is coded with the class frequencies of those before it, smoothed by half an example over all classes
+    (`PRIOR_STRENGTH`). The order of the examples does not matter, masses may be fractions, and a leaf with many
+    examples of two classes takes about ½ log₂ n bits more than its entropy: the bits that code the class frequency.
 
     >>> round(code_length(np.array([8.0, 0.0])), 3), round(code_length(np.array([4.0, 4.0])), 3)
     (1.777, 10.566)
     """
-    prior = DOUBT / len(masses)
-    told = sum(math.lgamma(prior + float(mass)) - math.lgamma(prior) for mass in masses)
-    return (math.lgamma(DOUBT + float(masses.sum())) - math.lgamma(DOUBT) - told) / math.log(2.0)
+    prior = PRIOR_STRENGTH / len(masses)
+    log_classes = sum(math.lgamma(prior + float(mass)) - math.lgamma(prior) for mass in masses)
+    log_total = math.lgamma(PRIOR_STRENGTH + float(masses.sum())) - math.lgamma(PRIOR_STRENGTH)
+    return (log_total - log_classes) / math.log(2.0)
 
 
 def leaf_estimate(masses: Masses) -> tuple[float, ...]:
-    """P(class | leaf): the share of each class in the mass that reaches the leaf; even shares where none does."""
+    """P(class | leaf): the relative mass of each class at the leaf; uniform where no mass reaches it."""
     total = float(masses.sum())
     if total <= 0:
         return tuple([1.0 / len(masses)] * len(masses))
     return tuple((masses / total).tolist())
 
 
-def gain_of(answers: Masses, weights: Masses, labels: npt.NDArray[np.int64], classes: int) -> float:
-    """The information gain of a test that is true with these probabilities."""
-    yes = np.bincount(labels, weights * answers, classes)
-    no = np.bincount(labels, weights * (1.0 - answers), classes)
+def gain_of(responses: Masses, weights: Masses, labels: npt.NDArray[np.int64], classes: int) -> float:
+    """Information gain of a test with probabilistic responses, in bits.
+
+    Parameters
+    ----------
+    responses : P(τ | κ, e), `(example,)`.
+    weights : the weight of each example at the node, `(example,)`.
+    labels : the number of each example's class, `(example,)`.
+    classes : how many classes there are.
+    """
+    yes = np.bincount(labels, weights * responses, classes)
+    no = np.bincount(labels, weights * (1.0 - responses), classes)
     return float(information_gain(yes, no))
 
 
 def gain_of_tests(sides: Masses, weights: Masses, labels: npt.NDArray[np.int64], classes: int) -> float:
-    """The average gain of several tests, of which each example is asked one: `(side, example)`, a yes and a no for each.
+    """Mean information gain of several tests, each applied to examples of its own, weighted by their mass, in bits.
+
+    Parameters
+    ----------
+    sides : `(side, example)`; for each test a row of responses and a row of their complements, 0 for other examples.
+    weights, labels, classes : as in `gain_of`.
 
     >>> sides = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]])
-    >>> round(gain_of_tests(sides, np.ones(3), np.array([0, 1, 1]), 2), 3)  # two examples are told apart, one is alone
+    >>> round(gain_of_tests(sides, np.ones(3), np.array([0, 1, 1]), 2), 3)  # the first test separates its two examples
     0.667
     """
     masses = np.stack([np.bincount(labels, weights * side, classes) for side in sides])
@@ -87,15 +103,20 @@ def gain_of_tests(sides: Masses, weights: Masses, labels: npt.NDArray[np.int64],
     return float(np.average(gains, weights=(masses[0::2] + masses[1::2]).sum(axis=1)))
 
 
-def shares_of(told: Iterable[tuple[Sequence[str], float]], names: Iterable[str]) -> npt.NDArray[np.float64]:
-    """The share of each column in the bits that tests told; a test of several columns shares its own out evenly.
+def column_importances(gains: Iterable[tuple[Sequence[str], float]], names: Iterable[str]) -> npt.NDArray[np.float64]:
+    """Importance of each column: its fraction of the total gain; a test divides its gain evenly among its columns.
 
-    >>> shares_of([(("a", "b"), 2.0), (("b",), 2.0)], ["a", "b", "c"]).tolist()
+    Parameters
+    ----------
+    gains : for each test its columns and its gain in bits.
+    names : all columns, in the order of the result.
+
+    >>> column_importances([(("a", "b"), 2.0), (("b",), 2.0)], ["a", "b", "c"]).tolist()
     [0.25, 0.75, 0.0]
     """
-    share = dict.fromkeys(names, 0.0)
-    for columns, bits in told:
+    importance = dict.fromkeys(names, 0.0)
+    for columns, bits in gains:
         for name in columns:
-            share[name] += bits / len(columns)
-    total = sum(share.values()) or 1.0
-    return np.array([value / total for value in share.values()])
+            importance[name] += bits / len(columns)
+    total = sum(importance.values()) or 1.0
+    return np.array([value / total for value in importance.values()])

@@ -1,4 +1,4 @@
-"""Which networks must look at which examples? Those of a branch, at the examples that get there."""
+"""Lazy evaluation of a tree's networks, and the conjunctions that its paths stand for."""
 
 from __future__ import annotations
 
@@ -18,18 +18,24 @@ from neuid3.tree.tree import Branch, Node, Path
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """Branches of one depth that ask networks which no branch above them asks."""
+    """The branches of one depth whose tests need network calls that no branch above them needs."""
 
-    reach: Reach
-    looks: tuple[frozenset[NetworkCall], ...]  # of each branch
+    reach: Reach  # of the branches
+    calls: tuple[frozenset[NetworkCall], ...]  # of each branch, those that are new at it
 
 
-class Descent:
-    """Shows a tree's networks, from the root down, the examples that reach one of their branches with enough mass.
+class LazyEvaluator:
+    """Runs a tree's networks, from the root down, on the examples that reach one of their branches.
 
-    Above a branch that an example reaches with more than the threshold, all branches are reached with more, so the
-    mass there is exact. Below a branch where it is dropped, networks that nobody else asks say nothing, and the mass
-    of the branch is shared out among its leaves as if by chance: no leaf anywhere else is touched.
+    An example that reaches a branch with more than the threshold reaches all branches above it with more, so its
+    probability there is exact. Below a branch that it reaches with less, networks that no other branch needs are not run
+    and have uniform outputs: the mass of the branch is distributed over its leaves, and no other leaf changes.
+
+    Parameters
+    ----------
+    root : the root of the tree.
+    program : the background knowledge of its tests.
+    dtype, device : the precision of the path probabilities, and where they are computed.
     """
 
     def __init__(
@@ -38,40 +44,47 @@ class Descent:
         by_depth: dict[int, list[tuple[Path, frozenset[NetworkCall]]]] = {}
         stack: list[tuple[Path, Node, frozenset[NetworkCall]]] = [((), root, frozenset())]
         while stack:
-            path, node, asked = stack.pop()
+            path, node, above = stack.pop()
             if isinstance(node, Branch):
-                new = network_calls(node.test, program) - asked
+                new = network_calls(node.test, program) - above
                 if new:
                     by_depth.setdefault(len(path), []).append((path, new))
-                stack.append(((*path, (node.test, True)), node.yes, asked | new))
-                stack.append(((*path, (node.test, False)), node.no, asked | new))
+                stack.append(((*path, (node.test, True)), node.yes, above | new))
+                stack.append(((*path, (node.test, False)), node.no, above | new))
         self._levels = [
             _Level(
-                Reach(conjunctions([path for path, _ in found], program), dtype, device),
-                tuple(looks for _, looks in found),
+                Reach(conjunctions([path for path, _ in branches], program), dtype, device),
+                tuple(calls for _, calls in branches),
             )
-            for _, found in sorted(by_depth.items())
+            for _, branches in sorted(by_depth.items())
         ]
 
     def __call__(self, evidence: Evidence, threshold: float) -> None:
-        """See to it that all networks have looked at what they must; `evidence` is then ready for the whole tree."""
+        """Add to the evidence the network outputs that all paths of the tree need.
+
+        Parameters
+        ----------
+        evidence : the batch; network outputs that it holds are not computed again.
+        threshold : the probability up to which a branch is not evaluated.
+        """
         for level in self._levels:
-            open_looks = sorted({look for looks in level.looks for look in looks if evidence.unseen(look)})
-            if not open_looks:
+            open_calls = sorted({call for calls in level.calls for call in calls if not evidence.is_complete(call)})
+            if not open_calls:
                 continue
             with torch.no_grad():
                 reached = (level.reach(evidence) > threshold).cpu().numpy()  # (example, branch)
-            for look in open_looks:
-                asking = [i for i, looks in enumerate(level.looks) if look in looks]
-                evidence.look(look, np.any(reached[:, asking], axis=1))
+            for call in open_calls:
+                callers = [i for i, calls in enumerate(level.calls) if call in calls]
+                evidence.evaluate(call, np.any(reached[:, callers], axis=1))
 
 
 def network_calls(test: NodeTest, program: Program) -> frozenset[NetworkCall]:
-    """The networks that a test asks, with the columns that they read."""
+    """The network calls that a test depends on."""
     return calls_in(test.formula(program), program)
 
 
 def calls_in(formula: Formula, program: Program) -> frozenset[NetworkCall]:
+    """The network calls that a formula depends on."""
     return frozenset(
         NetworkCall(variable.network, variable.inputs, program.declarations[variable.declaration].width)
         for variable in sources(formula)
@@ -80,8 +93,8 @@ def calls_in(formula: Formula, program: Program) -> frozenset[NetworkCall]:
 
 
 def conjunctions(paths: list[Path], program: Program) -> Conjunctions:
-    """The tests and answers of each path, compiled."""
+    """The conjunction of each path's tests with their outcomes, compiled."""
     tests = list(dict.fromkeys(test for path in paths for test, _ in path))
     number = {test: i for i, test in enumerate(tests)}
-    answers = [[(number[test], answer) for test, answer in path] for path in paths]
-    return factorise([test.formula(program) for test in tests], answers, program.limits)
+    signed_tests = [[(number[test], outcome) for test, outcome in path] for path in paths]
+    return factorise([test.formula(program) for test in tests], signed_tests, program.limits)

@@ -1,4 +1,4 @@
-"""Exact inference of a tree: with its program, networks and priors, examples become probabilities."""
+"""Exact inference of a tree with its program, networks and priors."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from neuid3.logic.formula import ColumnVariable, NeuralVariable, Source, Truth, 
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import Limits
 from neuid3.networks.groups import KernelNetwork
-from neuid3.tree.descent import Descent, conjunctions, network_calls
+from neuid3.tree.descent import LazyEvaluator, conjunctions, network_calls
 from neuid3.tree.evidence import Evidence, Network, NetworkCall
 from neuid3.tree.node_tests import AtomTest, NodeTest
 from neuid3.tree.record import TrainingRecord
 from neuid3.tree.tree import Path, Tree, paths
 
-# Modules that are in `eval()` mode for a while: how many threads need them so, and whether they were being trained before.
+# Modules in `eval()` mode for the time of a prediction: how many threads use them, and their `training` flag before.
 _MODES: dict[torch.nn.Module, tuple[int, bool]] = {}
 _MODES_LOCK = threading.Lock()
 
 
 class TreeModel:
-    """A tree with its program, networks and priors: exact class probabilities for batches, with gradients.
+    """A tree with its program, networks and priors: exact class probabilities of batches, with gradients.
 
-    Learning, export, explanation and saving work on it and stand above it; `neuid3.NeurosymbolicTree` adds their methods.
+    `neuid3.NeurosymbolicTree` adds methods that explain, export and save the model.
 
     Parameters
     ----------
@@ -44,17 +44,22 @@ class TreeModel:
     schema : the kinds of the columns, `X.schema`.
     background : rules, probabilistic facts and neural declarations in DeepProbLog's syntax.
     networks : the network of every name, or instance, that the tests use.
-    priors : what a missing entry is assumed to be.
-    limits : how much time, memory and space the background knowledge may take.
+    priors : the distributions that stand for missing entries.
+    limits : the time, memory and circuit size that the background knowledge may take.
     dtype : the precision of inference.
     device : where networks and circuits run.
 
     Attributes
     ----------
-    program : the background knowledge, read for the schema.
-    uses : the calls of networks that the tests need.
-    training_record : what the tree was learned from, and its scores on rows that were kept apart; None where nothing is
-        remembered, as of a tree made by hand.
+    program : the background knowledge, parsed for the schema.
+    network_calls : the network calls that the tests need.
+    training_record : digests of the training rows and scores on held-out rows; None where there is no record, as for a
+        tree written by hand.
+
+    Raises
+    ------
+    NetworkError : where a network is missing, or is given and not used.
+    NodeTestError : where a test cannot be grounded.
     """
 
     def __init__(
@@ -81,29 +86,29 @@ class TreeModel:
         self.training_record: TrainingRecord | None = None
         self.dtype, self.device = dtype, torch.device(device)
         check_priors(self.priors, self.schema)
-        # One trip to the grounder for all atoms; each test then finds its formula ready.
+        # One request to the grounder for all atoms; the tests then find their formulas in the program's cache.
         self.program.formulas([test.atom for test in tree.tests if isinstance(test, AtomTest)])
         formulas = [test.formula(self.program) for test in tree.tests]
         for test, formula in zip(tree.tests, formulas, strict=True):
             if isinstance(formula, Truth):
-                told = f"Test '{test}' is always {str(formula.value).lower()}: no fact and no network can change it."
-                warnings.warn(told, UserWarning, stacklevel=2)
+                message = f"Test '{test}' is always {str(formula.value).lower()}: no fact and no network can change it."
+                warnings.warn(message, UserWarning, stacklevel=2)
         self._reach = Reach(conjunctions([path for path, _ in paths(tree.root)], self.program), dtype, device)
         self._leaves = torch.tensor(
             [leaf.probabilities for leaf in tree.leaves], dtype=dtype, device=device
         )  # (leaf, class)
         self._sources = frozenset[Source]().union(*(sources(formula) for formula in formulas))
-        self.uses = frozenset[NetworkCall]().union(*(network_calls(test, self.program) for test in tree.tests))
+        self.network_calls = frozenset[NetworkCall]().union(*(network_calls(test, self.program) for test in tree.tests))
         self._check_networks()
-        for network, inputs, width in self.uses:
+        for network, inputs, width in self.network_calls:
             if not {network, network_use(network, inputs)}.isdisjoint(self.priors.networks):
-                self.priors.network(network, inputs, width)  # complains where it does not fit
+                self.priors.network(network, inputs, width)  # raises an error where the prior has another width
 
     def _check_networks(self) -> None:
-        needed = {network for network, _, _ in self.uses}
+        needed = {network for network, _, _ in self.network_calls}
         for name in sorted(needed - set(self.networks)):
             raise NetworkError(
-                f"The tree asks network {name!r}, which is not given.{did_you_mean(name, self.networks)}"
+                f"The tree needs network {name!r}, which is not given.{did_you_mean(name, self.networks)}"
             )
         for name in sorted(set(self.networks) - needed - set(self.program.networks)):
             raise NetworkError(
@@ -116,101 +121,118 @@ class TreeModel:
 
     @property
     def classes(self) -> tuple[Any, ...]:
+        """The labels of the classes."""
         return self.tree.classes
 
+    @property
+    def uses(self) -> frozenset[NetworkCall]:
+        """The same as `network_calls`."""
+        return self.network_calls
+
     def read(self, X: Any) -> Examples:
-        """The columns of a table that the tree needs, as its schema says they are."""
+        """The columns of a table that the tree needs, with the kinds of its schema."""
         return Examples.read(X, self.schema, self.columns)
 
     def evidence(self, X: Any) -> Evidence:
-        """These examples seen through the tree's networks."""
-        networks = self.networks if torch.is_grad_enabled() else {n: _quick(net) for n, net in self.networks.items()}
+        """The evidence of these examples for the tree's networks and priors."""
+        networks = (
+            self.networks
+            if torch.is_grad_enabled()
+            else {name: _fast_network(network) for name, network in self.networks.items()}
+        )
         return Evidence(self.read(X), networks, self.program.declarations, self.priors, self.dtype, self.device)
 
     @property
     def columns(self) -> list[str]:
         """The columns that the tree reads, in the order of the schema."""
         read = _columns_read(self._sources)
-        # A tree that asks nothing about the columns still needs to know how many examples there are.
+        # A tree without tests of columns still needs the number of examples.
         return [name for name in self.schema if name in read] or list(self.schema)[:1]
 
     def leaf_probabilities(self, X: Any, *, threshold: float = 0.0) -> torch.Tensor:
         """P(leaf | e) for each leaf from left to right, `(example, leaf)`, differentiable; see `predict_proba`.
 
-        With gradients and a threshold of 0 every network looks at every example: a branch that is not reached has
-        a part in the gradient of the tests above it.
+        With gradients and a threshold of 0 every network runs on every example, since branches that are not reached
+        contribute to the gradient of the tests above them.
         """
         check_threshold(threshold)
         evidence = self.evidence(X)
         if threshold > 0.0 or not torch.is_grad_enabled():
-            self._descent(evidence, threshold)
+            self._lazy_evaluator(evidence, threshold)
         return self._reach(evidence)
 
     @cached_property
-    def _descent(self) -> Descent:
-        return Descent(self.tree.root, self.program, self.dtype, self.device)
+    def _lazy_evaluator(self) -> LazyEvaluator:
+        return LazyEvaluator(self.tree.root, self.program, self.dtype, self.device)
 
     def class_probabilities(self, X: Any, *, threshold: float = 0.0) -> torch.Tensor:
         """P(class | e) for each class of the tree, `(example, class)`, differentiable; see `predict_proba`."""
         return self.leaf_probabilities(X, threshold=threshold) @ self._leaves
 
     def predict_proba(self, X: Any, *, threshold: float = 0.0, batch_size: int = 4096) -> npt.NDArray[np.float64]:
-        """P(class | e) as an array, computed in batches with the networks in `eval()` mode.
+        """P(class | e) as an array, `(example, class)`, computed in batches with the networks in `eval()` mode.
 
-        A network looks at an example only if a branch that asks it is reached with a probability above `threshold`;
-        0 is exact. What reaches a branch with less is shared out among the leaves below it as if the networks that were
-        not asked knew nothing, so that the probabilities of an example still sum to 1, and none of them changes by more
-        than the mass that was dropped: that of the topmost branches it reaches with `threshold` or less.
+        A network runs on an example only if a branch that needs it is reached with a probability above `threshold`.
+        Below a branch that is reached with less, networks that did not run count as uniform. The probabilities of an
+        example still sum to 1, and none of them changes by more than the dropped mass: that of the topmost branches
+        which the example reaches with `threshold` or less.
 
-        `batch_size` examples are worked on at a time, and networks see them in blocks of 512, so that only the answer
-        grows with the table.
+        Parameters
+        ----------
+        X : the examples, as `Examples` or a table with the columns of the schema.
+        threshold : the probability up to which branches are dropped, in [0, 1); 0 is exact.
+        batch_size : examples in memory at a time; networks run on blocks of 512 of them.
+
+        Raises
+        ------
+        DataError : where a column is missing or of another kind, or `threshold` is not in [0, 1).
         """
         return self._in_batches(X, batch_size, lambda batch: self.class_probabilities(batch, threshold=threshold))
 
     def predict(self, X: Any, *, threshold: float = 0.0, batch_size: int = 4096) -> npt.NDArray[Any]:
         """The most probable class of each example; `threshold` as in `predict_proba`."""
         labels: npt.NDArray[Any] = np.asarray(self.classes)
-        found = self.predict_proba(X, threshold=threshold, batch_size=batch_size)
-        best: npt.NDArray[Any] = labels[found.argmax(axis=1)]
-        return best
+        probabilities = self.predict_proba(X, threshold=threshold, batch_size=batch_size)
+        most_probable: npt.NDArray[Any] = labels[probabilities.argmax(axis=1)]
+        return most_probable
 
     def apply(self, X: Any, *, threshold: float = 0.0, batch_size: int = 4096) -> npt.NDArray[np.float64]:
-        """P(leaf | e) as an array, computed in batches with the networks in `eval()` mode; see `predict_proba`."""
+        """P(leaf | e) as an array, `(example, leaf)`, computed in batches with the networks in `eval()` mode; see `predict_proba`."""
         return self._in_batches(X, batch_size, lambda batch: self.leaf_probabilities(batch, threshold=threshold))
 
     def _in_batches(self, X: Any, batch_size: int, compute: Any) -> npt.NDArray[np.float64]:
         examples = self.read(X)
-        found: npt.NDArray[np.float64] | None = None
+        results: npt.NDArray[np.float64] | None = None
         with self.evaluating(), torch.no_grad():
             for start in range(0, len(examples), batch_size):
-                part = compute(examples[start : start + batch_size]).cpu().numpy()
-                # Parts kept until the end would lie between what every batch needs anew, and memory would fill up with gaps.
-                found = np.empty((len(examples), *part.shape[1:])) if found is None else found
-                found[start : start + len(part)] = part
-        assert found is not None
-        return found
+                batch = compute(examples[start : start + batch_size]).cpu().numpy()
+                # A list of batch results would lie between the temporary arrays of each batch and fragment the memory.
+                results = np.empty((len(examples), *batch.shape[1:])) if results is None else results
+                results[start : start + len(batch)] = batch
+        assert results is not None
+        return results
 
     @contextmanager
     def evaluating(self) -> Iterator[None]:
-        """Networks are in `eval()` mode inside, and as they were afterwards, also where threads share them."""
+        """A context with the networks in `eval()` mode; their modes are restored at its end, also between threads."""
         modules = [module for module in self.networks.values() if isinstance(module, torch.nn.Module)]
-        parts = list({part: None for module in modules for part in module.modules()})
+        submodules = list({submodule: None for module in modules for submodule in module.modules()})
         with _MODES_LOCK:
-            for part in parts:
-                users, training = _MODES.get(part, (0, part.training))
-                _MODES[part] = users + 1, training
+            for submodule in submodules:
+                users, training = _MODES.get(submodule, (0, submodule.training))
+                _MODES[submodule] = users + 1, training
             for module in modules:
                 module.eval()
         try:
             yield
         finally:
             with _MODES_LOCK:
-                for part in parts:
-                    users, training = _MODES.pop(part)
+                for submodule in submodules:
+                    users, training = _MODES.pop(submodule)
                     if users > 1:
-                        _MODES[part] = users - 1, training
+                        _MODES[submodule] = users - 1, training
                     else:
-                        part.training = training
+                        submodule.training = training
 
     def columns_of(self, test: NodeTest) -> tuple[str, ...]:
         """The columns that a test depends on, in the order of the schema."""
@@ -218,44 +240,45 @@ class TreeModel:
         return tuple(name for name in self.schema if name in read)
 
     def path_probability(self, X: Any, path: Path) -> npt.NDArray[np.float64]:
-        """P(κ | e) for the conjunction of these tests and answers."""
+        """P(κ | e) of a path κ, a conjunction of tests with their outcomes, `(example,)`."""
         return self.path_probabilities(X, [path])[:, 0]
 
     def path_probabilities(self, X: Any, paths: Sequence[Path]) -> npt.NDArray[np.float64]:
-        """P(κ | e) for each of these conjunctions of tests and answers, `(example, path)`."""
+        """P(κ | e) of each path κ, `(example, path)`."""
         reach = Reach(conjunctions(list(paths), self.program), self.dtype, self.device)
         return self._in_batches(X, 4096, lambda batch: reach(self.evidence(batch)))
 
     def learn_priors(self, X: Any, *, batch_size: int = 4096) -> Self:
-        """This tree with the priors that training examples suggest: prevalences and average network outputs."""
+        """This model with priors estimated from examples: prevalences of columns and average network outputs."""
         examples = Examples.read(X, self.schema)
         averages: dict[str, Any] = {}
-        for network, inputs, width in sorted(self.uses):
+        for network, inputs, width in sorted(self.network_calls):
             present = examples[examples.complete(inputs)]
             if len(present):
                 outputs = self._in_batches(
-                    present, batch_size, lambda batch, u=(network, inputs, width): self.evidence(batch).output(*u)
+                    present, batch_size, lambda batch, call=(network, inputs, width): self.evidence(batch).output(*call)
                 )
                 averages[network_use(network, inputs)] = tuple(outputs.mean(axis=0).tolist())
         priors = Priors({**self.priors.columns, **column_priors(examples)}, {**self.priors.networks, **averages})
         return self.with_priors(priors)
 
     def with_priors(self, priors: Priors) -> Self:
-        """The same tree with other priors."""
+        """The same model with other priors."""
         check_priors(priors, self.schema)
-        made = object.__new__(type(self))
-        made.__dict__.update(self.__dict__)
-        made.priors = priors
-        return made
+        copy = object.__new__(type(self))
+        copy.__dict__.update(self.__dict__)
+        copy.priors = priors
+        return copy
 
 
 def check_threshold(threshold: float) -> None:
+    """Raise a `DataError` unless a threshold is in [0, 1)."""
     if not 0.0 <= threshold < 1.0:
-        raise DataError(f"threshold={threshold!r} is no mass to be dropped; give a number from 0 (exact) to below 1.")
+        raise DataError(f"threshold={threshold!r} is no probability below 1; give a number from 0 (exact) to below 1.")
 
 
 def _as_schema(given: Any) -> Schema:
-    """A schema, also where the examples themselves are given."""
+    """The schema that is given, or that of the examples that are given in its place."""
     if isinstance(given, Examples):
         return given.schema
     kinds = (Boolean, Category, Distribution, Number, Probability, Tensor)
@@ -264,22 +287,22 @@ def _as_schema(given: Any) -> Schema:
     return given
 
 
-def _columns_read(found: frozenset[Source]) -> set[str]:
-    """The columns behind these variables."""
-    read: set[str] = set()
-    for source in found:
+def _columns_read(variables: frozenset[Source]) -> set[str]:
+    """The columns that these variables depend on."""
+    columns: set[str] = set()
+    for source in variables:
         match source:
             case NeuralVariable(inputs=inputs):
-                read.update(inputs)
+                columns.update(inputs)
             case ColumnVariable(column) | str(column):
-                read.add(column)
+                columns.add(column)
             case _:
                 pass
-    return read
+    return columns
 
 
-def _quick(network: Network) -> Network:
-    """The same network, faster where we know how."""
+def _fast_network(network: Network) -> Network:
+    """The network in a faster form for inference, where there is one."""
     return (
         KernelNetwork(network) if isinstance(network, torch.nn.Module) and KernelNetwork.supports(network) else network
     )

@@ -1,4 +1,4 @@
-"""Which formula does a test stand for?"""
+"""Tests of tree nodes and the formulas that they stand for."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from neuid3.logic.quoting import atom_text, number_text
 
 @runtime_checkable
 class NodeTest(Protocol):
-    """A question that a tree can ask. A new kind of test says what it means, and the rest follows.
+    """The protocol of a Boolean test at a node. A new kind of test implements `formula`.
 
     Laws: tests are hashable values; equal tests have equal formulas; `str(test)` is a goal of the program.
     """
 
     def formula(self, program: Program) -> Formula:
-        """What the test means, over the variables of this program."""
+        """The formula of the test over the variables of this program."""
         ...
 
 
@@ -29,8 +29,11 @@ class NodeTest(Protocol):
 class AtomTest:
     """A ground atom of the program or of the columns: `alarm`, `suit(hearts)`, `gt_rank(card_1, card_2)`.
 
-    `instances` names, for a network of the program, the instance of it that this test looks through;
-    a network that is not named is its own only instance.
+    Attributes
+    ----------
+    atom : the atom, in Prolog's syntax.
+    instances : pairs of a network of the program and the instance of it that this test uses; a network without a pair
+        is its own only instance.
     """
 
     atom: str
@@ -45,7 +48,7 @@ class AtomTest:
 
 @dataclass(frozen=True, slots=True)
 class FactTest:
-    """Does a Boolean or probability column hold?"""
+    """The test whether a Boolean or probability column is true."""
 
     column: str
 
@@ -53,7 +56,7 @@ class FactTest:
         kind = program.schema.get(self.column)
         if kind is not None and not isinstance(kind, (Boolean, Probability)):
             raise NodeTestError(
-                f"Column {self.column!r} is a {kind_name(kind)} and no fact; test one that holds or does not."
+                f"Column {self.column!r} is a {kind_name(kind)} and no fact; test a Boolean or probability column."
             )
         return program.formula(self.column) if kind is None else fact(self.column)
 
@@ -63,7 +66,7 @@ class FactTest:
 
 @dataclass(frozen=True, slots=True)
 class ValueTest:
-    """Does a category or distribution column have this value?"""
+    """The test whether a category or distribution column has this value."""
 
     column: str
     value: Value
@@ -80,7 +83,7 @@ class ValueTest:
 
 @dataclass(frozen=True, slots=True)
 class CutTest:
-    """Is a number at most this large?"""
+    """The test whether a number column is at most a threshold."""
 
     column: str
     threshold: float
@@ -88,7 +91,7 @@ class CutTest:
     def formula(self, program: Program) -> Formula:
         if not isinstance(program.schema.get(self.column), Number) or not math.isfinite(self.threshold):
             raise NodeTestError(
-                f"Column {self.column!r} cannot be cut at {self.threshold!r}; cut a number at a finite place."
+                f"Column {self.column!r} cannot be cut at {self.threshold!r}; cut a number column at a finite threshold."
             )
         return Compare(self.column, "=<", self.threshold)
 

@@ -1,4 +1,4 @@
-"""The training record of a tree: which rows it was learned from, and its scores on rows that were kept apart."""
+"""Training record of a tree: digests of its training rows, and its scores on held-out rows."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from neuid3.data.columns import Boolean, Category, Column, Distribution, Number,
 from neuid3.data.examples import Examples
 from neuid3.errors import NeuID3Error
 
-# Beyond so many rows, or bytes of what networks read, only the number of rows is remembered: digests of all of them would
-# take more than 1.2 MB in the file, or another walk through images that memory may not hold.
+# Above this many rows, or bytes of tensor columns, a record holds only the number of rows: digests of all of them would
+# take more than 1.2 MB in the file, or another pass over images that may not fit in memory.
 MOST_ROWS = 100_000
 MOST_BYTES = 1 << 30
 
-# So many rows are hashed at a time; no more are fetched at once from a store.
+# Rows that are hashed, and fetched from a store, at a time.
 BLOCK = 512
 
-# The least probability that log-loss takes a tree to give to a class.
+# The least probability in the log-loss.
 FLOOR = 1e-15
 
 HELD_OUT, VALIDATION = "held-out", "validation"
@@ -36,14 +36,14 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How well a tree did on rows of one kind.
+    """Accuracy and log-loss of a tree on rows of one kind.
 
     Attributes
     ----------
-    kind : "held-out" for rows that had no part in `fit`; "validation" for rows that networks were not trained on, and by
-        which tests were chosen and leaves estimated.
-    rows : how many there were.
-    accuracy : the share of them whose most probable class is theirs.
+    kind : "held-out" for rows that were not used in `fit`; "validation" for rows that networks were not trained on, and
+        that selected tests and estimated leaves.
+    rows : how many rows there are.
+    accuracy : the fraction of rows whose most probable class is correct.
     log_loss : the mean of −ln P(class | e).
     """
 
@@ -62,22 +62,22 @@ def score_of(kind: str, probabilities: npt.NDArray[Any], codes: Codes) -> Score:
     >>> score_of("held-out", np.array([[0.5, 0.5], [0.0, 1.0]]), np.array([0, 1]))
     Score(kind='held-out', rows=2, accuracy=1.0, log_loss=0.34657359027997264)
     """
-    given = np.clip(probabilities[np.arange(len(codes)), codes], FLOOR, 1.0)
-    right = probabilities.argmax(axis=1) == codes
-    return Score(kind, len(codes), float(right.mean()), float(0.0 - np.log(given).mean()))
+    likelihoods = np.clip(probabilities[np.arange(len(codes)), codes], FLOOR, 1.0)
+    correct = probabilities.argmax(axis=1) == codes
+    return Score(kind, len(codes), float(correct.mean()), float(0.0 - np.log(likelihoods).mean()))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingRecord:
-    """What a tree was learned from: how many rows, a digest of each, and its scores on rows that were kept apart.
+    """The training rows of a tree, as digests, and its scores on held-out rows.
 
     Attributes
     ----------
-    rows : how many rows `fit` learned from, those that validated networks among them.
+    rows : the number of training rows, validation rows included.
     salt : a number that is hashed with every row, so that digests of two fits cannot be compared.
-    digests : 64 bits for each row, in ascending order; None where there were more than `MOST_ROWS` rows.
+    digests : 64 bits for each row, in ascending order; None where there are more than `MOST_ROWS` rows.
     labels : the code of the class of each of these rows.
-    scores : one for each kind of rows that were kept apart.
+    scores : one for each kind of held-out rows.
     """
 
     rows: int
@@ -93,17 +93,17 @@ class TrainingRecord:
             return cls(len(examples), salt)
         try:
             digests = row_digests(examples, salt)
-        except NeuID3Error:  # an image of a store that no test had to read, and that cannot be read
+        except NeuID3Error:  # an image of a store that no test reads, and that cannot be read
             return cls(len(examples), salt)
         order = np.lexsort((codes, digests))
         return cls(len(examples), salt, digests[order], codes[order])
 
     def score(self, kind: str) -> Score | None:
-        """The score on rows of this kind; None where none is remembered."""
+        """The score on rows of this kind; None where there is none."""
         return next((score for score in self.scores if score.kind == kind), None)
 
     def with_score(self, score: Score) -> TrainingRecord:
-        """The same record with this score in the place of an earlier one of its kind."""
+        """The same record with this score, which replaces an earlier one of its kind."""
         return replace(self, scores=(*(known for known in self.scores if known.kind != score.kind), score))
 
     def without_rows(self) -> TrainingRecord:
@@ -111,16 +111,16 @@ class TrainingRecord:
         return replace(self, digests=None, labels=None)
 
     def learned(self, X: Any, schema: Schema, codes: Codes | None = None) -> Mask | None:
-        """Which rows of a table the tree was learned from; None where that cannot be told.
+        """The mask of the rows of a table that are training rows, `(row,)`; None where that is unknown.
 
-        A row counts as learned from as often as `fit` has seen it: of two equal rows, one of which was learned from,
-        one is recognised. With `codes` of the classes, rows with the class they were learned with come first. A table
-        without some column of the schema cannot be recognised, nor one with more than `MOST_BYTES` of what networks read.
+        A row is recognised as often as it occurs among the training rows: of two equal rows, one of which is a training
+        row, one is recognised. With `codes` of the classes, rows with the class of the training row come first. A table
+        without some column of the schema cannot be recognised, nor one with more than `MOST_BYTES` of tensor columns.
         """
         if self.digests is None or self.labels is None:
             return None
         try:
-            with warnings.catch_warnings():  # whoever reads the table for its answers has been warned
+            with warnings.catch_warnings():  # the caller's own reading of the table warns
                 warnings.simplefilter("ignore")
                 examples = Examples.read(X, schema)
             if _tensor_bytes(examples) > MOST_BYTES:
@@ -137,12 +137,12 @@ class TrainingRecord:
         rest = np.flatnonzero(~learned)
         learned[rest] = _matched(same[known:][rest], same[:known][left])
         if not learned.any() and any(c.missing is not None and c.missing.all() for _, c in examples.items()):
-            return None  # another table, or one without this column
+            return None  # a different table, or one without this column
         return learned
 
 
 def _groups(*keys: npt.NDArray[Any]) -> Codes:
-    """For each place the number of its group: places with equal keys have one group."""
+    """For each position the number of its group; positions with equal keys have one group."""
     order = np.lexsort(keys)
     differs = np.zeros(len(order), dtype=np.int64)
     for key in keys:
@@ -153,7 +153,7 @@ def _groups(*keys: npt.NDArray[Any]) -> Codes:
 
 
 def _matched(ones: Codes, others: Codes) -> Mask:
-    """Which of `ones` have a partner of their group among `others`, each of which is the partner of one at most.
+    """The mask of `ones` that can be paired with one of `others` of the same group, each of which is paired once.
 
     >>> _matched(np.array([3, 5, 3, 3]), np.array([3, 3, 4])).tolist()
     [True, False, True, False]
@@ -191,22 +191,23 @@ def _rows(examples: Examples) -> Iterator[bytes]:
         block = slice(start, start + BLOCK)
         table = np.hstack([_bytes_of(column, block) for _, column in examples.items()])
         data, width = table.tobytes(), table.shape[1]
-        yield from (data[place : place + width] for place in range(0, len(data), width))
+        yield from (data[offset : offset + width] for offset in range(0, len(data), width))
 
 
 def _bytes_of(column: Column, block: slice) -> npt.NDArray[np.uint8]:
-    """Some entries of a column in bytes, `(row, byte)`: the same for the same entry, however the table holds it."""
-    given = np.asarray(column.values[block])
+    """Some entries of a column as bytes, `(row, byte)`; equal entries have equal bytes, whatever the table's dtype."""
+    entries = np.asarray(column.values[block])
     values: npt.NDArray[Any]
     match column.kind:
         case Boolean():
-            values = given.astype(np.uint8)
+            values = entries.astype(np.uint8)
         case Category():
-            values = given.astype("<i8")
+            values = entries.astype("<i8")
         case Number() | Probability() | Distribution():
-            values = given.astype("<f8") + 0.0  # -0.0 is 0.0
+            values = entries.astype("<f8") + 0.0  # -0.0 becomes 0.0
         case Tensor():
-            values = (given.astype("<f4") / np.float32(255) if given.dtype == np.uint8 else given.astype("<f4")) + 0.0
+            values = entries.astype("<f4") / np.float32(255) if entries.dtype == np.uint8 else entries.astype("<f4")
+            values = values + 0.0
     flat = np.ascontiguousarray(values.reshape(len(values), -1))
     missing = np.zeros(len(flat), dtype=bool) if column.missing is None else column.missing[block]
     if missing.any():

@@ -1,4 +1,4 @@
-"""What is a tree? Leaves that know the classes, branches that ask tests, and the paths between."""
+"""Trees as immutable values: leaves, branches, and walks over them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,13 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """P(class | leaf), in the order of the tree's classes.
+    """A leaf with its class probabilities.
 
-    With two classes one number will do: `Leaf(0.95)` gives the second class 0.95. `masses`, where the tree was learned,
-    is how much of each class reached the leaf.
+    Parameters
+    ----------
+    probabilities : P(class | leaf) in the order of the tree's classes; with two classes, one number is the probability
+        of the second.
+    masses : the mass Σ P(κ|e) of each class at the leaf of a learned tree.
 
     >>> Leaf(0.75)
     Leaf(probabilities=(0.25, 0.75))
@@ -33,29 +36,32 @@ class Leaf:
     def __init__(self, probabilities: float | tuple[float, ...] | list[float], masses: Masses | None = None) -> None:
         if isinstance(probabilities, (int, float)):
             probabilities = (1.0 - float(probabilities), float(probabilities))
-        given = tuple(float(p) for p in probabilities)
-        if not given or not all(0.0 <= p <= 1.0 for p in given) or abs(sum(given) - 1.0) > 1e-6:
-            raise TreeError(f"Leaf probabilities {given} are no distribution; they must lie in [0, 1] and sum to 1.")
-        object.__setattr__(self, "probabilities", given)
+        values = tuple(float(p) for p in probabilities)
+        if not values or not all(0.0 <= p <= 1.0 for p in values) or abs(sum(values) - 1.0) > 1e-6:
+            raise TreeError(f"Leaf probabilities {values} are no distribution; they must lie in [0, 1] and sum to 1.")
+        object.__setattr__(self, "probabilities", values)
         object.__setattr__(self, "masses", _checked_masses(masses, "a leaf"))
 
 
-# A test is close to chance where its networks are less decided than this, or where it tells less than this share of what it
-# tells about the examples that its networks were trained on; unseen ones count where there are as many as this.
-CHANCE, FEWEST_UNSEEN = 0.25, 8.0
+# A test is near chance where its networks are less decided than this, or where its gain on unseen examples is below this
+# fraction of its gain on training examples.
+NEAR_CHANCE = 0.25
+
+# The least mass of unseen examples, in examples, whose gain counts.
+MIN_UNSEEN_MASS = 8.0
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkStatistics:
-    """How a test with networks does at its branch, measured when the tree was finished.
+    """Statistics of a test with networks at its branch in the finished tree.
 
     Attributes
     ----------
-    decided : how far the favourite value of its least decided network is above chance, on average: 0 where all values are
-        equally probable, 1 where one is certain; None where no example with an image got there. Unseen examples
-        count where there are some.
-    trained_gain : how many bits the answer tells about the examples that networks were trained on; None without any.
-    unseen_gain : the same for validation examples; None without any.
+    decided : how far the most probable value of its least decided network is above chance, on average: 0 where all
+        values are equally probable, 1 where one is certain; None where no example with an image reaches the branch.
+        Measured on unseen examples where there are any.
+    trained_gain : the information gain on the training examples of the networks, in bits; None without any.
+    unseen_gain : the same on validation examples; None without any.
     unseen_mass : the mass of validation examples that reach the branch.
     """
 
@@ -66,21 +72,27 @@ class NetworkStatistics:
 
     @property
     def near_chance(self) -> bool:
-        """Are its networks hardly decided, or does it tell of unseen examples a fraction of what it tells of others?"""
-        if self.decided is not None and self.decided < CHANCE:
+        """Whether the networks are hardly decided, or the gain on unseen examples is a fraction of the training gain."""
+        if self.decided is not None and self.decided < NEAR_CHANCE:
             return True
-        if self.trained_gain is None or self.unseen_gain is None or self.unseen_mass < FEWEST_UNSEEN:
+        if self.trained_gain is None or self.unseen_gain is None or self.unseen_mass < MIN_UNSEEN_MASS:
             return False
-        return self.unseen_gain < CHANCE * self.trained_gain
+        return self.unseen_gain < NEAR_CHANCE * self.trained_gain
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Branch:
-    """A question and the two subtrees its answers lead to; a string is read as an `AtomTest`.
+    """An inner node: a test and the subtrees of its two outcomes.
 
-    Where the tree was learned, `gain` is how many bits the answer tells, and `masses` how much of each class got here;
-    `statistics`, where the test looks through networks, says how these do.
-    Comparing, hashing, printing, pickling and copying work on an explicit stack, so that trees may be of any depth.
+    Comparing, hashing, printing, pickling and copying use an explicit stack, so that trees may be of any depth.
+
+    Parameters
+    ----------
+    test : the test; a string becomes an `AtomTest`.
+    yes, no : the subtrees where the test is true and false.
+    gain : the information gain of the test in a learned tree, in bits.
+    masses : the mass Σ P(κ|e) of each class at the branch of a learned tree.
+    statistics : those of the networks that the test uses, in a learned tree.
     """
 
     test: NodeTest
@@ -116,16 +128,16 @@ class Branch:
             return NotImplemented
         stack: list[tuple[Node, Node]] = [(self, other)]
         while stack:
-            ours, theirs = stack.pop()
-            if ours is theirs:
+            left, right = stack.pop()
+            if left is right:
                 continue
-            if isinstance(ours, Leaf) or isinstance(theirs, Leaf):
-                if ours != theirs:  # a leaf compares itself, and is no branch
+            if isinstance(left, Leaf) or isinstance(right, Leaf):
+                if left != right:  # a comparison of two leaves, or of a leaf with a branch
                     return False
                 continue
-            if any(getattr(ours, name) != getattr(theirs, name) for name in _own_fields("compare")):
+            if any(getattr(left, name) != getattr(right, name) for name in _own_fields("compare")):
                 return False
-            stack += [(ours.yes, theirs.yes), (ours.no, theirs.no)]
+            stack += [(left.yes, right.yes), (left.no, right.no)]
         return True
 
     def __hash__(self) -> int:
@@ -138,7 +150,7 @@ class Branch:
         return fold(self, hashed)
 
     def __repr__(self) -> str:
-        written: list[str] = []
+        pieces: list[str] = []
         stack: list[Node | str] = [self]
         while stack:
             item = stack.pop()
@@ -152,91 +164,92 @@ class Branch:
                     f"Branch({first}, yes=",
                 ]
             else:
-                written.append(item if isinstance(item, str) else repr(item))
-        return "".join(written)
+                pieces.append(item if isinstance(item, str) else repr(item))
+        return "".join(pieces)
 
     def __copy__(self) -> Branch:
-        return self  # it never changes
+        return self  # immutable
 
     def __reduce__(self) -> tuple[Callable[[list[Any]], Node], tuple[list[Any]]]:
-        """The subtree as a flat list, children before their parents: pickle and deepcopy go no deeper than a row of it."""
+        """The subtree as a flat list, children before parents, so that pickle and deepcopy do not recurse over its depth."""
         return _from_rows, (_to_rows(self),)
 
 
 @cache
 def _own_fields(purpose: str) -> tuple[str, ...]:
-    """The fields of a branch beside its children: all, or those that count for a purpose ("compare", "repr")."""
+    """The fields of a branch without its children: all, or those with a dataclass flag ("compare", "repr")."""
     own = [f for f in fields(Branch) if f.name not in ("yes", "no")]
     return tuple(f.name for f in own if purpose == "all" or getattr(f, purpose))
 
 
 def _to_rows(root: Node) -> list[Any]:
-    """A leaf is a row as it is; a branch is the rows of its children and its other fields by name."""
+    """Rows of a subtree: a leaf itself; for a branch, the row numbers of its children and its other fields by name."""
     rows: list[Any] = []
-    place: dict[int, int] = {}
+    row_of: dict[int, int] = {}
     stack = [root]
     while stack:
         node = stack[-1]
-        waiting = [n for n in (node.no, node.yes) if id(n) not in place] if isinstance(node, Branch) else []
-        if waiting and id(node) not in place:
+        waiting = [n for n in (node.no, node.yes) if id(n) not in row_of] if isinstance(node, Branch) else []
+        if waiting and id(node) not in row_of:
             stack += waiting
             continue
         stack.pop()
-        if id(node) in place:
+        if id(node) in row_of:
             continue
-        place[id(node)] = len(rows)
+        row_of[id(node)] = len(rows)
         if isinstance(node, Branch):
             own = {name: getattr(node, name) for name in _own_fields("all")}
-            rows.append((place[id(node.yes)], place[id(node.no)], own))
+            rows.append((row_of[id(node.yes)], row_of[id(node.no)], own))
         else:
             rows.append(node)
     return rows
 
 
 def _from_rows(rows: list[Any]) -> Node:
-    made: list[Node] = []
+    """The subtree of these rows; the opposite of `_to_rows`."""
+    nodes: list[Node] = []
     for row in rows:
         if isinstance(row, Leaf):
-            made.append(row)
+            nodes.append(row)
         else:
             yes, no, own = row
-            made.append(Branch(yes=made[yes], no=made[no], **own))
-    return made[-1]
+            nodes.append(Branch(yes=nodes[yes], no=nodes[no], **own))
+    return nodes[-1]
 
 
 def _checked_masses(masses: Any, where: object) -> Masses | None:
-    """Masses as finite floats that are not negative and have a finite sum."""
+    """Masses as finite floats that are not negative and have a finite sum; a `TreeError` for anything else."""
     if masses is None:
         return None
 
     def refuse() -> NoReturn:
         raise TreeError(
-            f"The masses {masses!r:.80} of {where!s:.80} are none; give one number a class, 0 or more and finite in sum."
+            f"The masses {masses!r:.80} of {where!s:.80} are invalid; give one number a class, 0 or more and finite in sum."
         )
 
     if isinstance(masses, str):
         refuse()
     try:
-        given = tuple(float(mass) for mass in masses)
+        values = tuple(float(mass) for mass in masses)
     except (TypeError, ValueError, OverflowError):
         refuse()
-    if not all(mass >= 0.0 for mass in given) or not math.isfinite(sum(given)):
+    if not all(mass >= 0.0 for mass in values) or not math.isfinite(sum(values)):
         refuse()
-    return given
+    return values
 
 
 def _checked_gain(gain: Any, test: Any) -> float | None:
     if gain is None:
         return None
     try:
-        given = float(gain)
+        bits = float(gain)
     except (TypeError, ValueError, OverflowError):
-        given = math.nan
-    if isinstance(gain, str) or not math.isfinite(given):
+        bits = math.nan
+    if isinstance(gain, str) or not math.isfinite(bits):
         raise TreeError(
-            f"The gain {gain!r:.40} of the branch {test!s:.80} is no number of bits; leave it out, or count it."
+            f"The gain {gain!r:.40} of the branch {test!s:.80} is no number of bits; give a finite number, or leave it out."
         )
-    return given
+    return bits
 
 
 Node = Leaf | Branch
@@ -245,7 +258,16 @@ Path = tuple[tuple[NodeTest, bool], ...]
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A root and the names of the classes. A tree names its networks and does not own them.
+    """A decision tree: a root node and the labels of the classes. Its tests name networks and do not hold them.
+
+    Parameters
+    ----------
+    root : the root node.
+    classes : the labels, in the order of the leaves' probabilities.
+
+    Raises
+    ------
+    TreeError : where there are fewer than two different classes, or a node has another number of them.
 
     >>> tree = Tree(Branch("alarm", Leaf(0.9), Leaf(0.2)), classes=("no", "yes"))
     >>> tree.depth, [str(test) for test in tree.tests]
@@ -260,15 +282,15 @@ class Tree:
         if len(self.classes) < 2 or len(set(self.classes)) < len(self.classes):
             raise TreeError(f"A tree needs at least two different classes; found {self.classes}.")
         for visit in preorder(self.root):
-            node, wanted = visit.node, len(self.classes)
-            if isinstance(node, Leaf) and len(node.probabilities) != wanted:
+            node, expected = visit.node, len(self.classes)
+            if isinstance(node, Leaf) and len(node.probabilities) != expected:
                 raise TreeError(
-                    f"A leaf has {len(node.probabilities)} probabilities and the tree {wanted} classes "
+                    f"A leaf has {len(node.probabilities)} probabilities and the tree {expected} classes "
                     f"{self.classes}; give one probability a class."
                 )
-            if node.masses is not None and len(node.masses) != wanted:
+            if node.masses is not None and len(node.masses) != expected:
                 raise TreeError(
-                    f"A node at depth {visit.depth} has {len(node.masses)} masses and the tree {wanted} classes "
+                    f"A node at depth {visit.depth} has {len(node.masses)} masses and the tree {expected} classes "
                     f"{self.classes}; give one mass a class."
                 )
 
@@ -279,17 +301,27 @@ class Tree:
 
     @property
     def tests(self) -> tuple[NodeTest, ...]:
-        """The different tests, in the order of a walk from the root."""
+        """The distinct tests, in preorder."""
         return tuple(dict.fromkeys(branch.test for branch in branches(self.root)))
 
     @property
     def depth(self) -> int:
+        """The most tests on a path from the root to a leaf."""
         return max(visit.depth for visit in preorder(self.root))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Visit:
-    """A node in the order of a walk: its number, its depth, and of which visit it is the child, by which answer."""
+    """A node of a preorder walk.
+
+    Attributes
+    ----------
+    node : the node.
+    number : its number in the walk, from 0.
+    depth : its depth; that of the root is 0.
+    parent : the number of its parent; None for the root.
+    answer : the outcome of the parent's test that leads to it; None for the root.
+    """
 
     node: Node
     number: int
@@ -299,7 +331,7 @@ class Visit:
 
 
 def preorder(root: Node, max_depth: int | None = None) -> Iterator[Visit]:
-    """Every node down to a depth, numbered from 0: a parent before its children, yes before no.
+    """The nodes down to a depth, numbered from 0: a parent before its children, yes before no.
 
     >>> [(v.number, v.depth, v.parent, v.answer) for v in preorder(Branch("a", Leaf(0.9), Leaf(0.1)))]
     [(0, 0, None, None), (1, 1, 0, True), (2, 1, 0, False)]
@@ -318,22 +350,27 @@ def preorder(root: Node, max_depth: int | None = None) -> Iterator[Visit]:
 def fold(
     root: Node, combine: Callable[[Visit, tuple[Result, Result] | None], Result], max_depth: int | None = None
 ) -> Result:
-    """What `combine` makes of the root, given what it made of the children (yes, no); None where a node has none.
+    """The result of `combine` for the root, computed from the leaves up.
 
-    Nodes are combined from right to left, children before their parent, down to `max_depth`.
+    Parameters
+    ----------
+    root : the root of the subtree.
+    combine : a function of a node and the results of its children (yes, no); None where a node has no children. It is
+        called from right to left, children before their parent.
+    max_depth : the depth below which nodes are left out.
 
     >>> fold(Branch("a", Leaf(0.9), Leaf(0.1)), lambda visit, below: 1 + sum(below or ()))
     3
     """
-    made: list[Result] = []
+    results: list[Result] = []
     for visit in reversed(list(preorder(root, max_depth))):
         inner = isinstance(visit.node, Branch) and (max_depth is None or visit.depth < max_depth)
-        made.append(combine(visit, (made.pop(), made.pop()) if inner else None))
-    return made[0]
+        results.append(combine(visit, (results.pop(), results.pop()) if inner else None))
+    return results[0]
 
 
 def node_paths(root: Node, max_depth: int | None = None) -> Iterator[tuple[Path, Node]]:
-    """Every node down to a depth and the way there, in the order of `preorder`; a path is as long as its node is deep."""
+    """The nodes down to a depth with their paths, in preorder; the length of a path is the depth of its node."""
     above: list[tuple[Path, Node]] = []  # the last node of every depth, with its path
     for visit in preorder(root, max_depth):
         path: Path = ()
@@ -346,10 +383,10 @@ def node_paths(root: Node, max_depth: int | None = None) -> Iterator[tuple[Path,
 
 
 def paths(root: Node) -> Iterator[tuple[Path, Leaf]]:
-    """Every way from the root to a leaf: the tests on it with their answers, and the leaf."""
+    """The leaves from left to right with their paths: tests with their outcomes, from the root down."""
     return ((path, node) for path, node in node_paths(root) if isinstance(node, Leaf))
 
 
 def branches(root: Node) -> Iterator[Branch]:
-    """Every inner node, a parent before its children, yes before no."""
+    """The inner nodes, in preorder."""
     return (visit.node for visit in preorder(root) if isinstance(visit.node, Branch))

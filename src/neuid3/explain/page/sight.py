@@ -11,7 +11,7 @@ import torch
 
 from neuid3.circuits.reach import Reach
 from neuid3.data.examples import Examples
-from neuid3.tree.descent import Descent, conjunctions
+from neuid3.tree.descent import LazyEvaluator, conjunctions
 from neuid3.tree.evidence import Evidence, NetworkCall
 from neuid3.tree.model import TreeModel
 from neuid3.tree.tree import Branch, Leaf, Node, Path, node_paths
@@ -91,13 +91,13 @@ def page_responses(model: TreeModel, examples: Examples) -> PageResponses:
     """Run the tree over all examples; every network looks once at each example that gets to it."""
     places = tuple(PageNode(number, path, node) for number, (path, node) in enumerate(node_paths(model.tree.root)))
     reach = Reach(conjunctions([place.path for place in places], model.program), model.dtype, model.device)
-    descent = Descent(model.tree.root, model.program, model.dtype, model.device)
+    evaluator = LazyEvaluator(model.tree.root, model.program, model.dtype, model.device)
     reached: list[Floats] = []
     called: dict[NetworkCall, list[Calls]] = {look: [] for look in sorted(model.uses)}
     with model.evaluating(), torch.no_grad():
         for start in range(0, len(examples), BATCH):
             evidence = model.evidence(examples[start : start + BATCH])
-            descent(evidence, SPARE)
+            evaluator(evidence, SPARE)
             reached.append(reach(evidence).cpu().numpy().astype(np.float64))
             for look, found in called.items():
                 found.append(_calls(evidence, look, start))
@@ -107,7 +107,7 @@ def page_responses(model: TreeModel, examples: Examples) -> PageResponses:
 def _calls(evidence: Evidence, look: NetworkCall, start: int) -> Calls:
     """What a network calls the examples of a batch that it was shown and that are there."""
     network, inputs, width = look
-    rows = np.flatnonzero(evidence.looked(look) & evidence.examples.complete(inputs))
+    rows = np.flatnonzero(evidence.evaluated(look) & evidence.examples.complete(inputs))
     said = evidence.output(network, inputs, width).cpu().numpy()[rows]
     weights = np.hstack((1.0 - said, said)) if width == 1 else said
     return Calls(rows + start, weights.argmax(axis=1), weights.max(axis=1).astype(np.float64))

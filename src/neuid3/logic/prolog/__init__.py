@@ -1,1 +1,1 @@
-"""The rooms that speak ProbLog. They run in a child process whose time and memory are limited."""
+"""The modules that import ProbLog; they run in a child process whose time and memory are limited."""

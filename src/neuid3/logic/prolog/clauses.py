@@ -1,4 +1,4 @@
-"""Which clauses does a test rest on, and how did the user write them?"""
+"""The clauses that tests depend on, in the user's spelling, and summaries of rules."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from neuid3.logic.prolog.reader import Statement, value_problem
 from neuid3.logic.prolog.terms import COMPARISONS, PrologTerm, calls, name_of, signature
 from neuid3.logic.quoting import atom_text
 
-# A comment, something in quotes, the dot that ends a clause, white space, or any other letter.
+# A comment, a quoted atom or string, the dot that ends a clause, white space, or any other character.
 _TOKEN = re.compile(
     r"(?P<comment>%[^\n]*|/\*.*?\*/)|'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|(?P<end>\.(?=\s|%|/\*|$))|(?P<space>\s+)|.",
     re.DOTALL,
@@ -23,43 +23,43 @@ _TOKEN = re.compile(
 
 
 def clauses_behind(grounder: Grounder, tests: Iterable[str]) -> list[list[str]]:
-    """For each test the clauses that its truth can depend on, the nearest first."""
-    written = _as_written(grounder.text)
-    defining = _defining(grounder.reading.statements)
-    return [[written[s.number] for s in _reached(grounder.read_test(test), defining)] for test in tests]
+    """For each test the clauses that it can depend on, nearest first."""
+    texts = _clause_texts(grounder.text)
+    defining = _defining(grounder.parsed.statements)
+    return [[texts[s.number] for s in _reached(grounder.read_test(test), defining)] for test in tests]
 
 
 def _reached(goal: PrologTerm, defining: dict[str, list[Statement]]) -> list[Statement]:
-    """The statements that a goal leads to, in the order in which they are met."""
+    """The statements that a goal can call, in breadth-first order."""
     waiting = list(dict.fromkeys(signature(called) for called in calls(goal)))
-    met: dict[int, Statement] = {}
-    for predicate in waiting:  # grows while it is walked
+    reached: dict[int, Statement] = {}
+    for predicate in waiting:  # grows during the loop
         for statement in defining.get(predicate, ()):
-            met.setdefault(statement.number, statement)
+            reached.setdefault(statement.number, statement)
             called = (signature(goal) for goal in calls(statement.body))
             waiting.extend(name for name in dict.fromkeys(called) if name not in waiting)
-    return list(met.values())
+    return list(reached.values())
 
 
 def flaws(grounder: Grounder, tests: Iterable[str]) -> list[str]:
-    """For each test, what a rule behind it asks of a network that cannot be so, with its line; empty where nothing is."""
-    defining = _defining(grounder.reading.statements)
-    found = []
+    """For each test, the value that a rule behind it requires of a network which does not have it; empty if none does."""
+    defining = _defining(grounder.parsed.statements)
+    messages = []
     for test in tests:
         problems = (
             f"line {statement.line}, the rule for '{signature(statement.heads[0])}' {problem}"
             for statement in _reached(grounder.read_test(test), defining)
             if statement.body is not None
             for goal in calls(statement.body)
-            if (problem := value_problem(goal, grounder.reading)) is not None
+            if (problem := value_problem(goal, grounder.parsed)) is not None
         )
-        found.append(next(problems, ""))
-    return found
+        messages.append(next(problems, ""))
+    return messages
 
 
 def rules(grounder: Grounder) -> list[dict[str, Any]]:
-    """One entry for each predicate that rules or neural facts define: its first head and line, and who needs it."""
-    statements = grounder.reading.statements
+    """One entry for each predicate that rules or neural facts define, with the fields of `program.Rule`."""
+    statements = grounder.parsed.statements
     needed = {
         signature(goal)
         for statement in statements
@@ -69,10 +69,10 @@ def rules(grounder: Grounder) -> list[dict[str, Any]]:
     }
     numeric = _numeric(statements)
     columns_of: dict[str, list[str]] = {}
-    for name, column in grounder.reading.columns.items():
+    for name, column in grounder.parsed.columns.items():
         columns_of.setdefault(column["kind"], []).append(atom_text(name))
     inputs = columns_of.get("tensor") or columns_of.get("number") or []
-    found: dict[str, dict[str, Any]] = {}
+    entries: dict[str, dict[str, Any]] = {}
     for statement in statements:
         fact = statement.neural is not None and statement.neural.domain is None
         if statement.body is None and not fact:
@@ -84,11 +84,11 @@ def rules(grounder: Grounder) -> list[dict[str, Any]]:
                 str(argument)
                 if not isinstance(argument, Var)
                 else str(next(constants))
-                if (predicate, place) in numeric or not inputs
+                if (predicate, position) in numeric or not inputs
                 else next(columns)
-                for place, argument in enumerate(head.args)
+                for position, argument in enumerate(head.args)
             ]
-            found.setdefault(
+            entries.setdefault(
                 predicate,
                 {
                     "predicate": predicate,
@@ -99,21 +99,21 @@ def rules(grounder: Grounder) -> list[dict[str, Any]]:
                     "example": f"{head.functor}({', '.join(example)})" if example else str(head.functor),
                 },
             )
-    return list(found.values())
+    return list(entries.values())
 
 
 def _numeric(statements: Iterable[Statement]) -> set[tuple[str, int]]:
-    """The arguments of predicates that end up in a comparison or in arithmetic."""
+    """The argument positions of predicates that are used in a comparison or in arithmetic."""
     numeric: set[tuple[str, int]] = set()
     while True:
         more = {
-            (signature(head), place)
+            (signature(head), position)
             for statement in statements
             if statement.body is not None
             for goal in calls(statement.body)
-            for variable in _counted(goal, numeric)
+            for variable in _numeric_variables(goal, numeric)
             for head in statement.heads
-            for place, argument in enumerate(head.args)
+            for position, argument in enumerate(head.args)
             if argument == variable
         }
         if more <= numeric:
@@ -121,11 +121,12 @@ def _numeric(statements: Iterable[Statement]) -> set[tuple[str, int]]:
         numeric |= more
 
 
-def _counted(goal: PrologTerm, numeric: set[tuple[str, int]]) -> Iterator[PrologTerm]:
+def _numeric_variables(goal: PrologTerm, numeric: set[tuple[str, int]]) -> Iterator[PrologTerm]:
+    """The variables of a goal that must be numbers, given the numeric argument positions found so far."""
     if name_of(goal) in COMPARISONS or signature(goal) in ("is/2", "between/3", "succ/2", "plus/3", "length/2"):
         yield from goal.variables()
-    for place, argument in enumerate(goal.args):
-        if isinstance(argument, Var) and (signature(goal), place) in numeric:
+    for position, argument in enumerate(goal.args):
+        if isinstance(argument, Var) and (signature(goal), position) in numeric:
             yield argument
 
 
@@ -138,10 +139,10 @@ def _defining(statements: Iterable[Statement]) -> dict[str, list[Statement]]:
     return defining
 
 
-def _as_written(program: str) -> list[str]:
-    """The text of every clause; where we and ProbLog disagree on where clauses end, in ProbLog's spelling."""
-    parsed, found = list(PrologString(program)), list(split(program))
-    return found if len(found) == len(parsed) else [f"{clause}." for clause in parsed]
+def _clause_texts(program: str) -> list[str]:
+    """The text of every clause; ProbLog's spelling of all of them where `split` finds another number of clauses."""
+    parsed, texts = list(PrologString(program)), list(split(program))
+    return texts if len(texts) == len(parsed) else [f"{clause}." for clause in parsed]
 
 
 def split(program: str) -> Iterator[str]:

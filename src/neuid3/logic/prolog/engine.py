@@ -1,4 +1,4 @@
-"""ProbLog's engine with everything closed that programs must not reach."""
+"""ProbLog's engine, restricted to the built-in predicates that programs may call."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from neuid3.logic.prolog.terms import PrologTerm, heads_of, name_of, prolog_list
 from neuid3.logic.quoting import atom_text
 
 # What programs may call, by name. Everything else that ProbLog has is closed: files, modules, output, Python, the
-# inspection of clauses and scopes, and what does not say of each possible world whether it holds in it:
+# inspection of clauses and scopes, and what has no truth value of its own in each possible world:
 # `possible/1` and `subquery` (true in all worlds or in none), `try_call` (failure in place of an error), `numbervars`
-# and `varnumbers` (an error in place of failure) and `sample_uniform1/3` (a random choice that is nobody's clause).
+# and `varnumbers` (an error in place of failure) and `sample_uniform1/3` (a random choice that belongs to no clause).
 # docs/background.md lists the open ones.
 OPEN_BUILTINS = frozenset(
     [
@@ -80,8 +80,8 @@ CONTROL = frozenset({",/2", ";/2", "\\+/1", "not/1", "forall/2"})
 
 LIBRARIES = ("lists", "apply")
 
-# What the libraries have and programs may not call: random choices that are no clause of the program, and a partition
-# by <, = and > that does not find these atoms where they are written in quotes.
+# Library predicates that programs may not call: random choices that are no clause of the program, and a partition
+# by <, = and > that does not recognise these atoms in quotes.
 CLOSED_IN_LIBRARIES = frozenset({"select_uniform/4", "select_weighted/4", "select_weighted/5", "partition/5"})
 
 # ProbLog runs the bodies of the clauses of this name when it prepares a program.
@@ -98,11 +98,11 @@ _COMPARED: dict[str, Callable[[Any, Any], bool]] = {
 
 
 class ClosedEngine(DefaultEngine):  # type: ignore[misc]
-    """ProbLog's engine for one program, whose clauses meet closed built-ins only.
+    """ProbLog's engine for one program, whose clauses can call the open built-ins only.
 
-    ProbLog itself runs the directives of a program while everything is open, and fixes then what its goals call.
+    ProbLog itself runs the directives of a program before any restriction, and resolves then what its goals call.
     Here only libraries, which are ProbLog's own files, are loaded that early; other directives are refused, and the
-    clauses are added when all built-ins but the open ones are gone.
+    clauses are added after all other built-ins have been removed.
     """
 
     def prepare(self, program: Any) -> ClauseDB:
@@ -120,7 +120,7 @@ class ClosedEngine(DefaultEngine):  # type: ignore[misc]
         return database
 
     def with_libraries(self, libraries: Iterable[str], own: Iterable[str]) -> ClauseDB:
-        """A database with these libraries and nothing else; the built-ins are closed from here on.
+        """A database with these libraries only; built-ins that are not open are removed from here on.
 
         Parameters
         ----------
@@ -138,7 +138,7 @@ class ClosedEngine(DefaultEngine):  # type: ignore[misc]
         return database
 
     def _close(self) -> None:
-        """Take everything away that is not open, and let the arithmetic refuse what is no number."""
+        """Remove the built-ins that are not open, and replace the arithmetic by one that refuses what is no number."""
         index = self.get_builtins()
         for entry in list(index):
             if entry not in OPEN_BUILTINS:
@@ -149,15 +149,15 @@ class ClosedEngine(DefaultEngine):  # type: ignore[misc]
 
 
 def imported(clause: PrologTerm) -> Iterator[str]:
-    """The library that a directive loads, if it is one of those that programs may use."""
+    """The library that a directive loads, where it is one of `LIBRARIES`."""
     if (
         isinstance(clause, Clause)
         and str(clause.head.functor) == DIRECTIVE
         and signature(clause.body) == "use_module/1"
     ):
-        wanted = clause.body.args[0]
-        if isinstance(wanted, Term) and signature(wanted) == "library/1":
-            name = name_of(wanted.args[0]).removesuffix(".pl")
+        module = clause.body.args[0]
+        if isinstance(module, Term) and signature(module) == "library/1":
+            name = name_of(module.args[0]).removesuffix(".pl")
             if name in LIBRARIES:
                 yield name
 
@@ -168,7 +168,7 @@ def _indicator(entry: str) -> PrologTerm:
 
 
 def number_value(term: PrologTerm, engine: DefaultEngine) -> int | float:
-    """The value of an arithmetic term. Nan is refused: it is neither below, above nor equal to anything."""
+    """The value of an arithmetic term. NaN is refused, since it is neither below, above nor equal to any number."""
     value = term.compute_value(engine.functions)
     if not isinstance(value, (int, float)) or value != value:
         raise GroundingError(f"'{source(term)}' is not a number")

@@ -1,4 +1,4 @@
-"""The probabilities that ProbLog itself computes, which exported programs are compared with."""
+"""Evaluation of exported programs by ProbLog itself."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from neuid3.logic.prolog.engine import ClosedEngine
 def evaluate(program: str) -> dict[str, float]:
     """The probabilities of a program's queries, computed by ProbLog with its own grounder and compiler."""
     try:
-        answers = compiled(program).evaluate()
+        probabilities = compiled(program).evaluate()
     except ProbLogError as error:
         raise ExportError(f"ProbLog cannot run the exported program: {error}") from None
-    return {str(query): float(probability) for query, probability in answers.items()}
+    return {str(query): float(probability) for query, probability in probabilities.items()}
 
 
 def compiled(program: str) -> Any:
-    """A program grounded and compiled, into the kind of circuit that ProbLog finds best (an SDD)."""
+    """The grounded program, compiled into ProbLog's preferred kind of circuit (an SDD)."""
     return get_evaluatable().create_from(ClosedEngine().ground_all(PrologString(program)))

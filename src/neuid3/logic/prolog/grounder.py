@@ -1,4 +1,4 @@
-"""Which formula does a test stand for? ProbLog grounds it; we keep the graph."""
+"""Grounding of tests by ProbLog into formula graphs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from neuid3.logic.prolog.engine import (
     number_value,
 )
 from neuid3.logic.prolog.reader import (
-    Reading,
+    ParsedProgram,
     Statement,
     Vocabulary,
     check_calls,
@@ -46,26 +46,36 @@ from neuid3.logic.quoting import atom_text
 
 
 class Grounder:
-    """One program, ready to be asked for the formulas of tests."""
+    """A parsed and checked program that grounds tests.
+
+    Parameters
+    ----------
+    text : the program.
+    columns : for each column its kind, and its values where it has a finite domain.
+
+    Raises
+    ------
+    SyntaxErrorInProgram, RuleError : where the program cannot be parsed or a clause is invalid.
+    """
 
     def __init__(self, text: str, columns: dict[str, dict[str, Any]]) -> None:
         self.text = with_newlines(text)
-        self.reading = read(self.text, columns)
-        self.asked = 0
+        self.parsed = read(self.text, columns)
+        self.grounded = 0  # tests so far
         self.engine = ClosedEngine()
         closed = frozenset(self.engine.get_builtins()) - OPEN_BUILTINS
-        self.database = self.engine.with_libraries(LIBRARIES, self.reading.defined)
+        self.database = self.engine.with_libraries(LIBRARIES, self.parsed.defined)
         self.vocabulary = Vocabulary(self._known(), closed)
         self._compare_columns()
-        check_calls(self.reading, self.vocabulary)
+        check_calls(self.parsed, self.vocabulary)
         for name, column in columns.items():
             if fact_signature(name, column):
                 self.database.add_clause(_column_clause(name, column))
-        for statement in self.reading.statements:
+        for statement in self.parsed.statements:
             self.database.add_clause(_tagged(statement))
 
     def _known(self) -> frozenset[str]:
-        """Everything a rule may call: ours, the open built-ins, and what the libraries export."""
+        """The predicates that a rule may call: the program's, the open built-ins, and those that the libraries export."""
         exported = set()
         for node in self.database.iter_nodes():
             if type(node).__name__ in ("define", "extern"):
@@ -74,11 +84,11 @@ class Grounder:
                 internal = name.startswith(("_", "$"))
                 if not internal and self.database.find(Term(name, *[None] * node.arity)) is not None:
                     exported.add(f"{name}/{node.arity}")
-        return frozenset(exported) - CLOSED_IN_LIBRARIES | OPEN_BUILTINS | CONTROL | self.reading.defined
+        return frozenset(exported) - CLOSED_IN_LIBRARIES | OPEN_BUILTINS | CONTROL | self.parsed.defined
 
     def _compare_columns(self) -> None:
-        """Let comparisons take number columns."""
-        numbers = frozenset(name for name, column in self.reading.columns.items() if column["kind"] == "number")
+        """Replace the comparisons by ones that accept number columns."""
+        numbers = frozenset(name for name, column in self.parsed.columns.items() if column["kind"] == "number")
         if numbers:
             index = self.engine.get_builtins()
             for operator in COMPARISONS:
@@ -86,32 +96,35 @@ class Grounder:
                 self.engine.add_builtin(operator, 2, _comparison(operator, numbers, original))
 
     def read_test(self, text: str) -> PrologTerm:
-        return read_test(text, self.reading, self.vocabulary)
+        """A test as a ground goal; a `NodeTestError` where it is none."""
+        return read_test(text, self.parsed, self.vocabulary)
 
     def ground(self, texts: list[str]) -> dict[str, Any]:
-        """The formulas of these tests as one graph: variables, nodes and a root each."""
+        """The formulas of these tests as one graph, in the JSON fields `variables`, `nodes` and `roots` (one per test)."""
         formula = LogicFormula()
-        first = self.asked
-        self.asked += len(texts)
+        first = self.grounded
+        self.grounded += len(texts)
         for number, text in enumerate(texts, first):
             goal = self.read_test(text)
-            asked = Term("'$test'", Constant(number))
-            self.database.add_clause(Clause(asked, goal))
+            head = Term("'$test'", Constant(number))
+            self.database.add_clause(Clause(head, goal))
             try:
-                self.engine.ground(self.database, asked, target=formula, label=LogicFormula.LABEL_QUERY)
+                self.engine.ground(self.database, head, target=formula, label=LogicFormula.LABEL_QUERY)
             except ProbLogError as error:
-                raise NodeTestError(f"Test {text!r} cannot be grounded: {_reason(error)}{self._unquoted()}") from None
+                raise NodeTestError(
+                    f"Test {text!r} cannot be grounded: {_reason(error)}{self._quoting_hint()}"
+                ) from None
         try:
             graph = LogicDAG.create_from(formula)
         except ProbLogError as error:
             raise RuleError(f"The rules cannot be turned into a formula: {_reason(error)}") from None
         roots = {int(name.args[0]): node for name, node in graph.queries()}
-        return _Writer(self.reading).write(graph, [roots[number] for number in range(first, self.asked)])
+        return _GraphSerializer(self.parsed).serialize(graph, [roots[number] for number in range(first, self.grounded)])
 
-    def _unquoted(self) -> str:
-        """A hint where a rule has a variable by the name of a column, which perhaps was to be that column."""
-        for statement in self.reading.statements:
-            for name in sorted(set(statement.variables) & set(self.reading.columns)):
+    def _quoting_hint(self) -> str:
+        """A hint where a rule has a variable with the name of a column, which may be meant in its place."""
+        for statement in self.parsed.statements:
+            for name in sorted(set(statement.variables) & set(self.parsed.columns)):
                 return f" In line {statement.line}, {name} is a variable; if the column is meant, put it in quotes: '{name}'."
         return ""
 
@@ -128,7 +141,7 @@ def _reason(error: ProbLogError) -> str:
 
 
 def _comparison(operator: str, numbers: frozenset[str], original: Callable[..., Any]) -> Callable[..., Any]:
-    """ProbLog's comparison, which also takes a number column on one of its sides."""
+    """ProbLog's comparison, which also accepts a number column on one of its sides."""
 
     def column_of(term: PrologTerm) -> str | None:
         if isinstance(term, Term) and not isinstance(term, (Constant, Var)) and term.arity == 0:
@@ -163,7 +176,7 @@ def _comparison(operator: str, numbers: frozenset[str], original: Callable[..., 
 
 
 def column_constant(term: PrologTerm, engine: DefaultEngine) -> float:
-    """The constant that a number column is compared with, as a float, which is what the column holds."""
+    """The constant that a number column is compared with, as a float, the type of the column's entries."""
     value = number_value(term, engine)
     if isinstance(value, int) and not equals_float(value):
         raise GroundingError(
@@ -173,7 +186,7 @@ def column_constant(term: PrologTerm, engine: DefaultEngine) -> float:
 
 
 def _column_clause(name: str, column: dict[str, Any]) -> PrologTerm:
-    """A column as an annotated disjunction whose weights say which column and value they are."""
+    """A column as an annotated disjunction whose weights encode the column and the value."""
     atom = Term(atom_text(name))
     if column["kind"] in ("boolean", "probability"):
         heads = [atom.with_probability(Term("'$column'", atom, Constant(1)))]
@@ -186,26 +199,26 @@ def _column_clause(name: str, column: dict[str, Any]) -> PrologTerm:
 
 
 def _tagged(statement: Statement) -> PrologTerm:
-    """The clause with weights that say which clause, which head and which ground instance they are."""
+    """The clause with weights that encode the clause, the head and the ground instance."""
     body = statement.body if statement.body is not None else Term("true")
     instance = prolog_list([Var(name) for name in statement.variables])
     number = Constant(statement.number)
     if statement.neural is not None:
         neural = statement.neural
         inputs = prolog_list(list(neural.inputs))
-        picks = [Term("'$neural'", number, Constant(k), inputs, instance) for k in range(neural.size)]
+        tags = [Term("'$neural'", number, Constant(k), inputs, instance) for k in range(neural.size)]
         if neural.domain is None:
-            heads = [statement.heads[0].with_probability(picks[1])]
+            heads = [statement.heads[0].with_probability(tags[1])]
         else:
             heads = [
-                substitute(statement.heads[0], {str(neural.output): value}).with_probability(pick)
-                for value, pick in zip(neural.domain, picks, strict=True)
+                substitute(statement.heads[0], {str(neural.output): value}).with_probability(tag)
+                for value, tag in zip(neural.domain, tags, strict=True)
             ]
         return AnnotatedDisjunction(heads, body)
     if statement.probabilities is not None:
         weights = prolog_list(list(statement.probabilities))
-        picks = [Term("'$choice'", number, Constant(k), weights, instance) for k in range(len(statement.heads))]
-        heads = [head.with_probability(pick) for head, pick in zip(statement.heads, picks, strict=True)]
+        tags = [Term("'$choice'", number, Constant(k), weights, instance) for k in range(len(statement.heads))]
+        heads = [head.with_probability(tag) for head, tag in zip(statement.heads, tags, strict=True)]
         return AnnotatedDisjunction(heads, body)
     return Clause(statement.heads[0], body)
 
@@ -216,51 +229,53 @@ def substitute(term: PrologTerm, values: dict[str, PrologTerm]) -> PrologTerm:
 
 
 def _heads(statement: Statement, instance: list[PrologTerm]) -> list[str]:
-    """What this ground instance of a clause decides about, in words: its heads, without what a network fills in."""
+    """The heads of a ground instance of a clause as text, without the argument that is a network's output."""
     values = dict(zip(statement.variables, instance, strict=True))
-    filled = None if statement.neural is None else str(statement.neural.output)
+    output = None if statement.neural is None else str(statement.neural.output)
     heads = []
     for head in statement.heads:
-        arguments = [source(substitute(part, values)) for part in head.args if str(part) != filled]
+        arguments = [source(substitute(part, values)) for part in head.args if str(part) != output]
         heads.append(f"{head.functor}({', '.join(arguments)})" if arguments else str(head.functor))
     return heads
 
 
-class _Writer:
-    """Turns ProbLog's graph into plain lists that can cross a process boundary."""
+class _GraphSerializer:
+    """Converts ProbLog's graph into JSON values for the parent process."""
 
-    def __init__(self, reading: Reading) -> None:
-        self.reading = reading
-        self.statements = {statement.number: statement for statement in reading.statements}
+    def __init__(self, parsed: ParsedProgram) -> None:
+        self.parsed = parsed
+        self.statements = {statement.number: statement for statement in parsed.statements}
         self.variables: list[dict[str, Any]] = []
-        self.places: dict[tuple[Any, ...], int] = {}
+        self.indices: dict[tuple[Any, ...], int] = {}
 
-    def write(self, graph: Any, roots: list[int | None]) -> dict[str, Any]:
+    def serialize(self, graph: Any, roots: list[int | None]) -> dict[str, Any]:
+        """The variables, nodes and roots; a node refers to child i by i + 1, and to its negation by -(i + 1)."""
         nodes: list[list[Any]] = []
-        place: dict[int, int] = {}
+        index: dict[int, int] = {}
         for key, node, kind in graph:
             if kind == "atom":
                 if node.is_extra:
                     continue
                 nodes.append(self.atom(node.probability))
             else:
-                children = [(place[abs(child)] + 1) * (1 if child > 0 else -1) for child in node.children]
+                children = [(index[abs(child)] + 1) * (1 if child > 0 else -1) for child in node.children]
                 nodes.append(["and" if kind == "conj" else "or", children])
-            place[key] = len(nodes) - 1
+            index[key] = len(nodes) - 1
 
         def root(node: int | None) -> bool | int:
             if node is None:
                 return False
-            return True if node == 0 else (place[abs(node)] + 1) * (1 if node > 0 else -1)
+            return True if node == 0 else (index[abs(node)] + 1) * (1 if node > 0 else -1)
 
         # ProbLog's TRUE is 0 and its FALSE is None.
         return {"variables": self.variables, "nodes": nodes, "roots": [root(node) for node in roots]}
 
     def atom(self, weight: PrologTerm) -> list[Any]:
+        """The literal or comparison that a weight encodes."""
         match name_of(weight):
             case "$column":
                 name, value = name_of(weight.args[0]), int(weight.args[1])
-                return ["literal", self._place(("column", name), {"kind": "column", "column": name}), value]
+                return ["literal", self._index(("column", name), {"kind": "column", "column": name}), value]
             case "$compare":
                 return ["compare", name_of(weight.args[0]), name_of(weight.args[1]), float(weight.args[2])]
             case "$choice":
@@ -273,11 +288,12 @@ class _Writer:
                     "libraries; write the choice as a probabilistic fact of its own."
                 )
 
-    def _place(self, key: tuple[Any, ...], told: dict[str, Any]) -> int:
-        if key not in self.places:
-            self.places[key] = len(self.variables)
-            self.variables.append(told)
-        return self.places[key]
+    def _index(self, key: tuple[Any, ...], variable: dict[str, Any]) -> int:
+        """The index of a variable, which is added where it is new."""
+        if key not in self.indices:
+            self.indices[key] = len(self.variables)
+            self.variables.append(variable)
+        return self.indices[key]
 
     def _choice(self, weight: PrologTerm) -> list[Any]:
         number, value = int(weight.args[0]), int(weight.args[1])
@@ -285,14 +301,14 @@ class _Writer:
         if sum(weights) > 1.0 + 1e-9:
             raise RuleError(f"Line {self.statements[number].line}: probabilities {weights} sum to more than 1.")
         arguments = [canonical(term) for term in term2list(weight.args[3], False)]
-        told = {
+        variable = {
             "kind": "choice",
             "clause": number,
             "arguments": arguments,
             "weights": weights,
             "heads": _heads(self.statements[number], term2list(weight.args[3], False)),
         }
-        return ["literal", self._place(("choice", number, *arguments), told), value]
+        return ["literal", self._index(("choice", number, *arguments), variable), value]
 
     def _probability(self, term: PrologTerm, number: int) -> float:
         try:
@@ -310,15 +326,15 @@ class _Writer:
         inputs = []
         for term in term2list(weight.args[2], False):
             name = name_of(term) if isinstance(term, Term) and not isinstance(term, Constant) else str(term)
-            if self.reading.columns.get(name, {}).get("kind") not in ("tensor", "number"):
-                readable = [c for c, told in self.reading.columns.items() if told["kind"] in ("tensor", "number")]
+            if self.parsed.columns.get(name, {}).get("kind") not in ("tensor", "number"):
+                readable = [c for c, column in self.parsed.columns.items() if column["kind"] in ("tensor", "number")]
                 raise NodeTestError(
                     f"Network '{statement.neural.network}' would read '{name}', which is no tensor or number column."
                     f"{did_you_mean(name, readable)}"
                 )
             inputs.append(name)
         arguments = [canonical(term) for term in term2list(weight.args[3], False)]
-        told = {
+        variable = {
             "kind": "neural",
             "declaration": number,
             "network": statement.neural.network,
@@ -327,4 +343,4 @@ class _Writer:
             "size": statement.neural.size,
             "heads": _heads(statement, term2list(weight.args[3], False)),
         }
-        return ["literal", self._place(("neural", number, *inputs, *arguments), told), value]
+        return ["literal", self._index(("neural", number, *inputs, *arguments), variable), value]

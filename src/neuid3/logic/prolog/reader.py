@@ -1,4 +1,4 @@
-"""What did the user write? Parsed clauses, neural declarations, and everything wrong with them."""
+"""Parsing and checking of programs and tests."""
 
 from __future__ import annotations
 
@@ -29,13 +29,16 @@ from neuid3.logic.quoting import atom_text
 
 Columns = Mapping[str, Mapping[str, Any]]
 
-# What ProbLog calls the predicates of its libraries: member/2 of library(lists) is '_lists_member'/2.
+# ProbLog's internal names of library predicates: member/2 of library(lists) is '_lists_member'/2.
 _IN_LIBRARY = re.compile(f"_({'|'.join(LIBRARIES)}|builtin)_")
 
 
 @dataclass(frozen=True, slots=True)
 class Neural:
-    """The `nn(...)` in front of a clause: a network, what it reads, and the values it chooses from."""
+    """The `nn(...)` annotation of a clause: a network, its inputs, its output variable and the values of that.
+
+    `output` and `domain` are None for a neural fact.
+    """
 
     network: str
     inputs: tuple[PrologTerm, ...]
@@ -49,7 +52,19 @@ class Neural:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One clause: heads with their probabilities (None: certain), a body, where it stands, and itself as it was parsed."""
+    """One clause of a program.
+
+    Attributes
+    ----------
+    number : its number in the program, from 0.
+    heads : its heads, without probabilities.
+    probabilities : those of the heads; None where the head is certain.
+    neural : its `nn(...)` annotation.
+    body : its body; None for a fact.
+    line : the line where it begins.
+    variables : the names of its variables, without the output of a network.
+    clause : the clause as ProbLog parses it.
+    """
 
     number: int
     heads: tuple[PrologTerm, ...]
@@ -63,46 +78,58 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """What a goal may call, and what ProbLog has but keeps closed to programs."""
+    """The predicates that a goal may call, and the predicates of ProbLog that are closed to programs."""
 
     known: frozenset[str]
     closed: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """A whole program, checked."""
+class ParsedProgram:
+    """A parsed program.
+
+    Attributes
+    ----------
+    statements : its clauses.
+    columns : the columns that it is parsed for.
+    defined : the predicates that it defines, as `name/arity`.
+    facts : the predicates that columns define, `suit/1`, and the names of these columns.
+    """
 
     statements: tuple[Statement, ...]
     columns: Columns
     defined: frozenset[str]
-    facts: Mapping[str, str]  # the predicates that columns are, `suit/1`, and the names of these columns
+    facts: Mapping[str, str]
 
 
 def with_newlines(text: str) -> str:
-    """The text with every kind of line end written as a newline, which is where ProbLog ends a comment and counts a line."""
+    """The text with every line end as a newline, the only one at which ProbLog ends comments and counts lines."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def read(text: str, columns: Columns) -> Reading:
-    """Parse and check a program."""
+def read(text: str, columns: Columns) -> ParsedProgram:
+    """The parsed program; a `SyntaxErrorInProgram` or `RuleError` where it is invalid."""
     statements = tuple(_statements(text))
-    facts = {told: name for name, column in columns.items() if (told := fact_signature(name, column)) is not None}
+    facts = {
+        predicate: name for name, column in columns.items() if (predicate := fact_signature(name, column)) is not None
+    }
     _check_collisions(statements, facts)
     defined = frozenset(signature(head) for statement in statements for head in statement.heads)
-    return Reading(statements, columns, defined, facts)
+    return ParsedProgram(statements, columns, defined, facts)
 
 
 def _parse(text: str) -> list[PrologTerm]:
     try:
         return list(PrologString(text))
     except ProbLogError as error:
-        # The line it gives is right; its columns count from 0 on line 1 and from 1 after it.
-        place = ""
+        # ProbLog's line is right; its columns count from 0 on line 1 and from 1 on the other lines.
+        position = ""
         if isinstance(error.location, tuple) and len(error.location) == 3:
             _, line, column = error.location
-            place = f"line {line}, column {column + 1 if line == 1 else column}: "
-        raise SyntaxErrorInProgram(f"Syntax error in the background knowledge, {place}{error.base_message}.") from None
+            position = f"line {line}, column {column + 1 if line == 1 else column}: "
+        raise SyntaxErrorInProgram(
+            f"Syntax error in the background knowledge, {position}{error.base_message}."
+        ) from None
 
 
 def _statements(text: str) -> Iterable[Statement]:
@@ -111,7 +138,7 @@ def _statements(text: str) -> Iterable[Statement]:
     anonymous = itertools.count()
     for number, clause in enumerate(parsed):
         line = _line(parser, clause)
-        # The parser makes `:- goal` a clause of this head, without quotes; a head that is written so has quotes.
+        # The parser turns `:- goal` into a clause with this head, without quotes; the same head in a program has quotes.
         if isinstance(clause, Clause) and str(clause.head.functor) == DIRECTIVE:
             _check_directive(clause.body, line)
             continue
@@ -129,12 +156,12 @@ def _line(parser: Any, clause: PrologTerm) -> int:
 
 def _check_directive(goal: PrologTerm, line: int) -> None:
     if name_of(goal) == "use_module" and goal.arity == 1:
-        wanted = goal.args[0]
-        if isinstance(wanted, Term) and name_of(wanted) == "library" and name_of(wanted.args[0]) in LIBRARIES:
+        module = goal.args[0]
+        if isinstance(module, Term) and name_of(module) == "library" and name_of(module.args[0]) in LIBRARIES:
             return
     raise RuleError(
         f"Line {line}: the directive ':- {goal}' is closed to background knowledge; "
-        "library(lists) and library(apply) are there without asking."
+        "library(lists) and library(apply) are always loaded, so leave it out."
     )
 
 
@@ -183,16 +210,18 @@ def _statement(
 def _check_head(head: PrologTerm, line: int) -> None:
     if not isinstance(head, Term) or isinstance(head, (Var, Constant)):
         raise RuleError(f"Line {line}: '{head}' cannot be the head of a clause; a head is an atom such as 'odd(X)'.")
-    name, described = name_of(head), signature(head)
+    name, predicate = name_of(head), signature(head)
     if name in ("query", "evidence"):
-        raise RuleError(f"Line {line}: '{name}' is refused; the tree asks the queries, so leave that clause out.")
+        raise RuleError(
+            f"Line {line}: '{name}' is refused; the queries are the tests of the tree, so leave that clause out."
+        )
     if name.startswith(("$", "neuid3_")):
-        kept = "$" if name.startswith("$") else "neuid3_"
-        raise RuleError(f"Line {line}: '{described}' begins with '{kept}', which is kept for neuid3 itself; rename it.")
+        prefix = "$" if name.startswith("$") else "neuid3_"
+        raise RuleError(f"Line {line}: '{predicate}' begins with '{prefix}', which is reserved for neuid3; rename it.")
     if name.startswith("_"):
-        raise RuleError(f"Line {line}: '{described}' begins with '_', which is kept for ProbLog itself; rename it.")
-    if described in OPEN_BUILTINS | CONTROL:
-        raise RuleError(f"Line {line}: '{described}' is built in and cannot be defined again; choose another name.")
+        raise RuleError(f"Line {line}: '{predicate}' begins with '_', which is reserved for ProbLog; rename it.")
+    if predicate in OPEN_BUILTINS | CONTROL:
+        raise RuleError(f"Line {line}: '{predicate}' is built in and cannot be defined again; choose another name.")
 
 
 def _neural(term: PrologTerm, head: PrologTerm, line: int) -> Neural:
@@ -242,8 +271,8 @@ def _check_probabilities(given: tuple[PrologTerm, ...], line: int) -> None:
 
 
 def _check_collisions(statements: Iterable[Statement], facts: Mapping[str, str]) -> None:
-    for described, name in facts.items():
-        if described in OPEN_BUILTINS | CONTROL or name == DIRECTIVE or _IN_LIBRARY.match(name):
+    for predicate, name in facts.items():
+        if predicate in OPEN_BUILTINS | CONTROL or name == DIRECTIVE or _IN_LIBRARY.match(name):
             raise RuleError(
                 f"Column {name!r} has the name of a built-in predicate; rename the column to use rules beside it."
             )
@@ -257,7 +286,7 @@ def _check_collisions(statements: Iterable[Statement], facts: Mapping[str, str])
 
 
 def fact_signature(name: str, column: Mapping[str, Any]) -> str | None:
-    """The predicate that a column is in the logic: `alarm/0`, `suit/1`, or none."""
+    """The predicate that a column defines: `alarm/0`, `suit/1`, or None."""
     match column["kind"]:
         case "boolean" | "probability":
             return f"{name}/0"
@@ -267,20 +296,20 @@ def fact_signature(name: str, column: Mapping[str, Any]) -> str | None:
             return None
 
 
-def check_calls(reading: Reading, vocabulary: Vocabulary) -> None:
-    """Every goal in every body has a definition, and every column is asked for a value it can have."""
-    for statement in reading.statements:
+def check_calls(parsed: ParsedProgram, vocabulary: Vocabulary) -> None:
+    """Raise a `RuleError` where a goal of a body has no definition, or a column does not have its value."""
+    for statement in parsed.statements:
         if statement.body is not None:
             for goal in calls(statement.body):
-                problem = goal_problem(goal, reading, vocabulary)
+                problem = goal_problem(goal, parsed, vocabulary)
                 if problem:
                     raise RuleError(f"Line {statement.line}: the rule for '{signature(statement.heads[0])}' {problem}")
 
 
-def goal_problem(goal: PrologTerm, reading: Reading, vocabulary: Vocabulary) -> str | None:
-    """What is wrong with calling this goal, or None."""
+def goal_problem(goal: PrologTerm, parsed: ParsedProgram, vocabulary: Vocabulary) -> str | None:
+    """The problem with a call of this goal, as the rest of a sentence; None where there is none."""
     called = signature(goal)
-    columns, facts = reading.columns, reading.facts
+    columns, facts = parsed.columns, parsed.facts
     if called in facts and goal.arity == 1:
         argument = goal.args[0]
         values = [str(value) for value in columns[facts[called]]["values"]]
@@ -320,33 +349,33 @@ def goal_problem(goal: PrologTerm, reading: Reading, vocabulary: Vocabulary) -> 
         return "uses '!', and ProbLog has no cut; let \\+ exclude the cases of the clauses before."
     if called in vocabulary.closed | CLOSED_IN_LIBRARIES or name in ("query", "evidence") or name.startswith("_"):
         return f"calls '{called}', which is closed to programs."
-    mine = [*reading.defined, *facts]
-    close = did_you_mean(called, [*vocabulary.known, *mine])
-    return f"uses '{called}', which nothing defines.{close if 'Did you mean' in close else did_you_mean(called, mine)}"
+    own = [*parsed.defined, *facts]
+    hint = did_you_mean(called, [*vocabulary.known, *own])
+    return f"uses '{called}', which nothing defines.{hint if 'Did you mean' in hint else did_you_mean(called, own)}"
 
 
-def value_problem(goal: PrologTerm, reading: Reading) -> str | None:
-    """What is wrong with asking a network for a value that it does not have, or None."""
-    if signature(goal) not in reading.defined:
+def value_problem(goal: PrologTerm, parsed: ParsedProgram) -> str | None:
+    """The problem with a value in a goal that the network behind it does not have, as in `goal_problem`; or None."""
+    if signature(goal) not in parsed.defined:
         return None
-    defining = [s for s in reading.statements if signature(goal) in map(signature, s.heads)]
+    defining = [s for s in parsed.statements if signature(goal) in map(signature, s.heads)]
     values: dict[str, None] = {}
     for statement in defining:
         neural = statement.neural
         if neural is None or neural.domain is None:
             return None  # something else may define it for any value
-        place = statement.heads[0].args.index(neural.output) if neural.output in statement.heads[0].args else None
-        argument = None if place is None else goal.args[place]
+        position = statement.heads[0].args.index(neural.output) if neural.output in statement.heads[0].args else None
+        argument = None if position is None else goal.args[position]
         if not isinstance(argument, Term) or argument.variables() or argument in neural.domain:
             return None
         values |= dict.fromkeys(_plain(value) for value in neural.domain)
     neural = defining[0].neural
     assert neural is not None
     wrong = goal.args[defining[0].heads[0].args.index(neural.output)]
-    close = did_you_mean(_plain(wrong), values)
+    hint = did_you_mean(_plain(wrong), values)
     return (
         f"asks for {goal}, but network '{neural.network}' has no value {wrong}; its values are {', '.join(values)}."
-        f"{close if 'Did you mean' in close else ''}"
+        f"{hint if 'Did you mean' in hint else ''}"
     )
 
 
@@ -361,15 +390,15 @@ def _comparison_problem(goal: PrologTerm, columns: Columns) -> str | None:
             if name in columns and columns[name]["kind"] != "number":
                 return f"compares '{name}', a {columns[name]['kind']} column; only number columns can be compared."
             if name not in columns and name not in ("pi", "e", "inf", "nan", "epsilon"):
-                numbers = [column for column, told in columns.items() if told["kind"] == "number"]
+                numbers = [column for column, fields in columns.items() if fields["kind"] == "number"]
                 return f"compares '{name}', which is no number column.{did_you_mean(name, numbers)}"
     return None
 
 
-def read_test(text: str, reading: Reading, vocabulary: Vocabulary) -> PrologTerm:
-    """One test as a ground goal."""
-    if text in reading.columns:
-        kind = reading.columns[text]["kind"]
+def read_test(text: str, parsed: ParsedProgram, vocabulary: Vocabulary) -> PrologTerm:
+    """A test as a ground goal; a `NodeTestError` where it is none."""
+    if text in parsed.columns:
+        kind = parsed.columns[text]["kind"]
         if kind in ("boolean", "probability"):
             return Term(atom_text(text))
         if kind == "number":
@@ -377,22 +406,22 @@ def read_test(text: str, reading: Reading, vocabulary: Vocabulary) -> PrologTerm
         elif kind == "tensor":
             hint = "declare a network that reads it and use its predicate"
         else:
-            hint = f"name a value, as in '{atom_text(text)}({atom_text(str(reading.columns[text]['values'][0]))})'"
+            hint = f"name a value, as in '{atom_text(text)}({atom_text(str(parsed.columns[text]['values'][0]))})'"
         raise NodeTestError(f"Test {text!r} is a {kind} column, which is neither true nor false; {hint}.")
     try:
-        parsed = _parse(text.rstrip().removesuffix(".") + ".")
+        clauses = _parse(text.rstrip().removesuffix(".") + ".")
     except SyntaxErrorInProgram as error:
         raise NodeTestError(f"Test {text!r} cannot be parsed: {str(error).split(', ', 1)[-1]}") from None
-    if len(parsed) != 1 or isinstance(parsed[0], (Clause, AnnotatedDisjunction)) or not isinstance(parsed[0], Term):
+    if len(clauses) != 1 or isinstance(clauses[0], (Clause, AnnotatedDisjunction)) or not isinstance(clauses[0], Term):
         raise NodeTestError(f"Test {text!r} is not one atom; write a rule for it and use the rule's head.")
-    goal = normalised(parsed[0], itertools.count())
+    goal = normalised(clauses[0], itertools.count())
     if (
         isinstance(goal, (Var, Constant))
         or goal.probability is not None
         or name_of(goal) in (",", ";", "->", "\\+", "not")
     ):
         raise NodeTestError(f"Test {text!r} is not an atom; write a rule for it and use the rule's head.")
-    named = [str(variable) for variable in goal.variables() if str(variable) in reading.columns]
+    named = [str(variable) for variable in goal.variables() if str(variable) in parsed.columns]
     if named:
         raise NodeTestError(
             f"Test {text!r} reads {named[0]} as a variable; put the column's name in quotes: '{named[0]}'."
@@ -401,7 +430,7 @@ def read_test(text: str, reading: Reading, vocabulary: Vocabulary) -> PrologTerm
         raise NodeTestError(
             f"Test {text!r} is not ground: replace {', '.join(sorted(map(str, goal.variables())))} by columns or constants."
         )
-    problem = goal_problem(goal, reading, vocabulary) or value_problem(goal, reading)
+    problem = goal_problem(goal, parsed, vocabulary) or value_problem(goal, parsed)
     if problem:
         raise NodeTestError(f"Test {text!r} {problem}")
     return goal

@@ -1,4 +1,4 @@
-"""How are ProbLog's terms walked, spelled and compared?"""
+"""Traversal, rewriting and printing of ProbLog's terms."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from problog.logic import And, AnnotatedDisjunction, Clause, Constant, Not, Or, 
 from neuid3.logic.formula import FLIPPED
 from neuid3.logic.quoting import BARE, atom_name, atom_text, number_text
 
-# ProbLog is untyped; this alias says where its terms go.
+# ProbLog has no type annotations; this alias marks its terms.
 PrologTerm: TypeAlias = Any
 
 COMPARISONS = tuple(FLIPPED)
 
-# The spelling of operators such as '<' and '=:='. A backslash in an operator is spelled as it is, and in other names as an escape.
+# Operators such as '<' and '=:='. A backslash in an operator stands for itself, and in other names is written as an escape.
 _SYMBOLS = re.compile(r"[^\w\s'\\]+")
 _BACKSLASHED = frozenset({"\\+", "\\=", "\\==", "=\\=", "\\=@=", "/\\", "\\/"})
 
@@ -28,12 +28,12 @@ _ARGUMENT = 1000
 
 
 def value_term(value: str | int) -> PrologTerm:
-    """A column's value as a constant of the logic."""
+    """A column's value as a Prolog constant."""
     return Constant(value) if isinstance(value, int) else Term(atom_text(value))
 
 
 def name_of(term: PrologTerm) -> str:
-    """A functor without its quotes: the name that `atom_text` would spell like this term."""
+    """A functor without its quotes: the name that `atom_text` writes as this functor."""
     return atom_name(str(term.functor))
 
 
@@ -43,7 +43,7 @@ def signature(term: PrologTerm) -> str:
 
 
 def heads_of(clause: PrologTerm) -> list[PrologTerm]:
-    """The heads of a fact, a rule or a disjunction, as they were parsed."""
+    """The parsed heads of a fact, a rule or a disjunction."""
     if isinstance(clause, AnnotatedDisjunction):
         return list(clause.heads)
     if isinstance(clause, Clause):
@@ -52,9 +52,9 @@ def heads_of(clause: PrologTerm) -> list[PrologTerm]:
 
 
 def rewrite(term: PrologTerm, change: Callable[[PrologTerm], PrologTerm | None]) -> PrologTerm:
-    """The term with `change` applied from the outside in; where it returns None, the parts are changed.
+    """The term with `change` applied from the outside in; where it returns None, the arguments are rewritten.
 
-    Lists are walked along, since each entry of a list of thousands is nested in the one before it.
+    Lists are traversed in a loop, since each entry of a long list is nested in the one before it.
     """
     if not isinstance(term, Term):
         return term
@@ -85,9 +85,9 @@ def _is_pair(term: PrologTerm) -> bool:
 
 
 def normalised(term: PrologTerm, anonymous: Iterator[int]) -> PrologTerm:
-    """One spelling for each functor, and every `_` given a name of its own.
+    """The term with one spelling for each functor, and a name of its own for every `_`.
 
-    ProbLog tells `'a'` from `a`, `'-'(1)` from `-(1)` and `mod(7, 2)` from `7 mod 2` where it compares ground terms;
+    ProbLog distinguishes `'a'` from `a`, `'-'(1)` from `-(1)` and `mod(7, 2)` from `7 mod 2` where it compares ground terms;
     in Prolog they are the same.
     """
 
@@ -113,15 +113,15 @@ def _functor(name: str, arity: int) -> str:
 
 
 def canonical(term: PrologTerm) -> str:
-    """A text that only this term has, and that is read back as it; operators are written as functors.
+    """A text that is unique to this term and reads back as it; operators are written as functors.
 
-    ProbLog prints `((a, b), c)` and `(a, (b, c))` alike, and other terms so that they cannot be read back.
+    ProbLog prints `((a, b), c)` and `(a, (b, c))` alike, and some terms so that they cannot be read back.
     """
     return _written(term, _plain_parts)
 
 
 def source(term: PrologTerm) -> str:
-    """A term or goal as it stands in a program: with operators between their arguments, and the same when it is read."""
+    """A term or goal as in a program, with operators between their arguments; it reads back as the same term."""
     if isinstance(term, And):
         return f"{_in_body(term.op1)}, {_in_body(term.op2, And)}"
     if isinstance(term, Or):
@@ -130,14 +130,14 @@ def source(term: PrologTerm) -> str:
 
 
 def _in_body(term: PrologTerm, same: type | None = None) -> str:
-    """A part of a conjunction or disjunction; both lean to the right."""
+    """A part of a conjunction or disjunction, both of which associate to the right."""
     if isinstance(term, (And, Or)) and type(term) is not same:
         return f"({source(term)})"
     return source(term)
 
 
 def _written(term: PrologTerm, parts: Callable[[PrologTerm], list[PrologTerm]]) -> str:
-    """The text that `parts` makes of a term: strings, and terms that are written in their turn."""
+    """The text of a term, where `parts` splits a term into strings and further terms."""
     pieces: list[str] = []
     waiting = [term]
     while waiting:
@@ -188,14 +188,14 @@ def _infix_parts(term: PrologTerm) -> list[PrologTerm]:
     return [*_operand(left, term, "yfx"), between, *_operand(right, term, "xfy")]
 
 
-def _operand(term: PrologTerm, whole: PrologTerm, leaning: str) -> list[PrologTerm]:
-    """A side of an operator, in brackets unless it binds more tightly or leans the same way."""
+def _operand(term: PrologTerm, whole: PrologTerm, associativity: str) -> list[PrologTerm]:
+    """An operand of an operator, in brackets unless it binds more tightly or associates the same way."""
     negative = isinstance(term, Constant) and isinstance(term.functor, (int, float)) and term.functor < 0
     if not negative and not isinstance(term, (Not, Clause)):
         priority = getattr(term, "op_priority", None)
-        alike = whole.op_spec == leaning and isinstance(term, Term) and term.functor == whole.functor
+        alike = whole.op_spec == associativity and isinstance(term, Term) and term.functor == whole.functor
         if priority is None or getattr(term, "arity", 0) < 2 or priority < whole.op_priority or alike:
-            return [term]  # conjunctions and disjunctions bring their own brackets
+            return [term]  # conjunctions and disjunctions have brackets of their own
     return ["(", term, ")"]
 
 
@@ -225,7 +225,7 @@ META |= {"convlist/3": ((0, 2),), "foldl_noinit/3": ((0, 3),)}
 
 
 def calls(body: PrologTerm) -> Iterator[PrologTerm]:
-    """Every goal that a body can be seen to call, also inside negation, findall, call, maplist and the like."""
+    """The goals that a body calls, also inside negation, findall, call, maplist and other meta-predicates."""
     if not isinstance(body, Term) or isinstance(body, (Var, Constant)):
         return
     if isinstance(body, (And, Or)):
@@ -246,14 +246,14 @@ def calls(body: PrologTerm) -> Iterator[PrologTerm]:
 
 
 def calls_variable(body: PrologTerm) -> bool:
-    """Does a body call a goal that is known only when it runs?"""
+    """Whether a body calls a goal that is known only at run time."""
     if isinstance(body, Var):
         return True
     if not isinstance(body, Term) or isinstance(body, Constant):
         return False
     if isinstance(body, (And, Or, Not)):
         return any(calls_variable(part) for part in body.args)
-    return any(calls_variable(body.args[place]) for place, _ in META.get(signature(body), ()))
+    return any(calls_variable(body.args[position]) for position, _ in META.get(signature(body), ()))
 
 
 def prolog_list(items: list[PrologTerm]) -> PrologTerm:

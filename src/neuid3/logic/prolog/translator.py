@@ -1,7 +1,7 @@
-"""How do the rules read when every network instance has a name of its own and every column a value?
+"""Translation of rules for export, with a predicate for each network instance and a value for each column.
 
-Rules are copied for each instance of the networks they look through, and only then: where a tree uses one
-instance of each network, its program is the user's own.
+Rules are copied once for each instance of the networks that they depend on. Where a tree uses one instance of each
+network, the exported rules are the user's own.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from neuid3.logic.prolog.terms import (
 )
 from neuid3.logic.quoting import atom_text, plain_name
 
-# Which instance stands for a network, where it is not the network itself.
+# Pairs of a network and the instance that replaces it; a network without a pair is its own instance.
 Binding = frozenset[tuple[str, str]]
 
 HOLDS, COMPARE = "neuid3_holds", "neuid3_compare"
@@ -43,9 +43,17 @@ HOLDS, COMPARE = "neuid3_holds", "neuid3_compare"
 def translate(grounder: Grounder, request: dict[str, Any]) -> dict[str, Any]:
     """The clauses and test goals of a tree, as text.
 
-    `tests` are atoms with their `instances`; `neural` are the ground neural variables, each with the `weights`
-    to write in, or None to leave the network in its place; `constants` replaces column names by other terms;
-    `compares` says whether the tests compare a number column at all.
+    Parameters
+    ----------
+    grounder : the grounder of the program.
+    request : its fields are `tests`, atoms with their `instances`; `neural`, the ground neural variables, each with the
+        `weights` that replace its network, or None to keep the network; `constants`, terms that replace column names;
+        and `compares`, whether the tests compare a number column.
+
+    Returns
+    -------
+    A dictionary with the `goals` of the tests, the `clauses`, and `held`, the comparison operators whose facts the
+    clauses need.
     """
     return _Translator(grounder, request).translate()
 
@@ -53,7 +61,7 @@ def translate(grounder: Grounder, request: dict[str, Any]) -> dict[str, Any]:
 class _Translator:
     def __init__(self, grounder: Grounder, request: dict[str, Any]) -> None:
         self.grounder = grounder
-        self.statements = grounder.reading.statements
+        self.statements = grounder.parsed.statements
         self.by_number = {statement.number: statement for statement in self.statements}
         self.defining: dict[str, list[Statement]] = {}
         for statement in self.statements:
@@ -61,7 +69,7 @@ class _Translator:
                 self.defining.setdefault(signature(head), []).append(statement)
         self.networks = self._networks_behind()
         self.constants = {name: _parse(text) for name, text in request["constants"].items()}
-        self.numbers = {name for name, told in grounder.reading.columns.items() if told["kind"] == "number"}
+        self.numbers = {name for name, column in grounder.parsed.columns.items() if column["kind"] == "number"}
         self.neural = request["neural"]
         self.compares = request["compares"]
         self.tests = [
@@ -69,28 +77,28 @@ class _Translator:
             for test in request["tests"]
         ]
         self.names: dict[tuple[str, Binding], str] = {}
-        self.taken = {entry.rsplit("/", 1)[0] for entry in self.defining} | set(grounder.reading.columns)
+        self.taken = {entry.rsplit("/", 1)[0] for entry in self.defining} | set(grounder.parsed.columns)
         self.held: set[str] = set()
         self.passes_numbers = self._numbers_are_passed()
 
     def _networks_behind(self) -> dict[str, frozenset[str]]:
-        """For each predicate, the networks that its truth can depend on."""
+        """For each predicate, the networks that it can depend on."""
         behind: dict[str, set[str]] = {predicate: set() for predicate in self.defining}
         changed = True
         while changed:
             changed = False
             for statement in self.statements:
-                found = set() if statement.neural is None else {statement.neural.network}
+                networks = set() if statement.neural is None else {statement.neural.network}
                 for goal in calls(statement.body):
-                    found |= behind.get(signature(goal), set())
+                    networks |= behind.get(signature(goal), set())
                 for head in statement.heads:
-                    if not found <= behind[signature(head)]:
-                        behind[signature(head)] |= found
+                    if not networks <= behind[signature(head)]:
+                        behind[signature(head)] |= networks
                         changed = True
-        return {predicate: frozenset(found) for predicate, found in behind.items()}
+        return {predicate: frozenset(networks) for predicate, networks in behind.items()}
 
     def _numbers_are_passed(self) -> bool:
-        """Is a number column an argument somewhere, so that a comparison of variables may meet it?"""
+        """Whether a number column is an argument somewhere, so that a comparison of variables may concern it."""
         goals = [goal for goal, _ in self.tests]
         terms = [
             part for statement in self.statements for part in (*statement.heads, statement.body) if part is not None
@@ -114,7 +122,7 @@ class _Translator:
         return {"goals": goals, "clauses": [*imports, *lines], "held": sorted(self.held)}
 
     def _calls_library(self, needed: Iterable[int]) -> bool:
-        exported = self.grounder.vocabulary.known - OPEN_BUILTINS - CONTROL - self.grounder.reading.defined
+        exported = self.grounder.vocabulary.known - OPEN_BUILTINS - CONTROL - self.grounder.parsed.defined
         bodies = [self.by_number[number].body for number in needed]
         return any(signature(goal) in exported for body in bodies for goal in calls(body))
 
@@ -123,11 +131,11 @@ class _Translator:
         return frozenset((network, instance) for network, instance in binding if network in behind)
 
     def _needed(self) -> dict[int, set[Binding]]:
-        """Which statements the tests reach, and under which bindings."""
+        """The numbers of the statements that the tests can call, with their bindings."""
         needed: dict[int, set[Binding]] = {}
-        asked = [(signature(called), binding) for goal, binding in self.tests for called in calls(goal)]
-        waiting = [(predicate, self._restrict(binding, predicate)) for predicate, binding in asked]
-        seen = set(waiting)
+        called = [(signature(call), binding) for goal, binding in self.tests for call in calls(goal)]
+        waiting = [(predicate, self._restrict(binding, predicate)) for predicate, binding in called]
+        visited = set(waiting)
         while waiting:
             predicate, binding = waiting.pop()
             for statement in self.defining.get(predicate, ()):
@@ -135,13 +143,13 @@ class _Translator:
                 others = [signature(head) for head in statement.heads]
                 for other in (*(signature(goal) for goal in calls(statement.body)), *others):
                     reference = (other, self._restrict(binding, other))
-                    if reference not in seen:
-                        seen.add(reference)
+                    if reference not in visited:
+                        visited.add(reference)
                         waiting.append(reference)
         return needed
 
     def _check_calls(self, needed: Iterable[int]) -> None:
-        """A goal that is only known when it is called cannot be renamed beforehand."""
+        """Raise an `ExportError` where a goal is known only at run time, and therefore cannot be renamed."""
         if not any(binding for _, binding in self.tests):
             return
         for number in needed:
@@ -156,28 +164,28 @@ class _Translator:
                 )
 
     def _check_comparisons(self, needed: Iterable[int]) -> None:
-        """A comparison that is put together when it is called cannot be replaced by the facts of a number column."""
+        """Raise an `ExportError` where a comparison of a number column may be built at run time."""
         statements = [self.by_number[number] for number in needed]
         if not any(calls_variable(statement.body) for statement in statements):
             return
         goals = [(f"Line {s.line}", goal) for s in statements for goal in calls(s.body)]
         called = {signature(goal) for _, goal in goals}
-        places = [*goals, *((f"Line {s.line}", head) for s in statements for head in s.heads)]
-        places += [(f"Line {s.line}", prolog_list(list(s.neural.domain or ()))) for s in statements if s.neural]
-        places += [(f"Test '{source(goal)}'", goal) for goal, _ in self.tests]
-        for name, column in self.grounder.reading.columns.items():
+        located = [*goals, *((f"Line {s.line}", head) for s in statements for head in s.heads)]
+        located += [(f"Line {s.line}", prolog_list(list(s.neural.domain or ()))) for s in statements if s.neural]
+        located += [(f"Test '{source(goal)}'", goal) for goal, _ in self.tests]
+        for name, column in self.grounder.parsed.columns.items():
             if f"{name}/1" in called and "values" in column:
-                places.append((f"Column '{name}'", prolog_list([value_term(value) for value in column["values"]])))
-        for place, goal in places:
-            called_places = dict(META.get(signature(goal), ()))
-            data = [argument for number, argument in enumerate(goal.args) if number not in called_places]
+                located.append((f"Column '{name}'", prolog_list([value_term(value) for value in column["values"]])))
+        for location, goal in located:
+            goal_positions = dict(META.get(signature(goal), ()))
+            data = [argument for position, argument in enumerate(goal.args) if position not in goal_positions]
             # The first argument of compare/3 is an order, <, = or >, and is never called.
-            found = next(
+            comparison = next(
                 (part for term in data[signature(goal) == "compare/3" :] for part in _operators_in(term)), None
             )
-            if found is not None:
+            if comparison is not None:
                 raise ExportError(
-                    f"{place}: {source(goal)} passes the comparison {source(found)} on as a term, and ProbLog cannot "
+                    f"{location}: {source(goal)} passes the comparison {source(comparison)} on as a term, and ProbLog cannot "
                     "compare number columns by it when it is called; write the comparison as a goal of its own rule."
                 )
 
@@ -200,7 +208,7 @@ class _Translator:
         return fresh
 
     def _goal(self, goal: PrologTerm, binding: Binding, added: int = 0) -> PrologTerm:
-        """A goal of a copy: predicates renamed, columns replaced, comparisons of number columns looked up."""
+        """A goal of a copy: predicates renamed, columns replaced, comparisons of number columns replaced by facts."""
         if not isinstance(goal, Term) or isinstance(goal, (Var, Constant)):
             return goal
         if isinstance(goal, (And, Or)):
@@ -213,8 +221,8 @@ class _Translator:
                 return compared
         inner = dict(META.get(signature(goal), ()))
         arguments = [
-            self._goal(argument, binding, inner[place]) if place in inner else self._data(argument)
-            for place, argument in enumerate(goal.args)
+            self._goal(argument, binding, inner[position]) if position in inner else self._data(argument)
+            for position, argument in enumerate(goal.args)
         ]
         predicate = f"{name_of(goal)}/{goal.arity + added}"
         if predicate in self.defining:
@@ -222,7 +230,7 @@ class _Translator:
         return goal.with_args(*arguments) if arguments else goal
 
     def _data(self, term: PrologTerm) -> PrologTerm:
-        """An argument: the columns in it replaced."""
+        """An argument with its columns replaced."""
         return rewrite(term, lambda part: self.constants.get(name_of(part)) if _is_atom(part) else None)
 
     def _comparison(self, goal: PrologTerm) -> PrologTerm | None:
@@ -240,7 +248,7 @@ class _Translator:
         return None
 
     def _partial_comparison(self, goal: PrologTerm) -> PrologTerm | None:
-        """A comparison that gets the rest of its sides when it is called, as in `maplist(<(age), [40, 60])`."""
+        """A comparison that gets its other arguments when it is called, as in `maplist(<(age), [40, 60])`."""
         if not self.numbers:
             return None
         self.held.add(name_of(goal))
@@ -257,7 +265,7 @@ class _Translator:
         return [f"({text})" if isinstance(body, Or) else text]
 
     def _plain(self, statement: Statement, bindings: list[Binding]) -> Iterator[str]:
-        """A clause of the user's, once for each binding of what it looks through."""
+        """A clause of the user, once for each binding of the networks that it depends on."""
         if statement.probabilities is None:
             for binding in bindings:
                 yield _clause(self._text(statement.heads[0], binding), self._body(statement, binding))
@@ -271,16 +279,16 @@ class _Translator:
             yield from self._shared_choice(statement, bindings)
 
     def _shared_choice(self, statement: Statement, bindings: list[Binding]) -> Iterator[str]:
-        """Copies of a probabilistic clause toss one coin, which is therefore a fact of its own."""
+        """Copies of a probabilistic clause, which share one random choice as a fact of its own."""
         assert statement.probabilities is not None
         choice = self._fresh(f"choice_{statement.number}")
-        picks = [_call(choice, [str(k), *statement.variables]) for k in range(len(statement.heads))]
+        choices = [_call(choice, [str(k), *statement.variables]) for k in range(len(statement.heads))]
         yield _clause(
-            "; ".join(f"{source(p)}::{pick}" for p, pick in zip(statement.probabilities, picks, strict=True)), []
+            "; ".join(f"{source(p)}::{chosen}" for p, chosen in zip(statement.probabilities, choices, strict=True)), []
         )
         for binding in bindings:
-            for head, pick in zip(statement.heads, picks, strict=True):
-                yield _clause(self._text(head, binding), [*self._body(statement, binding), pick])
+            for head, chosen in zip(statement.heads, choices, strict=True):
+                yield _clause(self._text(head, binding), [*self._body(statement, binding), chosen])
 
     def _neural(self, statement: Statement, bindings: list[Binding]) -> Iterator[str]:
         """The ground instances of a neural declaration."""
@@ -289,32 +297,32 @@ class _Translator:
         predicate = signature(head)
         alone = self.networks[predicate] == frozenset({statement.neural.network})
         written: set[str] = set()
-        for told in self.neural:
-            if told["declaration"] != statement.number:
+        for variable in self.neural:
+            if variable["declaration"] != statement.number:
                 continue
-            instance = told["network"]
-            values = {v: _parse(text) for v, text in zip(statement.variables, told["arguments"], strict=True)}
+            instance = variable["network"]
+            values = {v: _parse(text) for v, text in zip(statement.variables, variable["arguments"], strict=True)}
             if alone:
                 own = frozenset({(statement.neural.network, instance)} if instance != statement.neural.network else ())
                 written.add(self._name(predicate, own))
                 heads = [self._text(substitute(h, values), own) for h in _outcomes(statement)]
                 body = self._body(statement, own, values)
-                if told["weights"] is None and not body:
-                    yield self._declaration(statement, told, self._text(substitute(head, values), own))
+                if variable["weights"] is None and not body:
+                    yield self._declaration(statement, variable, self._text(substitute(head, values), own))
                 else:
-                    yield from self._outcome(told, heads, body)
+                    yield from self._outcome(variable, heads, body)
             else:
                 choice = _choice_name(statement, instance)
                 arguments = [canonical(self._data(values[v])) for v in statement.variables]
-                picks = [_call(choice, [str(k), *arguments]) for k in range(len(_outcomes(statement)))]
+                choices = [_call(choice, [str(k), *arguments]) for k in range(len(_outcomes(statement)))]
                 written.add(choice)
-                yield from self._outcome(told, picks, [])
+                yield from self._outcome(variable, choices, [])
         yield from self._neural_rules(statement, bindings, alone, written)
 
     def _neural_rules(
         self, statement: Statement, bindings: list[Binding], alone: bool, written: set[str]
     ) -> Iterator[str]:
-        """The rules that lead to shared outcomes, and a failing clause for what was never grounded."""
+        """The rules from shared choices to heads, and a failing clause for predicates without ground instances."""
         assert statement.neural is not None
         head, network = statement.heads[0], statement.neural.network
         for binding in bindings:
@@ -326,41 +334,42 @@ class _Translator:
             else:
                 choice = _choice_name(statement, dict(binding).get(network, network))
                 for k, outcome in enumerate(_outcomes(statement)):
-                    pick = _call(choice, [str(k), *statement.variables])
-                    yield _clause(self._text(outcome, binding), [*self._body(statement, binding), pick])
+                    chosen = _call(choice, [str(k), *statement.variables])
+                    yield _clause(self._text(outcome, binding), [*self._body(statement, binding), chosen])
                 if choice not in written:
                     written.add(choice)
                     yield _clause(_call(choice, ["_"] * (len(statement.variables) + 1)), ["fail"])
 
-    def _outcome(self, told: dict[str, Any], heads: list[str], body: list[str]) -> Iterator[str]:
-        """One ground neural variable: its weights written in, or its network left in place."""
-        weights = told["weights"]
+    def _outcome(self, variable: dict[str, Any], heads: list[str], body: list[str]) -> Iterator[str]:
+        """The clauses of one ground neural variable, with its weights or with its network."""
+        weights = variable["weights"]
         if weights is not None:
-            chosen = weights[1:] if len(heads) == 1 else weights
-            yield _clause("; ".join(f"{weight!r}::{head}" for weight, head in zip(chosen, heads, strict=True)), body)
+            probabilities = weights[1:] if len(heads) == 1 else weights
+            choices = (f"{weight!r}::{head}" for weight, head in zip(probabilities, heads, strict=True))
+            yield _clause("; ".join(choices), body)
             return
-        # What the network sees becomes a predicate of its own; which head that is, is then a matter of logic.
-        seen = self._fresh("seen")
+        # The network's output becomes a predicate of its own, from which rules derive the heads.
+        output = self._fresh("seen")
         if len(heads) == 1:
-            yield f"nn({self._reads(told)})::{seen}."
-            yield _clause(heads[0], [*body, seen])
+            yield f"nn({self._reads(variable)})::{output}."
+            yield _clause(heads[0], [*body, output])
             return
-        places = ", ".join(str(k) for k in range(len(heads)))
-        yield f"nn({self._reads(told)}, K, [{places}])::{seen}(K)."
+        numbers = ", ".join(str(k) for k in range(len(heads)))
+        yield f"nn({self._reads(variable)}, K, [{numbers}])::{output}(K)."
         for k, head in enumerate(heads):
-            yield _clause(head, [*body, f"{seen}({k})"])
+            yield _clause(head, [*body, f"{output}({k})"])
 
-    def _declaration(self, statement: Statement, told: dict[str, Any], head: str) -> str:
-        """A neural declaration as the user would write it for one ground use of a network."""
+    def _declaration(self, statement: Statement, variable: dict[str, Any], head: str) -> str:
+        """A neural declaration in the user's form, for one ground neural variable."""
         neural = statement.neural
         assert neural is not None
         if neural.domain is None:
-            return f"nn({self._reads(told)})::{head}."
-        return f"nn({self._reads(told)}, {neural.output}, [{', '.join(map(canonical, neural.domain))}])::{head}."
+            return f"nn({self._reads(variable)})::{head}."
+        return f"nn({self._reads(variable)}, {neural.output}, [{', '.join(map(canonical, neural.domain))}])::{head}."
 
-    def _reads(self, told: dict[str, Any]) -> str:
-        inputs = (source(self._data(Term(atom_text(name)))) for name in told["inputs"])
-        return f"{plain_name(told['network'])}, [{', '.join(inputs)}]"
+    def _reads(self, variable: dict[str, Any]) -> str:
+        inputs = (source(self._data(Term(atom_text(name)))) for name in variable["inputs"])
+        return f"{plain_name(variable['network'])}, [{', '.join(inputs)}]"
 
 
 def _outcomes(statement: Statement) -> list[PrologTerm]:

@@ -1,4 +1,4 @@
-"""The child process: reads one request a line, answers one reply a line, and knows nothing else."""
+"""The main loop of the child process: one JSON request per line of input, one JSON reply per line of output."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LATEST: dict[str, Grounder] = {}
 
 
 def _grounder(program: str, columns: dict[str, Any]) -> Grounder:
-    """The program made ready; the latest is kept, since one program is asked many times."""
+    """The grounder of a program; that of the latest program is kept, since requests repeat programs."""
     key = json.dumps([program, columns])
     if key not in _LATEST:
         _LATEST.clear()
@@ -29,8 +29,8 @@ def _grounder(program: str, columns: dict[str, Any]) -> Grounder:
     return _LATEST[key]
 
 
-def answer(request: dict[str, Any]) -> dict[str, Any]:
-    """The reply to one request; an error of ours is a reply too."""
+def reply_to(request: dict[str, Any]) -> dict[str, Any]:
+    """The reply to one request; a `NeuID3Error` becomes a reply with the fields `error` and `message`."""
     try:
         if request["do"] == "evaluate":
             return {"probabilities": evaluate(request["program"])}
@@ -39,8 +39,8 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
             case "read":
                 return {
                     "declarations": _declarations(grounder),
-                    "heads": sorted(grounder.reading.defined),
-                    "askable": _askable(grounder),
+                    "heads": sorted(grounder.parsed.defined),
+                    "test_heads": _test_heads(grounder),
                 }
             case "ground":
                 return _ground(grounder, request)
@@ -55,7 +55,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
             case other:
                 return {"error": "NeuID3Error", "message": f"Unknown request {other!r}."}
     except NeuID3Error as error:
-        _LATEST.clear()  # after an error ProbLog's engine cannot be trusted
+        _LATEST.clear()  # after an error the state of ProbLog's engine is undefined
         return {"error": type(error).__name__, "message": str(error)}
     except RecursionError:
         _LATEST.clear()
@@ -76,24 +76,25 @@ def _declarations(grounder: Grounder) -> list[dict[str, Any]]:
             "predicate": str(statement.heads[0].functor),
             "line": statement.line,
         }
-        for statement in grounder.reading.statements
+        for statement in grounder.parsed.statements
         if statement.neural is not None
     ]
 
 
-def _askable(grounder: Grounder) -> list[list[Any]]:
-    """Heads of rules and neural facts: a name, and for each argument its constant or None."""
-    found = {}
-    for statement in grounder.reading.statements:
+def _test_heads(grounder: Grounder) -> list[list[Any]]:
+    """The heads that can be tests, of rules and neural facts: a name, and for each argument its constant or None."""
+    heads = {}
+    for statement in grounder.parsed.statements:
         if statement.neural is not None and statement.neural.domain is not None:
             continue
         for head in statement.heads:
             arguments = [None if isinstance(argument, Var) else str(argument) for argument in head.args]
-            found[json.dumps([name_of(head), arguments])] = [name_of(head), arguments]
-    return list(found.values())
+            heads[json.dumps([name_of(head), arguments])] = [name_of(head), arguments]
+    return list(heads.values())
 
 
 def _ground(grounder: Grounder, request: dict[str, Any]) -> dict[str, Any]:
+    """The formulas of the tests; where the request is `tolerant`, those that cannot be grounded are false and not `known`."""
     tests = request["tests"]
     if not request.get("tolerant"):
         return grounder.ground(tests)
@@ -105,10 +106,10 @@ def _ground(grounder: Grounder, request: dict[str, Any]) -> dict[str, Any]:
         except NeuID3Error:
             _LATEST.clear()
             known.append(False)
-    good = [test for test, fine in zip(tests, known, strict=True) if fine]
-    reply = _grounder(request["program"], request["columns"]).ground(good)
+    groundable = [test for test, is_known in zip(tests, known, strict=True) if is_known]
+    reply = _grounder(request["program"], request["columns"]).ground(groundable)
     roots = iter(reply["roots"])
-    return {**reply, "roots": [next(roots) if fine else False for fine in known], "known": known}
+    return {**reply, "roots": [next(roots) if is_known else False for is_known in known], "known": known}
 
 
 def main() -> None:
@@ -122,19 +123,19 @@ def main() -> None:
     sys.setrecursionlimit(20_000)
     # ProbLog rounds floats to 15 decimals, which turns 1e-20 into 0.
     Constant.FLOAT_PRECISION = None
-    # Whatever ProbLog prints must not be taken for a reply.
+    # Output of ProbLog itself must not be taken for a reply.
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     for line in sys.stdin:
         try:
-            reply = json.dumps(answer(json.loads(line)))
+            reply = json.dumps(reply_to(json.loads(line)))
         except (MemoryError, SystemError):  # short of memory, CPython sometimes raises the second
             _LATEST.clear()
             reply = json.dumps({"error": "MemoryError", "message": ""})
         except Exception as error:
             _LATEST.clear()
-            # An error that is not ours is still told, never a silent death.
-            told = f"ProbLog failed on this program ({type(error).__name__}: {error})."
-            reply = json.dumps({"error": "RuleError", "message": told})
+            # Any other error becomes a reply too, so that the process does not end without a message.
+            message = f"ProbLog failed on this program ({type(error).__name__}: {error})."
+            reply = json.dumps({"error": "RuleError", "message": message})
         replies.write(reply + "\n")
         replies.flush()
