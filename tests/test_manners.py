@@ -1,4 +1,4 @@
-"""How often, and in which ways, a test is started."""
+"""Number and variants of the restarts of a test."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ nn(kind_net, [I], B, [0, 1]) :: kind(I, B).
 alternate(A, B) :- kind(A, X), kind(B, Y), X \\= Y.
 """
 RULE, NETWORK = AtomTest("alternate(a, b)"), AtomTest("kind(a, 1)")
-# Enough of them that the least number of all restarts plays no part.
+# So many tests that the minimum number of restarts at the root has no effect.
 MANY = 12
 
 
-def manners(
+def variants(
     test: AtomTest, restarts: int, colours: bool, tests: int = MANY, inner: bool = False
 ) -> list[RestartVariant]:
     """The restarts of a test over small images, half of whose examples are positive."""
@@ -40,27 +40,27 @@ def manners(
     return chosen.of(place, test, ("a", "b"))
 
 
-def test_both_sides_of_a_rule_are_tried_equally_often() -> None:
-    found = manners(RULE, 4, colours=False)
-    assert [manner.flipped_polarity for manner in found] == [False, True, False, True]
-    assert len(set(manners(RULE, 4, colours=True))) == 4, "each way once, with colour and without"
+def test_both_polarities_of_a_rule_have_equally_many_restarts() -> None:
+    found = variants(RULE, 4, colours=False)
+    assert [variant.flipped_polarity for variant in found] == [False, True, False, True]
+    assert len(set(variants(RULE, 4, colours=True))) == 4, "each way once, with colour and without"
 
 
 @pytest.mark.parametrize("colours", [False, True])
 @pytest.mark.parametrize("inner", [False, True])
 @pytest.mark.parametrize("test", [RULE, NETWORK])
-def test_who_asks_for_more_restarts_gets_them(test: AtomTest, inner: bool, colours: bool) -> None:
-    assert len(manners(test, 1, colours, inner=inner)) == 1
-    assert len(manners(test, 16, colours, inner=inner)) >= 2 * len(manners(test, 4, colours, inner=inner))
+def test_more_restarts_are_used_where_requested(test: AtomTest, inner: bool, colours: bool) -> None:
+    assert len(variants(test, 1, colours, inner=inner)) == 1
+    assert len(variants(test, 16, colours, inner=inner)) >= 2 * len(variants(test, 4, colours, inner=inner))
 
 
-def test_a_network_by_itself_needs_no_other_side() -> None:
-    assert manners(NETWORK, 4, colours=False) == [RestartVariant(), RestartVariant()]
-    assert manners(NETWORK, 4, colours=True) == [RestartVariant(), RestartVariant(grayscale_warmup=True)]
+def test_a_network_alone_is_not_flipped() -> None:
+    assert variants(NETWORK, 4, colours=False) == [RestartVariant(), RestartVariant()]
+    assert variants(NETWORK, 4, colours=True) == [RestartVariant(), RestartVariant(grayscale_warmup=True)]
 
 
 def test_few_tests_have_more_restarts_each_and_inner_nodes_fewer() -> None:
-    assert len(manners(RULE, 4, colours=False, tests=1)) == 8
-    assert len(manners(RULE, 4, colours=False, tests=3)) == 6
-    assert len(manners(RULE, 4, colours=True, inner=True)) == 2
-    assert len(manners(NETWORK, 4, colours=False, inner=True)) == 1
+    assert len(variants(RULE, 4, colours=False, tests=1)) == 8
+    assert len(variants(RULE, 4, colours=False, tests=3)) == 6
+    assert len(variants(RULE, 4, colours=True, inner=True)) == 2
+    assert len(variants(NETWORK, 4, colours=False, inner=True)) == 1
