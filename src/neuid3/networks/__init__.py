@@ -1,1 +1,1 @@
-"""Small networks: the defaults, many run and trained as one, their optimizer, inputs and compiled kernel."""
+"""Small networks: default networks, network groups, their optimizer, input augmentation and compiled kernel."""

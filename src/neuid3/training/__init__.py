@@ -1,1 +1,1 @@
-"""Batched training of networks: configurations, tasks, restarts and successive halving, here or on a cluster."""
+"""Batched training of networks: configurations, tasks, restarts and successive halving, on one machine or a cluster."""
