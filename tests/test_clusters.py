@@ -94,10 +94,10 @@ def assert_same(one: NeuID3Classifier, two: NeuID3Classifier) -> None:
 
 def assert_sent_once(log: Path) -> None:
     """Whoever trained got the columns once, for all the groups it trained, on one thread."""
-    told = {pid: events for pid, events in clustered.watched(log).items() if events["begins on 1"]}
-    assert {events["columns"] for events in told.values()} == {1}
-    assert sum(events["begins on 1"] for events in told.values()) > 2 * len(told)
-    assert {event for events in told.values() for event in events} <= {"columns", "begins on 1", "ends"}
+    events_by_pid = {pid: events for pid, events in clustered.watched(log).items() if events["begins on 1"]}
+    assert {events["columns"] for events in events_by_pid.values()} == {1}
+    assert sum(events["begins on 1"] for events in events_by_pid.values()) > 2 * len(events_by_pid)
+    assert {event for events in events_by_pid.values() for event in events} <= {"columns", "begins on 1", "ends"}
 
 
 def test_on_dask_the_tree_is_the_same_and_every_worker_gets_the_images_once(
@@ -125,11 +125,15 @@ def test_on_dask_workers_that_are_killed_in_training_do_not_change_the_tree(
         fitted = clustered.classifier().fit(*clustered.problem())
         dead = killed.result()
     assert len(dead) == count
-    told = clustered.watched(log)
-    assert all(told[pid]["begins on 1"] > told[pid]["ends"] for pid in dead), "they were in the middle of it"
-    assert any(told[pid]["ends"] for pid in set(told) - dead), "others went on"
+    events_by_pid = clustered.watched(log)
+    assert all(events_by_pid[pid]["begins on 1"] > events_by_pid[pid]["ends"] for pid in dead), (
+        "they were in the middle of it"
+    )
+    assert any(events_by_pid[pid]["ends"] for pid in set(events_by_pid) - dead), "others went on"
     assert_same(alone, fitted)
-    assert {told[pid]["columns"] for pid in told} == {1}, "who came in their place got the images, and once"
+    assert {events_by_pid[pid]["columns"] for pid in events_by_pid} == {1}, (
+        "who came in their place got the images, and once"
+    )
 
 
 def test_what_a_network_raises_on_a_worker_is_raised_here(cluster: LocalCluster, tmp_path: Path) -> None:

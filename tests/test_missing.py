@@ -69,14 +69,14 @@ def averaged(given: Task, net: nn.Module, name: str, rows: np.ndarray) -> torch.
 
 def enumerated(given: Task, net: nn.Module, rows: np.ndarray, averages: dict[str, torch.Tensor]) -> torch.Tensor:
     """P(τ | e) of every row, as a sum over all pairs of values; an average stands for the output of a missing vector."""
-    told = []
+    probabilities = []
     for row in rows:
         output = {
             name: averages[name] if given.missing[name][row] else net(torch.from_numpy(given.columns[name][[row]]))[0]
             for name in given.columns
         }
-        told.append(sum(output["left"][u] * output["right"][v] for u, v in PAIRS))
-    return torch.stack(told)
+        probabilities.append(sum(output["left"][u] * output["right"][v] for u, v in PAIRS))
+    return torch.stack(probabilities)
 
 
 @pytest.mark.parametrize("recipe", [TrainingConfig(weight_decay=0.0), PAPER_TRAINING], ids=["leaves", "branches"])
@@ -93,8 +93,8 @@ def test_the_gradient_of_a_step_is_that_of_the_sum_over_all_values_with_the_aver
     yes = enumerated(given, net, rows, {name: averaged(given, net, name, rows) for name in given.columns})
     labels, weights = torch.from_numpy(given.labels[rows]), torch.from_numpy(given.weights[rows])
     if recipe.loss == "branches":
-        seen = ~given.unseen
-        share = given.weights[seen & (given.labels == 1)].sum() / given.weights[seen].sum()
+        training = ~given.unseen
+        share = given.weights[training & (given.labels == 1)].sum() / given.weights[training].sum()
         balance = 0.5 / np.where(given.labels == 1, share, 1 - share)
         chosen = torch.where(labels == 1, yes, 1 - yes)
         scale = (given.weights * balance)[given.training_rows].mean()
@@ -113,10 +113,10 @@ def test_the_gain_on_unseen_rows_takes_the_average_over_all_training_rows() -> N
     given = task(TrainingConfig(epochs=3, batch_size=16))
     (state,) = advance([Restart(given, 0)], 1.0)
     net = state.networks["net"].eval()
-    judged = np.flatnonzero(given.unseen)
+    rows = np.flatnonzero(given.unseen)
     averages = {name: averaged(given, net, name, given.training_rows) for name in given.columns}
-    yes = enumerated(given, net, judged, averages).detach().numpy()
-    assert state.score == pytest.approx(gain_of(yes, given.weights[judged], given.labels[judged], 2), abs=1e-9)
+    yes = enumerated(given, net, rows, averages).detach().numpy()
+    assert state.score == pytest.approx(gain_of(yes, given.weights[rows], given.labels[rows], 2), abs=1e-9)
 
 
 def test_only_rows_in_which_no_network_can_be_called_are_left_out() -> None:
@@ -141,7 +141,7 @@ def test_restarts_side_by_side_keep_averages_of_their_own() -> None:
 
 
 class Normalised(nn.Module):
-    """Batch normalisation, which remembers what it is shown."""
+    """A network with batch normalisation, whose buffers depend on all inputs of training."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -151,7 +151,7 @@ class Normalised(nn.Module):
         return torch.softmax(self.last(self.norm(x)), 1)
 
 
-def test_networks_are_shown_present_entries_in_place_of_missing_ones() -> None:
+def test_networks_read_present_entries_in_place_of_missing_ones() -> None:
     given = task(TrainingConfig(epochs=10, batch_size=16), network=Normalised)
     for name, gone in given.missing.items():
         given.columns[name][~gone] += 100.0  # zeros in place of missing entries would move the mean by tens

@@ -1,4 +1,4 @@
-"""Stacks: many networks run as one give what each gives by itself, in values, gradients and training."""
+"""Network groups: many networks run as one equal each network by itself, in outputs, gradients and training."""
 
 from __future__ import annotations
 
@@ -100,29 +100,29 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.usefixtures("way")
-def test_a_stack_gives_what_its_networks_give(kind: str) -> None:
+def test_a_group_gives_the_outputs_of_its_networks(kind: str) -> None:
     make, shapes, expected = KINDS[kind]
     torch.manual_seed(0)
     nets = [make().double() for _ in range(3)]
     alone = copy.deepcopy(nets)
     inputs = [torch.rand(3, 7, *shape, dtype=torch.float64) for shape in shapes]
-    made = network_group(nets, inputs)
-    assert type(made) is expected
-    made.train(False)
-    found = made(*inputs)
+    group = network_group(nets, inputs)
+    assert type(group) is expected
+    group.train(False)
+    found = group(*inputs)
     want = torch.stack([net.eval()(*(x[i] for x in inputs)) for i, net in enumerate(alone)])
     assert found.shape == want.shape
     assert torch.allclose(found, want, rtol=0, atol=1e-12)
-    slopes = torch.rand(found.shape, dtype=torch.float64)
-    for leaf in made.weights.values():
+    gradients = torch.rand(found.shape, dtype=torch.float64)
+    for leaf in group.weights.values():
         leaf.grad.zero_()
-    (found * slopes).sum().backward()
-    (want * slopes).sum().backward()
+    (found * gradients).sum().backward()
+    (want * gradients).sum().backward()
     for i, net in enumerate(alone):
         for name, parameter in net.named_parameters():
-            assert torch.allclose(made.weights[name].grad[i], parameter.grad, rtol=1e-10, atol=1e-12)
+            assert torch.allclose(group.weights[name].grad[i], parameter.grad, rtol=1e-10, atol=1e-12)
     for i, net in enumerate(alone):
-        same = made.module(i).state_dict()
+        same = group.module(i).state_dict()
         assert all(torch.equal(value, same[name]) for name, value in net.state_dict().items())
 
 
@@ -147,12 +147,12 @@ def test_the_kernel_is_a_convolution_a_pool_and_a_rectifier(
     given_ = draw(nets, n, channels, rows, cols), draw(nets, filters, channels, 5, 5), draw(nets, filters)
     seen = grouped_convolution(*given_)
     plain = functional.relu(functional.max_pool2d(seen.flatten(0, 1), 2)).unflatten(0, (nets, n))
-    slopes = torch.randn(plain.shape, generator=random, dtype=torch.float64)
-    plain_slopes = torch.autograd.grad((plain * slopes).sum(), given_)
+    gradients = torch.randn(plain.shape, generator=random, dtype=torch.float64)
+    plain_gradients = torch.autograd.grad((plain * gradients).sum(), given_)
     with variant(name):
         ours = FusedConvolution.apply(*given_)
         assert torch.allclose(ours, plain, rtol=0, atol=1e-12)
-        for a, b in zip(torch.autograd.grad((ours * slopes).sum(), given_), plain_slopes, strict=True):
+        for a, b in zip(torch.autograd.grad((ours * gradients).sum(), given_), plain_gradients, strict=True):
             assert torch.allclose(a, b, rtol=1e-11, atol=1e-11)
 
 
@@ -169,12 +169,12 @@ def test_every_variant_is_exact_on_whole_numbers(name: str, dtype: torch.dtype) 
         plain = functional.relu(functional.max_pool2d(grouped_convolution(*given_).flatten(0, 1), 2)).unflatten(
             0, (2, 3)
         )
-        slopes = draw(*plain.shape).detach()
+        gradients = draw(*plain.shape).detach()
         with variant(name):
             ours = FusedConvolution.apply(*given_)
-            found = torch.autograd.grad((ours * slopes).sum(), given_)
+            found = torch.autograd.grad((ours * gradients).sum(), given_)
         assert torch.equal(ours, plain)
-        assert all(map(torch.equal, found, torch.autograd.grad((plain * slopes).sum(), given_)))
+        assert all(map(torch.equal, found, torch.autograd.grad((plain * gradients).sum(), given_)))
 
 
 @pytest.mark.skipif("x86-64-v4" not in VARIANTS, reason="this processor has no larger registers to do without")
@@ -272,7 +272,7 @@ Adam(list(nets.weights.values()), 0.0).step(1, [0.1, 0.1], 0.9)
     assert not (tmp_path / "kept").exists()
 
 
-def test_a_network_that_is_no_number_stays_so() -> None:
+def test_nan_weights_give_nan_outputs_of_that_network_only() -> None:
     nets = [LeNet(2) for _ in range(2)]
     with torch.no_grad():
         nets[1].look[0].weight[:] = float("nan")
@@ -293,7 +293,7 @@ def test_a_kernel_network_is_the_network_as_it_is_now() -> None:
             assert torch.allclose(KernelNetwork(net)(*seen), net(*seen), atol=1e-6)
             net.look[0].weight.mul_(-1)
         net.look[0].register_forward_hook(lambda *_: None)
-        assert not KernelNetwork.supports(net), "a hook wants to be called"
+        assert not KernelNetwork.supports(net), "the kernel would skip the hook"
     assert not KernelNetwork.supports(nn.utils.parametrizations.weight_norm(LeNet(3).look[0]))
     augmented = LeNet(3)
     nn.utils.parametrizations.weight_norm(augmented.look[0])
@@ -305,7 +305,7 @@ def test_a_kernel_network_is_the_network_as_it_is_now() -> None:
 def test_adam_is_torchs() -> None:
     torch.manual_seed(1)
     total, decay, rates = 40, 0.02, [0.03, 0.01]
-    start, slopes = torch.randn(2, 9, dtype=torch.float64), torch.randn(total, 2, 9, dtype=torch.float64)
+    start, gradients = torch.randn(2, 9, dtype=torch.float64), torch.randn(total, 2, 9, dtype=torch.float64)
     leaf = start.clone().requires_grad_()
     ours = Adam([leaf], decay)
     theirs = [nn.Parameter(row.clone()) for row in start]
@@ -314,11 +314,11 @@ def test_adam_is_torchs() -> None:
         torch.optim.lr_scheduler.OneCycleLR(o, rate, total_steps=total + 1)
         for o, rate in zip(optimizers, rates, strict=True)
     ]
-    for step, slope in enumerate(slopes):
+    for step, gradient in enumerate(gradients):
         share, beta1 = one_cycle(step, total)
-        leaf.grad = slope
+        leaf.grad = gradient
         ours.step(step + 1, [share * rate for rate in rates], beta1)
-        for p, g, optimizer, cycle in zip(theirs, slope, optimizers, cycles, strict=True):
+        for p, g, optimizer, cycle in zip(theirs, gradient, optimizers, cycles, strict=True):
             p.grad = g
             optimizer.step()
             cycle.step()
@@ -328,7 +328,7 @@ def test_adam_is_torchs() -> None:
 @pytest.mark.parametrize("shape", [(3, 17, 20), (17, 20)])
 @pytest.mark.parametrize("kind", [np.uint8, np.float32])
 @pytest.mark.usefixtures("way")
-def test_what_networks_see_of_a_column(shape: tuple[int, ...], kind: type) -> None:
+def test_images_are_shifted_and_made_grayscale(shape: tuple[int, ...], kind: type) -> None:
     rng = np.random.default_rng(0)
     column = (rng.random((6, *shape)) * (255 if kind is np.uint8 else 1)).astype(kind)
     rows = torch.tensor([4, 0, 0, 5])
@@ -373,18 +373,18 @@ VARIABLE = NeuralVariable(0, "net", ("x",), ("x",), 2)
 
 
 def tasks(make: Sequence[nn.Module], dtype: torch.dtype, count: int) -> list[Task]:
-    """Tasks of two starts each: which of two images is brighter on the left?"""
+    """Tasks whose restarts begin with these networks: is an image brighter on the left?"""
     found = []
     for seed in range(count):
         rng = np.random.default_rng(seed)
         images = rng.random((40, 20, 20)).astype(np.float32)
         labels = (images[:, :, :10].mean((1, 2)) > images[:, :, 10:].mean((1, 2))).astype(np.int64)
-        factored = factorise([Literal(VARIABLE, frozenset({1}))], [[(0, True)], [(0, False)]])
-        starts = tuple({"net": copy.deepcopy(net).to(dtype)} for net in make)
-        recipe = TrainingConfig(epochs=3, batch_size=16, restarts=2)
+        paths = factorise([Literal(VARIABLE, frozenset({1}))], [[(0, True)], [(0, False)]])
+        initial_networks = tuple({"net": copy.deepcopy(net).to(dtype)} for net in make)
+        config = TrainingConfig(epochs=3, batch_size=16, restarts=2)
         found.append(
             Task(
-                factored,
+                paths,
                 {VARIABLE: NetworkOutput("net", ("x",), 1, True)},
                 {},
                 {"x": images},
@@ -393,8 +393,8 @@ def tasks(make: Sequence[nn.Module], dtype: torch.dtype, count: int) -> list[Tas
                 np.arange(40) % 5 == 0,
                 2,
                 1,
-                starts,
-                recipe,
+                initial_networks,
+                config,
                 seed,
             )
         )
@@ -402,7 +402,7 @@ def tasks(make: Sequence[nn.Module], dtype: torch.dtype, count: int) -> list[Tas
 
 
 @pytest.mark.usefixtures("way")
-def test_training_side_by_side_is_training_one_by_one() -> None:
+def test_batched_training_equals_training_one_by_one() -> None:
     torch.manual_seed(0)
     given_ = tasks([LeNet(1, size=20) for _ in range(2)], torch.float64, 3)
     restarts = [Restart(task, number) for task in given_ for number in range(2)]
@@ -426,7 +426,7 @@ def test_groups_do_not_depend_on_the_order_of_other_kinds() -> None:
     assert [t for group in groups[:3] for t in group] == [t for t in mixed if t.task in small]
 
 
-def test_a_restart_that_fails_does_not_disturb_the_others() -> None:
+def test_a_failed_restart_does_not_change_the_others() -> None:
     torch.manual_seed(0)
     (task,) = tasks([LeNet(1, size=20) for _ in range(2)], torch.float32, 1)
     broken = copy.deepcopy(task.initial_networks[0])
@@ -438,6 +438,6 @@ def test_a_restart_that_fails_does_not_disturb_the_others() -> None:
     assert failed.failed is not None
     assert "NaN" in failed.failed
     assert well.score == alone.score
-    (won,), _ = successive_halving([mixed])
-    assert won is not None
-    assert won.failed is None
+    (best,), _ = successive_halving([mixed])
+    assert best is not None
+    assert best.failed is None

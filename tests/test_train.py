@@ -1,4 +1,4 @@
-"""Training: the paper's loss in plain arithmetic, restarts that compete, and the likelihood of a whole tree."""
+"""Training: the paper's loss in plain arithmetic, successive halving of restarts, and joint training of a tree."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VARIABLE = NeuralVariable(0, "net", ("x",), ("x",), 2)
 
 
 def task(config: TrainingConfig, restarts: int = 1, n: int = 120, seed: int = 0) -> Task:
-    """One network that is to tell positive numbers from negative ones; a sixth of the examples is unseen."""
+    """One network that classifies numbers as positive or negative; a sixth of the examples is unseen."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n, 3)).astype(np.float32)
     labels = (x[:, 0] > 0).astype(np.int64)
@@ -84,7 +84,7 @@ def test_unseen_examples_are_never_trained_on() -> None:
         assert torch.equal(a, b)
 
 
-def test_training_in_pieces_is_training_in_one_go() -> None:
+def test_training_with_pauses_equals_training_without() -> None:
     given = task(replace(TrainingConfig(), restarts=2, epochs=6, batch_size=16), restarts=2)
     state: RestartState | None = None
     for share in (1 / 3, 2 / 3, 1.0):  # at ends of epochs
@@ -96,27 +96,27 @@ def test_training_in_pieces_is_training_in_one_go() -> None:
         assert torch.equal(a, b)
 
 
-def test_the_better_trials_go_on_and_the_best_wins() -> None:
+def test_successive_halving_keeps_the_best_restarts() -> None:
     given = task(replace(TrainingConfig(), epochs=12, batch_size=16), restarts=4)
-    heard = []
-    (won,), steps = successive_halving([given], None, lambda *told: heard.append(told))
-    assert won is not None
-    assert won.score > 0.3
+    progress = []
+    (best,), steps = successive_halving([given], None, lambda *counts: progress.append(counts))
+    assert best is not None
+    assert best.score > 0.3
     assert steps < 4 * 12 * 7
-    assert [done for _, done, _ in heard] == sorted(done for _, done, _ in heard)
-    assert heard[-1][1] == heard[-1][2], "all that was announced is done"
+    assert [done for _, done, _ in progress] == sorted(done for _, done, _ in progress)
+    assert progress[-1][1] == progress[-1][2], "the announced total is reached"
 
 
-def test_a_single_restart_is_announced_as_one_piece_of_work() -> None:
-    heard: list[tuple[int, int]] = []
+def test_a_single_restart_counts_as_one_unit_of_progress() -> None:
+    progress: list[tuple[int, int]] = []
     successive_halving(
-        [task(replace(PAPER_TRAINING, epochs=1))], on_progress=lambda _, done, total: heard.append((done, total))
+        [task(replace(PAPER_TRAINING, epochs=1))], on_progress=lambda _, done, total: progress.append((done, total))
     )
-    assert heard == [(1, 1)]
+    assert progress == [(1, 1)]
 
 
 @pytest.mark.parametrize("size", [1, 7, 99])
-def test_batches_of_any_size_are_learned_from(size: int) -> None:
+def test_any_batch_size_takes_the_announced_number_of_steps(size: int) -> None:
     """100 examples are trained on: batches of one, a last one of two, and a last one of one, which is left out."""
     given = replace(PAPER_TRAINING, epochs=2, batch_size=size)
     (state,) = advance([Restart(task(given), 0)], 1.0)
@@ -124,21 +124,21 @@ def test_batches_of_any_size_are_learned_from(size: int) -> None:
 
 
 def survivors(given: Task, *scores: float, patient: bool = True, split_by_warmup: bool = False) -> list[int]:
-    """Which two restarts of a task go on where they have shown so much."""
+    """The numbers of the restarts of a task with these gains that survive a round of two."""
     restarts = [Restart(given, number) for number in range(len(scores))]
     states = [replace(advance([t], 0.01)[0], score=score) for t, score in zip(restarts, scores, strict=True)]
-    moved = [replace(t, state=state) for t, state in zip(restarts, states, strict=True)]
-    return [restart.number for restart in _survivors(moved, 2, patient, split_by_warmup)]
+    advanced = [replace(t, state=state) for t, state in zip(restarts, states, strict=True)]
+    return [restart.number for restart in _survivors(advanced, 2, patient, split_by_warmup)]
 
 
-def test_all_go_on_while_nobody_has_shown_anything() -> None:
+def test_all_restarts_survive_early_rounds_without_gain() -> None:
     given = task(replace(TrainingConfig(), epochs=12, batch_size=16), restarts=6)
     assert survivors(given, 0.0, 0.01, 0.0, 0.015, 0.0, 0.0) == [0, 1, 2, 3, 4, 5]
     assert survivors(given, 0.0, 0.01, 0.0, 0.015, 0.0, 0.0, patient=False) == [1, 3]
     assert survivors(given, 0.0, 0.3, 0.0, 0.4, 0.1, 0.0) == [1, 3]
 
 
-def test_restarts_without_colour_are_judged_among_themselves_until_they_see_it() -> None:
+def test_restarts_with_grayscale_warmup_are_ranked_separately_until_it_ends() -> None:
     given = task(replace(TrainingConfig(), epochs=12, batch_size=16), restarts=4)
     coloured = replace(
         given,
@@ -152,11 +152,11 @@ def test_restarts_without_colour_are_judged_among_themselves_until_they_see_it()
     assert survivors(coloured, 0.3, 0.0, 0.4, 0.1, split_by_warmup=True) == [2, 3]
     assert survivors(coloured, 0.3, 0.0, 0.4, 0.1) == [0, 2]
     assert survivors(given, 0.3, 0.0, 0.4, 0.1, split_by_warmup=True) == [0, 2], (
-        "where all see the same, all have all places"
+        "without any warm-up there is a single ranking"
     )
 
 
-def test_restarts_that_failed_take_no_places_and_one_of_them_tells_why_nothing_is_left_of_a_test() -> None:
+def test_failed_restarts_survive_only_to_report_why_all_of_a_task_failed() -> None:
     one, other = (task(replace(TrainingConfig(), epochs=12, batch_size=16), restarts=3) for _ in range(2))
     (begun,) = advance([Restart(one, 0)], 0.01)
     failed = replace(begun, score=float("-inf"), failed="NaN")
@@ -168,10 +168,10 @@ def test_restarts_that_failed_take_no_places_and_one_of_them_tells_why_nothing_i
     assert _survivors([*shown, *broken], 2, True, False) == [*shown, broken[2]]
 
 
-def test_who_shows_too_little_is_given_up() -> None:
+def test_restarts_below_the_minimum_gain_are_given_up() -> None:
     given = replace(task(replace(TrainingConfig(), epochs=12, batch_size=16), restarts=4), min_gain=2.0)
-    (won,), steps = successive_halving([given])
-    assert won is None
+    (best,), steps = successive_halving([given])
+    assert best is None
     assert steps == 4 * 12 * 7 // 4
 
 
@@ -184,7 +184,7 @@ def test_many_examples_need_fewer_epochs() -> None:
 
 
 def tree(against: bool = False) -> Task:
-    """A tree of one test; its unseen examples may be labelled `against` what the others teach."""
+    """A tree of one test; with `against`, the labels of its unseen examples contradict those of the others."""
     start = task(replace(TrainingConfig(), restarts=1, epochs=8, batch_size=16))
     labels = np.where(start.unseen & against, 1 - start.labels, start.labels)
     return replace(start, labels=labels, leaves=np.array([[0.3, 0.7], [0.7, 0.3]]))
@@ -204,14 +204,14 @@ def test_joint_training_goes_to_the_end() -> None:
     assert trained.score > BatchedTrainer([Restart(given, 0)]).log_likelihoods()[0].mean()
 
 
-def test_joint_training_against_which_unseen_examples_speak_is_undone() -> None:
+def test_joint_training_that_lowers_the_likelihood_of_unseen_examples_is_undone() -> None:
     given = tree(against=True)
     trained, steps = train_jointly(given)
     assert trained is None
-    assert steps == given.config.steps(int((~given.unseen).sum())), "it was work all the same"
+    assert steps == given.config.steps(int((~given.unseen).sum())), "the steps were taken all the same"
 
 
-def test_a_hopeless_network_is_told_and_not_raised() -> None:
+def test_a_network_that_returns_nan_is_reported_and_not_raised() -> None:
     class Broken(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -221,19 +221,19 @@ def test_a_hopeless_network_is_told_and_not_raised() -> None:
             return self.weight * torch.full((len(x), 1), float("nan"))
 
     given = replace(task(TrainingConfig(restarts=2)), initial_networks=({"net": Broken()}, {"net": Broken()}))
-    (told,), _ = successive_halving([given])
-    assert told is not None
-    assert told.failed is not None
-    assert "NaN" in told.failed
+    (result,), _ = successive_halving([given])
+    assert result is not None
+    assert result.failed is not None
+    assert "NaN" in result.failed
 
 
-def test_the_gain_of_answers_is_the_information_gain() -> None:
+def test_the_gain_of_test_responses_is_the_information_gain() -> None:
     labels = np.array([0, 0, 1, 1])
     assert gain_of(np.array([0.0, 0.0, 1.0, 1.0]), np.ones(4), labels, 2) == pytest.approx(1.0)
     assert gain_of(np.full(4, 0.5), np.ones(4), labels, 2) == pytest.approx(0.0)
 
 
-def test_a_fresh_network_starts_decided_between_values() -> None:
+def test_a_sharpened_network_is_less_uniform() -> None:
     torch.manual_seed(0)
     net, images = LeNet(8), torch.rand(50, 1, 28, 28)
     before = net(images).std()
@@ -251,7 +251,7 @@ def test_default_networks_fit_their_inputs() -> None:
     assert two.shape == (4, 1)
 
 
-def test_a_network_of_two_images_passes_on_what_it_sees() -> None:
+def test_a_network_of_two_images_preserves_the_variance_of_signals() -> None:
     torch.manual_seed(0)
     pairs = [torch.rand(200, 3, 28, 28) for _ in range(2)]
     with torch.no_grad():
