@@ -1,1 +1,1 @@
-"""What can be done without opening Python? Each command is a module, imported when it is called."""
+"""The command line: one module for each command, imported when the command is called."""
