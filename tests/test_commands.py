@@ -262,7 +262,7 @@ def test_no_command_writes_over_what_it_reads(model: Path) -> None:
         ("explain", model, "people.csv", "--row", "0", "--out", model),
         ("report", model, "people.csv", "--out", model),
     ):
-        assert "is read by this very command" in mistake(*arguments)
+        assert "is an input of this command" in mistake(*arguments)
     assert before == (model.read_bytes(), Path("people.csv").read_bytes())
 
 
@@ -283,7 +283,7 @@ def test_completion_is_a_script_of_the_shell(shell: str) -> None:
         ("fit people.csv --target risk --background rule.pl", "no file of rules rule.pl. Did you mean 'rules.pl'?"),
         ("fit people.csv --target risk --background rules.pl --tests at_rsk", "Did you mean 'at_risk"),
         ("fit people.csv --target risk --background people.csv", "Syntax error in the background knowledge, line "),
-        ("fit people.csv --target risk --out there/x.neuid3", "There is no folder there; make it first"),
+        ("fit people.csv --target risk --out there/x.neuid3", "There is no folder there; create it first"),
         ("fit people.csv --target risk --out .", ". is a folder; name a file in it"),
         ("fit . --target risk", ". is a folder; give the table's file in it"),
         ("fit people.csv --target name", "column 'name' has 200 different values in 200 rows"),
@@ -291,13 +291,13 @@ def test_completion_is_a_script_of_the_shell(shell: str) -> None:
         ("predict rules.pl people.csv", "rules.pl is not a neuid3 model"),
         ("predict peopel.neuid3 people.csv", "There is no model peopel.neuid3."),
         ("show people.neuid3", "There is no model people.neuid3."),
-        ("fit people.csv --target risk --out people.csv", "people.csv is read by this very command; write to another"),
+        ("fit people.csv --target risk --out people.csv", "people.csv is an input of this command; write to another"),
         ("fit people.csv --target risk --jobs 0", "--jobs 0 means no workers; give 1 or more"),
         ("fit people.csv --target risk --background rules.pl --mode at_rsk", "Did you mean 'at_risk'?"),
         ("demo --jobs 0", "--jobs 0 means no workers; give 1 or more"),
         ("demo --files .", ". exists already; give a new folder"),
         ("fit people.csv --target risk --pos-label hgih", "--pos-label 'hgih' is not a class of y"),
-        ("datasets show digits --out there/digits.png", "There is no folder there; make it first"),
+        ("datasets show digits --out there/digits.png", "There is no folder there; create it first"),
         ("datasets show digits --out digits.jpg", "digits.jpg is no name for a PNG image; end it in .png"),
         ("reproduce uci --fold 10", "No unit here is of 10. There are 0 to 9."),
         ("datasets show rank_oder", "There is no dataset 'rank_oder' to show. Did you mean 'rank_order'?"),

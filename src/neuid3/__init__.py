@@ -94,7 +94,7 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        found = import_module("neuid3.utils.versions").installed()
+        found = import_module("neuid3.utils.versions").installed_version()
     elif name in _ROOM_OF:
         found = getattr(import_module(_ROOM_OF[name]), name)
     else:

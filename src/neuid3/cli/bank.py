@@ -11,7 +11,7 @@ import click
 
 from neuid3.cli.common import FILE, limit_option, load_classifier
 from neuid3.errors import BankError, did_you_mean
-from neuid3.utils.output import remember
+from neuid3.utils.output import set_outcome
 
 if TYPE_CHECKING:
     from neuid3.logic.sandbox import Limits
@@ -72,7 +72,7 @@ def add(
     for test, test_name in zip(selected, names, strict=True):
         card = {"meaning": meaning, "trained_on": trained_on or _printable(model), "scores": _scores(clf, test)}
         path = target.add(test_name, tests[test], **card)
-        remember(f"the bank has {', '.join(names[: names.index(test_name) + 1])}")
+        set_outcome(f"the bank has {', '.join(names[: names.index(test_name) + 1])}")
         click.echo(f"{test} is in the bank as {path.stem}.")
 
 
@@ -146,7 +146,7 @@ def remove(folder: Path, name: str) -> None:
     Example: neuid3 bank remove tests/ higher
     """
     _open_bank(folder).remove(name)
-    remember(f"{name} is no longer in the bank")
+    set_outcome(f"{name} is no longer in the bank")
     click.echo(f"{name} is no longer in the bank.")
 
 

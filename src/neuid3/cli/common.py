@@ -11,7 +11,7 @@ import click
 
 from neuid3.errors import ModelFileError
 from neuid3.utils.files import check_readable, check_writable, write_atomically
-from neuid3.utils.output import works
+from neuid3.utils.output import is_output_writable
 
 if TYPE_CHECKING:
     from neuid3.data.examples import Examples
@@ -121,7 +121,7 @@ def write_output(parts: Iterable[str], out: Path | None, *inputs: Path) -> None:
     if out is None:
         for part in parts:
             click.echo(part, nl=False)
-            if not works():
+            if not is_output_writable():
                 return
     else:
         check_writable(out, *inputs)

@@ -14,7 +14,7 @@ import click
 from neuid3.cli.common import FILE, FiniteRange, limit_option
 from neuid3.errors import DataError, MissingFileError, did_you_mean
 from neuid3.utils.files import check_writable, read_text
-from neuid3.utils.output import remember
+from neuid3.utils.output import set_outcome
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -235,7 +235,7 @@ def fit(
     ).fit(read.examples[~test_rows], read.labels[~test_rows], checkpoint=checkpoint)
     seconds = time.monotonic() - started
     clf.save(out, remember_rows=not forget_rows)  # before anything else can fail
-    remember(f"the model is saved in {out}")
+    set_outcome(f"the model is saved in {out}")
     scores = _scores(clf, read, test_rows)
     clf.save(out, remember_rows=not forget_rows)  # with its score
     echo(f"\nThe tree, learned in {seconds:.0f} s:\n\n{clf.export_text()}\n")

@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from neuid3.errors import DataError, NeuID3Error
-from neuid3.utils.output import guarded, remember
+from neuid3.utils.output import guarded, set_outcome
 
 # The module of each command, and its line in --help, shown without importing it.
 GROUPS = {
@@ -189,7 +189,7 @@ def demo(jobs: int, files: Path | None) -> None:
         from neuid3.cli.tutorial_files import write_files
 
         summary = write_files(files)
-        remember(f"the files are in {files}")
+        set_outcome(f"the files are in {files}")
         click.echo(summary)
         return
     if jobs == 0:

@@ -10,7 +10,7 @@ import click
 from neuid3.cli.common import FILE, limit_option, model_examples, open_inputs
 from neuid3.errors import DataError, did_you_mean
 from neuid3.utils.files import check_writable
-from neuid3.utils.output import remember
+from neuid3.utils.output import set_outcome
 
 if TYPE_CHECKING:
     from neuid3.logic.sandbox import Limits
@@ -44,7 +44,7 @@ def report(model: Path, table: Path, target: str | None, limits: Limits | None, 
         labels = [classes.get(cell, cell) for cell in text_table.columns[target] or ()]
     page, scores = page_and_scores(clf, model_examples(clf, text_table), labels)
     keep_page(out, page)
-    remember(f"the page is written to {out}")
+    set_outcome(f"the page is written to {out}")
     click.echo(f"Written to {out}.")
     for sentence in scores:
         click.echo(sentence)
