@@ -161,7 +161,7 @@ def _lines(report: dict[str, Any]) -> Iterator[str]:
         "NEUID3_DATA": "not set" if data["NEUID3_DATA"] is None else _folder(data["NEUID3_DATA"]),
         "cache": _folder(data["cache"]),
     }
-    missing = [name for name, found in report["required"].items() if found is None]
+    missing = [name for name, installed in report["required"].items() if installed is None]
     if missing:
         rows["missing"] = f"{', '.join(missing)} (pip install {' '.join(missing)})"
     width = max(map(len, rows))
@@ -170,9 +170,9 @@ def _lines(report: dict[str, Any]) -> Iterator[str]:
     yield "Optional packages"
     versions = {name: package["version"] or MISSING for name, package in report["optional"].items()}
     name_width, version_width = (max(map(len, cells)) for cells in (versions, versions.values()))
-    for name, found in versions.items():
-        hint = f" (pip install {OPTIONAL[name].install})" if found == MISSING else ""
-        yield f"  {name:{name_width}}  {found:{version_width}}  {OPTIONAL[name].purpose}{hint}"
+    for name, installed in versions.items():
+        hint = f" (pip install {OPTIONAL[name].install})" if installed == MISSING else ""
+        yield f"  {name:{name_width}}  {installed:{version_width}}  {OPTIONAL[name].purpose}{hint}"
 
 
 def _backend(networks: dict[str, Any]) -> str:

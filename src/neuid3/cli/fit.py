@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     "--held-out",
     type=FiniteRange(0, 0.9),
     default=0.2,
-    metavar="SHARE",
+    metavar="FRACTION",
     show_default=True,
     help="Fraction of rows held out to score the tree.",
 )
@@ -101,7 +101,7 @@ if TYPE_CHECKING:
 @click.option(
     "--validation-fraction",
     type=FiniteRange(0, 1, max_open=True),
-    metavar="SHARE",
+    metavar="FRACTION",
     help="Fraction of rows in the validation split, by which networks are compared.  [default: 0.2]",
 )
 @click.option(
@@ -200,10 +200,10 @@ def fit(
     from neuid3.data.reading import read_table
 
     echo = (lambda *_: None) if as_json else click.echo
-    read = read_table(table, _declared(types), target=target, image_size=image_size)
-    assert read.labels is not None
-    echo(f"{table.name}: {len(read.examples):,} rows\n\n{read}\n")
-    test_rows = _held_out_rows(read.labels, held_out, seed)
+    data = read_table(table, _declared(types), target=target, image_size=image_size)
+    assert data.labels is not None
+    echo(f"{table.name}: {len(data.examples):,} rows\n\n{data}\n")
+    test_rows = _held_out_rows(data.labels, held_out, seed)
     echo(f"Learning {target!r} from {(~test_rows).sum():,} rows, with {test_rows.sum():,} held out.")
 
     from neuid3.estimators.classifier import NeuID3Classifier
@@ -223,7 +223,7 @@ def fit(
         modes=list(modes) or None,
         bank=bank,
         pos_label=pos_label,
-        class_weight=_weights(class_weight, read.labels),
+        class_weight=_weights(class_weight, data.labels),
         max_depth=max_depth,
         time_limit=time_limit,
         read_together=read_together,
@@ -232,17 +232,17 @@ def fit(
         random_state=seed,
         verbose=1,
         **{name: number for name, number in numbers.items() if number is not None},
-    ).fit(read.examples[~test_rows], read.labels[~test_rows], checkpoint=checkpoint)
+    ).fit(data.examples[~test_rows], data.labels[~test_rows], checkpoint=checkpoint)
     seconds = time.monotonic() - started
     clf.save(out, remember_rows=not forget_rows)  # before anything else can fail
     set_outcome(f"the model is saved in {out}")
-    scores = _scores(clf, read, test_rows)
+    scores = _scores(clf, data, test_rows)
     clf.save(out, remember_rows=not forget_rows)  # with its score
     echo(f"\nThe tree, learned in {seconds:.0f} s:\n\n{clf.export_text()}\n")
     echo(_scores_text(scores) + "\n")
     echo(f"Saved to {out}: the tree learned from {(~test_rows).sum():,} rows.")
     if as_json:
-        click.echo(json.dumps(_report(clf, read, scores, out, seconds), indent=1, ensure_ascii=False))
+        click.echo(json.dumps(_report(clf, data, scores, out, seconds), indent=1, ensure_ascii=False))
 
 
 def _declared(types: tuple[str, ...]) -> dict[str, str]:
@@ -292,17 +292,17 @@ def _held_out_rows(labels: npt.NDArray[Any], fraction: float, seed: int) -> npt.
 # Scores ---------------------------------------------------------------------------------------------
 
 
-def _scores(clf: NeuID3Classifier, read: TableData, test_rows: npt.NDArray[Any]) -> Mapping[str, Any] | None:
+def _scores(clf: NeuID3Classifier, data: TableData, test_rows: npt.NDArray[Any]) -> Mapping[str, Any] | None:
     """The scores of the tree on held-out rows, and of the majority class; the log loss and accuracy are stored in the model."""
     if not test_rows.any():
         return None
     import numpy as np
     from sklearn.metrics import f1_score
 
-    assert read.labels is not None
-    labels, predictions = read.labels[test_rows], clf.predict(read.examples[test_rows])
-    recorded = clf.record_score(read.examples[test_rows], labels)
-    names, counts = np.unique(read.labels[~test_rows], return_counts=True)
+    assert data.labels is not None
+    labels, predictions = data.labels[test_rows], clf.predict(data.examples[test_rows])
+    recorded = clf.record_score(data.examples[test_rows], labels)
+    names, counts = np.unique(data.labels[~test_rows], return_counts=True)
     majority = names[counts.argmax()]
     f1 = f1_score(labels, predictions, labels=clf.classes_, average=None, zero_division=0.0)
     return {
@@ -337,13 +337,13 @@ def _scores_text(scores: Mapping[str, Any] | None) -> str:
 
 
 def _report(
-    clf: NeuID3Classifier, read: TableData, scores: Mapping[str, Any] | None, out: Path, seconds: float
+    clf: NeuID3Classifier, data: TableData, scores: Mapping[str, Any] | None, out: Path, seconds: float
 ) -> dict[str, Any]:
     return {
         "model": str(out),
-        "rows": len(read.examples),
-        "columns": [{"name": c.name, "kind": c.kind, "found": c.details} for c in read.columns],
-        "notes": list(read.notes),
+        "rows": len(data.examples),
+        "columns": [{"name": c.name, "kind": c.kind, "found": c.details} for c in data.columns],
+        "notes": list(data.notes),
         "classes": clf.classes_.tolist(),
         "tree": clf.export_text(),
         "held_out": scores,

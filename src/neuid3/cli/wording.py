@@ -37,8 +37,8 @@ def for_command_line(message: str) -> str:
     return _PARAMETER.sub(_as_option, message)
 
 
-def _as_option(found: re.Match[str]) -> str:
-    part = found.groupdict()
+def _as_option(match: re.Match[str]) -> str:
+    part = match.groupdict()
     if part["limit"]:
         return f"--limit {part['limit']}=NUMBER"
     if part["column"]:
@@ -53,4 +53,4 @@ def _as_option(found: re.Match[str]) -> str:
         return f"`{OPTIONS[part['mentioned']]}`"
     if part["bare"]:
         return OPTIONS[part["bare"]]
-    return found.group()
+    return match.group()
