@@ -12,7 +12,7 @@ from typing import TextIO
 
 import click
 
-from neuid3.utils.output import guard, remember
+from neuid3.utils.output import guard, set_outcome
 
 HISTORY = Path("results/bench/history.jsonl")
 
@@ -104,7 +104,7 @@ def _plot(history: Path, plot: Path) -> None:
 
     check_writable(plot)
     draw(read(history), plot)
-    remember(f"the picture is written to {plot}")
+    set_outcome(f"the picture is written to {plot}")
     click.echo(f"drawn: {plot}")
 
 

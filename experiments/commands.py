@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from neuid3.utils.output import remember
+from neuid3.utils.output import set_outcome
 
 Command = Callable[..., None]
 
@@ -105,7 +105,7 @@ def table(experiments: tuple[str, ...], results: Path, style: str, into: Path | 
     drawn = reports(read(results), experiments)
     if into is not None:
         insert(into, {name: report.markdown() for name, report in drawn.items()})
-        remember(f"the tables are in {into}")
+        set_outcome(f"the tables are in {into}")
         click.echo(f"{', '.join(drawn)} in {into}")
     elif style == "json":
         click.echo(json.dumps([report.as_json() for report in drawn.values()], indent=1))
@@ -126,7 +126,7 @@ def figure(file: Path, results: Path) -> None:
 
     check_writable(file)
     draw(reports(read(results)).values(), file)
-    remember(f"the picture is written to {file}")
+    set_outcome(f"the picture is written to {file}")
     click.echo(f"drawn: {file}")
 
 

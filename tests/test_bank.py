@@ -144,7 +144,7 @@ def test_a_bank_is_kept_from_the_command_line(tmp_path: Path, monkeypatch: pytes
     for arguments, told in (
         (("add", "tests", "m.neuid3"), "has a test 'bright'; remove it first"),
         (("add", "tests", "m.neuid3", "--test", "brigt(left)"), "Did you mean 'bright(left)'?"),
-        (("add", "tests", "f"), "no test that looks through a network"),
+        (("add", "tests", "f"), "no test with networks"),
         (("show", "tests", "birght"), "Did you mean 'bright'?"),
         (("list", "elsewhere"), "There is no bank elsewhere"),
     ):

@@ -72,10 +72,10 @@ def test_fit_tells_what_it_read_what_it_learned_and_how_well_it_does(folder: Pat
     assert re.search(r"^age +number +from 1\d to 9\d$", told, re.MULTILINE)
     assert re.search(r"^name +left out +text that differs", told, re.MULTILINE)
     assert re.search(r"^risk +class +2 values: high, low$", told, re.MULTILINE)
-    assert told.index("2 values: high, low") < told.index("Learning 'risk' from 160 rows, with 40 kept apart.")
+    assert told.index("2 values: high, low") < told.index("Learning 'risk' from 160 rows, with 40 held out.")
     assert "at_risk?" in told
-    assert "On the 40 rows kept apart: accuracy 1.000 (always '" in told
-    assert "Saved to people.neuid3: the tree as it was learned from 160 rows." in told
+    assert "On 40 held-out rows: accuracy 1.000 (majority class '" in told
+    assert "Saved to people.neuid3: the tree learned from 160 rows." in told
     assert "node 1 (root): at_risk" in done.stderr
     assert isinstance(neuid3.load(folder / "people.neuid3"), NeuID3Classifier)
 
@@ -111,7 +111,7 @@ def test_scores_are_those_of_the_rows_that_were_kept_apart() -> None:
 @pytest.mark.usefixtures("folder")
 def test_nothing_kept_apart_means_no_scores() -> None:
     done = run("fit", "people.csv", "--target", "risk", "--held-out", "0", "--out", "all.neuid3")
-    assert "No row was kept apart" in done.stdout
+    assert "No row was held out" in done.stdout
     assert "from 200 rows" in done.stdout
     assert (
         json.loads(run("fit", "people.csv", "--target", "risk", "--held-out", "0", "--json").stdout)["held_out"] is None
@@ -262,7 +262,7 @@ def test_no_command_writes_over_what_it_reads(model: Path) -> None:
         ("explain", model, "people.csv", "--row", "0", "--out", model),
         ("report", model, "people.csv", "--out", model),
     ):
-        assert "is read by this very command" in mistake(*arguments)
+        assert "is an input of this command" in mistake(*arguments)
     assert before == (model.read_bytes(), Path("people.csv").read_bytes())
 
 
@@ -283,21 +283,21 @@ def test_completion_is_a_script_of_the_shell(shell: str) -> None:
         ("fit people.csv --target risk --background rule.pl", "no file of rules rule.pl. Did you mean 'rules.pl'?"),
         ("fit people.csv --target risk --background rules.pl --tests at_rsk", "Did you mean 'at_risk"),
         ("fit people.csv --target risk --background people.csv", "Syntax error in the background knowledge, line "),
-        ("fit people.csv --target risk --out there/x.neuid3", "There is no folder there; make it first"),
+        ("fit people.csv --target risk --out there/x.neuid3", "There is no folder there; create it first"),
         ("fit people.csv --target risk --out .", ". is a folder; name a file in it"),
         ("fit . --target risk", ". is a folder; give the table's file in it"),
         ("fit people.csv --target name", "column 'name' has 200 different values in 200 rows"),
-        ("predict people.csv people.csv", "people.csv is a table, not a model; the model comes first"),
+        ("predict people.csv people.csv", "people.csv is a table, not a model; give the model first"),
         ("predict rules.pl people.csv", "rules.pl is not a neuid3 model"),
         ("predict peopel.neuid3 people.csv", "There is no model peopel.neuid3."),
         ("show people.neuid3", "There is no model people.neuid3."),
-        ("fit people.csv --target risk --out people.csv", "people.csv is read by this very command; write to another"),
-        ("fit people.csv --target risk --jobs 0", "0 workers do nothing; give 1 or more"),
+        ("fit people.csv --target risk --out people.csv", "people.csv is an input of this command; write to another"),
+        ("fit people.csv --target risk --jobs 0", "--jobs 0 means no workers; give 1 or more"),
         ("fit people.csv --target risk --background rules.pl --mode at_rsk", "Did you mean 'at_risk'?"),
-        ("demo --jobs 0", "0 workers do nothing; give 1 or more"),
-        ("demo --files .", ". is there already; name a new folder"),
+        ("demo --jobs 0", "--jobs 0 means no workers; give 1 or more"),
+        ("demo --files .", ". exists already; give a new folder"),
         ("fit people.csv --target risk --pos-label hgih", "--pos-label 'hgih' is not a class of y"),
-        ("datasets show digits --out there/digits.png", "There is no folder there; make it first"),
+        ("datasets show digits --out there/digits.png", "There is no folder there; create it first"),
         ("datasets show digits --out digits.jpg", "digits.jpg is no name for a PNG image; end it in .png"),
         ("reproduce uci --fold 10", "No unit here is of 10. There are 0 to 9."),
         ("datasets show rank_oder", "There is no dataset 'rank_oder' to show. Did you mean 'rank_order'?"),
@@ -386,7 +386,7 @@ def test_a_report_tells_which_rows_it_leaves_out(model: Path) -> None:
     lines[3] = lines[3].rsplit(",", 1)[0] + ","
     Path("holes.csv").write_text("\n".join(lines) + "\n")
     told = run("report", model, "holes.csv", "--target", "risk", "--out", "page.html").stdout
-    assert "Left out, and not counted among the examples: 1 of its rows, without a class in 'risk'." in told
+    assert "Rows without a class in 'risk', left out of the page: 1." in told
     assert "Left out" not in run("report", model, "people.csv", "--target", "risk", "--out", "page.html").stdout
 
 
@@ -472,9 +472,9 @@ def test_options_are_parameters_of_the_classifier() -> None:
     [
         ("hgih=2", "names no class; write CLASS=WEIGHT, or 'balanced' alone. Did you mean 'high'?"),
         ("high", "names no class"),
-        ("high=nan", "has a weight that is negative or no number"),
-        ("high=-1", "has a weight that is negative or no number"),
-        ("high=many", "has a weight that is negative or no number"),
+        ("high=nan", "has a weight that is negative or not a number"),
+        ("high=-1", "has a weight that is negative or not a number"),
+        ("high=many", "has a weight that is negative or not a number"),
     ],
 )
 def test_weights_of_classes_are_checked(weight: str, told: str) -> None:
@@ -509,7 +509,7 @@ def test_rules_are_shown_below_the_tree(model: Path) -> None:
     shown = run("show", model, "--rules").stdout
     assert shown.startswith(neuid3.load(model).export_text(rules=True) + "\n\nLearned from ")
     assert "Rules behind the tests:\n  at_risk :- old." in shown
-    assert "--rules is for text" in mistake("show", model, "--rules", "--format", "dot")
+    assert "--rules applies to text" in mistake("show", model, "--rules", "--format", "dot")
 
 
 def test_classes_that_are_numbers_are_told_from_numbers(folder: Path) -> None:

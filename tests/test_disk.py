@@ -27,7 +27,7 @@ if sys.argv[2] == "named":
 print("ready", flush=True)
 while True:
     for letter in b"ab":
-        disk.write_whole(Path(sys.argv[1]), bytes([letter]) * 3_000_000)
+        disk.write_atomically(Path(sys.argv[1]), bytes([letter]) * 3_000_000)
 """
 
 
@@ -75,10 +75,10 @@ def test_where_files_need_a_name_the_next_write_removes_what_is_left(tmp_path: P
         if left:
             break
     assert left == 1, "of a dozen kills one hits the middle of a write"
-    disk.write_whole(tmp_path / "other", b"new")
+    disk.write_atomically(tmp_path / "other", b"new")
     assert len(unfinished(tmp_path)) == 1, "it might be another machine's"
     age(tmp_path)
-    disk.write_whole(tmp_path / "other", b"newer")
+    disk.write_atomically(tmp_path / "other", b"newer")
     assert unfinished(tmp_path) == []
 
 
@@ -96,11 +96,11 @@ def test_what_another_process_is_writing_is_left_alone(tmp_path: Path, monkeypat
     other.start()
     assert ready.wait(60)
     age(tmp_path)
-    disk.write_whole(tmp_path / "mine", b"new")
+    disk.write_atomically(tmp_path / "mine", b"new")
     assert len(unfinished(tmp_path)) == 1
     done.set()
     other.join()
-    disk.write_whole(tmp_path / "mine", b"newer")
+    disk.write_atomically(tmp_path / "mine", b"newer")
     assert unfinished(tmp_path) == []
 
 
@@ -113,16 +113,16 @@ def test_files_are_written_and_replaced_with_the_permissions_they_had(
     place = tmp_path / ("n" * 255)
     before = os.umask(0o027)
     try:
-        disk.write_whole(place, b"one")
+        disk.write_atomically(place, b"one")
     finally:
         os.umask(before)
     assert stat.S_IMODE(place.stat().st_mode) == 0o640
     place.chmod(0o604)
-    disk.write_whole(place, b"two")
+    disk.write_atomically(place, b"two")
     assert place.read_bytes() == b"two"
     assert stat.S_IMODE(place.stat().st_mode) == 0o604
     (tmp_path / "link").symlink_to(place)
-    disk.write_whole(tmp_path / "link", b"three")
+    disk.write_atomically(tmp_path / "link", b"three")
     assert place.read_bytes() == b"three"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", place.name]
 
@@ -131,14 +131,14 @@ def test_files_are_written_and_replaced_with_the_permissions_they_had(
 def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: bool) -> None:
     if named:
         monkeypatch.delattr(os, "O_TMPFILE", raising=False)
-    place = disk.write_whole(tmp_path / "x", b"old")
+    place = disk.write_atomically(tmp_path / "x", b"old")
 
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(UnwritableFileError, match="x cannot be written \\(No space left on device\\); write somewhere"):
-        disk.write_whole(place, b"new")
+        disk.write_atomically(place, b"new")
     assert place.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [place]
 
@@ -147,8 +147,8 @@ def test_a_pipe_is_written_to_if_somebody_reads(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with pytest.raises(UnwritableFileError, match="No such device or address"):
-        disk.write_whole(pipe, b"lost")
+        disk.write_atomically(pipe, b"lost")
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    disk.write_whole(pipe, b"here")
+    disk.write_atomically(pipe, b"here")
     assert os.read(reader, 10) == b"here"
     os.close(reader)

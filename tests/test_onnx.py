@@ -373,7 +373,7 @@ def test_mistakes_are_told_in_a_sentence(tmp_path: Path) -> None:
         export_onnx(NeuID3Classifier(), tmp_path / "tree.onnx")
     with pytest.raises(ExportError, match="opset=9 cannot be written; give a number from 18"):
         export_onnx(model, tmp_path / "tree.onnx", opset=9)
-    with pytest.raises(ModelFileError, match="nowhere is not there"):
+    with pytest.raises(ModelFileError, match="nowhere does not exist"):
         export_onnx(model, tmp_path / "nowhere" / "tree.onnx")
     with pytest.raises(ModelFileError, match="is a folder"):
         export_onnx(model, tmp_path)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import neuid3
-from neuid3.utils.output import Stream, guard, guarded, in_ascii, remember, works
+from neuid3.utils.output import Stream, guard, guarded, is_output_writable, set_outcome, to_ascii
 
 full_disk = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 
@@ -63,7 +63,7 @@ def test_output_that_is_lost_is_an_error_of_every_command(call: str) -> None:
     done = shell(f"neuid3 {call} > /dev/full")
     assert done.returncode == 2
     assert done.stderr == (
-        b"Error: The standard output could not be written (No space left on device); send it to another place.\n"
+        b"Error: The standard output could not be written (No space left on device); redirect it somewhere else.\n"
     )
 
 
@@ -97,7 +97,7 @@ def test_json_stays_json_in_ascii() -> None:
 
 def test_escapes_are_those_of_json() -> None:
     for text in ("größer", "💡", "葉\udce9"):
-        assert json.loads(f'"{in_ascii(text)}"') == text
+        assert json.loads(f'"{to_ascii(text)}"') == text
 
 
 class Failing(io.StringIO):
@@ -119,17 +119,17 @@ def test_a_stream_that_has_failed_takes_everything_and_writes_nothing() -> None:
 
 
 def test_commands_learn_that_nobody_reads(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert works()
+    assert is_output_writable()
     with guarded() as session:
         other = guard(Failing())
         other.write("one\n")
-        assert works()
+        assert is_output_writable()
         other.write("two\n")
-        assert not works()
+        assert not is_output_writable()
         assert session.exit_code(0) == 141
         assert session.exit_code(130) == 130
-    assert works()
+    assert is_output_writable()
     monkeypatch.setattr(sys, "stdout", None)
     with guarded() as session:
-        remember("nothing is lost")
+        set_outcome("nothing is lost")
         assert session.exit_code(0) == 0

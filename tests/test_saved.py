@@ -159,7 +159,7 @@ def test_classes_and_tests_that_cannot_be_said_are_refused_before_anything_is_wr
     model = NeurosymbolicTree(neuid3.Tree(Leaf(0.5), classes=((1, 2), (3, 4))), examples().schema)
     with pytest.raises(ModelFileError, match="Classes such as"):
         model.save(tmp_path / "m")
-    with pytest.raises(ModelFileError, match="is not there"):
+    with pytest.raises(ModelFileError, match="does not exist"):
         tree().save(tmp_path / "nowhere" / "m")
     assert not list(tmp_path.iterdir())
 
@@ -202,8 +202,8 @@ def test_killed_while_writing_leaves_the_old_file_or_the_new_one(tmp_path: Path)
     old, new = b"old" * 1000, b"new" * 1000
     write_atomically(path, old)
     code = (
-        "import sys; from pathlib import Path; from neuid3.utils.files import write_whole; print(flush=True)\n"
-        f"while True: write_whole(Path(sys.argv[1]), {new!r})"
+        "import sys; from pathlib import Path; from neuid3.utils.files import write_atomically; print(flush=True)\n"
+        f"while True: write_atomically(Path(sys.argv[1]), {new!r})"
     )
     for wait in (0.0, 0.003, 0.02):
         writer = subprocess.Popen([sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE)

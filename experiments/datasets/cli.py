@@ -8,7 +8,7 @@ import click
 
 from neuid3.errors import DataError
 from neuid3.utils.files import check_writable
-from neuid3.utils.output import remember
+from neuid3.utils.output import set_outcome
 
 
 @click.group()
@@ -58,5 +58,5 @@ def show(name: str, out: Path | None, seed: int) -> None:
     check_writable(target)
     drawn = sheet(name, seed)
     write_atomically(target, png(drawn.picture))
-    remember(f"the picture is written to {target}")
+    set_outcome(f"the picture is written to {target}")
     click.echo("\n".join((*drawn.legend, f"Written to {target}.")))

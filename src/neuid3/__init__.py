@@ -97,6 +97,6 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        globals()[name] = import_module("neuid3.utils.versions").installed()
+        globals()[name] = import_module("neuid3.utils.versions").installed_version()
         return globals()[name]
     return _get_name(name)

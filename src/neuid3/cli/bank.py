@@ -1,4 +1,4 @@
-"""How is a bank of trained tests kept from the command line?"""
+"""The commands `bank …`: add, list, show and remove trained tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 
 from neuid3.cli.common import FILE, limit_option, load_classifier
 from neuid3.errors import BankError, did_you_mean
-from neuid3.utils.output import remember
+from neuid3.utils.output import set_outcome
 
 if TYPE_CHECKING:
     from neuid3.logic.sandbox import Limits
@@ -21,9 +21,9 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for 
 
 @click.group()
 def bank() -> None:
-    """Keep trained tests for the next tree.
+    """Manage a bank of trained tests for reuse in other trees.
 
-    A bank is a folder with a file for each test, which tells what it means, what it was trained on and what it told there.
+    A bank is a folder with one file for each test, which documents its meaning, its training data and its gain.
 
     Example: neuid3 bank add tests/ cards.neuid3 --meaning "the second card is higher", then
     neuid3 fit other.csv --target result --bank tests/
@@ -33,12 +33,12 @@ def bank() -> None:
 @bank.command()
 @click.argument("folder", type=FILE)
 @click.argument("model", type=FILE)
+@click.option("--test", "atom", metavar="ATOM", help="A test of the model.  [default: all tests with networks]")
+@click.option("--name", metavar="NAME", help="Name of the test in the bank.  [default: its predicate]")
+@click.option("--meaning", default="", metavar="TEXT", help="Meaning of the test, as free text.")
 @click.option(
-    "--test", "atom", metavar="ATOM", help="Which test of the model.  [default: all that look through networks]"
+    "--trained-on", default="", metavar="TEXT", help="Training data, as free text.  [default: the model's file]"
 )
-@click.option("--name", metavar="NAME", help="What the test is called in the bank.  [default: its predicate]")
-@click.option("--meaning", default="", metavar="TEXT", help="What the test means, in your words.")
-@click.option("--trained-on", default="", metavar="TEXT", help="What it was trained on.  [default: the model's file]")
 @limit_option
 def add(
     folder: Path,
@@ -49,54 +49,54 @@ def add(
     trained_on: str,
     limits: Limits | None,
 ) -> None:
-    """Put tests of a model into a bank.
+    """Add tests of a model to a bank.
 
     Example: neuid3 bank add tests/ cards.neuid3 --test "higher(second, first)" --name higher
     """
     clf = load_classifier(model, limits)
     from neuid3.io.bank import Bank
 
-    found = {str(test): test for test in clf.tests_ if test.networks}
-    if not found:
-        raise BankError(f"{model} has no test that looks through a network, so there is nothing trained to be kept.")
-    if atom is not None and atom not in found:
-        raise BankError(f"{model} has no test '{atom}' with networks.{did_you_mean(atom, found)}")
-    if name is not None and atom is None and len(found) > 1:
-        raise BankError(f"{model} has {len(found)} tests; say with --test which of them is to be called {name!r}.")
-    kept = Bank(folder)
-    wanted = [said for said in found if atom in (None, said)]
-    names = [name] if name is not None else _names(wanted)
-    for called in names:
-        if called in kept.names():  # before anything is written
-            raise BankError(f"The bank has a test {called!r}; remove it first, or give this one another --name.")
-    for said, called in zip(wanted, names, strict=True):
-        card = {"meaning": meaning, "trained_on": trained_on or _shown(model), "scores": _scores(clf, said)}
-        path = kept.add(called, found[said], **card)
-        remember(f"the bank has {', '.join(names[: names.index(called) + 1])}")
-        click.echo(f"{said} is in the bank as {path.stem}.")
+    tests = {str(test): test for test in clf.tests_ if test.networks}
+    if not tests:
+        raise BankError(f"{model} has no test with networks, so there are no trained parameters to keep.")
+    if atom is not None and atom not in tests:
+        raise BankError(f"{model} has no test '{atom}' with networks.{did_you_mean(atom, tests)}")
+    if name is not None and atom is None and len(tests) > 1:
+        raise BankError(f"{model} has {len(tests)} tests; give the one to be named {name!r} by --test.")
+    target = Bank(folder)
+    selected = [test for test in tests if atom in (None, test)]
+    names = [name] if name is not None else _names(selected)
+    for test_name in names:
+        if test_name in target.names():  # before anything is written
+            raise BankError(f"The bank has a test {test_name!r}; remove it first, or give another --name.")
+    for test, test_name in zip(selected, names, strict=True):
+        card = {"meaning": meaning, "trained_on": trained_on or _printable(model), "scores": _scores(clf, test)}
+        path = target.add(test_name, tests[test], **card)
+        set_outcome(f"the bank has {', '.join(names[: names.index(test_name) + 1])}")
+        click.echo(f"{test} is in the bank as {path.stem}.")
 
 
-def _shown(path: Path) -> str:
-    """A path as text; what in it is no UTF-8 is spelled out."""
+def _printable(path: Path) -> str:
+    """A path as text; bytes that are not UTF-8 are escaped."""
     return str(path).encode("utf-8", "backslashreplace").decode()
 
 
 def _names(tests: Sequence[str]) -> list[str]:
-    """Tests by their predicates, numbered from the second of the same one on.
+    """The predicates of tests as their names, with a number from the second test of a predicate on.
 
     >>> _names(["bright(left)", "higher(a, b)", "bright(right)"])
     ['bright', 'higher', 'bright-2']
     """
     predicates = [test.split("(")[0] for test in tests]
-    seen = [predicates[: place + 1].count(predicate) for place, predicate in enumerate(predicates)]
-    return [name if count == 1 else f"{name}-{count}" for name, count in zip(predicates, seen, strict=True)]
+    counts = [predicates[: index + 1].count(predicate) for index, predicate in enumerate(predicates)]
+    return [name if count == 1 else f"{name}-{count}" for name, count in zip(predicates, counts, strict=True)]
 
 
-def _scores(clf: Any, said: str) -> dict[str, float]:
-    """What the test told in the tree it comes from."""
+def _scores(clf: Any, test: str) -> dict[str, float]:
+    """The gain and mass of a test in the tree of a classifier."""
     from neuid3.tree.tree import branches
 
-    node = next(branch for branch in branches(clf.tree_.root) if str(branch.test) == said)
+    node = next(branch for branch in branches(clf.tree_.root) if str(branch.test) == test)
     scores = {} if node.gain is None else {"gain": round(node.gain, 4)}
     return scores if node.masses is None else {**scores, "mass": round(sum(node.masses), 1)}
 
@@ -109,8 +109,8 @@ def list_(folder: Path, as_json: bool) -> None:
 
     Example: neuid3 bank list tests/
     """
-    kept = _opened(folder)
-    cards = [kept.card(name) for name in kept.names()]
+    tests = _open_bank(folder)
+    cards = [tests.card(name) for name in tests.names()]
     if as_json:
         click.echo(json.dumps(cards, indent=1, ensure_ascii=False))
         return
@@ -119,7 +119,7 @@ def list_(folder: Path, as_json: bool) -> None:
         meaning = f"  {card['meaning']}" if card.get("meaning") else ""
         click.echo(f"{card['name']:{width}}  {card['test']}{meaning}")
     if not cards:
-        click.echo("The bank is empty; `neuid3 bank add` puts tests of a model into it.")
+        click.echo("The bank is empty; add tests of a model with `neuid3 bank add`.")
 
 
 @bank.command()
@@ -131,7 +131,7 @@ def show(folder: Path, name: str, as_json: bool) -> None:
 
     Example: neuid3 bank show tests/ higher
     """
-    card = _opened(folder).card(name)
+    card = _open_bank(folder).card(name)
     from neuid3.io.bank import card_text
 
     click.echo(json.dumps(card, indent=1, ensure_ascii=False) if as_json else card_text(card))
@@ -141,19 +141,19 @@ def show(folder: Path, name: str, as_json: bool) -> None:
 @click.argument("folder", type=FILE)
 @click.argument("name")
 def remove(folder: Path, name: str) -> None:
-    """Take a test out of a bank; its file is deleted.
+    """Remove a test from a bank; its file is deleted.
 
     Example: neuid3 bank remove tests/ higher
     """
-    _opened(folder).remove(name)
-    remember(f"{name} is no longer in the bank")
+    _open_bank(folder).remove(name)
+    set_outcome(f"{name} is no longer in the bank")
     click.echo(f"{name} is no longer in the bank.")
 
 
-def _opened(folder: Path) -> Any:
+def _open_bank(folder: Path) -> Any:
     from neuid3.errors import MissingFileError
     from neuid3.io.bank import Bank
 
     if not folder.is_dir():
-        raise MissingFileError(f"There is no bank {folder}; `neuid3 bank add` makes one.")
+        raise MissingFileError(f"There is no bank {folder}; create one with `neuid3 bank add`.")
     return Bank(folder)

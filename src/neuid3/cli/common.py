@@ -1,4 +1,4 @@
-"""What do the commands share? Models from files, texts from files, and what they write."""
+"""Options, input files and output shared by the commands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 
 from neuid3.errors import ModelFileError
 from neuid3.utils.files import check_readable, check_writable, write_atomically
-from neuid3.utils.output import works
+from neuid3.utils.output import is_output_writable
 
 if TYPE_CHECKING:
     from neuid3.data.examples import Examples
@@ -25,12 +25,12 @@ FILE = click.Path(path_type=Path)
 
 
 class FiniteRange(click.FloatRange):
-    """A number in a range; `nan` and `inf`, which Python reads as numbers, are none."""
+    """A finite number in a range; `nan` and `inf` are refused."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         number: float = super().convert(value, param, ctx)
         if not isfinite(number):
-            self.fail(f"{value} is no finite number.", param, ctx)
+            self.fail(f"{value} is not a finite number.", param, ctx)
         return number
 
 
@@ -42,14 +42,14 @@ _LIMITS: dict[str, Any] = {
 
 
 def limit_option(command: Command) -> Command:
-    """What the background knowledge may take, as `limits`: one `Limits`, or None."""
+    """Add the option `--limit`, passed as `limits`: a `Limits`, or None."""
     return click.option(
         "--limit",
         "limits",
         multiple=True,
         callback=_limits,
         metavar="NAME=NUMBER",
-        help="What the rules may take: seconds or megabytes to be grounded, circuit_nodes to be compiled; may be repeated.",
+        help="Limit of the background knowledge: seconds or megabytes for grounding, circuit_nodes for compilation; may be repeated.",
     )(command)
 
 
@@ -63,20 +63,20 @@ def _limits(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) 
         name, _, number = entry.partition("=")
         if name not in _LIMITS:
             known = ", ".join(f"{name}=NUMBER" for name in _LIMITS)
-            raise click.BadParameter(f"{entry!r} is no limit; write {known}.", ctx, param)
+            raise click.BadParameter(f"{entry!r} is not a limit; write {known}.", ctx, param)
         numbers[name] = _LIMITS[name].convert(number, param, ctx)
     return Limits(**numbers)
 
 
 def out_option(command: Command) -> Command:
-    """Where to write: a file, or the standard output."""
-    return click.option("--out", type=FILE, metavar="FILE", help="Write to this file, not to the standard output.")(
+    """Add the option `--out`: a file to write to, instead of standard output."""
+    return click.option("--out", type=FILE, metavar="FILE", help="Write to this file instead of standard output.")(
         command
     )
 
 
-def open_both(model: Path, table: Path, limits: Limits | None) -> tuple[NeuID3Classifier, TextTable]:
-    """A model and a table; whatever is wrong with their files is told before anything heavy is imported."""
+def open_inputs(model: Path, table: Path, limits: Limits | None) -> tuple[NeuID3Classifier, TextTable]:
+    """The model and the table of two files; errors of both files are reported before PyTorch is imported."""
     from neuid3.data.reading import open_text_table
 
     _check_model(model)
@@ -85,37 +85,44 @@ def open_both(model: Path, table: Path, limits: Limits | None) -> tuple[NeuID3Cl
 
 
 def load_classifier(path: Path, limits: Limits | None) -> NeuID3Classifier:
-    """The classifier in a file that `neuid3 fit` or `save` has written."""
+    """The classifier of a file written by `neuid3 fit` or `save`."""
     _check_model(path)
     from neuid3.estimators.classifier import NeuID3Classifier
     from neuid3.estimators.loading import load
 
-    found = load(path, limits=limits)
-    if not isinstance(found, NeuID3Classifier):
-        raise ModelFileError(f"{path} holds a {type(found).__name__}, not a classifier; load it in Python.")
-    return found
+    loaded = load(path, limits=limits)
+    if not isinstance(loaded, NeuID3Classifier):
+        raise ModelFileError(f"{path} contains a {type(loaded).__name__}, not a classifier; load it in Python.")
+    return loaded
 
 
 def _check_model(path: Path) -> None:
     check_readable(path, "model")
     if path.suffix.lower() in (".csv", ".tsv", ".parquet"):
-        raise ModelFileError(f"{path} is a table, not a model; the model comes first, and `neuid3 fit` makes one.")
+        raise ModelFileError(f"{path} is a table, not a model; give the model first, as written by `neuid3 fit`.")
 
 
-def known_examples(clf: NeuID3Classifier, text_table: TextTable) -> Examples:
-    """The rows of a text_table as a classifier knows them, with all columns that it could be asked about."""
+def model_examples(clf: NeuID3Classifier, text_table: TextTable) -> Examples:
+    """The rows of a table, read by the schema of a classifier, with all columns of the schema."""
     from neuid3.data.reading import read_with_schema
 
     return read_with_schema(text_table, clf.schema_, clf.model_.columns, others=True)
 
 
-def deliver(parts: Iterable[str], out: Path | None, *read: Path) -> None:
-    """Text to the standard output as it comes, or to a file that is whole or not there."""
+def write_output(parts: Iterable[str], out: Path | None, *inputs: Path) -> None:
+    """Write text to standard output part by part, or to a file atomically.
+
+    Parameters
+    ----------
+    parts : the text.
+    out : the file; None for standard output.
+    *inputs : the files that the command reads, which `out` must not overwrite.
+    """
     if out is None:
         for part in parts:
             click.echo(part, nl=False)
-            if not works():
+            if not is_output_writable():
                 return
     else:
-        check_writable(out, *read)
+        check_writable(out, *inputs)
         write_atomically(out, "".join(parts).encode())

@@ -1,4 +1,4 @@
-"""How does a shell complete our commands?"""
+"""The command `completion`: scripts for shell completion."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ SHELLS = ("bash", "zsh", "fish")
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    """Print the script that lets a shell complete commands and options.
+    """Print a script for shell completion of commands and options.
 
     \b
-    Put one of these into the file that your shell reads when it starts:
+    Add one of these lines to the startup file of your shell:
       bash (~/.bashrc)                    eval "$(neuid3 completion bash)"
       zsh  (~/.zshrc)                     eval "$(neuid3 completion zsh)"
       fish (~/.config/fish/config.fish)   neuid3 completion fish | source
     """
-    maker = get_completion_class(shell)
-    assert maker is not None
-    click.echo(maker(ctx.find_root().command, {}, "neuid3", "_NEUID3_COMPLETE").source())
+    completion_class = get_completion_class(shell)
+    assert completion_class is not None
+    click.echo(completion_class(ctx.find_root().command, {}, "neuid3", "_NEUID3_COMPLETE").source())

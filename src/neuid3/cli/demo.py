@@ -1,4 +1,4 @@
-"""What does it look like? Cards of handwritten digits and drawn suits, a symbolic column, rules, a hidden concept."""
+"""The demonstration: a hidden concept over images of cards, a symbolic column and rules."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ _GLYPHS = (
 
 
 def glyphs(suits: npt.NDArray[np.int64], generator: np.random.Generator) -> npt.NDArray[np.float32]:
-    """Pictures of suits, smudged and moved about, `(n, 8, 8)`."""
+    """Images of suits, shifted and with noise, `(n, 8, 8)`."""
     drawn = np.array(
         [[[pixel == "#" for pixel in row] for row in glyph.split()] for glyph in _GLYPHS], dtype=np.float32
     )
-    pictures = drawn[suits]
-    moved = [np.roll(p, tuple(generator.integers(-1, 2, 2)), axis=(0, 1)) for p in pictures]
-    smudged = np.stack(moved) * generator.uniform(0.6, 1.0, (len(suits), 1, 1)) + generator.normal(
-        0, 0.15, pictures.shape
+    images = drawn[suits]
+    shifted = [np.roll(image, tuple(generator.integers(-1, 2, 2)), axis=(0, 1)) for image in images]
+    noisy = np.stack(shifted) * generator.uniform(0.6, 1.0, (len(suits), 1, 1)) + generator.normal(
+        0, 0.15, images.shape
     )
-    return np.clip(smudged, 0, 1).astype(np.float32)
+    return np.clip(noisy, 0, 1).astype(np.float32)
 
 
 def windows(n: int, generator: np.random.Generator) -> tuple[Examples, npt.NDArray[np.int64]]:
-    """Pairs of cards and a joker. The hidden concept: the rank rises, or a joker lies on the table."""
+    """Pairs of cards with a joker, and their labels: whether the rank increases or there is a joker, the hidden concept."""
     digits = load_digits()
     ranks = np.flatnonzero((digits.target >= 1) & (digits.target <= 8))
     first, second = generator.choice(ranks, size=(2, n))
@@ -76,7 +76,7 @@ TESTS = (
 
 
 def run(jobs: int = 2) -> None:
-    """Learn the concept from labelled windows, print the tree and its scores on unseen cards, and check it in ProbLog."""
+    """Learn the concept from labelled windows, print the tree and its scores on unseen windows, and verify it with ProbLog."""
     console = Console(highlight=False)
     generator = np.random.default_rng(0)
     (X, y), (X_test, y_test) = windows(1500, generator), windows(1000, generator)
@@ -89,9 +89,9 @@ def run(jobs: int = 2) -> None:
     ).fit(X, labels[y])
     console.print(f"[bold]The tree[/bold], learned in {time.monotonic() - started:.0f} s")
     console.print(clf.export_text() + "\n")
-    answers = clf.predict(X_test)
-    scores = ", ".join(f"{label} {f1_score(labels[y_test], answers, pos_label=label):.3f}" for label in labels)
-    accuracy, majority = float((answers == labels[y_test]).mean()), float(max(y_test.mean(), 1 - y_test.mean()))
+    predictions = clf.predict(X_test)
+    scores = ", ".join(f"{label} {f1_score(labels[y_test], predictions, pos_label=label):.3f}" for label in labels)
+    accuracy, majority = float((predictions == labels[y_test]).mean()), float(max(y_test.mean(), 1 - y_test.mean()))
     console.print(f"On 1,000 unseen windows: accuracy {accuracy:.3f} (majority class {majority:.3f}), F1 {scores}.")
-    console.print("No network ever saw the label of a digit, only whether a window holds or violates the concept.")
+    console.print("No network was trained on labels of digits, only on whether a window holds or violates the concept.")
     console.print(f"ProbLog runs the exported tree and differs by at most {clf.model_.verify(X_test, rows=3):.1e}.")

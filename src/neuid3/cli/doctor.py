@@ -24,7 +24,7 @@ class OptionalPackage:
     install: str
 
 
-# By the names that pip knows; the modules of those that neuid3 does not run without.
+# The modules of required and optional packages, by their names in pip.
 REQUIRED = {
     "click": "click",
     "joblib": "joblib",
@@ -55,19 +55,19 @@ MISSING = "missing"
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 def doctor(as_json: bool) -> None:
-    """Tell what is installed here, and what runs the networks.
+    """Report on the installation and the backend of the networks.
 
-    Which versions, whether networks run in the compiled kernel or in PyTorch's operations and why, which optional packages
-    are there and what for, whether ProbLog starts, and which data are found. Please add its output to a bug report.
+    Prints versions, whether networks run in the compiled kernel or in PyTorch's operations and why, optional packages and
+    their purpose, whether ProbLog starts, and the data found. Please add the output to a bug report.
 
     Example: neuid3 doctor
     """
-    report = examined()
+    report = installation_report()
     click.echo(json.dumps(report, indent=1, ensure_ascii=False) if as_json else "\n".join(_lines(report)))
 
 
-def examined() -> dict[str, Any]:
-    """The report, as JSON has it."""
+def installation_report() -> dict[str, Any]:
+    """The report, as JSON."""
     import neuid3
 
     torch_version, networks, threads = _networks()
@@ -93,7 +93,7 @@ def _networks() -> tuple[str | None, dict[str, Any], dict[str, int | None]]:
     networks: dict[str, Any] = {"backend": None, "variant": None, "variants": [], "reason": None}
     try:
         import torch
-    except Exception as error:  # a broken install fails in many ways, and each is what is to be told
+    except Exception as error:  # a broken installation fails in many ways, and each is reported
         return None, networks | {"reason": f"PyTorch cannot be imported: {error}"}, threads
     threads["torch"] = torch.get_num_threads()
     from neuid3.errors import KernelError
@@ -111,7 +111,7 @@ def _networks() -> tuple[str | None, dict[str, Any], dict[str, int | None]]:
 
 
 def _cores() -> int | None:
-    """How many processors this process may use."""
+    """The number of cores that this process may use."""
     usable = getattr(os, "sched_getaffinity", None)  # not on every platform
     return os.cpu_count() if usable is None else len(usable(0))
 
@@ -124,7 +124,7 @@ def _problog() -> dict[str, Any]:
 
 
 def _installed(name: str, module: str) -> str | None:
-    """The version of a package that can be found, `unknown` where it does not say; None where it is missing."""
+    """The version of an installed package, `unknown` where it has no metadata; None where it is missing."""
     if find_spec(module) is None:
         return None
     try:
@@ -141,14 +141,14 @@ def _data() -> dict[str, Any]:
 
 
 def _contents(folder: Path) -> dict[str, Any]:
-    """What a folder of data holds, by the names of its entries."""
+    """A folder of data, whether it exists, and the names of its entries."""
     exists = folder.is_dir()
     names = sorted(path.name for path in folder.iterdir() if not path.name.startswith(".")) if exists else []
     return {"folder": str(folder), "exists": exists, "entries": names}
 
 
 def _lines(report: dict[str, Any]) -> Iterator[str]:
-    """The report, to be read."""
+    """The report as lines of text."""
     threads, problog, data = report["threads"], report["problog"], report["data"]
     on = "" if threads["torch"] is None else f", {_count(threads['torch'], 'thread')}"
     rows = {
@@ -161,7 +161,7 @@ def _lines(report: dict[str, Any]) -> Iterator[str]:
         "NEUID3_DATA": "not set" if data["NEUID3_DATA"] is None else _folder(data["NEUID3_DATA"]),
         "cache": _folder(data["cache"]),
     }
-    missing = [name for name, found in report["required"].items() if found is None]
+    missing = [name for name, installed in report["required"].items() if installed is None]
     if missing:
         rows["missing"] = f"{', '.join(missing)} (pip install {' '.join(missing)})"
     width = max(map(len, rows))
@@ -169,10 +169,10 @@ def _lines(report: dict[str, Any]) -> Iterator[str]:
     yield ""
     yield "Optional packages"
     versions = {name: package["version"] or MISSING for name, package in report["optional"].items()}
-    name_width, version_width = (max(map(len, words)) for words in (versions, versions.values()))
-    for name, found in versions.items():
-        hint = f" (pip install {OPTIONAL[name].install})" if found == MISSING else ""
-        yield f"  {name:{name_width}}  {found:{version_width}}  {OPTIONAL[name].purpose}{hint}"
+    name_width, version_width = (max(map(len, cells)) for cells in (versions, versions.values()))
+    for name, installed in versions.items():
+        hint = f" (pip install {OPTIONAL[name].install})" if installed == MISSING else ""
+        yield f"  {name:{name_width}}  {installed:{version_width}}  {OPTIONAL[name].purpose}{hint}"
 
 
 def _backend(networks: dict[str, Any]) -> str:
@@ -188,15 +188,15 @@ def _backend(networks: dict[str, Any]) -> str:
             return f"cannot run: {networks['reason']}"
 
 
-def _folder(place: dict[str, Any]) -> str:
-    held = f": {', '.join(place['entries'])}" if place["entries"] else " (empty)"
-    return f"{place['folder']}{held if place['exists'] else ' (no such folder)'}"
+def _folder(contents: dict[str, Any]) -> str:
+    entries = f": {', '.join(contents['entries'])}" if contents["entries"] else " (empty)"
+    return f"{contents['folder']}{entries if contents['exists'] else ' (no such folder)'}"
 
 
-def _count(number: int | None, thing: str) -> str:
-    """A number of things.
+def _count(number: int | None, noun: str) -> str:
+    """A number with a noun in singular or plural.
 
     >>> _count(1, "core"), _count(2, "core")
     ('1 core', '2 cores')
     """
-    return f"{number} {thing}" + ("" if number == 1 else "s")
+    return f"{number} {noun}" + ("" if number == 1 else "s")

@@ -1,4 +1,4 @@
-"""Why does a model say what it says about a row?"""
+"""The command `explain`: an explanation of one prediction."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from neuid3.cli.common import FILE, deliver, known_examples, limit_option, open_both, out_option
+from neuid3.cli.common import FILE, limit_option, model_examples, open_inputs, out_option, write_output
 from neuid3.errors import RowError
 from neuid3.export.figures import drawn
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("model", type=FILE)
 @click.argument("table", type=FILE)
-@click.option("--row", type=click.IntRange(0), required=True, metavar="N", help="Which row, counted from 0.")
+@click.option("--row", type=click.IntRange(0), required=True, metavar="N", help="The row, counted from 0.")
 @click.option(
     "--format", "style", type=click.Choice(["text", "json", "svg", "problog"]), default="text", show_default=True
 )
@@ -32,19 +32,19 @@ if TYPE_CHECKING:
 def explain(model: Path, table: Path, row: int, style: str, limits: Limits | None, out: Path | None) -> None:
     """Explain the prediction for one row of a table.
 
-    Tells where the probability goes in the tree, what the networks saw, and what would change the class. With --format
-    problog, the tree as a program for this row, which ProbLog runs; with --format svg, a picture (needs matplotlib).
+    Shows the probabilities of the paths, the outputs of the networks, and changes of the row that would change the class.
+    --format problog prints the tree as a ProbLog program for this row; --format svg draws a figure (needs matplotlib).
 
     Example: neuid3 explain cards.neuid3 new.csv --row 3
     """
-    clf, text_table = open_both(model, table, limits)
+    clf, text_table = open_inputs(model, table, limits)
     if row >= len(text_table):
         raise RowError(f"There is no row {row}; {table} has {len(text_table)} rows, counted from 0.")
-    examples = known_examples(clf, text_table.take([row]))
-    deliver([_told(clf, examples, style).rstrip("\n") + "\n"], out, model, table)
+    examples = model_examples(clf, text_table.take([row]))
+    write_output([_explanation(clf, examples, style).rstrip("\n") + "\n"], out, model, table)
 
 
-def _told(clf: NeuID3Classifier, examples: Examples, style: str) -> str:
+def _explanation(clf: NeuID3Classifier, examples: Examples, style: str) -> str:
     match style:
         case "text":
             return clf.explain(examples).text()

@@ -1,4 +1,4 @@
-"""How is a tree learned from a table in a file?"""
+"""The command `fit`: learn a tree from a table file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import click
 from neuid3.cli.common import FILE, FiniteRange, limit_option
 from neuid3.errors import DataError, MissingFileError, did_you_mean
 from neuid3.utils.files import check_writable, read_text
-from neuid3.utils.output import remember
+from neuid3.utils.output import set_outcome
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -27,86 +27,96 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("table", type=FILE)
 @click.option("--target", required=True, metavar="COLUMN", help="The column with the classes to predict.")
-@click.option("--background", type=FILE, metavar="FILE", help="Rules and neural declarations, a ProbLog program.")
+@click.option(
+    "--background",
+    type=FILE,
+    metavar="FILE",
+    help="Background knowledge: a ProbLog program with rules and neural predicates.",
+)
 @click.option(
     "--tests",
     multiple=True,
     metavar="ATOM",
-    help="A test that may be asked, such as 'higher(second, first)'; may be repeated. 'auto', which is also the default, "
-    "means all that the columns and rules offer.",
+    help="A candidate test, such as 'higher(second, first)'; may be repeated. 'auto', the default, generates all tests "
+    "that the columns and rules allow.",
 )
 @click.option(
     "--mode",
     "modes",
     multiple=True,
     metavar="MODE",
-    help="Which columns may fill which argument of a rule, such as 'higher(+second, +first)'; may be repeated.",
+    help="Mode declaration: the columns allowed as arguments of a rule, such as 'higher(+second, +first)'; may be repeated.",
 )
 @click.option(
     "--type",
     "types",
     multiple=True,
     metavar="COLUMN=KIND",
-    help="What a column is: boolean, category, number, probability, image or ignore; may be repeated.",
+    help="Kind of a column: boolean, category, number, probability, image or ignore; may be repeated.",
 )
-@click.option("--out", type=FILE, metavar="MODEL", help="Where the model is saved.  [default: the table's name.neuid3]")
+@click.option("--out", type=FILE, metavar="MODEL", help="File of the model.  [default: the table's name.neuid3]")
 @click.option(
     "--held-out",
     type=FiniteRange(0, 0.9),
     default=0.2,
-    metavar="SHARE",
+    metavar="FRACTION",
     show_default=True,
-    help="The share of rows that is kept apart to measure the tree.",
+    help="Fraction of rows held out to score the tree.",
 )
 @click.option(
-    "--pos-label", metavar="CLASS", help="The class that rules are written for.  [default: the second in sort order]"
+    "--pos-label", metavar="CLASS", help="Positive class, which rules describe.  [default: the second in sort order]"
 )
 @click.option(
     "--class-weight",
     multiple=True,
     metavar="CLASS=WEIGHT",
-    help="What a row of this class counts; may be repeated. 'balanced' means that all classes count the same.",
+    help="Weight of the rows of a class; may be repeated. 'balanced' gives all classes the same total weight.",
 )
-@click.option("--max-depth", type=click.IntRange(0), metavar="N", help="The most tests on a path.")
-@click.option("--time-limit", type=FiniteRange(0), metavar="SECONDS", help="Grow no further once this time is over.")
+@click.option("--max-depth", type=click.IntRange(0), metavar="N", help="Maximum number of tests on a path.")
+@click.option("--time-limit", type=FiniteRange(0), metavar="SECONDS", help="Stop growing the tree after this time.")
 @click.option(
     "--pruning",
     type=FiniteRange(0),
     metavar="NUMBER",
-    help="How much a split must tell to be kept; 0 keeps all.  [default: 0.75]",
+    help="Strength of pruning: the information that a split must gain; 0 keeps all splits.  [default: 0.75]",
 )
 @click.option(
     "--max-candidates",
     type=click.IntRange(1),
     metavar="N",
-    help="The most tests that rules may be expanded to.  [default: 1000]",
+    help="Maximum number of candidate tests generated from rules.  [default: 1000]",
 )
 @click.option(
-    "--restarts", type=click.IntRange(1), metavar="N", help="How many fresh starts of a network compete.  [default: 4]"
+    "--restarts", type=click.IntRange(1), metavar="N", help="Number of random restarts of a network.  [default: 4]"
 )
 @click.option(
-    "--epochs", type=click.IntRange(1), metavar="N", help="How often networks go through a node's rows.  [default: 30]"
+    "--epochs", type=click.IntRange(1), metavar="N", help="Training epochs of a network at a node.  [default: 30]"
 )
 @click.option(
-    "--learning-rate", type=FiniteRange(0, min_open=True), metavar="NUMBER", help="Adam's rate.  [default: 0.003]"
+    "--learning-rate",
+    type=FiniteRange(0, min_open=True),
+    metavar="NUMBER",
+    help="Learning rate of Adam.  [default: 0.003]",
 )
 @click.option(
     "--validation-fraction",
     type=FiniteRange(0, 1, max_open=True),
-    metavar="SHARE",
-    help="The share of rows that networks are not trained on and are compared by.  [default: 0.2]",
+    metavar="FRACTION",
+    help="Fraction of rows in the validation split, by which networks are compared.  [default: 0.2]",
 )
 @click.option(
     "--read-together",
     is_flag=True,
-    help="Let networks learn to read from all columns of images at once, if four or more show the same kind of thing.",
+    help="Train networks on all image columns together, for four or more columns that show the same kind of object.",
 )
-@click.option("--bank", type=FILE, metavar="FOLDER", help="Tests trained before, to be tried first (see neuid3 bank).")
+@click.option(
+    "--bank", type=FILE, metavar="FOLDER", help="Bank of trained tests that are tried first (see neuid3 bank)."
+)
 @click.option(
     "--checkpoint",
     type=FILE,
     metavar="FOLDER",
-    help="Keep every finished node here; the same command goes on where it was stopped.",
+    help="Save every finished node in this folder; the same command resumes an interrupted fit.",
 )
 @limit_option
 @click.option(
@@ -115,7 +125,7 @@ if TYPE_CHECKING:
     default=64,
     metavar="PIXELS",
     show_default=True,
-    help="Images with a longer side are shrunk to it.",
+    help="Images with a longer side are scaled down to it.",
 )
 @click.option(
     "--seed",
@@ -123,7 +133,7 @@ if TYPE_CHECKING:
     default=0,
     metavar="N",
     show_default=True,
-    help="The same seed learns the same tree.",
+    help="Random seed; the same seed learns the same tree.",
 )
 @click.option(
     "--jobs",
@@ -131,12 +141,12 @@ if TYPE_CHECKING:
     default=-1,
     metavar="N",
     show_default=True,
-    help="Workers that train networks; -1: one for each core.",
+    help="Number of workers that train networks; -1: one per core.",
 )
 @click.option(
     "--forget-rows",
     is_flag=True,
-    help="Write no digests of rows into the model; later nobody can recognise which rows it was learned from.",
+    help="Store no digests of training rows in the model; they cannot be recognized later.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for programs.")
 def fit(
@@ -170,9 +180,9 @@ def fit(
 ) -> None:
     """Learn a tree from a table and save it.
 
-    TABLE is a CSV or Parquet file whose first line names the columns. The kind of each column is inferred, and told before
-    learning starts; cells that hold the path of a PNG or JPEG file, from the table's folder, are images. The tree is
-    measured on rows that were kept apart.
+    TABLE is a CSV or Parquet file whose first line names the columns. The kind of each column is inferred, and printed before
+    learning starts; cells with the path of a PNG or JPEG file, relative to the table's folder, are images. The tree is
+    scored on held-out rows.
 
     \b
     Examples:
@@ -180,21 +190,21 @@ def fit(
       neuid3 fit cards.csv --target result --background rules.pl --out cards.neuid3
     """
     if jobs == 0:
-        raise DataError("0 workers do nothing; give 1 or more, or -1 for one on each core.")
+        raise DataError("--jobs 0 means no workers; give 1 or more, or -1 for one per core.")
     out = out or Path(f"{table.stem}.neuid3")
     check_writable(out, table, *(path for path in (background,) if path is not None))
     rules = "" if background is None else read_text(background, "file of rules")
     if bank is not None and not bank.is_dir():
-        raise MissingFileError(f"There is no bank {bank}; `neuid3 bank add` makes one.")
+        raise MissingFileError(f"There is no bank {bank}; create one with `neuid3 bank add`.")
 
     from neuid3.data.reading import read_table
 
-    say = (lambda *_: None) if as_json else click.echo
-    read = read_table(table, _declared(types), target=target, image_size=image_size)
-    assert read.labels is not None
-    say(f"{table.name}: {len(read.examples):,} rows\n\n{read}\n")
-    apart = _kept_apart(read.labels, held_out, seed)
-    say(f"Learning {target!r} from {(~apart).sum():,} rows, with {apart.sum():,} kept apart.")
+    echo = (lambda *_: None) if as_json else click.echo
+    data = read_table(table, _declared(types), target=target, image_size=image_size)
+    assert data.labels is not None
+    echo(f"{table.name}: {len(data.examples):,} rows\n\n{data}\n")
+    test_rows = _held_out_rows(data.labels, held_out, seed)
+    echo(f"Learning {target!r} from {(~test_rows).sum():,} rows, with {test_rows.sum():,} held out.")
 
     from neuid3.estimators.classifier import NeuID3Classifier
 
@@ -213,7 +223,7 @@ def fit(
         modes=list(modes) or None,
         bank=bank,
         pos_label=pos_label,
-        class_weight=_weights(class_weight, read.labels),
+        class_weight=_weights(class_weight, data.labels),
         max_depth=max_depth,
         time_limit=time_limit,
         read_together=read_together,
@@ -222,31 +232,31 @@ def fit(
         random_state=seed,
         verbose=1,
         **{name: number for name, number in numbers.items() if number is not None},
-    ).fit(read.examples[~apart], read.labels[~apart], checkpoint=checkpoint)
+    ).fit(data.examples[~test_rows], data.labels[~test_rows], checkpoint=checkpoint)
     seconds = time.monotonic() - started
-    clf.save(out, remember_rows=not forget_rows)  # before anything else can go wrong
-    remember(f"the model is saved in {out}")
-    scores = _scores(clf, read, apart)
-    clf.save(out, remember_rows=not forget_rows)  # and again, now that it has a score to remember
-    say(f"\nThe tree, learned in {seconds:.0f} s:\n\n{clf.export_text()}\n")
-    say(_told(scores) + "\n")
-    say(f"Saved to {out}: the tree as it was learned from {(~apart).sum():,} rows.")
+    clf.save(out, remember_rows=not forget_rows)  # before anything else can fail
+    set_outcome(f"the model is saved in {out}")
+    scores = _scores(clf, data, test_rows)
+    clf.save(out, remember_rows=not forget_rows)  # with its score
+    echo(f"\nThe tree, learned in {seconds:.0f} s:\n\n{clf.export_text()}\n")
+    echo(_scores_text(scores) + "\n")
+    echo(f"Saved to {out}: the tree learned from {(~test_rows).sum():,} rows.")
     if as_json:
-        click.echo(json.dumps(_report(clf, read, scores, out, seconds), indent=1, ensure_ascii=False))
+        click.echo(json.dumps(_report(clf, data, scores, out, seconds), indent=1, ensure_ascii=False))
 
 
 def _declared(types: tuple[str, ...]) -> dict[str, str]:
     declared = {}
-    for said in types:
-        name, equals, kind = said.rpartition("=")
+    for entry in types:
+        name, equals, kind = entry.rpartition("=")
         if not equals or not name:
-            raise DataError(f"--type {said!r} does not say what is what; write --type COLUMN=KIND.")
+            raise DataError(f"--type {entry!r} is incomplete; write --type COLUMN=KIND.")
         declared[name.strip()] = kind.strip()
     return declared
 
 
 def _weights(given: tuple[str, ...], labels: npt.NDArray[Any]) -> str | dict[str, float] | None:
-    """What `class_weight` is to be."""
+    """The parameter `class_weight` of the classifier."""
     if given in ((), ("balanced",)):
         return given[0] if given else None
     classes, weights = set(labels.tolist()), {}
@@ -267,76 +277,73 @@ def _weight(number: str, entry: str) -> float:
     except ValueError:
         weight = nan
     if not (isfinite(weight) and weight >= 0):
-        raise DataError(f"--class-weight {entry!r} has a weight that is negative or no number; give 0 or more.")
+        raise DataError(f"--class-weight {entry!r} has a weight that is negative or not a number; give 0 or more.")
     return weight
 
 
-def _kept_apart(labels: npt.NDArray[Any], share: float, seed: int) -> npt.NDArray[Any]:
+def _held_out_rows(labels: npt.NDArray[Any], fraction: float, seed: int) -> npt.NDArray[Any]:
     import numpy as np
 
     from neuid3.data.tables import stratified
 
-    return stratified(labels, share, np.random.default_rng(seed))
+    return stratified(labels, fraction, np.random.default_rng(seed))
 
 
 # Scores ---------------------------------------------------------------------------------------------
 
 
-def _scores(clf: NeuID3Classifier, read: TableData, apart: npt.NDArray[Any]) -> Mapping[str, Any] | None:
-    """How well the tree does on the rows that were kept apart, beside always saying what was most frequent.
-
-    The model remembers it.
-    """
-    if not apart.any():
+def _scores(clf: NeuID3Classifier, data: TableData, test_rows: npt.NDArray[Any]) -> Mapping[str, Any] | None:
+    """The scores of the tree on held-out rows, and of the majority class; the log loss and accuracy are stored in the model."""
+    if not test_rows.any():
         return None
     import numpy as np
     from sklearn.metrics import f1_score
 
-    assert read.labels is not None
-    truth, answers = read.labels[apart], clf.predict(read.examples[apart])
-    remembered = clf.record_score(read.examples[apart], truth)
-    names, counts = np.unique(read.labels[~apart], return_counts=True)
-    usual = names[counts.argmax()]
-    f1 = f1_score(truth, answers, labels=clf.classes_, average=None, zero_division=0.0)
+    assert data.labels is not None
+    labels, predictions = data.labels[test_rows], clf.predict(data.examples[test_rows])
+    recorded = clf.record_score(data.examples[test_rows], labels)
+    names, counts = np.unique(data.labels[~test_rows], return_counts=True)
+    majority = names[counts.argmax()]
+    f1 = f1_score(labels, predictions, labels=clf.classes_, average=None, zero_division=0.0)
     return {
-        "rows": int(apart.sum()),
-        "accuracy": float((answers == truth).mean()),
-        "log_loss": remembered.log_loss,
-        "most_frequent": {"class": str(usual), "accuracy": float((truth == usual).mean())},
+        "rows": int(test_rows.sum()),
+        "accuracy": float((predictions == labels).mean()),
+        "log_loss": recorded.log_loss,
+        "most_frequent": {"class": str(majority), "accuracy": float((labels == majority).mean())},
         "classes": [
-            {"class": str(label), "rows": int((truth == label).sum()), "f1": float(score)}
+            {"class": str(label), "rows": int((labels == label).sum()), "f1": float(score)}
             for label, score in zip(clf.classes_, f1, strict=True)
         ],
     }
 
 
-def _told(scores: Mapping[str, Any] | None) -> str:
+def _scores_text(scores: Mapping[str, Any] | None) -> str:
     if scores is None:
-        return "No row was kept apart, so nothing says how well it does on others."
+        return "No row was held out, so there is no score on unseen rows."
     from neuid3.export.words import class_name
 
-    usual = scores["most_frequent"]
-    names = [class_name(told["class"]) for told in scores["classes"]]
+    majority = scores["most_frequent"]
+    names = [class_name(score["class"]) for score in scores["classes"]]
     width = max(5, *map(len, names))
     rows = [
-        f"  {name:<{width}}  {told['f1']:.3f}  {told['rows']:>6,}"
-        for name, told in zip(names, scores["classes"], strict=True)
+        f"  {name:<{width}}  {score['f1']:.3f}  {score['rows']:>6,}"
+        for name, score in zip(names, scores["classes"], strict=True)
     ]
     head = (
-        f"On the {scores['rows']:,} rows kept apart: accuracy {scores['accuracy']:.3f} "
-        f"(always {usual['class']!r}: {usual['accuracy']:.3f})"
+        f"On {scores['rows']:,} held-out rows: accuracy {scores['accuracy']:.3f} "
+        f"(majority class {majority['class']!r}: {majority['accuracy']:.3f})"
     )
     return "\n".join([head, f"  {'class':<{width}}  F1       rows", *rows])
 
 
 def _report(
-    clf: NeuID3Classifier, read: TableData, scores: Mapping[str, Any] | None, out: Path, seconds: float
+    clf: NeuID3Classifier, data: TableData, scores: Mapping[str, Any] | None, out: Path, seconds: float
 ) -> dict[str, Any]:
     return {
         "model": str(out),
-        "rows": len(read.examples),
-        "columns": [{"name": c.name, "kind": c.kind, "found": c.details} for c in read.columns],
-        "notes": list(read.notes),
+        "rows": len(data.examples),
+        "columns": [{"name": c.name, "kind": c.kind, "found": c.details} for c in data.columns],
+        "notes": list(data.notes),
         "classes": clf.classes_.tolist(),
         "tree": clf.export_text(),
         "held_out": scores,

@@ -1,4 +1,4 @@
-"""What does a model look like on a page, with the examples it speaks about?"""
+"""The command `report`: an HTML page about a model and its predictions for a table."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from neuid3.cli.common import FILE, known_examples, limit_option, open_both
+from neuid3.cli.common import FILE, limit_option, model_examples, open_inputs
 from neuid3.errors import DataError, did_you_mean
 from neuid3.utils.files import check_writable
-from neuid3.utils.output import remember
+from neuid3.utils.output import set_outcome
 
 if TYPE_CHECKING:
     from neuid3.logic.sandbox import Limits
@@ -19,34 +19,34 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("model", type=FILE)
 @click.argument("table", type=FILE)
-@click.option("--target", metavar="COLUMN", help="The column with the true classes, where the table has one.")
+@click.option("--target", metavar="COLUMN", help="The column with the true classes, if the table has one.")
 @limit_option
-@click.option("--out", type=FILE, metavar="FILE", help="The page to write.  [default: the model's name.html]")
+@click.option("--out", type=FILE, metavar="FILE", help="File of the page.  [default: the model's name.html]")
 def report(model: Path, table: Path, target: str | None, limits: Limits | None, out: Path | None) -> None:
-    """Write a page about a model and a table: one HTML file, to be opened in a browser.
+    """Write an HTML page about a model and its predictions for a table.
 
-    It needs no network. Example: neuid3 report cards.neuid3 cards.csv --target result --out cards.html
+    The page is one file that loads nothing from the internet.
+
+    Example: neuid3 report cards.neuid3 cards.csv --target result --out cards.html
     """
     out = out or Path(f"{model.stem}.html")
     check_writable(out, model, table)
-    clf, text_table = open_both(model, table, limits)
+    clf, text_table = open_inputs(model, table, limits)
     if target is not None and target not in text_table.columns:
         raise DataError(f"{table} has no column {target!r} with classes.{did_you_mean(target, text_table.columns)}")
     from neuid3.data.reading.table import labelled_rows
     from neuid3.explain.page.render import keep_page, page_and_scores
 
-    labels, gone = None, 0
+    labels, unlabelled = None, 0
     if target is not None:
-        text_table, gone = labelled_rows(text_table, target)  # the others tell nothing about right and wrong
+        text_table, unlabelled = labelled_rows(text_table, target)  # only these can be scored
         classes = {str(label): label for label in clf.classes_.tolist()}
         labels = [classes.get(cell, cell) for cell in text_table.columns[target] or ()]
-    page, scores = page_and_scores(clf, known_examples(clf, text_table), labels)
+    page, scores = page_and_scores(clf, model_examples(clf, text_table), labels)
     keep_page(out, page)
-    remember(f"the page is written to {out}")
+    set_outcome(f"the page is written to {out}")
     click.echo(f"Written to {out}.")
     for sentence in scores:
         click.echo(sentence)
-    if gone:
-        click.echo(
-            f"Left out, and not counted among the examples: {gone:,} of its rows, without a class in {target!r}."
-        )
+    if unlabelled:
+        click.echo(f"Rows without a class in {target!r}, left out of the page: {unlabelled:,}.")

@@ -1,4 +1,4 @@
-"""How does a saved tree look?"""
+"""The command `show`: the tree of a saved model in several formats."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuid3.cli.common import FILE, deliver, limit_option, load_classifier, out_option
+from neuid3.cli.common import FILE, limit_option, load_classifier, out_option, write_output
 from neuid3.errors import DataError
 
 if TYPE_CHECKING:
@@ -22,23 +22,23 @@ FORMATS = ("text", "svg", "dot", "problog", "json")
 @click.argument("model", type=FILE)
 @click.option("--format", "style", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("--json", "style", flag_value="json", help="The same as --format json.")
-@click.option("--rules", is_flag=True, help="Below the tree, the rules behind its tests; for text only.")
+@click.option("--rules", is_flag=True, help="Print the rules behind the tests below the tree; for text only.")
 @limit_option
 @out_option
 def show(model: Path, style: str, rules: bool, limits: Limits | None, out: Path | None) -> None:
     """Show the tree of a model.
 
-    As text, as a picture (svg), for Graphviz (dot), as a program of ProbLog for an example of which nothing is known yet,
-    or as JSON with its columns and rules.
+    As text, as a figure (svg), for Graphviz (dot), as a ProbLog program for an example in which every column is missing, or
+    as JSON with its columns and rules.
 
     Example: neuid3 show cards.neuid3 --format svg --out tree.svg
     """
     if rules and style != "text":
-        raise DataError(f"--rules is for text, and --format {style} was asked for; leave one of them out.")
-    deliver([_shown(load_classifier(model, limits), style, rules).rstrip("\n") + "\n"], out, model)
+        raise DataError(f"--rules applies to text, not to --format {style}; leave one of them out.")
+    write_output([_tree_as(load_classifier(model, limits), style, rules).rstrip("\n") + "\n"], out, model)
 
 
-def _shown(clf: NeuID3Classifier, style: str, rules: bool) -> str:
+def _tree_as(clf: NeuID3Classifier, style: str, rules: bool) -> str:
     import neuid3
 
     match style:
@@ -53,7 +53,7 @@ def _shown(clf: NeuID3Classifier, style: str, rules: bool) -> str:
         case "problog":
             return _program(clf)
         case _:
-            return json.dumps(_words(clf), indent=1, ensure_ascii=False)
+            return json.dumps(_tree_to_json(clf), indent=1, ensure_ascii=False)
 
 
 def _program(clf: NeuID3Classifier) -> str:
@@ -64,7 +64,7 @@ def _program(clf: NeuID3Classifier) -> str:
     return clf.model_.to_problog(unknown)
 
 
-def _words(clf: NeuID3Classifier) -> dict[str, Any]:
+def _tree_to_json(clf: NeuID3Classifier) -> dict[str, Any]:
     from neuid3.io.record import record_to_json
     from neuid3.io.serialize import nodes_to_json, schema_to_json
 

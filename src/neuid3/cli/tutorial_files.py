@@ -1,4 +1,4 @@
-"""Which files does the tutorial start from? A table of card games, pictures of digits, and rules."""
+"""The files of the tutorial: a table of card games, images of digits, and rules."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits
 from neuid3.errors import DataError, MissingPackageError
 
 RULES = """\
-% A network looks at the picture of a card and says which rank it has.
+% A network classifies the image of a card by its rank.
 nn(rank_net, [Card], Rank, [1, 2, 3, 4, 5]) :: rank(Card, Rank).
 
 % One card is higher than another if its rank is.
@@ -24,13 +24,20 @@ PLAYERS = ("ann", "bob", "cleo")
 
 
 def write_files(folder: Path, rows: int = 600, new: int = 100, seed: int = 0) -> str:
-    """Make a folder with `cards.csv`, `new.csv`, `rules.pl` and `images/`; returns what there is to say about it.
+    """Create a folder with `cards.csv`, `new.csv`, `rules.pl` and `images/`; returns a summary.
 
-    Two cards are drawn in a game, and whoever draws the second wins if it is higher, or with a joker. The pictures of the
-    new games are others than those of the old ones.
+    In each game two cards are drawn; the second player wins with a higher card, or with a joker. The images of `new.csv` are
+    disjoint from those of `cards.csv`.
+
+    Parameters
+    ----------
+    folder : the new folder.
+    rows : the number of games in `cards.csv`.
+    new : the number of games in `new.csv`, which have no result.
+    seed : the random seed.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise DataError(f"{folder} is there already; name a new folder.")
+        raise DataError(f"{folder} exists already; give a new folder.")
     _need_pillow()
     generator = np.random.default_rng(seed)
     digits = load_digits()
@@ -69,7 +76,7 @@ def _image(number: int) -> str:
 
 
 def _need_pillow() -> None:
-    """Asked before anything is written."""
+    """Refuse a missing Pillow before anything is written."""
     if find_spec("PIL") is None:
         raise MissingPackageError('Images need Pillow: pip install "neuid3[tables]".')
 

@@ -1,4 +1,4 @@
-"""Messages of the library in the words of the command line: its options in the place of Python's parameters."""
+"""Translation of library messages for the command line: options in place of Python parameters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NAME = "|".join(OPTIONS)
 _COMPOUND = "|".join(name for name in OPTIONS if "_" in name)
 
 _PARAMETER = re.compile(
-    r"(?P<quoted>(?<!\w)'[^']*'|\"[^\"]*\")"  # what a user wrote stays as it is
+    r"(?P<quoted>(?<!\w)'[^']*'|\"[^\"]*\")"  # quoted text is the user's, and unchanged
     r"|\bLimits\((?P<limit>\w+)=…\)"
     r"|\btypes=\{(?P<column>[^{}]+): '(?P<kind>\w+)'\}"
     rf"|\b(?P<list>{_NAME})=\[(?P<item>'[^']*'|\"[^\"]*\")\]"
@@ -27,7 +27,7 @@ _PARAMETER = re.compile(
 
 
 def for_command_line(message: str) -> str:
-    """A message of the library as the command line would put it.
+    """A message of the library with command-line options in place of parameters.
 
     >>> for_command_line("a lower `pruning` asks less of it; or try read_together=True.")
     'a lower `--pruning` asks less of it; or try --read-together.'
@@ -37,8 +37,8 @@ def for_command_line(message: str) -> str:
     return _PARAMETER.sub(_as_option, message)
 
 
-def _as_option(found: re.Match[str]) -> str:
-    part = found.groupdict()
+def _as_option(match: re.Match[str]) -> str:
+    part = match.groupdict()
     if part["limit"]:
         return f"--limit {part['limit']}=NUMBER"
     if part["column"]:
@@ -53,4 +53,4 @@ def _as_option(found: re.Match[str]) -> str:
         return f"`{OPTIONS[part['mentioned']]}`"
     if part["bare"]:
         return OPTIONS[part["bare"]]
-    return found.group()
+    return match.group()

@@ -354,7 +354,7 @@ def _infer(name: str, values: Array, missing: Array | None) -> Column:
                 name, f"holds dates or durations ({values.dtype}); turn them into numbers, such as days since a date."
             )
         case _:
-            _refuse(name, f"holds {values.dtype}, which is an unknown kind; turn it into numbers or strings.")
+            _refuse(name, f"holds {values.dtype}, an unsupported dtype; convert it to numbers or strings.")
 
 
 def _check_exact(name: str, values: Array, missing: Array | None) -> None:

@@ -110,7 +110,7 @@ def drop_free_text(examples: Examples, mentioned: str) -> Examples:
     examples : the examples.
     mentioned : text, such as rules and tests; a column whose name occurs in it stays.
     """
-    kept = []
+    selected = []
     for name, column in examples.items():
         distinct, entries = _distinct_values(column)
         if column.origin == "text" and is_free_text(distinct, entries) and name not in mentioned:
@@ -127,13 +127,13 @@ def drop_free_text(examples: Examples, mentioned: str) -> Examples:
                 stacklevel=5,
             )
         else:
-            kept.append(name)
-    if not kept:
+            selected.append(name)
+    if not selected:
         raise DataError(
             f"There is no column to learn from: {examples.names[0]!r} is text that differs from row to row; declare it "
             f"with Examples(X, kinds={{{examples.names[0]!r}: 'category'}}) to keep it."
         )
-    return examples if len(kept) == examples.shape[1] else examples.select(kept)
+    return examples if len(selected) == examples.shape[1] else examples.select(selected)
 
 
 def _are_numbers(values: Iterable[Value]) -> bool:
@@ -149,7 +149,7 @@ def warn_of_identifiers(examples: Examples) -> None:
         distinct, entries = _distinct_values(column)
         if distinct >= 10 and 4 * distinct > 3 * entries:
             warnings.warn(
-                f"The category {name!r} has {distinct:,} values in {entries:,} rows, so that hardly two rows share one; leave "
+                f"The category {name!r} has {distinct:,} values in {entries:,} rows, so that it nearly identifies rows; leave "
                 f"it out, or declare it if it is meant: Examples(X, kinds={{{name!r}: 'category'}}), or --type "
                 f"{name}=category.",
                 UserWarning,

@@ -69,13 +69,13 @@ class Bank:
 
     def card(self, name: str) -> dict[str, Any]:
         """The card of a test with its name, atom and columns; its networks are not built."""
-        fields = _checked(self._known(name)).fields
+        fields = _checked(self._existing_path(name)).fields
         columns = [f"{column['name']}: {column['kind']}" for column in fields.get("columns", [])]
         return {"name": name, "test": fields["test"]["atom"], "columns": columns, **fields.get("card", {})}
 
     def test(self, name: str) -> TrainedTest:
         """A test with its networks, built anew from its file."""
-        path = self._known(name)
+        path = self._existing_path(name)
         saved = _checked(path)
         declared = {network.get("declared") for network in saved.fields.get("networks", {}).values()}
         factories = {network: factory for network, factory in self.networks.items() if network in declared}
@@ -83,11 +83,11 @@ class Bank:
 
     def contents(self) -> dict[str, bytes]:
         """The bytes of the files of all tests, by name."""
-        return {name: self._known(name).read_bytes() for name in self.names()}
+        return {name: self._existing_path(name).read_bytes() for name in self.names()}
 
     def remove(self, name: str) -> None:
         """Delete the file of a test."""
-        self._known(name).unlink()
+        self._existing_path(name).unlink()
 
     def fitting(self, program: Program) -> Iterator[tuple[str, TrainedTest]]:
         """The tests that apply to a program, with their names.
@@ -118,7 +118,7 @@ class Bank:
             raise BankError(f"{name!r} is not a valid name of a test; use letters, digits, '-', '_' and '.'.")
         return self.folder / f"{name}{_SUFFIX}"
 
-    def _known(self, name: str) -> Path:
+    def _existing_path(self, name: str) -> Path:
         path = self._path(name)
         if not path.is_file():
             raise BankError(f"The bank {self.folder} has no test {name!r}.{did_you_mean(name, self.names())}")

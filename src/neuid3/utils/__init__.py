@@ -1,1 +1,1 @@
-"""Atomic file writes, the cache folder, PNG bytes and processes: what every package needs and none is about."""
+"""Utilities without domain knowledge: atomic file writes, locks, the cache folder, PNG encoding, processes, console output."""

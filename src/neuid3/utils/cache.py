@@ -1,4 +1,4 @@
-"""The cache folder: downloads, which can be had again."""
+"""The cache folder, which holds downloads."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 
 
 def cache_folder() -> Path:
-    """NEUID3_CACHE, or the user's cache folder of this platform."""
-    named = os.environ.get("NEUID3_CACHE")
-    if named:
-        return Path(named)
+    """The folder in NEUID3_CACHE, or neuid3's folder in the user cache of this platform."""
+    configured = os.environ.get("NEUID3_CACHE")
+    if configured:
+        return Path(configured)
     if sys.platform == "win32":
         base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
     elif sys.platform == "darwin":

@@ -10,23 +10,27 @@ import warnings
 from contextlib import suppress
 from pathlib import Path
 
-# What a file system that knows no locks says.
+# Error numbers of a file system without locks.
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}
 
-# What is said of a lock that somebody else has.
+# Error numbers of a lock that is held by another process.
 _LOCKED = {errno.EACCES, errno.EAGAIN, errno.EDEADLK, errno.EWOULDBLOCK}
 
-# Windows lets nobody else read what is locked, so a byte far behind the content is.
+# Windows makes locked bytes unreadable for others, so a byte far beyond the content is locked.
 _FAR_BEHIND = 1 << 30
 
 _held: set[int] = set()
 
 
 class FileLock:
-    """An exclusive lock among processes of one machine, and among threads of one process.
+    """An exclusive lock between processes of one machine, and between threads of one process.
 
-    The system releases it when the process ends, however it ends. On a network file system it holds among machines only
-    where that file system carries locks over (NFS since version 4 does, if it is so mounted).
+    The system releases it when the process ends, however it ends. On a network file system it excludes other machines only
+    where that file system supports locks (NFS does since version 4, if it is mounted so).
+
+    Parameters
+    ----------
+    path : the lock file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -35,36 +39,36 @@ class FileLock:
         self._owner = -1
 
     def acquire(self) -> bool:
-        """Take the lock, unless somebody has it."""
+        """Acquire the lock without waiting; False where it is held already."""
         flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
         while True:
             descriptor = os.open(self.path, flags, 0o666)
             try:
-                is_taken = _take(descriptor)
-                is_in_place = is_taken and self._is_in_place(descriptor)
-                if is_in_place:
+                is_locked = _lock(descriptor)
+                is_current = is_locked and self._is_current(descriptor)
+                if is_current:
                     os.ftruncate(descriptor, 0)
                     os.write(descriptor, f"{_this_process()}\n".encode())
             except BaseException:
                 os.close(descriptor)
                 raise
-            if is_in_place:
+            if is_current:
                 self._descriptor, self._owner = descriptor, os.getpid()
                 _held.add(descriptor)
                 return True
             os.close(descriptor)
-            if not is_taken:
+            if not is_locked:
                 return False
-            # Otherwise whoever held it before has just removed the file, and the next one is tried.
+            # Otherwise the previous holder has just removed the file; try again with a new one.
 
-    def _is_in_place(self, descriptor: int) -> bool:
+    def _is_current(self, descriptor: int) -> bool:
         try:
             return os.path.samestat(os.fstat(descriptor), os.stat(self.path))
         except FileNotFoundError:
             return False
 
     def release(self) -> None:
-        """Give the lock back and remove its file. A fork of the process that took it has nothing to give back."""
+        """Release the lock and remove its file; in a fork of the process that acquired it, do nothing."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None and self._owner == os.getpid():
             if sys.platform != "win32":
@@ -77,13 +81,13 @@ class FileLock:
                     self.path.unlink()
 
     def holder(self) -> str:
-        """Who has the lock: a process and its machine, as far as is known."""
+        """The process that holds the lock, and its machine, for messages."""
         with suppress(OSError, UnicodeDecodeError):
-            told = self.path.read_text(encoding="utf-8").strip()
-            if told == _this_process():
-                return f"{told} (another thread of this one)"
-            if told:
-                return told[:200]
+            owner = self.path.read_text(encoding="utf-8").strip()
+            if owner == _this_process():
+                return f"{owner} (another thread of this one)"
+            if owner:
+                return owner[:200]
         return "another process"
 
 
@@ -91,8 +95,8 @@ def _this_process() -> str:
     return f"process {os.getpid()} on {socket.gethostname()}"
 
 
-def _take(descriptor: int) -> bool:
-    """Take the lock of an open file; false if somebody else has it."""
+def _lock(descriptor: int) -> bool:
+    """Lock an open file; False where another process holds the lock."""
     try:
         if sys.platform == "win32":
             import msvcrt
@@ -103,12 +107,12 @@ def _take(descriptor: int) -> bool:
         else:
             import fcntl
 
-            # Unlike `lockf`, it belongs to the open file: threads exclude each other, and closing another file is harmless.
+            # Unlike `lockf`, it belongs to the open file: it excludes threads, and closing another descriptor keeps it.
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         if error.errno in _NO_LOCKS:
             warnings.warn(
-                "The file system has no locks: see to it that no other process uses the folder.",
+                "The file system has no locks; make sure that no other process uses the folder.",
                 UserWarning,
                 stacklevel=2,
             )
@@ -119,8 +123,8 @@ def _take(descriptor: int) -> bool:
     return True
 
 
-def _forget() -> None:
-    """In a fork: close the locks, which would otherwise outlive the process that took them."""
+def _close_inherited() -> None:
+    """Close inherited locks in a fork, which would otherwise outlive the process that acquired them."""
     for descriptor in _held:
         with suppress(OSError):
             os.close(descriptor)
@@ -128,4 +132,4 @@ def _forget() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+    os.register_at_fork(after_in_child=_close_inherited)

@@ -1,4 +1,4 @@
-"""Standard output and standard error that cannot fail in the middle of a command."""
+"""Standard output and standard error that record failures instead of raising them in the middle of a command."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, TextIO, cast
 
-# What a shell reports of a program that was ended by a closed pipe: 128 + SIGPIPE.
+# The exit code of a program ended by a closed pipe, as a shell reports it: 128 + SIGPIPE.
 CLOSED_PIPE = 141
 
-# ASCII for what we draw and typeset. No quotes and no backslashes: JSON stays JSON.
+# ASCII replacements of typographic characters. None is a quote or backslash, so that JSON stays valid.
 _ASCII = {
     "├": "|",
     "└": "`",
@@ -32,10 +32,10 @@ _ASCII = {
 }
 
 
-def in_ascii(text: str) -> str:
-    """Text in ASCII: drawings in plain strokes, other characters as escapes that JSON reads as well.
+def to_ascii(text: str) -> str:
+    """Text in ASCII: typographic characters by similar ones, others as escapes, which JSON reads as well.
 
-    >>> in_ascii("└─ no: café")
+    >>> to_ascii("└─ no: café")
     '`- no: caf\\\\u00e9'
     """
     return "".join(c if c.isascii() else _ASCII.get(c) or _escaped(c) for c in text)
@@ -47,18 +47,18 @@ def _escaped(character: str) -> str:
 
 
 def _replaced(error: UnicodeError) -> tuple[str, int]:
-    """An error handler of `codecs`: what an encoding lacks is written in ASCII."""
+    """A `codecs` error handler that writes characters missing in an encoding as ASCII."""
     assert isinstance(error, UnicodeEncodeError)
-    return in_ascii(error.object[error.start : error.end]), error.end
+    return to_ascii(error.object[error.start : error.end]), error.end
 
 
 codecs.register_error("neuid3.ascii", _replaced)
 
 
 class Stream:
-    """A text stream that writes what it can: characters that its encoding lacks in ASCII, and nothing once it has failed.
+    """A text stream that writes characters missing in its encoding as ASCII, and discards text after a failure.
 
-    It offers no `buffer`: `click` would take an ASCII stream for an oversight and write UTF-8 past it.
+    It has no `buffer`, through which `click` would write UTF-8 to an ASCII stream.
 
     Attributes
     ----------
@@ -92,10 +92,10 @@ class Stream:
 
     def _fail(self, error: OSError) -> None:
         self.failure = error
-        with suppress(OSError):  # what is left in the buffer goes nowhere, also when Python flushes it at the end
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, self._stream.fileno())
-            os.close(nowhere)
+        with suppress(OSError):  # discard the rest of the buffer, also when Python flushes it at exit
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, self._stream.fileno())
+            os.close(null)
 
     def __getattr__(self, name: str) -> Any:
         if name == "buffer":
@@ -104,7 +104,7 @@ class Stream:
 
 
 class Session:
-    """The streams of one command, and what it leaves on disk."""
+    """The streams of one command, and its outcome on disk."""
 
     def __init__(self, out: TextIO | None, err: TextIO | None) -> None:
         self.out = None if out is None else Stream(out)
@@ -114,12 +114,12 @@ class Session:
 
     @property
     def failure(self) -> OSError | None:
-        """The first error about what is no message: of standard output, or of a stream that takes its place."""
+        """The first error of standard output, or of a stream in its place; errors of standard error do not count."""
         streams = self.others if self.out is None else [self.out, *self.others]
         return next((stream.failure for stream in streams if stream.failure is not None), None)
 
     def exit_code(self, code: Any) -> Any:
-        """The exit code of a command that ends with `code`, once everything is written or could not be."""
+        """The exit code of a command that ends with `code`, after flushing standard output."""
         if self.out is not None:
             self.out.flush()
         if self.failure is None or code:
@@ -128,8 +128,8 @@ class Session:
             return CLOSED_PIPE
         if self.err is not None:
             reason = self.failure.strerror or self.failure
-            what = self.outcome or "send it to another place"
-            self.err.write(f"Error: The standard output could not be written ({reason}); {what}.\n")
+            advice = self.outcome or "redirect it somewhere else"
+            self.err.write(f"Error: The standard output could not be written ({reason}); {advice}.\n")
         return 2
 
 
@@ -138,9 +138,9 @@ _session: Session | None = None
 
 @contextmanager
 def guarded() -> Iterator[Session]:
-    """Standard output and error as streams that record a failure instead of raising it.
+    """Replace standard output and error by streams that record a failure instead of raising it.
 
-    A command goes on, so that work is saved whoever reads; at its end `Session.exit_code` reports the failure.
+    A command continues after a failure, so that its results are saved; at its end `Session.exit_code` reports the failure.
     """
     global _session
     before = sys.stdout, sys.stderr, _session
@@ -152,19 +152,19 @@ def guarded() -> Iterator[Session]:
         sys.stdout, sys.stderr, _session = before
 
 
-def works() -> bool:
-    """Is what is printed still written somewhere? A command whose only result is its output ends where it is not."""
+def is_output_writable() -> bool:
+    """Whether output is still written; a command whose only result is its output stops where it is not."""
     return _session is None or _session.failure is None
 
 
-def remember(outcome: str) -> None:
-    """Say what a command has left on disk, half a sentence, for an error about the output."""
+def set_outcome(outcome: str) -> None:
+    """Set what a command has left on disk, as a clause for an error message about the output."""
     if _session is not None:
         _session.outcome = outcome
 
 
 def guard(stream: TextIO) -> TextIO:
-    """A stream that takes the place of standard output, and fails in the same way."""
+    """A stream in place of standard output, whose failures are recorded in the same way."""
     guarded_stream = Stream(stream)
     if _session is not None:
         _session.others.append(guarded_stream)

@@ -12,13 +12,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-# So often a child asks whether its parent still runs.
+# The interval at which a child checks whether its parent is running.
 POLL_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """The process that a child ends with, and a pipe whose other end only that process holds."""
+    """A process whose children end with it, identified by its pid and a pipe whose other end only it holds."""
 
     pid: int
     descriptor: int
@@ -30,7 +30,7 @@ _this_lock = threading.Lock()
 
 
 def this_process() -> Parent:
-    """The calling process, to be sent to its children."""
+    """The calling process as a `Parent`, to be passed to its children."""
     global _this
     with _this_lock:
         if _this is None or _this.pid != os.getpid():
@@ -41,26 +41,26 @@ def this_process() -> Parent:
 
 
 def end_with(parent: Parent) -> None:
-    """End the calling process when its parent has ended, however that happened and whatever is being computed.
+    """End the calling process when its parent ends, however that happens and whatever is being computed.
 
-    A thread asks twice a second. It cannot run while a C extension holds the interpreter's lock; where the system can
+    A thread polls twice a second. It cannot run while a C extension holds the interpreter's lock; where the system can
     signal the end of a pipe (Linux), the kernel therefore ends the process as well.
     """
     if sys.platform == "linux":
         with suppress(OSError):
-            _be_killed_at_the_end_of(parent)
+            _request_kill_at_end_of(parent)
     threading.Thread(target=_watch, args=(parent.pid,), name="neuid3-parent", daemon=True).start()
 
 
 def initialize(parent: Parent, initializer: Callable[..., Any] | None = None, arguments: tuple[Any, ...] = ()) -> None:
-    """Initializer of a worker of a process pool: `end_with`, then the initializer that the pool had before."""
+    """Initialize a worker of a process pool: `end_with`, then the previous initializer of the pool."""
     end_with(parent)
     if initializer is not None:
         initializer(*arguments)
 
 
 def _watch(parent: int) -> None:
-    if sys.platform == "win32":  # the parent's number stays what it was there
+    if sys.platform == "win32":  # where the parent's pid does not change after its end
         from multiprocessing import parent_process
 
         process = parent_process()
@@ -68,7 +68,7 @@ def _watch(parent: int) -> None:
             process.join()
             os._exit(1)
         return
-    # Between the two there may be a fork server, which ends with the process that it serves.
+    # A fork server may stand between the two processes; it ends with the process that it serves.
     direct = os.getppid()
     while os.getppid() == direct and _runs(parent):
         time.sleep(POLL_SECONDS)
@@ -80,12 +80,12 @@ def _runs(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:  # somebody runs, under another user
+    except PermissionError:  # a process of another user
         pass
     return True
 
 
-def _be_killed_at_the_end_of(parent: Parent) -> None:
+def _request_kill_at_end_of(parent: Parent) -> None:
     import fcntl
 
     # PR_SET_PDEATHSIG would also fire when only the *thread* ends that started this process.

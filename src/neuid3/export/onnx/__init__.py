@@ -56,11 +56,11 @@ def as_onnx(model: TreeModel, opset: int = OPSET) -> Any:
 
 def _metadata(model: TreeModel) -> dict[str, str]:
     """What the file says of itself."""
-    from neuid3.utils.versions import installed
+    from neuid3.utils.versions import installed_version
 
     columns = [{"name": name, **_told(model.schema[name])} for name in model.columns]
     return {
-        "neuid3_version": installed(),
+        "neuid3_version": installed_version(),
         "classes": json.dumps(labels_to_json(model.tree.classes)["values"], ensure_ascii=False),
         "leaves": str(len(model.tree.leaves)),
         "columns": json.dumps(columns, ensure_ascii=False),
