@@ -35,7 +35,7 @@ from neuid3.estimators.parameters import (
     BITS_PER_PRUNING,
     CONSTRAINTS,
     IRRELEVANT_TO_TREE,
-    check_shared_reading,
+    check_read_together,
     training_config,
 )
 from neuid3.explain import Explanation
@@ -301,7 +301,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, X: Any, y: Any, sample_weight: Any, validation: tuple[Any, Any] | None, folder: Path | str | None
     ) -> None:
         deadline = time.monotonic() + (np.inf if self.time_limit is None else self.time_limit)
-        check_shared_reading(self.get_params(deep=False))
+        check_read_together(self.get_params(deep=False))
         examples, labels, weights = self._read(X, y, sample_weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         problem = self._problem(examples)
