@@ -144,7 +144,7 @@ sure(L) :- colour(L, C).
     [
         ("colour(lamp, green)", "network 'lamp_net' has no value green; its values are red, amber"),
         ("colour(lamp, ambr)", "Did you mean 'amber'?"),
-        ("go(lamp)", "always false. In line 3, the rule for 'go/1' asks for colour(L,gren), but network 'lamp_net'"),
+        ("go(lamp)", "always false. In line 3, the rule for 'go/1' calls colour(L,gren), but network 'lamp_net'"),
         ("never", "always false"),
         ("ever", "always true"),
     ],

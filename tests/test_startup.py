@@ -28,9 +28,9 @@ except SystemExit as end:
 
 def loaded(code: str) -> set[str]:
     """The packages that a fresh interpreter has imported after running this."""
-    told = code + "\nimport sys\nprint(*sorted({name.split('.')[0] for name in sys.modules}))\n"
-    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
-    return set(done.stdout.splitlines()[-1].split())
+    script = code + "\nimport sys\nprint(*sorted({name.split('.')[0] for name in sys.modules}))\n"
+    finished = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(finished.stdout.splitlines()[-1].split())
 
 
 def test_importing_the_package_imports_nothing_heavy() -> None:

@@ -1,1 +1,1 @@
-"""The commands of `neuid3`; each is a module of its own, imported when it is called. The entry point is `main.main`."""
+"""The command line: one module for each command, imported when the command is called."""

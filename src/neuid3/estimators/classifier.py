@@ -35,7 +35,7 @@ from neuid3.estimators.parameters import (
     BITS_PER_PRUNING,
     CONSTRAINTS,
     IRRELEVANT_TO_TREE,
-    check_shared_reading,
+    check_read_together,
     training_config,
 )
 from neuid3.explain import Explanation
@@ -301,7 +301,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, X: Any, y: Any, sample_weight: Any, validation: tuple[Any, Any] | None, folder: Path | str | None
     ) -> None:
         deadline = time.monotonic() + (np.inf if self.time_limit is None else self.time_limit)
-        check_shared_reading(self.get_params(deep=False))
+        check_read_together(self.get_params(deep=False))
         examples, labels, weights = self._read(X, y, sample_weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         problem = self._problem(examples)
@@ -318,34 +318,34 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
             self.rule_tests_ = list(problem.candidates.expanded)
             learner.progress.expanded(self.rule_tests_)
-            root, worth = self._grow(learner, checkpoint, deadline)
+            root, test_bits = self._grow(learner, checkpoint, deadline)
         self._set_learned(root, learner, problem.program)
         self.model_.training_record = self._record(sample, learner, seed)
-        gains = [(self.model_.columns_of(test), bits) for test, bits in worth]
+        gains = [(self.model_.columns_of(test), bits) for test, bits in test_bits]
         self.feature_importances_ = column_importances(gains, self.schema_)
 
     def _grow(
         self, learner: NodeLearner, checkpoint: Checkpoint | None, deadline: float
     ) -> tuple[Node, Sequence[tuple[NodeTest, float]]]:
-        """The root of the finished tree, and the gain of each test while it was grown, in bits."""
-        settings = GrowthLimits(self.max_depth, self.min_mass, self.min_gain, self.epsilon, self._pruning())
+        """The root of the finished tree, and the bits that each test saved while it was grown."""
+        limits = GrowthLimits(self.max_depth, self.min_mass, self.min_gain, self.epsilon, self._pruning())
         grower = learner if checkpoint is None else CheckpointedLearner(learner, checkpoint)
         timed = TimedLearner(grower, lambda: time.monotonic() >= deadline)
         with learner.progress, learner.pool:
-            grown = grow_tree(timed, learner.root, settings, learner.progress.node)
+            grown = grow_tree(timed, learner.root, limits, learner.progress.node)
             root = grown.node if timed.skipped_nodes else grower.refine(grown.node)
-            again = None if timed.skipped_nodes or timed.is_out_of_time() else learner.regrower(root)
-            if again is not None:
-                anew = grow_tree(again, again.root, settings)
-                if not again.is_worse(anew.node, root):
-                    grown, root = anew, anew.node
+            regrower = None if timed.skipped_nodes or timed.is_out_of_time() else learner.regrower(root)
+            if regrower is not None:
+                regrown = grow_tree(regrower, regrower.root, limits)
+                if not regrower.is_worse(regrown.node, root):
+                    grown, root = regrown, regrown.node
         self._warn_of_small_tree(root, learner, timed.skipped_nodes)
         return root, grown.test_bits
 
-    def _warn_of_small_tree(self, root: Node, learner: NodeLearner, given_up: int) -> None:
+    def _warn_of_small_tree(self, root: Node, learner: NodeLearner, skipped_nodes: int) -> None:
         """Warn where the time limit or the lack of good tests has kept the tree small."""
-        if given_up:
-            message = f"time_limit={self.time_limit:g} was reached: {given_up} nodes were not split further."
+        if skipped_nodes:
+            message = f"time_limit={self.time_limit:g} was reached: {skipped_nodes} nodes were not split further."
         elif isinstance(root, Branch) or self.max_depth == 0:
             return
         else:
@@ -399,9 +399,9 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 )
             weights = weights * self.class_weights_[labels]
         check_weights(weights)
-        kept = weights > 0
-        if not kept.all():
-            examples, labels, weights = examples[kept], labels[kept], weights[kept]
+        positive = weights > 0
+        if not positive.all():
+            examples, labels, weights = examples[positive], labels[positive], weights[positive]
         self.schema_ = examples.schema
         return examples, labels.astype(np.int64, copy=False), weights
 

@@ -85,7 +85,7 @@ def training_config(parameters: Mapping[str, Any], classes: int) -> TrainingConf
     return replace(recipe, **{name: value for name, value in overrides.items() if value is not None})
 
 
-def check_shared_reading(parameters: Mapping[str, Any]) -> None:
+def check_read_together(parameters: Mapping[str, Any]) -> None:
     """Raise a `DataError` where `read_together` contradicts another parameter."""
     if parameters["read_together"] and parameters["recipe"] == "paper":
         raise DataError("read_together=True is not part of recipe='paper'; leave one of them out.")

@@ -1,4 +1,4 @@
-"""Explanations of predictions: proofs, counterfactual changes, and the evidence page."""
+"""Explanations of predictions: paths, proofs, counterfactuals, and the evidence page."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Trees as text, SVG, matplotlib figures, DOT, ONNX, ProbLog and DeepProbLog programs."""
+"""Export of trees: text, SVG, matplotlib, Graphviz, ProbLog, DeepProbLog and ONNX."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Models, trained tests and banks of tests as files of JSON, ProbLog text and safetensors, from which no code is run."""
+"""Model files of JSON, ProbLog text and safetensors, which are loaded without running code, and the bank of trained tests."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""NeuID3: candidates, splits, growing, joint training, regrowing and checkpoints."""
+"""NeuID3: candidates, splits, growth, joint training, regrowing and checkpoints."""
 
 from typing import TYPE_CHECKING
 

@@ -159,7 +159,7 @@ class Program:
         >>> from neuid3.data.columns import Tensor
         >>> program = Program("nn(n, [X], Y, [odd, even]) :: parity(X, Y). no :- parity(card, od).", {"card": Tensor((8,))})
         >>> program.flaw("no")
-        "line 1, the rule for 'no/0' asks for parity(card,od), but network 'n' has no value od; its values are odd, even.
+        "line 1, the rule for 'no/0' calls parity(card,od), but network 'n' has no value od; its values are odd, even.
         Did you mean 'odd'?"
         """
         if not self.text.strip():
@@ -228,7 +228,7 @@ class Program:
         return self._heads[number, variable.arguments]
 
     def _variable(self, entry: Mapping[str, Any]) -> Variable:
-        """The random variable of an entry of a reply; its heads are kept for `heads`."""
+        """The random variable of an entry of a reply; its heads are stored for `heads`."""
         if entry["kind"] != "column":
             number = entry["clause"] if entry["kind"] == "choice" else entry["declaration"]
             self._heads[number, tuple(entry["arguments"])] = tuple(entry["heads"])

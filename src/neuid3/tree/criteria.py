@@ -108,7 +108,7 @@ def column_importances(gains: Iterable[tuple[Sequence[str], float]], names: Iter
 
     Parameters
     ----------
-    gains : for each test its columns and its gain in bits.
+    gains : for each test its columns and its gain times the mass of its node, in bits.
     names : all columns, in the order of the result.
 
     >>> column_importances([(("a", "b"), 2.0), (("b",), 2.0)], ["a", "b", "c"]).tolist()

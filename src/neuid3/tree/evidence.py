@@ -114,9 +114,8 @@ class Evidence:
     def weights(self, variable: Variable) -> torch.Tensor:
         """The probability of every value of a variable, as `(value, example)`."""
         if isinstance(variable, CellVariable):
-            return self._weigh(
-                variable
-            )  # every path has cells of its own; a cache of all of them would fill the memory
+            # Every path has cells of its own; a cache of all of them would fill the memory.
+            return self._weigh(variable)
         if variable not in self._weights:
             self._weights[variable] = self._weigh(variable)
         return self._weights[variable]

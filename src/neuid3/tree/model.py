@@ -197,7 +197,7 @@ class TreeModel:
         return most_probable
 
     def apply(self, X: Any, *, threshold: float = 0.0, batch_size: int = 4096) -> npt.NDArray[np.float64]:
-        """P(leaf | e) as an array, `(example, leaf)`, computed in batches with the networks in `eval()` mode; see `predict_proba`."""
+        """P(leaf | e) as an array, `(example, leaf)`; parameters as in `predict_proba`."""
         return self._in_batches(X, batch_size, lambda batch: self.leaf_probabilities(batch, threshold=threshold))
 
     def _in_batches(self, X: Any, batch_size: int, compute: Any) -> npt.NDArray[np.float64]:
@@ -277,14 +277,14 @@ def check_threshold(threshold: float) -> None:
         raise DataError(f"threshold={threshold!r} is no probability below 1; give a number from 0 (exact) to below 1.")
 
 
-def _as_schema(given: Any) -> Schema:
-    """The schema that is given, or that of the examples that are given in its place."""
-    if isinstance(given, Examples):
-        return given.schema
+def _as_schema(schema: Any) -> Schema:
+    """The schema itself, or that of `Examples` in its place; a `DataError` for anything else."""
+    if isinstance(schema, Examples):
+        return schema.schema
     kinds = (Boolean, Category, Distribution, Number, Probability, Tensor)
-    if not isinstance(given, Mapping) or not all(isinstance(kind, kinds) for kind in given.values()):
+    if not isinstance(schema, Mapping) or not all(isinstance(kind, kinds) for kind in schema.values()):
         raise DataError("The schema must be that of some examples: pass X.schema, or the Examples themselves.")
-    return given
+    return schema
 
 
 def _columns_read(variables: frozenset[Source]) -> set[str]:

@@ -163,5 +163,5 @@ def split(program: str) -> Iterator[str]:
 
 
 def _one_line(parts: list[str]) -> str:
-    kept = [part for part, before in zip(parts, ["", *parts], strict=False) if part != " " or before != " "]
-    return "".join(kept).strip()
+    tokens = [part for part, before in zip(parts, ["", *parts], strict=False) if part != " " or before != " "]
+    return "".join(tokens).strip()

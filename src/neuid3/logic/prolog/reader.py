@@ -178,20 +178,24 @@ def _statement(
     if any(p is not None and name_of(p) == "nn" for p in probabilities):
         if len(heads) > 1:
             raise RuleError(f"Line {line}: 'nn(…)' stands before one head only; write one clause for each network.")
-        neural, given = _neural(normalised(probabilities[0], anonymous), plain[0], line), None
+        neural, given_probabilities = _neural(normalised(probabilities[0], anonymous), plain[0], line), None
     elif all(p is None for p in probabilities):
         if len(heads) > 1:
             raise RuleError(
                 f"Line {line}: a disjunction '{'; '.join(map(str, plain))}' needs a probability before each head."
             )
-        given = None
+        given_probabilities = None
     elif any(p is None for p in probabilities):
         raise RuleError(f"Line {line}: every head of a disjunction needs a probability, as in '0.3::a; 0.7::b'.")
     else:
-        given = tuple(normalised(p, anonymous) for p in probabilities)
-        _check_probabilities(given, line)
+        given_probabilities = tuple(normalised(p, anonymous) for p in probabilities)
+        _check_probabilities(given_probabilities, line)
     variables = sorted(
-        {str(v) for term in (*plain, *(given or ()), *([body] if body is not None else [])) for v in term.variables()}
+        {
+            str(v)
+            for term in (*plain, *(given_probabilities or ()), *([body] if body is not None else []))
+            for v in term.variables()
+        }
     )
     if neural is not None:
         variables = [v for v in variables if neural.output is None or v != str(neural.output)]
@@ -204,7 +208,7 @@ def _statement(
                     raise RuleError(
                         f"Line {line}: network '{neural.network}' reads {variable}, which its clause does not bind."
                     )
-    return Statement(number, plain, given, neural, body, line, tuple(variables), clause)
+    return Statement(number, plain, given_probabilities, neural, body, line, tuple(variables), clause)
 
 
 def _check_head(head: PrologTerm, line: int) -> None:
@@ -250,9 +254,9 @@ def _neural(term: PrologTerm, head: PrologTerm, line: int) -> Neural:
     return Neural(network, inputs, output, domain)
 
 
-def _check_probabilities(given: tuple[PrologTerm, ...], line: int) -> None:
+def _check_probabilities(probabilities: tuple[PrologTerm, ...], line: int) -> None:
     total, all_known = 0.0, True
-    for term in given:
+    for term in probabilities:
         if term.variables():
             all_known = False
             continue
@@ -317,16 +321,16 @@ def goal_problem(goal: PrologTerm, parsed: ParsedProgram, vocabulary: Vocabulary
         if isinstance(argument, Term) and not argument.variables() and argument not in known_values:
             if _plain(argument) in values:
                 quoted = f"'{argument}'" if isinstance(argument, Constant) else name_of(argument)
-                return f"asks for {goal}, but that value is spelled {name_of(goal)}({quoted})."
+                return f"calls {goal}, but that value is spelled {name_of(goal)}({quoted})."
             return (
-                f"asks for {goal}, but column '{name_of(goal)}' has no value {argument}."
+                f"calls {goal}, but column '{name_of(goal)}' has no value {argument}."
                 f"{did_you_mean(_plain(argument), values)}"
             )
     if called in ("=/2", "==/2", "is/2", "\\=/2", "\\==/2", "@</2", "@>/2", "@=</2", "@>=/2", "compare/3"):
         for side in goal.args:
             atom = isinstance(side, Term) and not isinstance(side, Var) and side.arity == 0
             if atom and columns.get(name_of(side), {}).get("kind") == "number":
-                return f"says '{goal}', which compares the name '{name_of(side)}'; compare its number with =:= or =\\=."
+                return f"contains '{goal}', which compares the name '{name_of(side)}'; compare its number with =:= or =\\=."
     if called in vocabulary.known or called in facts:
         if name_of(goal) in COMPARISONS:
             return _comparison_problem(goal, columns)
@@ -374,7 +378,7 @@ def value_problem(goal: PrologTerm, parsed: ParsedProgram) -> str | None:
     wrong = goal.args[defining[0].heads[0].args.index(neural.output)]
     hint = did_you_mean(_plain(wrong), values)
     return (
-        f"asks for {goal}, but network '{neural.network}' has no value {wrong}; its values are {', '.join(values)}."
+        f"calls {goal}, but network '{neural.network}' has no value {wrong}; its values are {', '.join(values)}."
         f"{hint if 'Did you mean' in hint else ''}"
     )
 

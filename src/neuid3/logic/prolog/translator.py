@@ -59,6 +59,8 @@ def translate(grounder: Grounder, request: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Translator:
+    """The state of one translation: names in use, bindings of the tests, and columns as terms."""
+
     def __init__(self, grounder: Grounder, request: dict[str, Any]) -> None:
         self.grounder = grounder
         self.statements = grounder.parsed.statements
@@ -201,8 +203,9 @@ class _Translator:
             self.names[key] = self._fresh(f"{name}__{suffix}")
         return self.names[key]
 
-    def _fresh(self, wanted: str) -> str:
-        candidates = itertools.chain([wanted], (f"{wanted}_{i}" for i in itertools.count(2)))
+    def _fresh(self, base: str) -> str:
+        """A name that is not taken: this one, or this one with a number."""
+        candidates = itertools.chain([base], (f"{base}_{i}" for i in itertools.count(2)))
         fresh = next(name for name in candidates if name not in self.taken)
         self.taken.add(fresh)
         return fresh
