@@ -1,7 +1,7 @@
 """What is a bank of tests worth? A second concept that shares a test with it, with and without it; one JSON line each.
 
 NEUID3_DATA=… python -m benchmarks.bank results/bank.jsonl; finished runs are not repeated. What a fit without the bank needs
-is read from the results of the experiments (`neuid3 reproduce background --pool union`).
+is read from the results of the experiments (`python -m experiments reproduce background --pool union`).
 python -m benchmarks.bank --table results/bank.jsonl docs/bank.md draws the table.
 """
 

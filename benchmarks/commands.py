@@ -12,12 +12,13 @@ from typing import TextIO
 
 import click
 
+from neuid3.cli.commands import Command
 from neuid3.utils.output import guard, remember
 
 HISTORY = Path("results/bench/history.jsonl")
 
 
-@click.command()
+@click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("rows", nargs=-1, metavar="[ROW]...")
 @click.option("--quick", is_flag=True, help="Shrink everything, and keep nothing: do the rows run at all?")
 @click.option(
@@ -47,7 +48,7 @@ def bench(
     """Measure how fast everything is, beside what it is compared with.
 
     Every row is a ratio of times taken in this run, one JSON line on the standard output. Rows that need what is not
-    installed or not there say so. Ends with 1 where a bar is missed. Example: neuid3 bench facts_vs_sklearn growth
+    installed or not there say so. Ends with 1 where a bar is missed. Example: python -m benchmarks facts_vs_sklearn growth
     """
     if listed:
         _tell_names()

@@ -42,7 +42,7 @@ def keep(rows: Iterable[Row], history: Path) -> None:
 def read(history: Path) -> list[Row]:
     """All rows of a history, the oldest first."""
     if not history.exists():
-        raise MissingFileError(f"There is no history {history}; run `neuid3 bench` first, or name another one.")
+        raise MissingFileError(f"There is no history {history}; run `python -m benchmarks` first, or name another one.")
     lines = read_text(history, "history").splitlines()
     try:
         return [json.loads(line) for line in lines if line.strip()]
@@ -79,7 +79,7 @@ def draw(rows: Sequence[Row], path: Path) -> None:
             known = places.setdefault(row["name"], [])
             known.append((len(known), met))
     if not places:
-        raise DataError("No row of this history has a ratio and a bar; run `neuid3 bench` first.")
+        raise DataError("No row of this history has a ratio and a bar; run `python -m benchmarks` first.")
     grown = {name: row["seconds"] for name, row in newest(rows).items() if isinstance(row.get("seconds"), dict)}
     heights = [0.3 * len(places) + 1.2, *([2.6] if grown else [])]
     figure = Figure(figsize=(8, sum(heights)), layout="constrained")

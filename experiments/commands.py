@@ -19,7 +19,7 @@ def reproduce() -> None:
     """Run the paper's experiments, and set our numbers beside the published ones.
 
     Every unit (one model, one fold or seed) leaves one JSON file; finished units are never repeated, so a run that was
-    stopped goes on where it was. Example: neuid3 reproduce background --concept rank_order --pool union --jobs 2
+    stopped goes on where it was. Example: python -m experiments reproduce background --concept rank_order --pool union --jobs 2
     """
 
 
@@ -118,7 +118,7 @@ def table(experiments: tuple[str, ...], results: Path, style: str, into: Path | 
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--results", type=click.Path(path_type=Path), default=Path("results"), show_default=True)
 def figure(file: Path, results: Path) -> None:
-    """A picture of our means against the published ones. Example: neuid3 reproduce figure results.svg"""
+    """A picture of our means against the published ones. Example: python -m experiments reproduce figure results.svg"""
     from experiments.figure import draw
     from experiments.reports import reports
     from experiments.store import read

@@ -230,7 +230,7 @@ def _background(results: Results) -> tuple[list[Table], list[str]]:
             "Seconds of learning, one thread",
             ("concept", *POOLS, "nn44m", "lean"),
             tuple(_pool_times(results)),
-            needs="neuid3 reproduce eleusis",
+            needs="python -m experiments reproduce eleusis",
         ),
         _recipes(
             "F1 of the tree",
@@ -348,7 +348,12 @@ def _recipes(what: str, rows: Sequence[tuple[str, Score, Unit, Published]], resu
             drawn.append((name, ours, replace(theirs, published=beside), *times))
     columns = ("", "default recipe", "paper's recipe", "seconds, default", "seconds, paper's")
     experiment = rows[0][2].experiment
-    return Table(f"{what}, by recipe", columns, tuple(drawn), needs=f"neuid3 reproduce {experiment} --recipe paper")
+    return Table(
+        f"{what}, by recipe",
+        columns,
+        tuple(drawn),
+        needs=f"python -m experiments reproduce {experiment} --recipe paper",
+    )
 
 
 def _mixed(finished: Iterable[Result]) -> list[str]:

@@ -147,7 +147,7 @@ class Report:
 
     @property
     def commands(self) -> tuple[str, str]:
-        return f"neuid3 reproduce {self.name}", f"neuid3 reproduce table {self.name}"
+        return f"python -m experiments reproduce {self.name}", f"python -m experiments reproduce table {self.name}"
 
     @property
     def verdict(self) -> str | None:

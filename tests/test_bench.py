@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks import report, runner, timing
-from neuid3.cli.main import main
+from benchmarks.commands import bench
 from neuid3.errors import DataError
 
 # Rows that take more than a few seconds even when all is small, or bring heavy packages.
@@ -74,16 +74,16 @@ def test_the_history_is_kept_and_the_newest_rows_are_drawn(tmp_path: Path) -> No
     report.keep(ROWS[2:], history)
     assert report.read(history) == ROWS
     page.write_text("before\n<!-- table:bench -->\nold\n<!-- /table:bench -->\nafter\n")
-    done = CliRunner().invoke(main, ["bench", "--table", "--history", str(history), "--into", str(page)])
+    done = CliRunner().invoke(bench, ["--table", "--history", str(history), "--into", str(page)])
     assert done.exit_code == 0, done.output
     text = page.read_text()
     assert "old" not in text
     assert "| `a` | 1 | 1 | 1 | ours / other ≤ 0.5 | missed |" in text
     assert "| `b` |  |  | 2 | slope ≤ 1 | missed |" in text
     assert "`c`" not in text
-    told = CliRunner().invoke(main, ["bench", "--table", "--history", str(tmp_path / "none.jsonl")])
+    told = CliRunner().invoke(bench, ["--table", "--history", str(tmp_path / "none.jsonl")])
     assert told.exit_code == 2
-    assert "run `neuid3 bench` first" in told.output
+    assert "run `python -m benchmarks` first" in told.output
 
 
 def test_a_row_is_told_on_one_line() -> None:

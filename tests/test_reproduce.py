@@ -18,6 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 from experiments import published, settings
+from experiments.__main__ import main
 from experiments.figure import draw, published_cells
 from experiments.published import Published
 from experiments.reports import report, reports
@@ -25,7 +26,6 @@ from experiments.runner import run_units
 from experiments.store import read, write
 from experiments.tables import SHORT, Cell, insert
 from experiments.units import EXPERIMENTS, Unit, chosen, from_words, units
-from neuid3.cli.main import main
 from neuid3.errors import DataError
 
 UNION = Unit("background", "rank_order", "union", "tree", "default", 0)
@@ -212,13 +212,10 @@ def test_the_command_ends_with_1_when_a_unit_failed(tmp_path: Path, monkeypatch:
     assert "out of luck" in failed.output
 
 
-def test_help_does_not_wait_for_torch() -> None:
-    loads = "import sys; from neuid3.cli.main import main; main(['reproduce', '--help'], standalone_mode=False); "
-    told = subprocess.run(
-        [sys.executable, "-c", loads + "print('torch' in sys.modules)"], capture_output=True, text=True
-    )
-    assert told.stdout.splitlines()[-1] == "False"
-    assert "background" in told.stdout
+def test_a_unit_that_does_not_exist_is_told_with_those_that_do() -> None:
+    done = CliRunner().invoke(main, ["reproduce", "uci", "--fold", "10"])
+    assert done.exit_code == 2
+    assert done.stderr == "Error: No unit here is of 10. There are 0 to 9.\n"
 
 
 # Published numbers -----------------------------------------------------------------------------------
@@ -435,7 +432,7 @@ def test_a_page_gets_its_tables_between_the_marks(tmp_path: Path) -> None:
         assert text.startswith("Before.\n<!-- table:reuse -->\n\n0 of 28 units.")
         assert text.endswith("<!-- /table:reuse -->\nAfter.\n")
         assert "what was there before" not in text
-        assert text.count("neuid3 reproduce table reuse") == 1
+        assert text.count("python -m experiments reproduce table reuse") == 1
     with pytest.raises(DataError, match="has no marks <!-- table:uci -->"):
         insert(page, {"uci": "a table"})
 

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import click
 
-from neuid3.errors import DataError, NeuID3Error
-from neuid3.utils.output import guarded, remember
+from neuid3.cli.commands import CommandError, Commands
+from neuid3.errors import DataError
+from neuid3.utils.output import remember
 
 # Where commands and groups of them live, and what --help says of them before they are imported.
 GROUPS = {
@@ -33,35 +26,22 @@ GROUPS = {
     "completion": ("neuid3.cli.completion", "Print the script that lets a shell complete commands and options."),
 }
 
-# Commands that have left the library, and what stands in their place in a checkout of the repository.
+# Commands that are no part of the library any more, and what runs them in a checkout of the repository.
 MOVED = {
     "datasets": "python -m experiments datasets",
     "reproduce": "python -m experiments reproduce",
     "bench": "python -m benchmarks",
 }
 
-# What a shell says of a program that Ctrl-C has stopped, and of one that was asked to end (SIGTERM).
-STOPPED, TERMINATED = 130, 143
 
-
-class Mistake(click.ClickException):
-    """Something that the caller can put right."""
-
-    exit_code = 2
-
-
-class _Terminated(BaseException):
-    """Raised where SIGTERM arrives, so that unfinished files are removed and workers ended on the way out."""
-
-
-class _Main(click.Group):
-    """Commands of which those that live elsewhere are imported when they are called, and whose errors are sentences."""
+class _Main(Commands):
+    """The commands of `neuid3`: each is imported when it is called, and messages name its options."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] in MOVED:
-            raise Mistake(
+            raise CommandError(
                 f"`neuid3 {args[0]}` is `{MOVED[args[0]]}` now; run it in the root folder of a checkout of the repository."
             )
         name, command, rest = super().resolve_command(ctx, args)
@@ -72,77 +52,10 @@ class _Main(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's own signature
         return ["demo", *GROUPS]
 
-    def main(self, *args: Any, **extra: Any) -> Any:
-        with guarded() as session:
-            try:
-                return super().main(*args, **extra)
-            except SystemExit as end:
-                raise SystemExit(session.exit_code(end.code)) from None
+    def wording(self, message: str) -> str:
+        from neuid3.cli.wording import for_command_line
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if any("\0" in argument for argument in args):
-            raise Mistake("An argument holds a NUL character, which no path and no name can; leave it out.")
-        return super().parse_args(ctx, args)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            with _ending_in_order(), _warnings_as_sentences():
-                return super().invoke(ctx)
-        except NeuID3Error as error:
-            raise Mistake(_worded(error)) from None
-        except OSError as error:
-            where = f"{error.filename}: " if error.filename else ""
-            raise Mistake(f"{where}{error.strerror or error}; check the path and its permissions.") from None
-        except KeyboardInterrupt:
-            click.echo("Stopped.", err=True)
-            ctx.exit(STOPPED)
-        except _Terminated:
-            ctx.exit(TERMINATED)
-
-
-@contextmanager
-def _ending_in_order() -> Iterator[None]:
-    """SIGTERM raises an error inside, once; a second one ends the process on the spot."""
-    delays = iter(range(100))
-
-    def terminate(number: int, frame: FrameType | None) -> None:
-        # A worker whose start is interrupted would complain, so its start is waited for.
-        if _is_in(frame, "joblib.externals.loky.") and next(delays, None) is not None:
-            threading.Timer(0.05, os.kill, (os.getpid(), number)).start()
-            return
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        raise _Terminated
-
-    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
-        yield  # only the main thread may, and whoever has called us has a way of their own
-        return
-    signal.signal(signal.SIGTERM, terminate)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-
-def _is_in(frame: FrameType | None, package: str) -> bool:
-    """Is a function of this package being called?"""
-    while frame is not None:
-        if str(frame.f_globals.get("__name__")).startswith(package):
-            return True
-        frame = frame.f_back
-    return False
-
-
-@contextmanager
-def _warnings_as_sentences() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *_, **__: click.echo(f"Warning: {_worded(message)}", err=True)
-        yield
-
-
-def _worded(message: Exception | str) -> str:
-    from neuid3.cli.wording import for_command_line
-
-    return for_command_line(str(message))
+        return for_command_line(message)
 
 
 def _tell_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
