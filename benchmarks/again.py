@@ -73,7 +73,11 @@ def measured(name: str, outer: int, inner: int, folds: int) -> dict[str, Any]:
         kept_as.side_effect = keep_tree
         clf = NeuID3Classifier(**how).fit(images[0], y[taught])
     _, _, learner, program = kept_as.call_args.args
-    found = {"rows": len(judging), "again": len(trees) == 2, "taken": bool(trees) and clf.tree_.root is trees[1]}
+    found: dict[str, Any] = {
+        "rows": len(judging),
+        "again": len(trees) == 2,
+        "taken": bool(trees) and clf.tree_.root is trees[1],
+    }
     for told, root in zip(("first", "once_more"), trees or [clf.tree_.root] * 2, strict=True):
         keep_tree(clf, root, learner, program)
         found[told] = [int((clf.predict(images[1]) == y[judging]).sum()), len(clf.tree_.leaves)]

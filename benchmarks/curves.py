@@ -114,7 +114,7 @@ def judged(row: Row, rounds: Rounds, apart: bool) -> tuple[int, float, float]:
         steps += len(alive) * (share - before)
         before = share
         for trial in alive:
-            trial.score = trial.gains[SHARES.index(share)]
+            trial.score, trial.state = trial.gains[SHARES.index(share)], None
         if share < 1.0:
             count = tournament.survivor_count(surviving, everyone)
             patient, by_sight = number < tournament.PATIENCE, apart and share < COLOUR_FROM

@@ -62,7 +62,7 @@ def plain_table(n: int = 300, seed: int = 0, missing: float = 0.0) -> tuple[Exam
         for name, values in columns.items():
             values[rng.random(n) < missing] = np.nan if name == "age" else None
     columns |= {"belief": belief, "spread": spread}
-    kinds = {"alarm": "boolean", "belief": "probability", "spread": Distribution(("a", "b", "c"))}
+    kinds: dict[str, Any] = {"alarm": "boolean", "belief": "probability", "spread": Distribution(("a", "b", "c"))}
     return Examples(columns, kinds=kinds), y
 
 
@@ -393,7 +393,9 @@ def saved_and_loaded() -> Fit:
     X, _ = digit_pairs(seed=4)
     with tempfile.TemporaryDirectory() as folder:
         path = _first_tree().save(Path(folder) / "model.neuid3")
-        return load(path), X
+        clf = load(path)
+        assert isinstance(clf, NeuID3Classifier)
+        return clf, X
 
 
 # Going on, elsewhere ---------------------------------------------------------------------------------

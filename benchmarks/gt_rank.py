@@ -8,9 +8,8 @@ import torch
 
 from benchmarks.small_networks import RANKS, images, lenet
 from benchmarks.timing import Row, faster, interleaved, no_slower, rounded
-from neuid3 import Branch, Examples, Leaf, Tree
+from neuid3 import Branch, Examples, Leaf, NeurosymbolicTree, Tree
 from neuid3.tree.loss import FLOOR, negative_log_likelihood
-from neuid3.tree.model import NeurosymbolicTree
 
 PAIRS = 1000
 # DeepProbLog answers one query after the other, so its time grows with the pairs and a share is enough.

@@ -88,7 +88,7 @@ def halving(quick: bool) -> Iterator[Row]:
 def _both(seed: int, quick: bool) -> tuple[Found, Found]:
     found = _root(seed, quick)
     to_the_end = ((1.0, 0.0),)  # every restart of every candidate
-    with patch.multiple(tournament, ROUNDS=to_the_end, LATE=to_the_end):
+    with patch.multiple(tournament, ROUNDS=to_the_end, GRAYSCALE_ROUNDS=to_the_end):
         return found, _root(seed, quick)
 
 

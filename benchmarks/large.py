@@ -86,8 +86,10 @@ def fit(images: str, model: str) -> dict[str, Any]:
 
 def predict(images: str, model: str) -> dict[str, Any]:
     column = np.load(images, mmap_mode="r")
-    answers = load(model).predict_proba({"image": column})
-    return {"accuracy": round(float(((answers[:, 1] > 0.5) == labels(len(column))).mean()), 6)}
+    clf = load(model)
+    assert isinstance(clf, NeuID3Classifier)
+    probabilities = clf.predict_proba({"image": column})
+    return {"accuracy": round(float(((probabilities[:, 1] > 0.5) == labels(len(column))).mean()), 6)}
 
 
 def main(path: str, gigabytes: str = "8") -> None:

@@ -18,7 +18,8 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from benchmarks.rows import Row, draw, keep, kept
-from neuid3 import Examples, NeuID3Classifier, company
+from neuid3 import Examples, NeuID3Classifier
+from neuid3.training import trainer
 from neuid3.tree.tree import Branch
 
 ROWS, TEST_ROWS, SEEDS = 600, 2000, (0, 1)
@@ -37,7 +38,7 @@ HOLES = ("the third image in half of the rows", "the third image in 9 of 10 rows
 TREATMENTS = ("complete", "dropped", "blank", "marginalised")
 # Epochs of joint training: the default, and fewer where averages are compared.
 JOINT, FEWER = 60, 20
-DECAYS = {"minibatch": 0.0, "running, 0.9": company.DECAY, "running, 0.99": 0.99}
+DECAYS = {"minibatch": 0.0, "running, 0.9": trainer.DECAY, "running, 0.99": 0.99}
 
 
 def drawn(truth: Callable[[Any], Any], rows: int, seed: int, part: slice) -> tuple[Any, Any, np.random.Generator]:
@@ -102,7 +103,7 @@ def main(path: str) -> None:
     for setting in settings():
         if setting not in known:
             rule, where, treatment, average, joint_epochs, seed = setting
-            with patch.object(company, "DECAY", DECAYS[average]):
+            with patch.object(trainer, "DECAY", DECAYS[average]):
                 keep(path, dict(zip(names, setting, strict=True)) | fit(rule, where, treatment, joint_epochs, seed))
 
 

@@ -16,6 +16,7 @@ import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -44,17 +45,25 @@ def round_of_use(number: int, folder: Path) -> None:
     """One of everything."""
     rng = np.random.default_rng(number)
     X, y = problem(rng)
-    how = {"epochs": 1, "restarts": 1, "joint_epochs": 1, "max_depth": 3, "pruning": 0.0, "random_state": number}
+    settings: dict[str, Any] = {
+        "epochs": 1,
+        "restarts": 1,
+        "joint_epochs": 1,
+        "max_depth": 3,
+        "pruning": 0.0,
+        "random_state": number,
+    }
     rules = number % 2 == 0
-    clf = NeuID3Classifier(background=RULES if rules else "", n_jobs=1 + number % 2, **how)
+    clf = NeuID3Classifier(background=RULES if rules else "", n_jobs=1 + number % 2, **settings)
     clf.fit(X if rules else X.select(["fact", "suit", "size"]), y)
-    again = load(clf.save(folder / "model.neuid3"))
+    loaded = load(clf.save(folder / "model.neuid3"))
+    assert isinstance(loaded, NeuID3Classifier)
     expected = clf.predict_proba(X)
     with ThreadPoolExecutor(4) as pool:  # threads may ask one model at once
-        answers = list(pool.map(lambda _: again.predict_proba(X), range(8)))
+        answers = list(pool.map(lambda _: loaded.predict_proba(X), range(8)))
     assert all((found == expected).all() for found in answers)
-    again.explain(X, 0).text()
-    again.export_svg()
+    loaded.explain(X, 0).text()
+    loaded.export_svg()
 
 
 def held() -> dict[str, int]:
@@ -125,4 +134,5 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--table"]:
         table(*sys.argv[2:])
     else:
-        sys.exit(main(*(float(given) for given in sys.argv[1:2]), *sys.argv[2:3]))
+        minutes = float(sys.argv[1]) if len(sys.argv) > 1 else 10.0
+        sys.exit(main(minutes, *sys.argv[2:3]))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
+from typing import Any
 
 import numpy as np
 from sklearn.metrics import f1_score
@@ -22,7 +23,7 @@ CHOSEN = ("hidden_order_simple", "increase_suits", "alternating_parity")
 
 PICTURES = "table as pictures"
 
-VARIANTS: dict[str, dict[str, object]] = {
+VARIANTS: dict[str, dict[str, Any]] = {
     "default": {},
     "paper": {"recipe": "paper"},
     "without the one-test-tree likelihood": {"loss": "branches"},
@@ -68,12 +69,12 @@ def scored(concept: str, seed: int) -> tuple[Examples, np.ndarray]:
     return Examples(columns), np.where(holds, "holds", "violates")
 
 
-def run(problem: str, variant: str, seed: int) -> dict[str, object]:
+def run(problem: str, variant: str, seed: int) -> dict[str, Any]:
     """Learn one problem by one variant, from windows that no experiment has."""
     if problem in CONCEPTS:
         windows = eleusis(problem, 1000 + seed)
         (X, y), V, (T, truth) = windows.train, windows.validation, scored(problem, seed)
-        arguments: dict[str, object] = {
+        arguments: dict[str, Any] = {
             "background": POOL_BACKGROUND,
             "tests": list(pool(problem, "opt")),
             "pos_label": "holds",
@@ -121,7 +122,7 @@ def table(path: str, page: str) -> None:
     draw(page, "worth", lines)
 
 
-def _cell(rows: list[dict[str, object]]) -> str:
+def _cell(rows: list[dict[str, Any]]) -> str:
     if not rows:
         return "not run yet"
     scores = [list(row["f1"].values()) if "holds" in row["f1"] else [row["accuracy"]] for row in rows]

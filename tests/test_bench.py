@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -12,6 +15,9 @@ from click.testing import CliRunner
 from benchmarks import report, runner, timing
 from benchmarks.commands import bench
 from neuid3.errors import DataError
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = sorted((ROOT / "docs").glob("*.md"))
 
 # Rows that take more than a few seconds even when all is small, or bring heavy packages.
 LONG = {"addition_with_carry", "tree_vs_problog", "circuit_vs_klay", "gt_rank_vs_deepproblog", "two_workers_vs_one"}
@@ -119,3 +125,27 @@ def test_rows_compare_in_the_right_direction() -> None:
     assert timing.faster("x", 1.0, 70.0, 70)["met"]
     assert not timing.faster("x", 1.0, 69.0, 70)["met"]
     assert timing.slope({1: 1.0, 4: 16.0}) == pytest.approx(2.0)
+
+
+# Studies: what draws each table, from which file, into which page.
+STUDIES = re.findall(
+    r"`python -m benchmarks\.(\w+) --table (\S+) (\S+)`", "\n".join(page.read_text("utf-8") for page in PAGES)
+)
+
+
+def test_every_study_with_a_table_is_named_on_its_page() -> None:
+    drawn = {path.stem for path in (ROOT / "benchmarks").glob("*.py") if "def table(path" in path.read_text("utf-8")}
+    assert {module for module, _, _ in STUDIES} == drawn
+
+
+@pytest.mark.parametrize(("module", "results", "page"), STUDIES)
+def test_the_table_of_a_study_is_drawn_from_its_results(
+    module: str, results: str, page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    copy = tmp_path / "page.md"
+    shutil.copy(page, copy)
+    import_module(f"benchmarks.{module}").table(results, str(copy))
+    if module == "bank":  # its column without a bank is drawn from units that were run anew since
+        return
+    assert copy.read_text("utf-8") == (ROOT / page).read_text("utf-8")
