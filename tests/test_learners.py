@@ -1,4 +1,4 @@
-"""A unit is learned, judged and written down."""
+"""A unit is trained, tested and recorded."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from experiments.reports import report, reports
 from experiments.runner import run_units
 from experiments.store import read, write
 from experiments.tables import SHORT, Cell, insert
-from experiments.units import EXPERIMENTS, Unit, chosen, from_words, units
+from experiments.units import EXPERIMENTS, Unit, select_units, unit_from_json, units
 from neuid3.errors import DataError
 
 UNION = Unit("background", "rank_order", "union", "tree", "default", 0)
@@ -50,7 +50,7 @@ def record(violates: float = 0.9, holds: float = 0.8, fit: float = 10.0, **more:
 def test_every_unit_has_a_file_of_its_own_and_can_be_read_back(experiment: str, recipe: str) -> None:
     every = units(experiment, recipe)
     assert len({unit.path for unit in every}) == len(every)
-    assert all(from_words(json.loads(json.dumps(unit.words))) == unit for unit in every)
+    assert all(unit_from_json(json.loads(json.dumps(unit.to_json()))) == unit for unit in every)
 
 
 def test_the_time_of_a_unit_is_the_processors_and_without_prediction(tmp_path: Path) -> None:
@@ -77,12 +77,12 @@ def test_a_recipe_never_overwrites_the_other() -> None:
 
 
 def test_units_are_chosen_by_what_they_are_and_a_wrong_name_is_told() -> None:
-    some = chosen(units("background"), problem=["rank_order"], setting=["union", "opt"], number=[0, 3])
+    some = select_units(units("background"), problem=["rank_order"], setting=["union", "opt"], number=[0, 3])
     assert {(u.problem, u.setting, u.number) for u in some} == {
         ("rank_order", pool, seed) for pool in ("union", "opt") for seed in (0, 3)
     }
     with pytest.raises(DataError, match="Did you mean 'rank_order'"):
-        chosen(units("background"), problem=["rank_ordre"])
+        select_units(units("background"), problem=["rank_ordre"])
 
 
 # Running ---------------------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ def test_a_failing_unit_is_told_and_the_others_go_on(tmp_path: Path) -> None:
 
     told: list[str] = []
     some = [replace(UNION, number=n) for n in range(4)]
-    outcomes = run_units(some, tmp_path, work, jobs=2, told=told.append)
+    outcomes = run_units(some, tmp_path, work, jobs=2, log=told.append)
     assert [outcome.error is not None for outcome in sorted(outcomes, key=lambda o: o.unit.number)] == [
         False,
         True,
