@@ -206,16 +206,15 @@ def test_there_are_d_bins_wherever_there_are_d_values(numbers: list[int], d: int
 
 @given(st.lists(st.booleans(), min_size=2, max_size=40))
 def test_a_cut_is_accepted_as_fayyad_and_irani_accept_it(classes: list[bool]) -> None:
-    offer = _best_cut(np.arange(float(len(classes))), np.array(classes), 0, len(classes))
-    assert offer is not None
-    n, parts = len(classes), (classes[: offer.place], classes[offer.place :])
+    cut = _best_cut(np.arange(float(len(classes))), np.array(classes), 0, len(classes))
+    assert cut is not None
+    n, parts = len(classes), (classes[: cut.position], classes[cut.position :])
     gain = entropy_of(classes) - sum(len(part) / n * entropy_of(part) for part in parts)
     after = sum(len(set(part)) * entropy_of(part) for part in parts)
     delta = np.log2(3 ** len(set(classes)) - 2) - (len(set(classes)) * entropy_of(classes) - after)
-    assert offer.saved == pytest.approx(n * gain, abs=1e-6)
+    assert cut.gain == pytest.approx(n * gain, abs=1e-6)
     assert (
-        offer.accepted == (gain > (np.log2(n - 1) + delta) / n + 1e-9)
-        or abs(gain - (np.log2(n - 1) + delta) / n) < 1e-6
+        cut.accepted == (gain > (np.log2(n - 1) + delta) / n + 1e-9) or abs(gain - (np.log2(n - 1) + delta) / n) < 1e-6
     )
 
 

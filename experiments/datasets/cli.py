@@ -1,4 +1,4 @@
-"""Which data are here, and how do they look? `python -m experiments datasets list` and `python -m experiments datasets show`."""
+"""The commands `python -m experiments datasets list` and `python -m experiments datasets show`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def datasets() -> None:
 
 @datasets.command("list")
 def list_() -> None:
-    """Tell which datasets are found, and where.
+    """List the datasets and where they are.
 
     They are looked for in the folder that NEUID3_DATA names, then in the cache (NEUID3_CACHE), and else downloaded when
     they are first used. Example: python -m experiments datasets list
@@ -28,10 +28,10 @@ def list_() -> None:
 
     from experiments.datasets.catalogue import catalogue
 
-    told = Table("dataset", "what it is", "where it is")
+    table = Table("dataset", "what it is", "where it is")
     for entry in catalogue():
-        told.add_row(entry.name, entry.what, entry.where)
-    Console().print(told, markup=False)
+        table.add_row(entry.name, entry.description, entry.location)
+    Console().print(table, markup=False)
 
 
 @datasets.command()
@@ -56,7 +56,7 @@ def show(name: str, out: Path | None, seed: int) -> None:
     if target.suffix.lower() != ".png":
         raise DataError(f"{target} is no name for a PNG image; end it in .png.")
     check_writable(target)
-    drawn = sheet(name, seed)
-    write_atomically(target, png(drawn.picture))
+    contact_sheet = sheet(name, seed)
+    write_atomically(target, png(contact_sheet.picture))
     remember(f"the picture is written to {target}")
-    click.echo("\n".join((*drawn.legend, f"Written to {target}.")))
+    click.echo("\n".join((*contact_sheet.legend, f"Written to {target}.")))
