@@ -1,4 +1,4 @@
-"""When can a restart be given up? Learning curves of all restarts of a root, and what judging them earlier would have lost.
+"""Study of successive halving: learning curves of all restarts of a root, and the loss of earlier decisions.
 
 NEUID3_DATA=… python -m benchmarks.curves results/curves.jsonl; finished roots are not repeated. Every restart of every test of
 the union pool is trained to the end, and its gain on validation windows is written down on the way.
@@ -18,7 +18,7 @@ from unittest.mock import patch
 import numpy as np
 import torch
 
-from benchmarks.rows import draw, keep, kept
+from benchmarks.rows import append_row, insert_table, read_rows
 from experiments.datasets import CONCEPTS, eleusis, pool
 from experiments.learners import make
 from experiments.units import TREE, Unit
@@ -55,10 +55,10 @@ def roots() -> Iterator[tuple[str, int]]:
 def main(path: str) -> None:
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    known = {(row["concept"], row["seed"]) for row in kept(path)}
+    finished = {(row["concept"], row["seed"]) for row in read_rows(path)}
     for concept, seed in roots():
-        if (concept, seed) not in known:
-            keep(path, {"concept": concept, "seed": seed, "restarts": learned(restarts(concept, seed))})
+        if (concept, seed) not in finished:
+            append_row(path, {"concept": concept, "seed": seed, "restarts": learned(restarts(concept, seed))})
 
 
 def restarts(concept: str, seed: int) -> list[Restart]:
@@ -124,7 +124,7 @@ def judged(row: Row, rounds: Rounds, apart: bool) -> tuple[int, float, float]:
 
 
 def table(path: str, page: str) -> None:
-    rows = kept(path)
+    rows = read_rows(path)
     full = [judged(row, ((1.0, 0.0),), False) for row in rows]
     lines = [
         "| judged after, going on | without colour | same test | same restart | most bits lost | steps |",
@@ -142,7 +142,7 @@ def table(path: str, page: str) -> None:
             f"| {told} | {'apart' if apart else 'together'} | {tests} of {len(rows)} | {sum(loss == 0 for loss in lost)} "
             f"| {max(lost):.3f} | {steps:.0%} |"
         )
-    draw(page, "curves", lines)
+    insert_table(page, "curves", lines)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ ROWS = [
 
 
 def measured(name: str) -> list[dict[str, object]]:
-    return list(runner.measured([name], quick=True))
+    return list(runner.measure([name], quick=True))
 
 
 def check(name: str) -> None:
@@ -43,7 +43,7 @@ def check(name: str) -> None:
         json.dumps(row)
 
 
-@pytest.mark.parametrize("name", sorted(set(runner.CLAIMS) - LONG))
+@pytest.mark.parametrize("name", sorted(set(runner.BENCHMARKS) - LONG))
 def test_a_row_can_be_measured(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NEUID3_DATA", raising=False)
     check(name)
@@ -56,10 +56,10 @@ def test_a_long_row_can_be_measured(name: str) -> None:
 
 
 def test_what_is_not_installed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    def absent(self: runner.Claim, quick: bool) -> object:  # noqa: ARG001 - as it is called
+    def absent(self: runner.Benchmark, quick: bool) -> object:  # noqa: ARG001 - as it is called
         raise ModuleNotFoundError("No module named 'klay'", name="klay")
 
-    monkeypatch.setattr(runner.Claim, "measure", absent)
+    monkeypatch.setattr(runner.Benchmark, "measure", absent)
     (row,) = measured("circuit_vs_klay")
     assert row["skipped"] == "klay is not installed"
     monkeypatch.setattr(runner, "OPTIONAL", ())
@@ -68,16 +68,16 @@ def test_what_is_not_installed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_slow_rows_run_only_when_they_are_asked_for() -> None:
-    assert "halving" not in runner.chosen([])
-    assert runner.chosen(["halving"]) == ["halving"]
+    assert "halving" not in runner.select([])
+    assert runner.select(["halving"]) == ["halving"]
     with pytest.raises(DataError, match="growth"):
-        runner.chosen(["grwoth"])
+        runner.select(["grwoth"])
 
 
 def test_the_history_is_kept_and_the_newest_rows_are_drawn(tmp_path: Path) -> None:
     history, page = tmp_path / "bench" / "history.jsonl", tmp_path / "speed.md"
-    report.keep(ROWS[:2], history)
-    report.keep(ROWS[2:], history)
+    report.append(ROWS[:2], history)
+    report.append(ROWS[2:], history)
     assert report.read(history) == ROWS
     page.write_text("before\n<!-- table:bench -->\nold\n<!-- /table:bench -->\nafter\n")
     done = CliRunner().invoke(bench, ["--table", "--history", str(history), "--into", str(page)])
@@ -93,8 +93,8 @@ def test_the_history_is_kept_and_the_newest_rows_are_drawn(tmp_path: Path) -> No
 
 
 def test_a_row_is_told_on_one_line() -> None:
-    assert report.shown(ROWS[0]).split() == ["a", "1", "4", "0.25", "ours", "/", "other", "<=", "0.5", "met"]
-    assert report.shown(ROWS[3]).endswith("not measured: klay is not installed")
+    assert report.formatted(ROWS[0]).split() == ["a", "1", "4", "0.25", "ours", "/", "other", "<=", "0.5", "met"]
+    assert report.formatted(ROWS[3]).endswith("not measured: klay is not installed")
 
 
 @pytest.mark.skipif(find_spec("matplotlib") is None, reason="matplotlib is not installed")
