@@ -65,13 +65,13 @@ def measured(name: str, outer: int, inner: int, folds: int) -> dict[str, Any]:
     parameters = {**settings.UCI_TREE["default"], "random_state": 100 * outer + inner}
     trees: list[Node] = []
 
-    def recorded(self: Regrower, tree: Node, before: Node) -> bool:
+    def caught(self: Regrower, tree: Node, before: Node) -> bool:
         trees.extend((before, tree))
-        return is_refused(self, tree, before)
+        return judged(self, tree, before)
 
-    is_refused, keep_tree = Regrower.is_refused, NeuID3Classifier._keep
+    judged, keep_tree = Regrower.is_refused, NeuID3Classifier._keep
     with (
-        patch.object(Regrower, "is_refused", recorded),
+        patch.object(Regrower, "is_refused", caught),
         patch.object(NeuID3Classifier, "_keep", autospec=True) as kept_as,
     ):
         kept_as.side_effect = keep_tree

@@ -86,10 +86,10 @@ def halving(quick: bool) -> Iterator[Row]:
 
 
 def _both(seed: int, quick: bool) -> tuple[Root, Root]:
-    halved = _root(seed, quick)
+    found = _root(seed, quick)
     to_the_end = ((1.0, 0.0),)  # every restart of every candidate
     with patch.multiple(tournament, ROUNDS=to_the_end, GRAYSCALE_ROUNDS=to_the_end):
-        return halved, _root(seed, quick)
+        return found, _root(seed, quick)
 
 
 def _root(seed: int, quick: bool) -> Root:

@@ -48,15 +48,15 @@ def grown(concept: str, seed: int) -> tuple[Task, int]:
     """The joint training task of a grown tree, with windows of other seeds added to the validation split, and the size of the split before."""
     windows = eleusis(concept, seed)
     clf: Any = make(Unit("background", concept, "opt", TREE, "default", seed), list(pool(concept, "opt")))[0]
-    tasks: list[Task] = []
+    found: list[Task] = []
 
     def caught(task: Task) -> tuple[None, int]:
-        tasks.append(task)
+        found.append(task)
         return None, 0
 
     with patch.object(node, "train_jointly", caught):
         clf.fit(*windows.train, validation=windows.validation)
-    (task,) = tasks
+    (task,) = found
     assert not task.fixed, "every variable of these pools is a network's"
     others = [eleusis(concept, other).train for other in OTHERS]
     labels = np.concatenate([np.searchsorted(clf.classes_, y) for _, y in others])
@@ -74,16 +74,16 @@ def grown(concept: str, seed: int) -> tuple[Task, int]:
     return more, int((task.unseen & (task.weights > 0)).sum())
 
 
-def curve(task: Task, validation_rows: int, epochs: int) -> list[tuple[float, float]]:
-    """After each epoch, and before the first: the mean log-likelihood of the validation split, and the accuracy on the other windows."""
+def curve(task: Task, judges: int, epochs: int) -> list[tuple[float, float]]:
+    """After each epoch, and before the first: the mean log-likelihood of the first `judges` validation rows, and the accuracy on the others."""
     found = []
     with exclusive_training():
         company = BatchedTrainer([Restart(replace(task, recipe=replace(task.recipe, epochs=epochs)), 0)])
         for epoch in range(epochs + 1):
             company.advance(epoch / epochs)
             told, _ = company.likelihoods()
-            right = np.exp(told[validation_rows:]) > 0.5  # of two classes
-            found.append((round(float(told[:validation_rows].mean()), 4), round(float(right.mean()), 4)))
+            right = np.exp(told[judges:]) > 0.5  # of two classes
+            found.append((round(float(told[:judges].mean()), 4), round(float(right.mean()), 4)))
     return found
 
 

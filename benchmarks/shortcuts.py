@@ -45,9 +45,9 @@ def units() -> Iterator[Unit]:
 
 def main(path: str) -> None:
     warnings.simplefilter("ignore")
-    finished = {row["unit"] for row in read_rows(path)}
+    known = {row["unit"] for row in read_rows(path)}
     for unit in units():
-        if str(unit) not in finished:
+        if str(unit) not in known:
             with patch.multiple(tournament, ROUNDS=TO_THE_END, LATE=TO_THE_END):
                 found = run(unit)
             append_row(path, _row(str(unit), found) | {"kernel": os.environ.get("NEUID3_KERNEL", "on")})

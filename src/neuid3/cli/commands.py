@@ -20,14 +20,14 @@ from neuid3.utils.output import guarded
 STOPPED, TERMINATED = 130, 143
 
 
-class CommandError(click.ClickException):
-    """An error that the caller can correct; the exit code is 2."""
+class UserError(click.ClickException):
+    """An error that the user can correct."""
 
     exit_code = 2
 
 
 class _Terminated(BaseException):
-    """Raised where SIGTERM arrives, so that unfinished files are removed and workers ended on the way out."""
+    """Raised on SIGTERM, so that unfinished files are removed and workers are stopped."""
 
 
 class Command(click.Command):
@@ -50,18 +50,18 @@ class Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if any("\0" in argument for argument in args):
-            raise CommandError("An argument holds a NUL character, which no path and no name can; leave it out.")
+            raise UserError("An argument contains a NUL character, which paths and names cannot contain; leave it out.")
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            with _sigterm_raises(), _warnings_as_sentences(self.wording):
+            with _raising_on_sigterm(), _warnings_as_sentences(self.wording):
                 return super().invoke(ctx)
         except NeuID3Error as error:
-            raise CommandError(self.wording(str(error))) from None
+            raise UserError(self.wording(str(error))) from None
         except OSError as error:
             path = f"{error.filename}: " if error.filename else ""
-            raise CommandError(f"{path}{error.strerror or error}; check the path and its permissions.") from None
+            raise UserError(f"{path}{error.strerror or error}; check the path and its permissions.") from None
         except KeyboardInterrupt:
             click.echo("Stopped.", err=True)
             ctx.exit(STOPPED)
@@ -74,12 +74,12 @@ class Commands(Command, click.Group):
 
 
 @contextmanager
-def _sigterm_raises() -> Iterator[None]:
-    """SIGTERM raises an error inside, once; a second one ends the process on the spot."""
+def _raising_on_sigterm() -> Iterator[None]:
+    """Raise `_Terminated` on the first SIGTERM; the second ends the process at once."""
     delays = iter(range(100))
 
     def terminate(number: int, frame: FrameType | None) -> None:
-        # A worker whose start is interrupted would complain, so its start is waited for.
+        # An interrupted start of a worker prints a traceback, so the signal is delayed until the worker has started.
         if _is_in(frame, "joblib.externals.loky.") and next(delays, None) is not None:
             threading.Timer(0.05, os.kill, (os.getpid(), number)).start()
             return
@@ -87,7 +87,7 @@ def _sigterm_raises() -> Iterator[None]:
         raise _Terminated
 
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
-        yield  # only the main thread may set a handler, and a caller's own handler stays
+        yield  # only the main thread can set a handler, and the handler of a calling program stays
         return
     signal.signal(signal.SIGTERM, terminate)
     try:
@@ -97,7 +97,7 @@ def _sigterm_raises() -> Iterator[None]:
 
 
 def _is_in(frame: FrameType | None, package: str) -> bool:
-    """Is a function of this package on the call stack?"""
+    """Whether the frame or one of its callers is in this package."""
     while frame is not None:
         if str(frame.f_globals.get("__name__")).startswith(package):
             return True

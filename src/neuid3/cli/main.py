@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from neuid3.cli.commands import CommandError, Commands
+from neuid3.cli.commands import Commands, UserError
 from neuid3.errors import DataError
 from neuid3.utils.output import remember
 
@@ -41,7 +41,7 @@ class _Main(Commands):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] in MOVED:
-            raise CommandError(
+            raise UserError(
                 f"`neuid3 {args[0]}` is `{MOVED[args[0]]}` now; run it in the root folder of a checkout of the repository."
             )
         name, command, rest = super().resolve_command(ctx, args)
