@@ -31,7 +31,7 @@ SHARES = (1 / 8, 3 / 16, 1 / 4, 5 / 16, 3 / 8, 1 / 2, 5 / 8, 3 / 4, 1.0)
 Rounds = Sequence[tuple[float, float]]
 Row = Mapping[str, Any]
 
-# Judgements to be compared: the share of the steps, the share that goes on, and whether colour is judged apart.
+# Schedules to compare: pairs of the fraction of the steps and the fraction of survivors, and whether warm-up restarts are ranked apart.
 TRIED: tuple[tuple[Rounds, bool], ...] = (
     (((3 / 8, 1 / 2), (5 / 8, 1 / 6), (1.0, 0.0)), False),
     (((1 / 4, 2 / 3), (3 / 8, 1 / 4), (5 / 8, 1 / 12), (1.0, 0.0)), False),
@@ -101,8 +101,8 @@ def learned(trials: Sequence[Restart]) -> list[dict[str, Any]]:
     return rows
 
 
-def judged(row: Row, rounds: Rounds, apart: bool) -> tuple[int, float, float]:
-    """The task that wins with these judgements, what it tells in the end, and the share of the steps that it takes."""
+def replayed(row: Row, rounds: Rounds, apart: bool) -> tuple[int, float, float]:
+    """The winning task under this schedule, its final gain in bits, and the fraction of the steps that is taken."""
     tasks: dict[int, SimpleNamespace] = {}
     alive = []
     for restart in row["restarts"]:
@@ -125,21 +125,21 @@ def judged(row: Row, rounds: Rounds, apart: bool) -> tuple[int, float, float]:
 
 def table(path: str, page: str) -> None:
     rows = read_rows(path)
-    full = [judged(row, ((1.0, 0.0),), False) for row in rows]
+    full = [replayed(row, ((1.0, 0.0),), False) for row in rows]
     lines = [
         "| judged after, going on | without colour | same test | same restart | most bits lost | steps |",
         "|---|---|---|---|---|---|",
     ]
     for rounds, apart in TRIED:
-        found = [judged(row, rounds, apart) for row in rows]
-        tests = sum(one[0] == other[0] for one, other in zip(found, full, strict=True))
-        lost = [other[1] - one[1] for one, other in zip(found, full, strict=True)]
-        told = ", ".join(
+        outcomes = [replayed(row, rounds, apart) for row in rows]
+        tests = sum(one[0] == other[0] for one, other in zip(outcomes, full, strict=True))
+        lost = [other[1] - one[1] for one, other in zip(outcomes, full, strict=True)]
+        schedule = ", ".join(
             f"{Fraction(share)}: {Fraction(surviving).limit_denominator(12)}" for share, surviving in rounds[:-1]
         )
-        steps = float(np.mean([one[2] for one in found]))
+        steps = float(np.mean([one[2] for one in outcomes]))
         lines.append(
-            f"| {told} | {'apart' if apart else 'together'} | {tests} of {len(rows)} | {sum(loss == 0 for loss in lost)} "
+            f"| {schedule} | {'apart' if apart else 'together'} | {tests} of {len(rows)} | {sum(loss == 0 for loss in lost)} "
             f"| {max(lost):.3f} | {steps:.0%} |"
         )
     insert_table(page, "curves", lines)

@@ -1,4 +1,4 @@
-"""Every row can be measured, and what was measured can be told."""
+"""Every row can be measured and reported, and every study draws its table."""
 
 from __future__ import annotations
 
@@ -87,9 +87,9 @@ def test_the_history_is_kept_and_the_newest_rows_are_drawn(tmp_path: Path) -> No
     assert "| `a` | 1 | 1 | 1 | ours / other ≤ 0.5 | missed |" in text
     assert "| `b` |  |  | 2 | slope ≤ 1 | missed |" in text
     assert "`c`" not in text
-    told = CliRunner().invoke(bench, ["--table", "--history", str(tmp_path / "none.jsonl")])
-    assert told.exit_code == 2
-    assert "run `python -m benchmarks` first" in told.output
+    done = CliRunner().invoke(bench, ["--table", "--history", str(tmp_path / "none.jsonl")])
+    assert done.exit_code == 2
+    assert "run `python -m benchmarks` first" in done.output
 
 
 def test_a_row_is_told_on_one_line() -> None:

@@ -115,8 +115,8 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
     assert 2 <= len(kept) < 5
 
     again = [sys.executable, "-c", SLOW_RUN, str(tmp_path), "0", "second"]
-    told = subprocess.run(again, capture_output=True, text=True, check=True).stdout
-    assert told.startswith(f"5 units, {len(kept)} of them finished before.")
+    output = subprocess.run(again, capture_output=True, text=True, check=True).stdout
+    assert output.startswith(f"5 units, {len(kept)} of them finished before.")
     assert all(path.read_bytes() == content for path, content in kept.items())
     made = [result.record["made_by"] for result in read(tmp_path).values()]
     assert sorted(made) == ["first"] * len(kept) + ["second"] * (5 - len(kept))
@@ -140,9 +140,9 @@ def test_a_failing_unit_is_told_and_the_others_go_on(tmp_path: Path) -> None:
             raise ValueError("no such luck")
         return record()
 
-    told: list[str] = []
+    lines: list[str] = []
     some = [replace(UNION, number=n) for n in range(4)]
-    outcomes = run_units(some, tmp_path, work, jobs=2, log=told.append)
+    outcomes = run_units(some, tmp_path, work, jobs=2, log=lines.append)
     assert [outcome.error is not None for outcome in sorted(outcomes, key=lambda o: o.unit.number)] == [
         False,
         True,
@@ -150,8 +150,8 @@ def test_a_failing_unit_is_told_and_the_others_go_on(tmp_path: Path) -> None:
         False,
     ]
     assert {unit.number for unit in read(tmp_path)} == {0, 2, 3}
-    assert sum("failed: ValueError: no such luck" in line for line in told) == 1
-    assert told[-1].startswith("[4 of 4]")
+    assert sum("failed: ValueError: no such luck" in line for line in lines) == 1
+    assert lines[-1].startswith("[4 of 4]")
 
 
 def test_a_finished_unit_is_never_run_again(tmp_path: Path) -> None:
@@ -293,9 +293,9 @@ def test_cells_and_means_of_the_pools_are_those_computed_by_hand(tmp_path: Path)
 def test_a_report_begins_with_the_bars_that_are_met_and_names_the_others(tmp_path: Path) -> None:
     assert report("background", {}).verdict is None
     write(tmp_path, UNION, record(0.95, 0.90))
-    told = report("background", read(tmp_path)).markdown().split("\n\n")[1]
+    verdict = report("background", read(tmp_path)).markdown().split("\n\n")[1]
     # 64 cells and the mean of union are held to something; there is no 44M network whose time could be a bar.
-    assert told == (
+    assert verdict == (
         f"**1 of 65 bars are met. 63 wait for units. {SHORT} Short: rank_order, holds (union) 0.900, bar 0.9220.**"
     )
     for unit in units("background"):
@@ -439,8 +439,8 @@ def test_a_page_gets_its_tables_between_the_marks(tmp_path: Path) -> None:
 
 def test_every_report_is_drawn_from_nothing_as_well(tmp_path: Path) -> None:
     assert [made.finished for made in reports(read(tmp_path)).values()] == [0, 0, 0, 0]
-    told = CliRunner().invoke(main, ["reproduce", "table", "--results", str(tmp_path), "--format", "json"])
-    assert [made["name"] for made in json.loads(told.output)] == list(EXPERIMENTS)
+    done = CliRunner().invoke(main, ["reproduce", "table", "--results", str(tmp_path), "--format", "json"])
+    assert [made["name"] for made in json.loads(done.output)] == list(EXPERIMENTS)
 
 
 def test_the_picture_has_a_point_for_every_published_cell_of_our_trees(tmp_path: Path) -> None:
