@@ -102,15 +102,15 @@ def table(experiments: tuple[str, ...], results: Path, style: str, into: Path | 
 
     if into is not None and style == "json":
         raise click.UsageError("--into takes Markdown tables; leave out --format json.")
-    tables = reports(read(results), experiments)
+    drawn = reports(read(results), experiments)
     if into is not None:
-        insert(into, {name: report.markdown() for name, report in tables.items()})
+        insert(into, {name: report.markdown() for name, report in drawn.items()})
         remember(f"the tables are in {into}")
-        click.echo(f"{', '.join(tables)} in {into}")
+        click.echo(f"{', '.join(drawn)} in {into}")
     elif style == "json":
-        click.echo(json.dumps([report.as_json() for report in tables.values()], indent=1))
+        click.echo(json.dumps([report.as_json() for report in drawn.values()], indent=1))
     else:
-        for name, report in tables.items():
+        for name, report in drawn.items():
             click.echo(f"## {name}\n\n{report.markdown()}\n")
 
 

@@ -17,7 +17,7 @@ from benchmarks.commands import bench
 from neuid3.errors import DataError
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = sorted((ROOT / "docs").glob("*.md"))
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
 
 # Rows that take more than a few seconds even when all is small, or bring heavy packages.
 LONG = {"addition_with_carry", "tree_vs_problog", "circuit_vs_klay", "gt_rank_vs_deepproblog", "two_workers_vs_one"}

@@ -56,7 +56,7 @@ def show(name: str, out: Path | None, seed: int) -> None:
     if target.suffix.lower() != ".png":
         raise DataError(f"{target} is no name for a PNG image; end it in .png.")
     check_writable(target)
-    contact_sheet = sheet(name, seed)
-    write_atomically(target, png(contact_sheet.picture))
+    drawn = sheet(name, seed)
+    write_atomically(target, png(drawn.picture))
     remember(f"the picture is written to {target}")
-    click.echo("\n".join((*contact_sheet.legend, f"Written to {target}.")))
+    click.echo("\n".join((*drawn.legend, f"Written to {target}.")))
