@@ -3,7 +3,7 @@
 NEUID3_DATA=… python -m benchmarks.again results/again.jsonl; finished folds are not repeated. Rows are those of one training fold in inner
 folds; validation rows and training rows have different images, all of them MNIST's training images. Both trees come from
 one fit, and a third tree is learned from the symbols.
-python -m benchmarks.again --table results/again.jsonl docs/learning.md draws the table.
+python -m benchmarks.again --table results/again.jsonl PAGE draws the table.
 """
 
 from __future__ import annotations

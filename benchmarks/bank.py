@@ -2,7 +2,7 @@
 
 NEUID3_DATA=… python -m benchmarks.bank results/bank.jsonl; finished runs are not repeated. The numbers without the bank
 are read from the results of the experiments (`python -m experiments reproduce background --pool union`).
-python -m benchmarks.bank --table results/bank.jsonl docs/bank.md draws the table.
+python -m benchmarks.bank --table results/bank.jsonl PAGE draws the table.
 """
 
 from __future__ import annotations

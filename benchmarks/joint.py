@@ -3,7 +3,7 @@
 NEUID3_DATA=… python -m benchmarks.joint results/joint.jsonl; finished trees are not repeated. Trees of cards are grown and then
 trained jointly for several numbers of epochs; after each epoch the likelihood of the 200 validation windows is recorded,
 and the accuracy on 2,000 training windows of two other seeds. Test images are not used.
-python -m benchmarks.joint --table results/joint.jsonl docs/learning.md draws the table.
+python -m benchmarks.joint --table results/joint.jsonl PAGE draws the table.
 """
 
 from __future__ import annotations

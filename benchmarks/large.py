@@ -2,7 +2,7 @@
 
 python -m benchmarks.large results/large.json [gigabytes] makes a `.npy` file of 28 × 28 images that is all hole but for its
 first 1/64, white images of another class; fits and predicts in a process each; and keeps what the kernel says of them.
-python -m benchmarks.large --table results/large.json docs/large.md draws the table.
+python -m benchmarks.large --table results/large.json PAGE draws the table.
 """
 
 from __future__ import annotations

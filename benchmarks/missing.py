@@ -1,7 +1,7 @@
 """Training on rows with missing images: accuracy and gain beside blank images, dropped rows and complete rows.
 
 python -m benchmarks.missing results/missing.jsonl runs the fits; those that are finished are not repeated.
-python -m benchmarks.missing --table results/missing.jsonl docs/learning.md draws the tables.
+python -m benchmarks.missing --table results/missing.jsonl PAGE draws the tables.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 NEUID3_DATA=… python -m benchmarks.shortcuts results/shortcuts.jsonl; finished units are not repeated. Without shortcuts every
 restart of every candidate is trained to the end, by plain torch where `NEUID3_KERNEL=off` is set.
-python -m benchmarks.shortcuts --table results/shortcuts.jsonl docs/speed.md draws the table; the numbers with the
+python -m benchmarks.shortcuts --table results/shortcuts.jsonl PAGE draws the table; the numbers with the
 shortcuts are read from the results of the experiments.
 """
 

@@ -1,7 +1,7 @@
 """Ablation of the default recipe: one run per variant, problem and seed, one JSON line each.
 
 NEUID3_DATA=… python -m benchmarks.worth results/worth.jsonl [problem …]; finished runs are not repeated.
-python -m benchmarks.worth --table results/worth.jsonl docs/learning.md draws the table from the file.
+python -m benchmarks.worth --table results/worth.jsonl PAGE draws the table from the file.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import click
 import pytest
@@ -12,6 +13,8 @@ from benchmarks.commands import bench
 from experiments.__main__ import main as experiments
 from neuid3 import __version__
 from neuid3.cli.main import MOVED, main
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def test_the_version_is_told() -> None:
@@ -49,3 +52,10 @@ def test_messages_of_the_experiments_do_not_speak_of_options_of_fit() -> None:
     message = "a lower `pruning` asks less of it"
     assert main.wording(message) == "a lower `--pruning` asks less of it"
     assert experiments.wording(message) == bench.wording(message) == message
+
+
+def test_no_text_names_a_command_that_left_the_library() -> None:
+    texts = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "Makefile")), *(ROOT / "docs").rglob("*.md")]
+    texts += [path for folder in ("src", "experiments", "benchmarks") for path in (ROOT / folder).rglob("*.py")]
+    old = re.compile(rf"neuid3 ({'|'.join(MOVED)})\b")
+    assert not [(str(path), found[0]) for path in texts for found in old.finditer(path.read_text("utf-8"))]
