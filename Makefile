@@ -46,7 +46,7 @@ audit: setup
 	$(PY) -m pip_audit --local
 
 bench: setup
-	$(PY) -m neuid3 bench --into docs/speed.md; missed=$$?; $(PY) -m neuid3 bench --plot docs/images/bench.svg && exit $$missed
+	$(PY) -m benchmarks --into docs/speed.md; missed=$$?; $(PY) -m benchmarks --plot docs/images/bench.svg && exit $$missed
 
 docs: .venv/docs
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict

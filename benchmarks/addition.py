@@ -1,4 +1,4 @@
-"""Does the sum of two 4-digit numbers ground and compile? Written with a carry, yes; written naively, it is stopped."""
+"""Grounding and compilation of the sum of two 4-digit numbers, with a carry and naively."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SCHEMA = {name: Tensor((28, 28)) for name in LEFT + RIGHT}
 NUMBERS = f"[{', '.join(LEFT)}], [{', '.join(RIGHT)}]"
 
 DECLARATION = "nn(digit_net, [X], Y, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])::digit(X, Y).\n"
-# Digits stand lowest first.
+# The lowest digit comes first.
 CARRY = f"""{DECLARATION}
 add([], [], C, [C]).
 add([A|As], [B|Bs], C, [S|Ss]) :-
@@ -33,7 +33,7 @@ number([], 0).
 number([D|Ds], N) :- digit(D, X), number(Ds, M), N is X + 10 * M.
 sum(N) :- number([{", ".join(LEFT)}], A), number([{", ".join(RIGHT)}], B), N is A + B.
 """
-POLITE = 5.0
+NAIVE_LIMIT = 5.0  # seconds
 
 
 def total(number: int) -> str:
@@ -42,7 +42,7 @@ def total(number: int) -> str:
 
 
 def edges(circuit: Circuit) -> int:
-    """How many arrows a drawing would have: a node's values that lead to the same child are one arrow."""
+    """Number of edges to distinct children other than false."""
     return sum(len(set(children) - {FALSE}) for children in circuit.children)
 
 
@@ -58,26 +58,26 @@ def with_carry(quick: bool) -> Iterator[Row]:
     for name, totals in several.items():
         if totals:
             yield _measured(f"addition_with_carry/{name}", [total(number) for number in totals], 1 if quick else 5)
-    yield _naive(1.0 if quick else POLITE)
+    yield _naive(1.0 if quick else NAIVE_LIMIT)
 
 
 def _measured(name: str, tests: list[str], rounds: int) -> Row:
     formulas = Program(CARRY, SCHEMA).formulas(tests)
     circuit = compile_formulas(formulas)
-    found = interleaved(
+    medians = interleaved(
         {"ground": lambda: Program(CARRY, SCHEMA).formulas(tests), "compile": lambda: compile_formulas(formulas)},
         rounds=rounds,
         warmup=1,
     )
     return {
         "name": name,
-        "ours_seconds": rounded(found["ground"] + found["compile"]),
+        "ours_seconds": rounded(medians["ground"] + medians["compile"]),
         "other_seconds": None,
         "ratio": None,
         "bar": "ours <= 5 s",
-        "met": found["ground"] + found["compile"] <= 5.0,
-        "ground_seconds": rounded(found["ground"]),
-        "compile_seconds": rounded(found["compile"]),
+        "met": medians["ground"] + medians["compile"] <= 5.0,
+        "ground_seconds": rounded(medians["ground"]),
+        "compile_seconds": rounded(medians["compile"]),
         "formula_nodes": sum(1 for _ in bottom_up(formulas)),
         "circuit_nodes": len(circuit),
         "circuit_edges": edges(circuit),
@@ -85,14 +85,14 @@ def _measured(name: str, tests: list[str], rounds: int) -> Row:
     }
 
 
-def _naive(polite: float) -> Row:
-    """Building both numbers first has 10^8 ways to go; it must end in an error in time, and leave a working process."""
+def _naive(limit: float) -> Row:
+    """The naive program has 10^8 groundings; it must raise an error in time, and leave a working process."""
     start = time.perf_counter()
-    told = ""
+    message = ""
     try:
-        Program(NAIVE, SCHEMA, Limits(seconds=polite)).formula("sum(11110)")
+        Program(NAIVE, SCHEMA, Limits(seconds=limit)).formula("sum(11110)")
     except GroundingLimitError as error:
-        told = str(error)
+        message = str(error)
     seconds = time.perf_counter() - start
     alive = len(compile_formulas([Program(CARRY, SCHEMA).formula(total(11110))])) > 0
     return {
@@ -100,8 +100,8 @@ def _naive(polite: float) -> Row:
         "ours_seconds": rounded(seconds),
         "other_seconds": None,
         "ratio": None,
-        "bar": f"GroundingLimitError within {polite + 2:g} s",
-        "met": bool(told) and alive and seconds <= polite + 2,
-        "error": told,
+        "bar": f"GroundingLimitError within {limit + 2:g} s",
+        "met": bool(message) and alive and seconds <= limit + 2,
+        "error": message,
         "answers_afterwards": alive,
     }

@@ -1,9 +1,9 @@
-"""Is a tree of networks better when it is grown once more from what they read? Inside training folds of tables as images.
+"""Study of regrowing a tree from network predictions, inside training folds of tables as images.
 
 NEUID3_DATA=… python -m benchmarks.again results/again.jsonl; finished folds are not repeated. Rows are those of one training fold in inner
-folds; the images of the rows that judge are others than those that teach, all of them MNIST's training images. Both trees come of
-one fit, and a tree is learned from the symbols beside them.
-python -m benchmarks.again --table results/again.jsonl docs/learning.md draws the table.
+folds; validation rows and training rows have different images, all of them MNIST's training images. Both trees come from
+one fit, and a third tree is learned from the symbols.
+python -m benchmarks.again --table results/again.jsonl PAGE draws the table.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 from threadpoolctl import threadpool_limits
 
-from benchmarks.rows import draw, keep, kept
+from benchmarks.rows import append_row, insert_table, read_rows
 from experiments import settings
 from experiments.datasets import mnist, uci_fold
 from neuid3 import Examples, NeuID3Classifier
@@ -26,7 +26,7 @@ from neuid3.learning.regrow import Regrower
 from neuid3.training.train import one_thread
 from neuid3.tree.tree import Node
 
-# A table, one of its outer folds, and in how many inner folds its training rows are judged.
+# A table, one of its outer folds, and the number of inner folds of its training rows.
 JOBS = (
     ("wine", 0, 5),
     ("congressional", 0, 5),
@@ -36,29 +36,33 @@ JOBS = (
     ("credit-approval", 0, 10),
     ("credit-approval", 5, 10),
 )
-TEACHING = 48_000  # of MNIST's training images; the others are for rows that judge
+TRAINING_IMAGES = 48_000  # of MNIST's training images; the others are for validation rows
 
 
 def main(path: str) -> None:
     warnings.simplefilter("ignore")
-    known = {(row["table"], row["outer"], row["inner"]) for row in kept(path)}
+    finished = {(row["table"], row["outer"], row["inner"]) for row in read_rows(path)}
     with one_thread(), threadpool_limits(1):
         for name, outer, folds in JOBS:
             for inner in range(folds):
-                if (name, outer, inner) not in known:
-                    keep(path, {"table": name, "outer": outer, "inner": inner, **measured(name, outer, inner, folds)})
+                if (name, outer, inner) not in finished:
+                    append_row(
+                        path, {"table": name, "outer": outer, "inner": inner, **measured(name, outer, inner, folds)}
+                    )
 
 
 def measured(name: str, outer: int, inner: int, folds: int) -> dict[str, Any]:
-    """How many rows are judged, and of each tree how many of them it is right about, and its leaves."""
+    """The number of validation rows, and for each tree its correct predictions and its leaves."""
     X, y = uci_fold(name, "onehot", outer, settings.FOLDS).train
     split = StratifiedKFold(folds, shuffle=True, random_state=outer).split(np.zeros(len(y)), y)
-    taught, judging = list(split)[inner]
+    training, validation = list(split)[inner]
     images = [
-        Examples({column: written(X.column(column).values[rows], part, (outer, inner, column)) for column in X.schema})
-        for part, rows in enumerate((taught, judging))
+        Examples(
+            {column: digit_images(X.column(column).values[rows], part, (outer, inner, column)) for column in X.schema}
+        )
+        for part, rows in enumerate((training, validation))
     ]
-    how = {**settings.UCI_TREE["default"], "random_state": 100 * outer + inner}
+    parameters = {**settings.UCI_TREE["default"], "random_state": 100 * outer + inner}
     trees: list[Node] = []
 
     def caught(self: Regrower, tree: Node, before: Node) -> bool:
@@ -71,42 +75,46 @@ def measured(name: str, outer: int, inner: int, folds: int) -> dict[str, Any]:
         patch.object(NeuID3Classifier, "_keep", autospec=True) as kept_as,
     ):
         kept_as.side_effect = keep_tree
-        clf = NeuID3Classifier(**how).fit(images[0], y[taught])
+        clf = NeuID3Classifier(**parameters).fit(images[0], y[training])
     _, _, learner, program = kept_as.call_args.args
-    found = {"rows": len(judging), "again": len(trees) == 2, "taken": bool(trees) and clf.tree_.root is trees[1]}
-    for told, root in zip(("first", "once_more"), trees or [clf.tree_.root] * 2, strict=True):
+    row: dict[str, Any] = {
+        "rows": len(validation),
+        "again": len(trees) == 2,
+        "taken": bool(trees) and clf.tree_.root is trees[1],
+    }
+    for tree_name, root in zip(("first", "once_more"), trees or [clf.tree_.root] * 2, strict=True):
         keep_tree(clf, root, learner, program)
-        found[told] = [int((clf.predict(images[1]) == y[judging]).sum()), len(clf.tree_.leaves)]
-    by_symbols = NeuID3Classifier(**how).fit(X[taught], y[taught])
-    right = int((by_symbols.predict(X[judging]) == y[judging]).sum())
-    return {**found, "symbols": [right, len(by_symbols.tree_.leaves)]}
+        row[tree_name] = [int((clf.predict(images[1]) == y[validation]).sum()), len(clf.tree_.leaves)]
+    by_symbols = NeuID3Classifier(**parameters).fit(X[training], y[training])
+    right = int((by_symbols.predict(X[validation]) == y[validation]).sum())
+    return {**row, "symbols": [right, len(by_symbols.tree_.leaves)]}
 
 
-def written(answers: Any, part: int, drawn: tuple[int, int, str]) -> Any:
-    """An image of a 1 for every true answer and of a 0 for every other."""
+def digit_images(values: Any, part: int, drawn: tuple[int, int, str]) -> Any:
+    """A random image of a 1 for every true value and of a 0 for every false one."""
     shown, digits = mnist("train")
     outer, inner, column = drawn
     rng = np.random.default_rng([outer, inner, part, zlib.crc32(column.encode())])
-    mine = np.arange(len(digits)) < TEACHING if part == 0 else np.arange(len(digits)) >= TEACHING
-    rows = np.empty(len(answers), dtype=np.int64)
+    mine = np.arange(len(digits)) < TRAINING_IMAGES if part == 0 else np.arange(len(digits)) >= TRAINING_IMAGES
+    rows = np.empty(len(values), dtype=np.int64)
     for digit in (0, 1):
-        of = np.flatnonzero(answers == bool(digit))
+        of = np.flatnonzero(values == bool(digit))
         rows[of] = rng.choice(np.flatnonzero(mine & (digits == digit)), len(of))
     return shown[rows]
 
 
 def table(path: str, page: str) -> None:
-    rows = kept(path)
+    rows = read_rows(path)
     lines = ["| table | rows judged | first tree | grown once more | from symbols |", "|---|---|---|---|---|"]
     for name in dict.fromkeys(name for name, _, _ in JOBS):
         mine = [row for row in rows if row["table"] == name]
         count = sum(row["rows"] for row in mine)
         cells = []
-        for told in ("first", "once_more", "symbols"):
-            right, leaves = (sum(row[told][i] for row in mine) for i in (0, 1))
+        for tree_name in ("first", "once_more", "symbols"):
+            right, leaves = (sum(row[tree_name][i] for row in mine) for i in (0, 1))
             cells.append(f"{right / count:.3f}, {leaves / len(mine):.1f}")
         lines.append(f"| {name} | {count} | " + " | ".join(cells) + " |")
-    draw(page, "again", lines)
+    insert_table(page, "again", lines)
 
 
 if __name__ == "__main__":

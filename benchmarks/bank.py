@@ -1,8 +1,8 @@
-"""What is a bank of tests worth? A second concept that shares a test with it, with and without it; one JSON line each.
+"""Study of the bank: a second concept that shares a test with it, learned with and without the bank.
 
-NEUID3_DATA=… python -m benchmarks.bank results/bank.jsonl; finished runs are not repeated. What a fit without the bank needs
-is read from the results of the experiments (`neuid3 reproduce background --pool union`).
-python -m benchmarks.bank --table results/bank.jsonl docs/bank.md draws the table.
+NEUID3_DATA=… python -m benchmarks.bank results/bank.jsonl; finished runs are not repeated. The numbers without the bank
+are read from the results of the experiments (`python -m experiments reproduce background --pool union`).
+python -m benchmarks.bank --table results/bank.jsonl PAGE draws the table.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.metrics import f1_score
 
-from benchmarks.rows import draw, keep, kept
+from benchmarks.rows import append_row, insert_table, read_rows
 from experiments import settings
 from experiments.datasets import POOL_BACKGROUND, eleusis, pool
 from neuid3 import Bank, NeuID3Classifier
@@ -25,13 +25,13 @@ from neuid3 import Bank, NeuID3Classifier
 RESULTS = Path("results/background")
 
 # Concepts that fill the bank, and one that shares tests with it. The second pair is the harder one: a test learned inside a
-# hidden concept has seen the examples of one branch only.
+# hidden concept was trained on the examples of one branch only.
 PAIRS = ((("rank_order", "suit_order"), "hidden_order_simple"), (("hidden_order_simple",), "rank_order"))
 SEEDS = 5
 
 
 def fitted(concept: str, tests: str, seed: int, bank: Bank | None = None) -> tuple[NeuID3Classifier, float]:
-    """A tree for a concept, learned as in the experiments, and how long it took."""
+    """A tree for a concept, learned as in the experiments, and the seconds of its fit."""
     windows = eleusis(concept, seed)
     clf = NeuID3Classifier(
         **settings.ELEUSIS_TREE["default"],
@@ -53,13 +53,15 @@ def run(first: tuple[str, ...], second: str, seed: int) -> dict[str, object]:
             for number, test in enumerate(fitted(concept, "opt", seed)[0].tests_):
                 bank.add(f"{concept}-{number}", test)
         clf, seconds = fitted(second, "union", seed, bank)
-    examples, truth = eleusis(second, seed).test
-    answers = clf.predict(examples)
+    examples, labels = eleusis(second, seed).test
+    predictions = clf.predict(examples)
     return {
         "bank": " and ".join(first),
         "concept": second,
         "seed": seed,
-        "f1": {label: round(float(f1_score(truth, answers, pos_label=label)), 4) for label in ("holds", "violates")},
+        "f1": {
+            label: round(float(f1_score(labels, predictions, pos_label=label)), 4) for label in ("holds", "violates")
+        },
         "gradient_steps": clf.gradient_steps_,
         "seconds": round(seconds, 1),
         "leaves": len(clf.tree_.leaves),
@@ -68,16 +70,16 @@ def run(first: tuple[str, ...], second: str, seed: int) -> dict[str, object]:
 
 def main(path: str) -> None:
     warnings.simplefilter("ignore")
-    known = {(row["bank"], row["concept"], row["seed"]) for row in kept(path)}
+    finished = {(row["bank"], row["concept"], row["seed"]) for row in read_rows(path)}
     for seed in range(SEEDS):
         for first, second in PAIRS:
-            if (" and ".join(first), second, seed) not in known:
-                keep(path, run(first, second, seed))
+            if (" and ".join(first), second, seed) not in finished:
+                append_row(path, run(first, second, seed))
 
 
 def table(path: str, page: str) -> None:
-    """Draw the table between its two marks in a page: F1 and steps with the bank, and without it where that was run."""
-    rows = kept(path)
+    """Insert the table into a page: F1 and steps with the bank, and without it where that was run."""
+    rows = read_rows(path)
     lines = [
         "| bank filled by | concept | seeds | F1 with the bank | F1 without | steps with | steps without |",
         "|---|---|---|---|---|---|---|",
@@ -95,9 +97,9 @@ def table(path: str, page: str) -> None:
         theirs = [np.mean([other["scores"]["f1"][label] for _, other in both]) for label in ("holds", "violates")]
         steps = [np.mean([r["gradient_steps"] for r in side]) for side in zip(*both, strict=True)]
         cells = [" / ".join(f"{value:.3f}" for value in means) for means in (ours, theirs)]
-        told = [f"{steps[0]:,.0f} ({steps[0] / steps[1]:.1%})", f"{steps[1]:,.0f}"]
-        lines.append(f"| {' and '.join(first)} | {second} | {len(both)} of {SEEDS} | {' | '.join([*cells, *told])} |")
-    draw(page, "bank", lines)
+        counts = [f"{steps[0]:,.0f} ({steps[0] / steps[1]:.1%})", f"{steps[1]:,.0f}"]
+        lines.append(f"| {' and '.join(first)} | {second} | {len(both)} of {SEEDS} | {' | '.join([*cells, *counts])} |")
+    insert_table(page, "bank", lines)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The command that measures: run rows, keep them, draw a table or a picture of what was kept."""
+"""The command `python -m benchmarks`: measure rows, add them to the history, draw a table or a figure of it."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from typing import TextIO
 
 import click
 
+from neuid3.cli.commands import Command
 from neuid3.utils.output import guard, set_outcome
 
 HISTORY = Path("results/bench/history.jsonl")
 
 
-@click.command()
+@click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("rows", nargs=-1, metavar="[ROW]...")
-@click.option("--quick", is_flag=True, help="Shrink everything, and keep nothing: do the rows run at all?")
+@click.option("--quick", is_flag=True, help="Use small sizes and write nothing: check that the rows run.")
 @click.option(
     "--history",
     type=click.Path(path_type=Path, dir_okay=False),
     default=HISTORY,
     show_default=True,
-    help="Where rows are added, one JSON line each.",
+    help="The file to which rows are added, one JSON line each.",
 )
 @click.option("--list", "listed", is_flag=True, help="Name the rows, and measure nothing.")
 @click.option("--table", "only_table", is_flag=True, help="Draw the table of the newest rows, and measure nothing.")
@@ -44,13 +45,13 @@ def bench(
     into: Path | None,
     plot: Path | None,
 ) -> None:
-    """Measure how fast everything is, beside what it is compared with.
+    """Measure the speed of the library against other programs.
 
-    Every row is a ratio of times taken in this run, one JSON line on the standard output. Rows that need what is not
-    installed or not there say so. Ends with 1 where a bar is missed. Example: neuid3 bench facts_vs_sklearn growth
+    Every row is a ratio of times of this run, one JSON line on the standard output. A row whose packages or data are
+    missing is skipped, and says so. Ends with 1 where a bar is missed. Example: python -m benchmarks facts_vs_sklearn growth
     """
     if listed:
-        _tell_names()
+        _list_rows()
         return
     met = only_table or plot is not None or _measure(rows, quick, history)
     if plot is not None:
@@ -61,28 +62,28 @@ def bench(
         raise SystemExit(1)
 
 
-def _tell_names() -> None:
-    from benchmarks.runner import CLAIMS
+def _list_rows() -> None:
+    from benchmarks.runner import BENCHMARKS
 
-    for name, claim in CLAIMS.items():
-        click.echo(f"{name}  (slow: runs when asked for)" if claim.slow else name)
+    for name, benchmark in BENCHMARKS.items():
+        click.echo(f"{name}  (slow: runs when asked for)" if benchmark.slow else name)
 
 
 def _measure(rows: tuple[str, ...], quick: bool, history: Path) -> bool:
-    from benchmarks.report import HEADER, check_history, keep, shown
-    from benchmarks.runner import chosen, measured
+    from benchmarks.report import HEADER, append, check_history, formatted
+    from benchmarks.runner import measure, select
 
-    chosen(rows)
+    select(rows)
     if not quick:
         check_history(history)
     met = True
     click.echo(HEADER, err=True)
     with only_rows_on_stdout() as out:
-        for row in measured(rows, quick):
+        for row in measure(rows, quick):
             if not quick:
-                keep([row], history)
+                append([row], history)
             print(json.dumps(row), file=out, flush=True)
-            click.echo(shown(row), err=True)
+            click.echo(formatted(row), err=True)
             met = met and row.get("met") is not False
     return met
 
@@ -91,11 +92,11 @@ def _table(history: Path, into: Path | None) -> None:
     from benchmarks.report import read, table
     from experiments.tables import insert
 
-    drawn = table(read(history))
+    markdown = table(read(history))
     if into is None:
-        click.echo(drawn)
+        click.echo(markdown)
     else:
-        insert(into, {"bench": drawn})
+        insert(into, {"bench": markdown})
 
 
 def _plot(history: Path, plot: Path) -> None:
@@ -110,7 +111,7 @@ def _plot(history: Path, plot: Path) -> None:
 
 @contextmanager
 def only_rows_on_stdout() -> Iterator[TextIO]:
-    """Where rows are written; whatever libraries print meanwhile, also from C, goes to stderr."""
+    """A stream to standard output for rows; everything else that is printed meanwhile, also from C, goes to stderr."""
     sys.stdout.flush()
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as rows:
         os.dup2(2, 1)

@@ -1,8 +1,8 @@
-"""When can a restart be given up? Learning curves of all restarts of a root, and what judging them earlier would have lost.
+"""Study of successive halving: learning curves of all restarts of a root, and the loss of earlier decisions.
 
 NEUID3_DATA=… python -m benchmarks.curves results/curves.jsonl; finished roots are not repeated. Every restart of every test of
 the union pool is trained to the end, and its gain on validation windows is written down on the way.
-python -m benchmarks.curves --table results/curves.jsonl docs/speed.md draws what the judgements of `halving` and others make of them.
+python -m benchmarks.curves --table results/curves.jsonl PAGE draws what the judgements of `successive_halving` and others make of them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from unittest.mock import patch
 import numpy as np
 import torch
 
-from benchmarks.rows import draw, keep, kept
+from benchmarks.rows import append_row, insert_table, read_rows
 from experiments.datasets import CONCEPTS, eleusis, pool
 from experiments.learners import make
 from experiments.units import TREE, Unit
@@ -31,7 +31,7 @@ SHARES = (1 / 8, 3 / 16, 1 / 4, 5 / 16, 3 / 8, 1 / 2, 5 / 8, 3 / 4, 1.0)
 Rounds = Sequence[tuple[float, float]]
 Row = Mapping[str, Any]
 
-# Judgements to be compared: the share of the steps, the share that goes on, and whether colour is judged apart.
+# Schedules to compare: pairs of the fraction of the steps and the fraction of survivors, and whether warm-up restarts are ranked apart.
 TRIED: tuple[tuple[Rounds, bool], ...] = (
     (((3 / 8, 1 / 2), (5 / 8, 1 / 6), (1.0, 0.0)), False),
     (((1 / 4, 2 / 3), (3 / 8, 1 / 4), (5 / 8, 1 / 12), (1.0, 0.0)), False),
@@ -55,10 +55,10 @@ def roots() -> Iterator[tuple[str, int]]:
 def main(path: str) -> None:
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    known = {(row["concept"], row["seed"]) for row in kept(path)}
+    finished = {(row["concept"], row["seed"]) for row in read_rows(path)}
     for concept, seed in roots():
-        if (concept, seed) not in known:
-            keep(path, {"concept": concept, "seed": seed, "restarts": learned(restarts(concept, seed))})
+        if (concept, seed) not in finished:
+            append_row(path, {"concept": concept, "seed": seed, "restarts": learned(restarts(concept, seed))})
 
 
 def restarts(concept: str, seed: int) -> list[Restart]:
@@ -106,8 +106,8 @@ def learned(trials: Sequence[Restart]) -> list[dict[str, Any]]:
     return rows
 
 
-def judged(row: Row, rounds: Rounds, apart: bool) -> tuple[int, float, float]:
-    """The task that wins with these judgements, what it tells in the end, and the share of the steps that it takes."""
+def replayed(row: Row, rounds: Rounds, apart: bool) -> tuple[int, float, float]:
+    """The winning task under this schedule, its final gain in bits, and the fraction of the steps that is taken."""
     tasks: dict[int, SimpleNamespace] = {}
     alive = []
     for restart in row["restarts"]:
@@ -119,7 +119,7 @@ def judged(row: Row, rounds: Rounds, apart: bool) -> tuple[int, float, float]:
         steps += len(alive) * (share - before)
         before = share
         for trial in alive:
-            trial.score = trial.gains[SHARES.index(share)]
+            trial.score, trial.state = trial.gains[SHARES.index(share)], None
         if share < 1.0:
             count = halving.survivor_count(surviving, everyone)
             patient, by_warmup = number < halving.PATIENT_ROUNDS, apart and share < GRAYSCALE_UNTIL
@@ -129,25 +129,25 @@ def judged(row: Row, rounds: Rounds, apart: bool) -> tuple[int, float, float]:
 
 
 def table(path: str, page: str) -> None:
-    rows = kept(path)
-    full = [judged(row, ((1.0, 0.0),), False) for row in rows]
+    rows = read_rows(path)
+    full = [replayed(row, ((1.0, 0.0),), False) for row in rows]
     lines = [
         "| judged after, going on | without colour | same test | same restart | most bits lost | steps |",
         "|---|---|---|---|---|---|",
     ]
     for rounds, apart in TRIED:
-        found = [judged(row, rounds, apart) for row in rows]
-        tests = sum(one[0] == other[0] for one, other in zip(found, full, strict=True))
-        lost = [other[1] - one[1] for one, other in zip(found, full, strict=True)]
-        told = ", ".join(
+        outcomes = [replayed(row, rounds, apart) for row in rows]
+        tests = sum(one[0] == other[0] for one, other in zip(outcomes, full, strict=True))
+        lost = [other[1] - one[1] for one, other in zip(outcomes, full, strict=True)]
+        schedule = ", ".join(
             f"{Fraction(share)}: {Fraction(surviving).limit_denominator(12)}" for share, surviving in rounds[:-1]
         )
-        steps = float(np.mean([one[2] for one in found]))
+        steps = float(np.mean([one[2] for one in outcomes]))
         lines.append(
-            f"| {told} | {'apart' if apart else 'together'} | {tests} of {len(rows)} | {sum(loss == 0 for loss in lost)} "
+            f"| {schedule} | {'apart' if apart else 'together'} | {tests} of {len(rows)} | {sum(loss == 0 for loss in lost)} "
             f"| {max(lost):.3f} | {steps:.0%} |"
         )
-    draw(page, "curves", lines)
+    insert_table(page, "curves", lines)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How does DeepProbLog answer the same questions? One example after the other."""
+"""DeepProbLog on the same problems, one example after the other."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def deepproblog_step(
 def deepproblog_probabilities(
     program: str, predicate: str, name: str, network: torch.nn.Module, columns: Mapping[str, torch.Tensor]
 ) -> torch.Tensor:
-    """What DeepProbLog finds for each example."""
+    """DeepProbLog's probability for each example."""
     model = _model(program, name, network, columns, cache=True)
     rows = len(next(iter(columns.values())))
-    found = model.solve(_queries(predicate, columns, [1.0] * rows))
-    return torch.stack([torch.as_tensor(next(iter(answer.result.values()))).detach() for answer in found])
+    results = model.solve(_queries(predicate, columns, [1.0] * rows))
+    return torch.stack([torch.as_tensor(next(iter(result.result.values()))).detach() for result in results])
 
 
 def _model(program: str, name: str, network: torch.nn.Module, columns: Mapping[str, torch.Tensor], cache: bool) -> Any:

@@ -1,4 +1,4 @@
-"""Which evaluator is fastest? Ours, KLay's and a formula by hand, forward and backward, without networks."""
+"""Circuit evaluators: ours, KLay's and a formula by hand, forward and backward, without networks."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def _circuits() -> dict[str, Circuit]:
     program = Program(DECLARATION + RULES, schema)
     tree = fifteen_leaves()
     number = {test: i for i, test in enumerate(tree.tests)}
-    answers = [[(number[test], answer) for test, answer in path] for path, _ in paths(tree.root)]
-    leaves = factorise([test.formula(program) for test in tree.tests], answers).circuits
+    outcomes = [[(number[test], outcome) for test, outcome in path] for path, _ in paths(tree.root)]
+    leaves = factorise([test.formula(program) for test in tree.tests], outcomes).circuits
     (rule,) = factorise([program.formula("gt_rank(a, b)")], [[(0, True)]]).circuits
     return {"gt_rank": rule, "tree_of_15_leaves": max(leaves, key=len), "addition_with_carry": carry_circuit([11110])}
 
@@ -53,22 +53,22 @@ def _circuits() -> dict[str, Circuit]:
 def _row(name: str, circuit: Circuit, evaluators: dict[str, Evaluator], batch: int, quick: bool) -> Row:
     source = torch.Generator().manual_seed(3)
     weights = [torch.rand(batch, v.size, generator=source).softmax(1).requires_grad_() for v in circuit.variables]
-    answers = {other: evaluate(weights).detach() for other, evaluate in evaluators.items()}
-    for other, answer in answers.items():
-        torch.testing.assert_close(answer, answers["ours"], atol=1e-5, rtol=1e-4, msg=f"{other} differs on {name}")
-    upstream = torch.rand(answers["ours"].shape, generator=source)
+    results = {other: evaluate(weights).detach() for other, evaluate in evaluators.items()}
+    for other, result in results.items():
+        torch.testing.assert_close(result, results["ours"], atol=1e-5, rtol=1e-4, msg=f"{other} differs on {name}")
+    upstream = torch.rand(results["ours"].shape, generator=source)
 
     def step(evaluate: Evaluator) -> Callable[[], object]:
         return lambda: torch.autograd.grad(evaluate(weights), weights, upstream)
 
-    contestants = {other: step(evaluate) for other, evaluate in evaluators.items()}
+    steps = {other: step(evaluate) for other, evaluate in evaluators.items()}
     rounds = 1 if quick else max(30, 9000 // len(circuit)) if batch < 100 else 60
-    found = interleaved(contestants, rounds, warmup=1 if quick else 5)
-    others = {f"{other}_seconds": rounded(seconds) for other, seconds in found.items() if other != "ours"}
-    klays = min(seconds for other, seconds in found.items() if other.startswith("klay"))
+    medians = interleaved(steps, rounds, warmup=1 if quick else 5)
+    others = {f"{other}_seconds": rounded(seconds) for other, seconds in medians.items() if other != "ours"}
+    klays = min(seconds for other, seconds in medians.items() if other.startswith("klay"))
     more = {"batch": batch, "nodes": len(circuit), "roots": len(circuit.roots), **others}
     return no_slower(
-        f"circuit_vs_klay/{name}/{batch}", found["ours"], klays, 1.0, **more, note="other: KLay's faster form"
+        f"circuit_vs_klay/{name}/{batch}", medians["ours"], klays, 1.0, **more, note="other: KLay's faster form"
     )
 
 
@@ -92,16 +92,16 @@ def klay_direct(circuit: Circuit) -> Evaluator:
     first = [1]
     for variable in circuit.variables:
         first.append(first[-1] + variable.size)
-    made = {FALSE: graph.false_node(), TRUE: graph.true_node()}
+    nodes = {FALSE: graph.false_node(), TRUE: graph.true_node()}
     for i, (level, children) in enumerate(zip(circuit.levels, circuit.children, strict=True)):
-        arrows = []
+        edges = []
         for child in dict.fromkeys(c for c in children if c != FALSE):
             taken = [graph.literal_node(first[level] + value) for value, c in enumerate(children) if c == child]
             chosen = graph.or_node(taken) if len(taken) > 1 else taken[0]
-            arrows.append(chosen if child == TRUE else graph.and_node([chosen, made[child]]))
-        made[i + 2] = graph.or_node(arrows) if len(arrows) > 1 else arrows[0]
+            edges.append(chosen if child == TRUE else graph.and_node([chosen, nodes[child]]))
+        nodes[i + 2] = graph.or_node(edges) if len(edges) > 1 else edges[0]
     for root in circuit.roots:
-        graph.set_root(made[root])
+        graph.set_root(nodes[root])
     return _in_klay(graph)
 
 
@@ -114,7 +114,7 @@ def klay_sdd() -> Evaluator:
         for y in range(x + 1, RANKS):
             some = some | (a[x] & b[y])
     graph = klay.Circuit()
-    # Its reader leaves files where it stands.
+    # KLay writes files into the working directory.
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         graph.add_sdd(some & _one_of(manager, a) & _one_of(manager, b))
         assert os.getcwd() == os.path.realpath(folder)
@@ -122,13 +122,13 @@ def klay_sdd() -> Evaluator:
 
 
 def _one_of(manager: SddManager, literals: list[SddNode]) -> SddNode:
-    found = manager.false()
+    exactly_one = manager.false()
     for chosen in literals:
         one = manager.true()
         for literal in literals:
             one = one & (literal if literal is chosen else ~literal)
-        found = found | one
-    return found
+        exactly_one = exactly_one | one
+    return exactly_one
 
 
 def _in_klay(graph: klay.Circuit) -> Evaluator:

@@ -25,8 +25,8 @@ from neuid3 import AtomTest, Bank, Distribution, Examples, LeNet, NeuID3Classifi
 
 TOLERANCE = 1e-12
 
-# Rows whose predictions are kept as numbers where no network takes part.
-KEPT_ROWS = 20
+# Number of rows whose predictions are stored as numbers where a tree has no networks.
+STORED_ROWS = 20
 
 Fit = tuple[NeuID3Classifier, Any]
 
@@ -34,7 +34,7 @@ CASES: dict[str, Callable[[], Fit]] = {}
 
 
 def case(function: Callable[[], Fit]) -> Callable[[], Fit]:
-    """Register a fit under its name; it returns the classifier and the examples it is asked about."""
+    """Register a fit under its name; it returns the classifier and the examples for its predictions."""
     CASES[function.__name__] = function
     return function
 
@@ -62,7 +62,7 @@ def plain_table(n: int = 300, seed: int = 0, missing: float = 0.0) -> tuple[Exam
         for name, values in columns.items():
             values[rng.random(n) < missing] = np.nan if name == "age" else None
     columns |= {"belief": belief, "spread": spread}
-    kinds = {"alarm": "boolean", "belief": "probability", "spread": Distribution(("a", "b", "c"))}
+    kinds: dict[str, Any] = {"alarm": "boolean", "belief": "probability", "spread": Distribution(("a", "b", "c"))}
     return Examples(columns, kinds=kinds), y
 
 
@@ -393,10 +393,12 @@ def saved_and_loaded() -> Fit:
     X, _ = digit_pairs(seed=4)
     with tempfile.TemporaryDirectory() as folder:
         path = _first_tree().save(Path(folder) / "model.neuid3")
-        return load(path), X
+        clf = load(path)
+        assert isinstance(clf, NeuID3Classifier)
+        return clf, X
 
 
-# Going on, elsewhere ---------------------------------------------------------------------------------
+# Checkpoints and clusters ------------------------------------------------------------------------------
 
 
 @case
@@ -439,25 +441,25 @@ def frozen(name: str) -> dict[str, Any]:
         predictions = clf.predict_proba(X)
     networks = {name: net for name, net in clf.model_.networks.items() if isinstance(net, torch.nn.Module)}
     nodes = _nodes(clf.tree_.root)
-    found: dict[str, Any] = {"nodes": len(nodes), "tree": _hash(nodes), "classes": list(map(str, clf.classes_))}
+    record: dict[str, Any] = {"nodes": len(nodes), "tree": _hash(nodes), "classes": list(map(str, clf.classes_))}
     if networks:
-        found["weights"] = _hash([(name, _weights(net)) for name, net in sorted(networks.items())])
-        found["predictions"] = hashlib.sha256(predictions.tobytes()).hexdigest()[:16]
+        record["weights"] = _hash([(name, _weights(net)) for name, net in sorted(networks.items())])
+        record["predictions"] = hashlib.sha256(predictions.tobytes()).hexdigest()[:16]
     else:
-        found["predictions"] = predictions[:KEPT_ROWS].tolist()
-    return found
+        record["predictions"] = predictions[:STORED_ROWS].tolist()
+    return record
 
 
 def _nodes(root: Any) -> list[Any]:
     """Every node of a tree, parents first: tests with their network instances, gains, masses and leaf probabilities."""
-    nodes, waiting = [], [root]
-    while waiting:
-        node = waiting.pop()
+    nodes, stack = [], [root]
+    while stack:
+        node = stack.pop()
         masses = None if node.masses is None else [float(mass).hex() for mass in node.masses]
         if hasattr(node, "test"):
             instances = list(node.test.instances) if isinstance(node.test, AtomTest) else []
             nodes.append([str(node.test), instances, float(node.gain).hex(), masses])
-            waiting += [node.no, node.yes]
+            stack += [node.no, node.yes]
         else:
             nodes.append([[float(p).hex() for p in node.probabilities], masses])
     return nodes
@@ -474,10 +476,10 @@ def _hash(value: Any) -> str:
     return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:16]
 
 
-def differences(kept: dict[str, Any], found: dict[str, Any]) -> list[str]:
-    """What of a fit is no longer as it was."""
-    changed = [what for what in ("tree", "classes", "weights") if kept.get(what) != found.get(what)]
-    before, after = kept["predictions"], found["predictions"]
+def differences(expected: dict[str, Any], actual: dict[str, Any]) -> list[str]:
+    """The parts of a fit that differ from the frozen ones."""
+    changed = [part for part in ("tree", "classes", "weights") if expected.get(part) != actual.get(part)]
+    before, after = expected["predictions"], actual["predictions"]
     if isinstance(before, str) or isinstance(after, str):
         same = before == after
     else:
@@ -492,19 +494,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--write", action="store_true", help="freeze fits instead of comparing them")
     parser.add_argument("--only", nargs="*", default=list(CASES), choices=list(CASES), metavar="CASE")
     options = parser.parse_args(arguments)
-    kept = json.loads(options.file.read_text()) if options.file.exists() else {}
-    wrong = 0
+    records = json.loads(options.file.read_text()) if options.file.exists() else {}
+    differing = 0
     for name in options.only:
-        found = frozen(name)
+        record = frozen(name)
         if options.write:
-            kept[name] = found
-            options.file.write_text(json.dumps(kept, indent=1) + "\n")
+            records[name] = record
+            options.file.write_text(json.dumps(records, indent=1) + "\n")
             print(f"{name}: frozen", flush=True)
             continue
-        changed = differences(kept[name], found) if name in kept else ["not frozen"]
-        wrong += bool(changed)
+        changed = differences(records[name], record) if name in records else ["not frozen"]
+        differing += bool(changed)
         print(f"{name}: {', '.join(changed) or 'as it was'}", flush=True)
-    return int(wrong > 0)
+    return int(differing > 0)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How does the time grow with the work? Examples, candidates and nodes, each as a slope on logarithmic axes."""
+"""Growth of times with the number of examples, columns, candidates and nodes, as slopes on logarithmic axes."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def growth(quick: bool) -> Iterator[Row]:
     with one_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for what, runs in measures.items():
-            found = interleaved({str(n): run for n, run in runs.items()}, rounds, warmup=1)
-            seconds = {n: found[str(n)] for n in runs}
-            told = {str(n): rounded(spent) for n, spent in seconds.items()}
-            yield within(f"growth/{what}", slope(seconds), BAR, "slope", seconds=told)
+            medians = interleaved({str(n): run for n, run in runs.items()}, rounds, warmup=1)
+            seconds = {n: medians[str(n)] for n in runs}
+            by_size = {str(n): rounded(spent) for n, spent in seconds.items()}
+            yield within(f"growth/{what}", slope(seconds), BAR, "slope", seconds=by_size)
 
 
 def _examples(n: int, gaps: float = 0.0) -> Callable[[], object]:
-    """A fit of facts, categories and numbers, depth 5; of every column a share may be missing."""
+    """A fit of facts, categories and numbers, depth 5; `gaps` is the fraction of missing entries."""
     rng = np.random.default_rng(0)
     X, y = facts(n, 12)
     table: dict[str, Any] = {f"fact_{i}": column for i, column in enumerate(X.T)}
@@ -55,7 +55,7 @@ def _examples(n: int, gaps: float = 0.0) -> Callable[[], object]:
 
 
 def _columns(n: int) -> Callable[[], object]:
-    """A table of 20 rows and so many columns: read from text, learned from, saved, loaded and asked."""
+    """A table of 20 rows and so many columns: read from text, learned from, saved, loaded and used for prediction."""
     rng = np.random.default_rng(0)
     rows = rng.random((20, n)).round(3)
     names = [f"number_{i}" for i in range(n)]
@@ -86,7 +86,7 @@ def _candidates(n: int, quick: bool) -> Callable[[], object]:
 
 
 def _fitted_nodes(n: int, quick: bool) -> Callable[[], object]:
-    """A fit that grows so many branches, every one of them worth growing."""
+    """A fit that grows so many branches, each with a positive gain."""
     depth = (n + 1).bit_length() - 1
     rng = np.random.default_rng(0)
     X = rng.random((2000 if quick else 50_000, 20)) < 0.5
@@ -96,7 +96,7 @@ def _fitted_nodes(n: int, quick: bool) -> Callable[[], object]:
 
 
 def _predicted_nodes(n: int, quick: bool) -> Callable[[], object]:
-    """Compiling and asking a full tree of so many branches; its rules look through one network at six images."""
+    """Compilation and predictions of a full tree of so many branches; its rules apply one network to six images."""
     depth = (n + 1).bit_length() - 1
     X = Examples(images("abcdef", 50 if quick else 1000))
     tests = ["odd(a)", "odd(b)", "odd(c)", "odd(d)", "gt_rank(e, f)", "even_sum(e, f)"]

@@ -1,4 +1,4 @@
-"""What does the logic add to training a network? `gt_rank` over 1,000 pairs, forward and backward."""
+"""Overhead of logic in training: `gt_rank` over 1,000 pairs, forward and backward."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ import torch
 
 from benchmarks.small_networks import RANKS, images, lenet
 from benchmarks.timing import Row, faster, interleaved, no_slower, rounded
-from neuid3 import Branch, Examples, Leaf, Tree
+from neuid3 import Branch, Examples, Leaf, NeurosymbolicTree, Tree
 from neuid3.tree.loss import FLOOR, negative_log_likelihood
-from neuid3.tree.model import NeurosymbolicTree
 
 PAIRS = 1000
-# DeepProbLog answers one query after the other, so its time grows with the pairs and a share is enough.
+# DeepProbLog evaluates queries one by one, so its time is linear in the pairs and a part of them is enough.
 DEEPPROBLOG_PAIRS = 100
 
 DECLARATION = f"nn(rank_net, [X], Y, [{', '.join(map(str, range(RANKS)))}])::rank(X, Y).\n"
@@ -22,7 +21,7 @@ LEAVES = (0.9, 0.2)
 
 
 class Task:
-    """The same network, images and labels for every contestant."""
+    """The network, images and labels, the same for all compared programs."""
 
     def __init__(self, pairs: int) -> None:
         self.network = lenet()
@@ -39,7 +38,7 @@ class Task:
         return lambda: self._step(lambda: negative_log_likelihood(model.class_probabilities(X), self.labels).mean())
 
     def by_hand(self, together: bool) -> Callable[[], torch.Tensor]:
-        """The same step as somebody would write it for this one rule; `together`: one call of the network."""
+        """The same step, written by hand for this one rule; `together`: one call of the network."""
         above = torch.triu(torch.ones(RANKS, RANKS), diagonal=1)
         yes, no = LEAVES
         a, b = self.images["a"], self.images["b"]
@@ -48,30 +47,30 @@ class Task:
         def loss() -> torch.Tensor:
             left, right = self.network(torch.cat((a, b))).chunk(2) if together else (self.network(a), self.network(b))
             greater = (left @ above * right).sum(1)
-            found = greater * yes + (1.0 - greater) * no
-            return -torch.where(positive, found, 1.0 - found).clamp_min(FLOOR).log().mean()
+            probability = greater * yes + (1.0 - greater) * no
+            return -torch.where(positive, probability, 1.0 - probability).clamp_min(FLOOR).log().mean()
 
         return lambda: self._step(loss)
 
     def _step(self, loss: Callable[[], torch.Tensor]) -> torch.Tensor:
         self.network.zero_grad(set_to_none=True)
-        found = loss()
-        found.backward()
-        return found.detach()
+        value = loss()
+        value.backward()
+        return value.detach()
 
 
 def against_torch(quick: bool) -> Iterator[Row]:
     """A tree of one rule against the loop that has the rule written into it."""
     pairs = 50 if quick else PAIRS
     task = Task(pairs)
-    contestants = {"ours": task.ours(), "separate": task.by_hand(False), "together": task.by_hand(True)}
-    losses = {name: float(run()) for name, run in contestants.items()}
+    steps = {"ours": task.ours(), "separate": task.by_hand(False), "together": task.by_hand(True)}
+    losses = {name: float(run()) for name, run in steps.items()}
     assert max(losses.values()) - min(losses.values()) < 1e-5, losses
-    found = interleaved(contestants, rounds=1 if quick else 25)
-    other = min(found["separate"], found["together"])
-    more = {"two_calls_seconds": rounded(found["separate"]), "one_call_seconds": rounded(found["together"])}
+    medians = interleaved(steps, rounds=1 if quick else 25)
+    other = min(medians["separate"], medians["together"])
+    more = {"two_calls_seconds": rounded(medians["separate"]), "one_call_seconds": rounded(medians["together"])}
     note = "other: masked sum by hand, the faster of one network call for both images and of two calls"
-    yield no_slower("gt_rank_vs_torch", found["ours"], other, 1.15, pairs=pairs, **more, note=note)
+    yield no_slower("gt_rank_vs_torch", medians["ours"], other, 1.15, pairs=pairs, **more, note=note)
 
 
 def against_deepproblog(quick: bool) -> Iterator[Row]:
@@ -80,25 +79,25 @@ def against_deepproblog(quick: bool) -> Iterator[Row]:
 
     pairs, few = (20, 10) if quick else (PAIRS, DEEPPROBLOG_PAIRS)
     task = Task(pairs)
-    share = {name: column[:few] for name, column in task.images.items()}
+    part = {name: column[:few] for name, column in task.images.items()}
     labels = task.labels[:few]
     with torch.no_grad():
-        left, right = task.network(share["a"]), task.network(share["b"])
-    wanted = (left @ torch.triu(torch.ones(RANKS, RANKS), 1) * right).sum(1)
+        left, right = task.network(part["a"]), task.network(part["b"])
+    expected = (left @ torch.triu(torch.ones(RANKS, RANKS), 1) * right).sum(1)
     steps = {
-        cache: deepproblog_step(PROGRAM, "gt_rank", "rank_net", task.network, share, labels, cache=cache)
+        cache: deepproblog_step(PROGRAM, "gt_rank", "rank_net", task.network, part, labels, cache=cache)
         for cache in (True, False)
     }
-    off = (deepproblog_probabilities(PROGRAM, "gt_rank", "rank_net", task.network, share) - wanted).abs().max()
-    assert off < 1e-5, off
-    found = interleaved(
+    difference = (deepproblog_probabilities(PROGRAM, "gt_rank", "rank_net", task.network, part) - expected).abs().max()
+    assert difference < 1e-5, difference
+    medians = interleaved(
         {"ours": task.ours(), "cached": steps[True], "uncached": steps[False]}, rounds=1 if quick else 3, warmup=1
     )
     scale = pairs / few
-    other = min(found["cached"], found["uncached"]) * scale
+    other = min(medians["cached"], medians["uncached"]) * scale
     more = {
-        "cache_on_seconds": rounded(found["cached"] * scale),
-        "cache_off_seconds": rounded(found["uncached"] * scale),
+        "cache_on_seconds": rounded(medians["cached"] * scale),
+        "cache_off_seconds": rounded(medians["uncached"] * scale),
     }
     note = f"other: measured on {few} pairs and multiplied by {scale:g}; batching on, the better of cache on and off"
-    yield faster("gt_rank_vs_deepproblog", found["ours"], other, 60, pairs=pairs, **more, note=note)
+    yield faster("gt_rank_vs_deepproblog", medians["ours"], other, 60, pairs=pairs, **more, note=note)

@@ -1,4 +1,4 @@
-"""Does halving find the test that full training would have found, for less than half of the steps?"""
+"""Successive halving against full training: agreement of the root tests, and gradient steps."""
 
 from __future__ import annotations
 
@@ -31,33 +31,33 @@ TESTS = [
     *(f"alternate({one}, {other})" for one, other in (("a", "b"), ("a", "c"), ("b", "c"))),
     *(f"kind({column}, 1)" for column in COLUMNS),
 ]
-# As many bits less about unseen examples, and a root is as good as another.
+# Roots whose gains on unseen examples differ by at most this count as equal, in bits.
 CLOSE = 0.01
 
 Labels = npt.NDArray[Any]
 
 
 def digits(n: int, seed: int, unseen: bool) -> tuple[Examples, Labels]:
-    """Three handwritten digits; every second seed asks whether two of them rise, the others for their parity."""
+    """Three handwritten digits; the class is the order of two of them for odd seeds, and a parity for even seeds."""
     from sklearn.datasets import load_digits
 
-    found = load_digits()
+    dataset = load_digits()
     rng = np.random.default_rng([seed, int(unseen)])
-    half = np.arange(len(found.target)) % 2 == int(unseen)
+    half = np.arange(len(dataset.target)) % 2 == int(unseen)
     chosen = rng.choice(np.flatnonzero(half), (len(COLUMNS), n))
-    ranks = found.target[chosen]
-    told = ranks[0] < ranks[1] if seed % 2 else ranks[0] % 2 != ranks[2] % 2
-    images = (found.images / 16).astype(np.float32)
-    return Examples({name: images[rows] for name, rows in zip(COLUMNS, chosen, strict=True)}), told ^ (
+    ranks = dataset.target[chosen]
+    holds = ranks[0] < ranks[1] if seed % 2 else ranks[0] % 2 != ranks[2] % 2
+    images = (dataset.images / 16).astype(np.float32)
+    return Examples({name: images[rows] for name, rows in zip(COLUMNS, chosen, strict=True)}), holds ^ (
         rng.random(n) < 0.1
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """The root of a tree, what its answer tells about unseen examples, and the steps and seconds it took."""
+class Root:
+    """The root test of a tree, its gain on unseen examples in bits, and the gradient steps and seconds of the fit."""
 
-    test: str | None  # None: nothing was worth asking
+    test: str | None  # None: the tree is a leaf
     gain: float
     steps: int
     seconds: float
@@ -67,32 +67,32 @@ def halving(quick: bool) -> Iterator[Row]:
     """The same root as full training, or one within 0.01 bit of it, in 19 seeds of 20, for 40% of the steps."""
     seeds = range(1 if quick else SEEDS)
     pairs = Parallel(n_jobs=1 if quick else WORKERS)(delayed(_both)(seed, quick) for seed in seeds)
-    same = [ours.test == whole.test or ours.gain >= whole.gain - CLOSE for ours, whole in pairs]
-    steps = [ours.steps / whole.steps for ours, whole in pairs]
+    same = [ours.test == full.test or ours.gain >= full.gain - CLOSE for ours, full in pairs]
+    steps = [ours.steps / full.steps for ours, full in pairs]
     agreement, share = float(np.mean(same)), float(np.mean(steps))
     yield {
         "name": "halving_vs_full_training",
         "ours_seconds": rounded(sum(ours.seconds for ours, _ in pairs)),
-        "other_seconds": rounded(sum(whole.seconds for _, whole in pairs)),
+        "other_seconds": rounded(sum(full.seconds for _, full in pairs)),
         "ratio": rounded(share),
         "bar": "steps <= 0.4, same root in >= 95%",
         "met": agreement >= 0.95 and share <= 0.4,
         "agreement": rounded(agreement),
-        "same_test": rounded(float(np.mean([ours.test == whole.test for ours, whole in pairs]))),
+        "same_test": rounded(float(np.mean([ours.test == full.test for ours, full in pairs]))),
         "seeds": len(pairs),
-        "gains": [[rounded(ours.gain), rounded(whole.gain)] for ours, whole in pairs],
+        "gains": [[rounded(ours.gain), rounded(full.gain)] for ours, full in pairs],
         "note": f"same: the same test, or one that tells at most {CLOSE} bit less about unseen examples",
     }
 
 
-def _both(seed: int, quick: bool) -> tuple[Found, Found]:
+def _both(seed: int, quick: bool) -> tuple[Root, Root]:
     found = _root(seed, quick)
     to_the_end = ((1.0, 0.0),)  # every restart of every candidate
     with patch.multiple(tournament, ROUNDS=to_the_end, GRAYSCALE_ROUNDS=to_the_end):
         return found, _root(seed, quick)
 
 
-def _root(seed: int, quick: bool) -> Found:
+def _root(seed: int, quick: bool) -> Root:
     how: dict[str, Any] = {"epochs": 2} if quick else {}
     tests = TESTS[:4] if quick else TESTS
     clf = NeuID3Classifier(
@@ -104,8 +104,8 @@ def _root(seed: int, quick: bool) -> Found:
         seconds = seconds_of(lambda: clf.fit(X, y))
     root = clf.tree_.root
     if not isinstance(root, Branch):
-        return Found(None, 0.0, clf.gradient_steps_, seconds)
-    judges, truth = digits(100 if quick else 2000, seed, unseen=True)
-    answers = clf.model_.path_probability(judges, ((root.test, True),))
-    gain = gain_of(answers, np.ones(len(truth)), truth.astype(np.int64), 2)
-    return Found(str(root.test), gain, clf.gradient_steps_, seconds)
+        return Root(None, 0.0, clf.gradient_steps_, seconds)
+    unseen, labels = digits(100 if quick else 2000, seed, unseen=True)
+    probabilities = clf.model_.path_probability(unseen, ((root.test, True),))
+    gain = gain_of(probabilities, np.ones(len(labels)), labels.astype(np.int64), 2)
+    return Root(str(root.test), gain, clf.gradient_steps_, seconds)

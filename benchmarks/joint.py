@@ -1,9 +1,9 @@
-"""How long is a finished tree trained as one, and which epoch is kept? Learning curves, judged on windows nobody has seen.
+"""Study of joint training: learning curves of whole trees on unseen windows.
 
-NEUID3_DATA=… python -m benchmarks.joint results/joint.jsonl; finished trees are not repeated. Trees of cards are grown as ever and then
-trained as one for several numbers of epochs; after each epoch the likelihood of the 200 validation windows is written down,
-and the accuracy on 2,000 training windows of two other seeds. Test images are not looked at.
-python -m benchmarks.joint --table results/joint.jsonl docs/learning.md draws the table.
+NEUID3_DATA=… python -m benchmarks.joint results/joint.jsonl; finished trees are not repeated. Trees of cards are grown and then
+trained jointly for several numbers of epochs; after each epoch the likelihood of the 200 validation windows is recorded,
+and the accuracy on 2,000 training windows of two other seeds. Test images are not used.
+python -m benchmarks.joint --table results/joint.jsonl PAGE draws the table.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from unittest.mock import patch
 import numpy as np
 import torch
 
-from benchmarks.rows import draw, keep, kept
+from benchmarks.rows import append_row, insert_table, read_rows
 from experiments.datasets import eleusis, pool
 from experiments.learners import make
 from experiments.units import TREE, Unit
@@ -35,17 +35,17 @@ EPOCHS = (30, 60, 90)
 def main(path: str) -> None:
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    known = {(row["concept"], row["seed"]) for row in kept(path)}
+    finished = {(row["concept"], row["seed"]) for row in read_rows(path)}
     for seed in SEEDS:
         for concept in CONCEPTS:
-            if (concept, seed) not in known:
-                task, judges = grown(concept, seed)
-                curves = {str(epochs): curve(task, judges, epochs) for epochs in EPOCHS}
-                keep(path, {"concept": concept, "seed": seed, "curves": curves})
+            if (concept, seed) not in finished:
+                task, validation_rows = grown(concept, seed)
+                curves = {str(epochs): curve(task, validation_rows, epochs) for epochs in EPOCHS}
+                append_row(path, {"concept": concept, "seed": seed, "curves": curves})
 
 
 def grown(concept: str, seed: int) -> tuple[Task, int]:
-    """A tree that is about to be trained as one, other seeds' windows added to those that judge it; how many judged it before."""
+    """The joint training task of a grown tree, with windows of other seeds added to the validation split, and the size of the split before."""
     windows = eleusis(concept, seed)
     clf: Any = make(Unit("background", concept, "opt", TREE, "default", seed), list(pool(concept, "opt")))[0]
     found: list[Task] = []
@@ -75,7 +75,7 @@ def grown(concept: str, seed: int) -> tuple[Task, int]:
 
 
 def curve(task: Task, judges: int, epochs: int) -> list[tuple[float, float]]:
-    """After each epoch, the first before any: the judges' mean log-likelihood, and the accuracy on the others."""
+    """After each epoch, and before the first: the mean log-likelihood of the first `judges` validation rows, and the accuracy on the others."""
     found = []
     with exclusive_training():
         trainer = BatchedTrainer([Restart(replace(task, config=replace(task.config, epochs=epochs)), 0)])
@@ -88,7 +88,7 @@ def curve(task: Task, judges: int, epochs: int) -> list[tuple[float, float]]:
 
 
 def table(path: str, page: str) -> None:
-    rows = kept(path)
+    rows = read_rows(path)
     lines = ["| | before | " + " | ".join(f"{epochs} epochs: best judged, last" for epochs in EPOCHS) + " |"]
     lines.append("|---" * (len(EPOCHS) + 2) + "|")
     for concept in CONCEPTS:
@@ -97,13 +97,13 @@ def table(path: str, page: str) -> None:
         for epochs in EPOCHS:
             of = [curves[str(epochs)] for curves in mine]
             cells.append(
-                f"{np.mean([max(one, key=_judged)[1] for one in of]):.3f}, {np.mean([one[-1][1] for one in of]):.3f}"
+                f"{np.mean([max(one, key=_validation_likelihood)[1] for one in of]):.3f}, {np.mean([one[-1][1] for one in of]):.3f}"
             )
         lines.append(f"| {concept}, {len(mine)} of {len(SEEDS)} seeds | " + " | ".join(cells) + " |")
-    draw(page, "joint", lines)
+    insert_table(page, "joint", lines)
 
 
-def _judged(point: tuple[float, Any]) -> float:
+def _validation_likelihood(point: tuple[float, Any]) -> float:
     return point[0]
 
 

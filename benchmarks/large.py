@@ -1,8 +1,8 @@
-"""How much memory does a column take that memory cannot hold? One epoch of one test, then every answer.
+"""Memory of a fit and of predictions with a column that is larger than memory: one epoch of one test.
 
 python -m benchmarks.large results/large.json [gigabytes] makes a `.npy` file of 28 × 28 images that is all hole but for its
 first 1/64, white images of another class; fits and predicts in a process each; and keeps what the kernel says of them.
-python -m benchmarks.large --table results/large.json docs/large.md draws the table.
+python -m benchmarks.large --table results/large.json PAGE draws the table.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.rows import draw
+from benchmarks.rows import insert_table
 from neuid3 import Examples, NeuID3Classifier, load
 from neuid3.networks.defaults import Dense
 from neuid3.utils.files import write_atomically
 
 SIDE, WHITE = 28, 64
 
-MOST = 2 << 30
+PEAK_LIMIT = 2 << 30  # bytes
 
 
 def sparse(path: Path, count: int) -> None:
-    """So many images in a file of which only the first ones take room on the disk."""
+    """Write a sparse file of `count` images, of which only the first ones use disk space."""
     images = np.lib.format.open_memmap(path, mode="w+", dtype=np.uint8, shape=(count, SIDE, SIDE))
     images[: count // WHITE] = 255
 
@@ -42,7 +42,7 @@ def labels(count: int) -> np.ndarray:
 
 
 def measured(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """What was done, how long it took, and the most memory that it held: resident in all, and of its own (anonymous)."""
+    """The result of `work` with its seconds and its peak memory in bytes: resident, and anonymous."""
     anonymous, done = [0], threading.Event()
 
     def watch() -> None:
@@ -53,12 +53,12 @@ def measured(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     watcher.start()
     before, started = _status("VmHWM"), time.monotonic()
     try:
-        told = work()
+        result = work()
     finally:
         done.set()
         watcher.join()
-    told |= {"seconds": round(time.monotonic() - started, 1), "resident_before": before}
-    return told | {"peak_resident": _status("VmHWM"), "peak_anonymous": anonymous[0]}
+    result |= {"seconds": round(time.monotonic() - started, 1), "resident_before": before}
+    return result | {"peak_resident": _status("VmHWM"), "peak_anonymous": anonymous[0]}
 
 
 def _status(name: str) -> int:
@@ -86,8 +86,10 @@ def fit(images: str, model: str) -> dict[str, Any]:
 
 def predict(images: str, model: str) -> dict[str, Any]:
     column = np.load(images, mmap_mode="r")
-    answers = load(model).predict_proba({"image": column})
-    return {"accuracy": round(float(((answers[:, 1] > 0.5) == labels(len(column))).mean()), 6)}
+    clf = load(model)
+    assert isinstance(clf, NeuID3Classifier)
+    probabilities = clf.predict_proba({"image": column})
+    return {"accuracy": round(float(((probabilities[:, 1] > 0.5) == labels(len(column))).mean()), 6)}
 
 
 def main(path: str, gigabytes: str = "8") -> None:
@@ -95,29 +97,29 @@ def main(path: str, gigabytes: str = "8") -> None:
     with tempfile.TemporaryDirectory() as folder:
         images, model = Path(folder) / "images.npy", Path(folder) / "model.neuid3"
         sparse(images, count)
-        found: dict[str, Any] = {"examples": count, "bytes": images.stat().st_size, "bar": MOST}
+        record: dict[str, Any] = {"examples": count, "bytes": images.stat().st_size, "bar": PEAK_LIMIT}
         for phase in ("fit", "predict"):
-            told = subprocess.run(
+            process = subprocess.run(
                 [sys.executable, "-m", "benchmarks.large", f"--{phase}", str(images), str(model)],
                 check=True,
                 stdout=subprocess.PIPE,
                 text=True,
                 env={**os.environ, "OMP_NUM_THREADS": "1"},
             )
-            found[phase] = json.loads(told.stdout.splitlines()[-1])
-            print(phase, found[phase], flush=True)
-    write_atomically(Path(path), (json.dumps(found, indent=1) + "\n").encode())
+            record[phase] = json.loads(process.stdout.splitlines()[-1])
+            print(phase, record[phase], flush=True)
+    write_atomically(Path(path), (json.dumps(record, indent=1) + "\n").encode())
 
 
 def table(path: str, page: str) -> None:
-    """Draw the table between its two marks in a page."""
-    found = json.loads(Path(path).read_text())
+    """Insert the table into a page."""
+    record = json.loads(Path(path).read_text())
     lines = ["| | column | peak resident | of it anonymous | bar | |", "|---|---|---|---|---|---|"]
-    for phase, told in (("fit", "one epoch of one test"), ("predict", "a probability for each")):
-        peak, own = found[phase]["peak_resident"], found[phase]["peak_anonymous"]
-        sizes = " | ".join(f"{size / 2**30:.2f} GB" for size in (found["bytes"], peak, own, found["bar"]))
-        lines.append(f"| {told} | {sizes} | {'met' if peak < found['bar'] else 'missed'} |")
-    draw(page, "large", lines)
+    for phase, description in (("fit", "one epoch of one test"), ("predict", "a probability for each")):
+        peak, own = record[phase]["peak_resident"], record[phase]["peak_anonymous"]
+        sizes = " | ".join(f"{size / 2**30:.2f} GB" for size in (record["bytes"], peak, own, record["bar"]))
+        lines.append(f"| {description} | {sizes} | {'met' if peak < record['bar'] else 'missed'} |")
+    insert_table(page, "large", lines)
 
 
 if __name__ == "__main__":

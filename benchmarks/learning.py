@@ -1,4 +1,4 @@
-"""What does learning cost? Tests against plain torch loops, whole fits against the networks they are compared with."""
+"""Times of training: tests against plain torch loops, whole fits against baseline networks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Labels = npt.NDArray[Any]
 
 WORKERS = 2
 
-# The baseline of 44 million parameters takes minutes in all; its first epoch is measured, and this many more, which are multiplied.
+# The baseline of 44 million parameters takes minutes in all; its first epoch is measured, and this many more, which are scaled.
 MEASURED_EPOCHS = 5
 BASELINE_EPOCHS = 50
 CONCEPT = "hidden_order_simple"
@@ -57,7 +57,10 @@ def _task(
     declared = {variable: read.declarations[variable.declaration] for variable in variables}
     return Task(
         factorise([formula], [[(0, True)], [(0, False)]]),
-        {v: NetworkOutput(v.network, v.inputs, told.width, told.values is None) for v, told in declared.items()},
+        {
+            v: NetworkOutput(v.network, v.inputs, declaration.width, declaration.values is None)
+            for v, declaration in declared.items()
+        },
         {},
         columns,
         labels,
@@ -72,7 +75,7 @@ def _task(
 
 
 class _Pairs:
-    """Pairs of images with labels, and an epoch of training on them in our way, with no logic at all, in DeepProbLog."""
+    """Pairs of images with labels, and an epoch of training on them by us, without logic, and in DeepProbLog."""
 
     def __init__(self, pairs: int, foreign: bool = False) -> None:
         self.images = images("ab", pairs)
@@ -97,8 +100,8 @@ class _Pairs:
         for rows in torch.randperm(len(self.labels)).split(PAPER_TRAINING.batch_size):
             self.optimizer.zero_grad()
             left, right = (self.network(image[rows]) for image in self.images.values())
-            found = (left * right).gather(1, self.labels[rows].unsqueeze(1)).clamp_min(1e-12)
-            (-found.log().mean()).backward()
+            probabilities = (left * right).gather(1, self.labels[rows].unsqueeze(1)).clamp_min(1e-12)
+            (-probabilities.log().mean()).backward()
             self.optimizer.step()
 
     def deepproblog(self, pairs: int) -> Callable[[], None]:
@@ -138,13 +141,13 @@ def one_test(quick: bool) -> Iterator[Row]:
 
 
 def against_deepproblog(quick: bool) -> Iterator[Row]:
-    """The same epoch in DeepProbLog 2.1, on a share of the pairs, scaled up."""
-    pairs, share = _Pairs(64 if quick else 1000), 32 if quick else 96
-    theirs = pairs.deepproblog(share)
+    """The same epoch in DeepProbLog 2.1, on a part of the pairs, scaled up."""
+    pairs, few = _Pairs(64 if quick else 1000), 32 if quick else 96
+    theirs = pairs.deepproblog(few)
     with one_thread():
         seconds = interleaved({"ours": pairs.ours, "theirs": theirs}, rounds=1 if quick else 3, warmup=1)
-    scale = len(pairs.labels) / share
-    note = f"other: measured on {share} pairs and multiplied by {scale:.3g}; batching and cache on"
+    scale = len(pairs.labels) / few
+    note = f"other: measured on {few} pairs and multiplied by {scale:.3g}; batching and cache on"
     size = {"pairs": len(pairs.labels), "batch": PAPER_TRAINING.batch_size}
     yield faster("training_vs_deepproblog", seconds["ours"], seconds["theirs"] * scale, 70, **size, note=note)
 
@@ -197,7 +200,7 @@ def _one_by_one(pictures: Sequence[npt.NDArray[np.float32]], labels: Labels, epo
 def wine_as_images(times: int = 1, seed: int = 0) -> tuple[Examples, Labels]:
     """The wine table, above or below each column's median, every 1 and 0 an image of a handwritten 1 or 0.
 
-    `times`: how often each row is written anew.
+    `times`: number of copies of each row, with other images.
     """
     from sklearn.datasets import load_digits, load_wine
 
@@ -220,15 +223,15 @@ class _Perceptron(nn.Module):
 
     def __init__(self, columns: int) -> None:
         super().__init__()
-        self.eyes = nn.ModuleList(LeNet(2) for _ in range(columns))
+        self.column_networks = nn.ModuleList(LeNet(2) for _ in range(columns))
         layers: list[nn.Module] = [nn.Linear(2 * columns, 47), nn.ReLU()]
         for _ in range(3):
             layers += [nn.Linear(47, 47), nn.ReLU()]
-        self.think = nn.Sequential(*layers, nn.Linear(47, 2))
+        self.layers = nn.Sequential(*layers, nn.Linear(47, 2))
 
     def forward(self, images: Sequence[torch.Tensor]) -> torch.Tensor:
-        logits: torch.Tensor = self.think(
-            torch.cat([eye(image) for eye, image in zip(self.eyes, images, strict=True)], 1)
+        logits: torch.Tensor = self.layers(
+            torch.cat([network(image) for network, image in zip(self.column_networks, images, strict=True)], 1)
         )
         return logits
 
@@ -245,7 +248,7 @@ def _train_perceptron(pictures: Sequence[torch.Tensor], labels: torch.Tensor, ep
 
 
 def tables(quick: bool) -> Iterator[Row]:
-    """Whole fits of tables as images against the paper's network, 50 epochs, as anybody would write it in torch."""
+    """Whole fits of tables as images against the paper's network, 50 epochs, in plain torch."""
     for name in ("wine", "dermatology"):
         if name == "wine" and not _has_data():
             yield _table("fit_wine_vs_network", *wine_as_images(), quick, data="scikit-learn's wine and digits")
@@ -268,7 +271,7 @@ def _table(row: str, X: Examples, y: Labels, quick: bool, data: str) -> Row:
     pictures = [readable(column, torch.float32, torch.device("cpu")) for _, column in X.items()]
     labels = torch.from_numpy(np.unique(y, return_inverse=True)[1])
     epochs = 1 if quick else BASELINE_EPOCHS
-    other = _fewer_threads_or_more(lambda: seconds_of(lambda: _train_perceptron(pictures, labels, epochs)))
+    other = _faster_of_one_and_all_threads(lambda: seconds_of(lambda: _train_perceptron(pictures, labels, epochs)))
     more = {"rows": len(y), "columns": X.shape[1], "epochs": epochs, "data": data, "workers": WORKERS}
     return no_slower(row, ours, other, 0.5, **more, note="other: the faster of one thread and all of them")
 
@@ -300,15 +303,15 @@ def eleusis(quick: bool) -> Iterator[Row]:
         learner = baselines.NetworkClassifier(baselines.large(**shape), training)
         return seconds_of(lambda: learner.fit(X, y, validation=validation))
 
-    def whole() -> float:
-        """The first epoch, with what comes before it, and as many like the next ones as are left."""
+    def scaled() -> float:
+        """Time of all epochs: the first one with its preparation, and the mean of the measured others for the rest."""
         first = network(1)
         return first + (network(1 + measured) - first) / measured * (BASELINE_EPOCHS - 1)
 
-    other = _fewer_threads_or_more(whole)
+    other = _faster_of_one_and_all_threads(scaled)
     more = {"concept": CONCEPT, "tests": len(tests), "examples": len(y), "workers": WORKERS}
     note = (
-        f"other: its first epoch and {measured} more measured, scaled to {BASELINE_EPOCHS}, each judged on the validation "
+        f"other: its first epoch and {measured} more measured, scaled to {BASELINE_EPOCHS}, each evaluated on the validation "
         "windows; the faster of one thread and all of them"
     )
     yield no_slower(name, ours, other, 0.5, **more, note=note)
@@ -329,12 +332,12 @@ def workers(quick: bool) -> Iterator[Row]:
 
 
 def _start_workers() -> None:
-    """Workers load torch once a session, as this process did for the networks we are compared with: no row pays for it."""
+    """Let the workers load torch, as this process has done for the baselines, so that no row includes the time."""
     groups = restart_groups([Restart(_Pairs(4).task, 0)] * WORKERS)
     Parallel(n_jobs=WORKERS)(delayed(advance)(group, 0.01) for group in groups)
 
 
-def _fewer_threads_or_more(seconds: Callable[[], float]) -> float:
+def _faster_of_one_and_all_threads(seconds: Callable[[], float]) -> float:
     """The seconds of a plain torch loop, on one thread or on all, whichever is faster."""
     with one_thread():
         alone = seconds()
@@ -346,7 +349,7 @@ def _has_data() -> bool:
 
 
 def _fit(classifier: NeuID3Classifier, X: Examples, y: Labels, **more: Any) -> None:
-    """Fit without warnings that nobody needs to read while the clock runs."""
+    """Fit with warnings switched off."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         classifier.fit(X, y, **more)

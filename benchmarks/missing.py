@@ -1,7 +1,7 @@
 """Training on rows with missing images: accuracy and gain beside blank images, dropped rows and complete rows.
 
 python -m benchmarks.missing results/missing.jsonl runs the fits; those that are finished are not repeated.
-python -m benchmarks.missing --table results/missing.jsonl docs/learning.md draws the tables.
+python -m benchmarks.missing --table results/missing.jsonl PAGE draws the tables.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from unittest.mock import patch
 import numpy as np
 from sklearn.datasets import load_digits
 
-from benchmarks.rows import Row, draw, keep, kept
-from neuid3 import Examples, NeuID3Classifier, company
+from benchmarks.rows import Row, append_row, insert_table, read_rows
+from neuid3 import Examples, NeuID3Classifier
+from neuid3.training import trainer
 from neuid3.tree.tree import Branch
 
 ROWS, TEST_ROWS, SEEDS = 600, 2000, (0, 1)
@@ -37,14 +38,14 @@ HOLES = ("the third image in half of the rows", "the third image in 9 of 10 rows
 TREATMENTS = ("complete", "dropped", "blank", "marginalised")
 # Epochs of joint training: the default, and fewer where averages are compared.
 JOINT, FEWER = 60, 20
-DECAYS = {"minibatch": 0.0, "running, 0.9": company.DECAY, "running, 0.99": 0.99}
+DECAYS = {"minibatch": 0.0, "running, 0.9": trainer.DECAY, "running, 0.99": 0.99}
 
 
-def drawn(truth: Callable[[Any], Any], rows: int, seed: int, part: slice) -> tuple[Any, Any, np.random.Generator]:
+def drawn(rule: Callable[[Any], Any], rows: int, seed: int, part: slice) -> tuple[Any, Any, np.random.Generator]:
     """Three images a row and the class; `part` keeps images of training and test rows apart."""
     digits, rng = load_digits(), np.random.default_rng(seed)
     shown = rng.choice(np.flatnonzero(digits.target < 5)[part], (3, rows))
-    return (digits.images / 16).astype(np.float32)[shown], truth(digits.target[shown]), rng
+    return (digits.images / 16).astype(np.float32)[shown], rule(digits.target[shown]), rng
 
 
 def holes(where: str, rows: int, rng: np.random.Generator) -> Any:
@@ -63,8 +64,8 @@ def columns(images: Any, gone: Any, treatment: str) -> Examples:
 
 
 def fit(rule: str, where: str, treatment: str, joint_epochs: int, seed: int) -> Row:
-    background, truth = RULES[rule]
-    images, y, rng = drawn(truth, ROWS, seed, slice(0, 600))
+    background, holds = RULES[rule]
+    images, y, rng = drawn(holds, ROWS, seed, slice(0, 600))
     gone = holes(where, ROWS, rng)
     used = ~gone.any(0) if treatment == "dropped" else np.ones(ROWS, dtype=bool)
     clf = NeuID3Classifier(
@@ -75,16 +76,16 @@ def fit(rule: str, where: str, treatment: str, joint_epochs: int, seed: int) -> 
         joint_epochs=joint_epochs,
         random_state=seed,
     )
-    shown, classes, rng = drawn(truth, TEST_ROWS, seed + 100, slice(600, None))
+    shown, classes, rng = drawn(holds, TEST_ROWS, seed + 100, slice(600, None))
     lost = holes(where, TEST_ROWS, rng)
-    found: Row = {"gain": 0.0, "complete": None, "holes": None}
+    result: Row = {"gain": 0.0, "complete": None, "holes": None}
     if used.any():
         clf.fit(columns(images, gone, treatment)[used], y[used])
         root = clf.tree_.root
-        found["gain"] = root.gain if isinstance(root, Branch) else 0.0
-        found["complete"] = clf.score(Examples({f"i{k}": column for k, column in enumerate(shown)}), classes)
-        found["holes"] = clf.score(columns(shown, lost, treatment), classes)
-    return found
+        result["gain"] = root.gain if isinstance(root, Branch) else 0.0
+        result["complete"] = clf.score(Examples({f"i{k}": column for k, column in enumerate(shown)}), classes)
+        result["holes"] = clf.score(columns(shown, lost, treatment), classes)
+    return result
 
 
 def settings() -> Iterator[tuple[str, str, str, str, int, int]]:
@@ -98,19 +99,21 @@ def settings() -> Iterator[tuple[str, str, str, str, int, int]]:
 def main(path: str) -> None:
     warnings.simplefilter("ignore")
     names = ("rule", "where", "treatment", "average", "joint_epochs", "seed")
-    known = {tuple(row[name] for name in names) for row in kept(path)}
+    finished = {tuple(row[name] for name in names) for row in read_rows(path)}
     for setting in settings():
-        if setting not in known:
+        if setting not in finished:
             rule, where, treatment, average, joint_epochs, seed = setting
-            with patch.object(company, "DECAY", DECAYS[average]):
-                keep(path, dict(zip(names, setting, strict=True)) | fit(rule, where, treatment, joint_epochs, seed))
+            with patch.object(trainer, "DECAY", DECAYS[average]):
+                append_row(
+                    path, dict(zip(names, setting, strict=True)) | fit(rule, where, treatment, joint_epochs, seed)
+                )
 
 
 def table(path: str, page: str) -> None:
-    rows = kept(path)
-    draw(page, "missing", _lines(rows, tuple(RULES), "treatment", TREATMENTS, {"joint_epochs": JOINT}))
+    rows = read_rows(path)
+    insert_table(page, "missing", _lines(rows, tuple(RULES), "treatment", TREATMENTS, {"joint_epochs": JOINT}))
     first = next(iter(RULES))
-    draw(page, "averages", _lines(rows, (first,), "average", tuple(DECAYS), {"joint_epochs": FEWER}))
+    insert_table(page, "averages", _lines(rows, (first,), "average", tuple(DECAYS), {"joint_epochs": FEWER}))
 
 
 def _lines(rows: Sequence[Row], rules: Sequence[str], axis: str, values: Sequence[str], fixed: Row) -> list[str]:
@@ -129,10 +132,10 @@ def _lines(rows: Sequence[Row], rules: Sequence[str], axis: str, values: Sequenc
 
 
 def _cell(rows: Sequence[Row]) -> str:
-    told = [row for row in rows if row["complete"] is not None]
-    if not told:
+    trained = [row for row in rows if row["complete"] is not None]
+    if not trained:
         return "nothing to train on"
-    return ", ".join(f"{mean(row[name] for row in told):.3f}" for name in ("gain", "complete", "holes"))
+    return ", ".join(f"{mean(row[name] for row in trained):.3f}" for name in ("gain", "complete", "holes"))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What do the rows say? A line for the screen, a table for the docs, a picture of the history."""
+"""Reports of rows: a line for the terminal, a table for the documentation, a figure of the history."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Row = Mapping[str, Any]
 HEADER = f"{'row':<40}{'ours s':>10}{'other s':>10}{'ratio':>10}"
 
 
-def shown(row: Row) -> str:
-    """A row as a person reads it."""
+def formatted(row: Row) -> str:
+    """A row as a line of text."""
     if "skipped" in row:
         return f"{row['name']:<40}not measured: {row['skipped']}"
     cells = "".join(f"{_number(row.get(key)):>10}" for key in ("ours_seconds", "other_seconds", "ratio"))
@@ -25,14 +25,14 @@ def shown(row: Row) -> str:
 
 
 def check_history(history: Path) -> None:
-    """Refuse a history to which no line can be added, before anything is measured."""
+    """Raise an error where no line can be added to a history, before anything is measured."""
     history.parent.mkdir(parents=True, exist_ok=True)
     check_writable(history)
     if history.exists():
         check_readable(history, "history")
 
 
-def keep(rows: Iterable[Row], history: Path) -> None:
+def append(rows: Iterable[Row], history: Path) -> None:
     """Add rows to a history, one JSON line each."""
     check_history(history)
     with history.open("a", encoding="utf-8") as file:
@@ -42,7 +42,7 @@ def keep(rows: Iterable[Row], history: Path) -> None:
 def read(history: Path) -> list[Row]:
     """All rows of a history, the oldest first."""
     if not history.exists():
-        raise MissingFileError(f"There is no history {history}; run `neuid3 bench` first, or name another one.")
+        raise MissingFileError(f"There is no history {history}; run `python -m benchmarks` first, or name another one.")
     lines = read_text(history, "history").splitlines()
     try:
         return [json.loads(line) for line in lines if line.strip()]
@@ -51,12 +51,12 @@ def read(history: Path) -> list[Row]:
 
 
 def newest(rows: Iterable[Row]) -> dict[str, Row]:
-    """The last measurement of every row."""
+    """The newest measurement of every row."""
     return {row["name"]: row for row in rows if "skipped" not in row}
 
 
 def table(rows: Iterable[Row]) -> str:
-    """The last measurement of every row, in Markdown."""
+    """The newest measurement of every row as a Markdown table."""
     lines = ["| row | ours, s | other, s | ratio | bar | | measured |", "|---|---|---|---|---|---|---|"]
     for name, row in newest(rows).items():
         numbers = (_number(row.get(key)) for key in ("ours_seconds", "other_seconds", "ratio"))
@@ -67,31 +67,31 @@ def table(rows: Iterable[Row]) -> str:
 
 
 def draw(rows: Sequence[Row], path: Path) -> None:
-    """Save a picture of every ratio over its bar, one point a measurement, and of how the newest times grow with the work."""
+    """Save a figure of all ratios relative to their bars, one point per measurement, and of the growth of the newest times."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise DataError("Pictures need matplotlib; install it with: pip install 'neuid3[plots]'.") from None
-    places: dict[str, list[tuple[int, float]]] = {}
+    points_by_row: dict[str, list[tuple[int, float]]] = {}
     for row in rows:
-        met = over_bar(row)
-        if met is not None:
-            known = places.setdefault(row["name"], [])
-            known.append((len(known), met))
-    if not places:
-        raise DataError("No row of this history has a ratio and a bar; run `neuid3 bench` first.")
+        relative = over_bar(row)
+        if relative is not None:
+            points = points_by_row.setdefault(row["name"], [])
+            points.append((len(points), relative))
+    if not points_by_row:
+        raise DataError("No row of this history has a ratio and a bar; run `python -m benchmarks` first.")
     grown = {name: row["seconds"] for name, row in newest(rows).items() if isinstance(row.get("seconds"), dict)}
-    heights = [0.3 * len(places) + 1.2, *([2.6] if grown else [])]
+    heights = [0.3 * len(points_by_row) + 1.2, *([2.6] if grown else [])]
     figure = Figure(figsize=(8, sum(heights)), layout="constrained")
     above, *below = figure.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
     axes = above.subplots()
-    for height, points in enumerate(places.values()):
+    for height, points in enumerate(points_by_row.values()):
         last = points[-1][0] or 1
         for number, ratio in points:
             axes.plot(ratio, height, "o", color="tab:blue", alpha=0.25 + 0.75 * number / last, markersize=5)
     axes.axvline(1.0, color="0.4", linewidth=1)
     axes.set(xscale="log", xlabel="time over what the bar allows (left of the line: met; darker: newer)")
-    axes.set_yticks(range(len(places)), list(places))
+    axes.set_yticks(range(len(points_by_row)), list(points_by_row))
     axes.invert_yaxis()
     for part in below:
         _draw_growth(part, grown)
@@ -99,7 +99,7 @@ def draw(rows: Sequence[Row], path: Path) -> None:
 
 
 def _draw_growth(figure: Any, grown: Mapping[str, Mapping[str, float]]) -> None:
-    """Seconds by the amount of work on logarithmic axes; a dashed line goes with the work."""
+    """Seconds by amount of work on logarithmic axes; the dashed line is linear growth."""
     for axes, (name, seconds) in zip(figure.subplots(1, len(grown), squeeze=False)[0], grown.items(), strict=True):
         sizes = [float(size) for size in seconds]
         first = next(iter(seconds.values()))
@@ -112,19 +112,19 @@ def _draw_growth(figure: Any, grown: Mapping[str, Mapping[str, float]]) -> None:
 
 
 def over_bar(row: Row) -> float | None:
-    """How much of what its bar allows a row takes; None where there is no ratio with a bar.
+    """The ratio of a row relative to its bar, at most 1 where the bar is met; None where there is no ratio with a bar.
 
     >>> over_bar({"ratio": 140.0, "bar": "other / ours >= 70"}), over_bar({"ratio": 0.5, "bar": "slope <= 1"})
     (0.5, 0.5)
     """
-    words = str(row.get("bar") or "").split()
-    if row.get("ratio") is None or len(words) < 2 or words[-2] not in ("<=", ">="):
+    parts = str(row.get("bar") or "").split()
+    if row.get("ratio") is None or len(parts) < 2 or parts[-2] not in ("<=", ">="):
         return None
     try:
-        limit = float(words[-1])
+        limit = float(parts[-1])
     except ValueError:
         return None
-    return row["ratio"] / limit if words[-2] == "<=" else limit / row["ratio"]
+    return row["ratio"] / limit if parts[-2] == "<=" else limit / row["ratio"]
 
 
 def _number(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Where are the rows of a measurement kept, and how does a page show them?"""
+"""Rows of a study: a file of JSON lines, and a table in a page of the documentation."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import Any
 Row = dict[str, Any]
 
 
-def kept(path: str) -> list[Row]:
-    """The rows of a file, one JSON line each; none where there is no file yet."""
+def read_rows(path: str) -> list[Row]:
+    """The rows of a file, one JSON line each; empty where there is no file yet."""
     file = Path(path)
     return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
-def keep(path: str, row: Row) -> None:
-    """Add a row as soon as it is known, so that a run that is stopped loses nothing."""
+def append_row(path: str, row: Row) -> None:
+    """Append a row to a file as soon as it is measured, so that a stopped run loses nothing."""
     with Path(path).open("a") as out:
         out.write(json.dumps(row) + "\n")
     print(json.dumps(row), flush=True)
 
 
-def draw(page: str, mark: str, lines: Sequence[str]) -> None:
-    """Put a table between its two marks in a page."""
+def insert_table(page: str, mark: str, lines: Sequence[str]) -> None:
+    """Replace the text between `<!-- MARK -->` and `<!-- /MARK -->` in a page."""
     before, rest = Path(page).read_text().split(f"<!-- {mark} -->")
     after = rest.split(f"<!-- /{mark} -->")[1]
     table = "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Which rows are there, and how are they run? Each is measured in this process, and tells when and with what."""
+"""The rows of `python -m benchmarks`: which there are, and how they are measured."""
 
 from __future__ import annotations
 
@@ -15,72 +15,84 @@ from neuid3.errors import DataError, did_you_mean
 
 Row = dict[str, Any]
 
-# What a row may be compared with and need not be installed.
+# Packages that rows are compared with; they need not be installed.
 OPTIONAL = ("deepproblog", "klay", "pysdd")
-TOLD = ("neuid3", "torch", "numpy", "scikit-learn", "problog", "deepproblog", "klaycircuits")
+RECORDED_PACKAGES = ("neuid3", "torch", "numpy", "scikit-learn", "problog", "deepproblog", "klaycircuits")
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """A row, or several that are measured together: the function that measures it; `slow` ones run when asked for."""
+class Benchmark:
+    """A row, or several rows that are measured together.
 
-    place: str
+    Attributes
+    ----------
+    function : "module:function" that measures them.
+    slow : whether it runs only by name.
+    """
+
+    function: str
     slow: bool = False
 
     def measure(self, quick: bool) -> Iterator[Row]:
-        module, function = self.place.split(":")
-        found: Callable[[bool], Iterator[Row]] = getattr(import_module(f"benchmarks.{module}"), function)
-        yield from found(quick)
+        module, name = self.function.split(":")
+        measure: Callable[[bool], Iterator[Row]] = getattr(import_module(f"benchmarks.{module}"), name)
+        yield from measure(quick)
 
 
-CLAIMS: Mapping[str, Claim] = {
-    "training_vs_torch": Claim("learning:one_test"),
-    "training_vs_deepproblog": Claim("learning:against_deepproblog"),
-    "candidates_vs_one_by_one": Claim("learning:candidates"),
-    "two_workers_vs_one": Claim("learning:workers"),
-    "tables_vs_network": Claim("learning:tables"),
-    "eleusis_vs_44m": Claim("learning:eleusis"),
-    "facts_vs_sklearn": Claim("symbols:million"),
-    "predict_vs_forward": Claim("tree:against_forward"),
-    "growth": Claim("growth:growth"),
-    "gt_rank_vs_torch": Claim("gt_rank:against_torch"),
-    "gt_rank_vs_deepproblog": Claim("gt_rank:against_deepproblog"),
-    "tree_vs_problog": Claim("tree:against_problog"),
-    "addition_with_carry": Claim("addition:with_carry"),
-    "circuit_vs_klay": Claim("evaluators:against_klay"),
-    "halving": Claim("halving:halving", slow=True),
+BENCHMARKS: Mapping[str, Benchmark] = {
+    "training_vs_torch": Benchmark("learning:one_test"),
+    "training_vs_deepproblog": Benchmark("learning:against_deepproblog"),
+    "candidates_vs_one_by_one": Benchmark("learning:candidates"),
+    "two_workers_vs_one": Benchmark("learning:workers"),
+    "tables_vs_network": Benchmark("learning:tables"),
+    "eleusis_vs_44m": Benchmark("learning:eleusis"),
+    "facts_vs_sklearn": Benchmark("symbols:million"),
+    "predict_vs_forward": Benchmark("tree:against_forward"),
+    "growth": Benchmark("growth:growth"),
+    "gt_rank_vs_torch": Benchmark("gt_rank:against_torch"),
+    "gt_rank_vs_deepproblog": Benchmark("gt_rank:against_deepproblog"),
+    "tree_vs_problog": Benchmark("tree:against_problog"),
+    "addition_with_carry": Benchmark("addition:with_carry"),
+    "circuit_vs_klay": Benchmark("evaluators:against_klay"),
+    "halving": Benchmark("halving:halving", slow=True),
 }
 
 
-def chosen(names: Iterable[str]) -> list[str]:
-    """The rows asked for; all but the slow ones where none is."""
-    asked = list(names)
-    for name in asked:
-        if name not in CLAIMS:
-            raise DataError(f"There is no row {name!r}.{did_you_mean(name, CLAIMS)}")
-    return asked or [name for name, claim in CLAIMS.items() if not claim.slow]
+def select(names: Iterable[str]) -> list[str]:
+    """The named benchmarks, or all but the slow ones where none is named."""
+    selected = list(names)
+    for name in selected:
+        if name not in BENCHMARKS:
+            raise DataError(f"There is no row {name!r}.{did_you_mean(name, BENCHMARKS)}")
+    return selected or [name for name, benchmark in BENCHMARKS.items() if not benchmark.slow]
 
 
-def measured(names: Iterable[str], quick: bool = False) -> Iterator[Row]:
-    """The rows asked for, one after the other. `quick` shrinks everything: it shows that rows run, not how fast."""
-    around = {"versions": _versions(), "cores": os.cpu_count(), "python": platform.python_version()}
-    for name in chosen(names):
+def measure(names: Iterable[str], quick: bool = False) -> Iterator[Row]:
+    """Measure benchmarks one after the other.
+
+    Parameters
+    ----------
+    names : names in `BENCHMARKS`; none: all but the slow ones.
+    quick : use small sizes, which show that rows run, not how fast.
+    """
+    environment = {"versions": _versions(), "cores": os.cpu_count(), "python": platform.python_version()}
+    for name in select(names):
         try:
-            for row in CLAIMS[name].measure(quick):
-                # Small sizes say nothing about bars.
-                found = {**row, "met": None, "quick": True} if quick else row
-                yield {**found, "date": datetime.now(UTC).isoformat(timespec="seconds"), **around}
+            for row in BENCHMARKS[name].measure(quick):
+                # Bars are for full sizes.
+                result = {**row, "met": None, "quick": True} if quick else row
+                yield {**result, "date": datetime.now(UTC).isoformat(timespec="seconds"), **environment}
         except ModuleNotFoundError as error:
             if error.name is None or error.name.split(".")[0] not in OPTIONAL:
                 raise
-            yield {"name": name, "skipped": f"{error.name} is not installed", **around}
+            yield {"name": name, "skipped": f"{error.name} is not installed", **environment}
 
 
 def _versions() -> dict[str, str]:
-    found = {}
-    for package in TOLD:
+    versions = {}
+    for package in RECORDED_PACKAGES:
         try:
-            found[package] = version(package)
+            versions[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return versions

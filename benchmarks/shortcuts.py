@@ -1,9 +1,9 @@
-"""Do the shortcuts of training cost accuracy? Units of the experiments learned without them, beside those with them.
+"""Study of the shortcuts of training: units of the experiments learned with and without them.
 
 NEUID3_DATA=… python -m benchmarks.shortcuts results/shortcuts.jsonl; finished units are not repeated. Without shortcuts every
 restart of every candidate is trained to the end, by plain torch where `NEUID3_KERNEL=off` is set.
-python -m benchmarks.shortcuts --table results/shortcuts.jsonl docs/speed.md draws the table; what the same units give with the
-shortcuts is read from the results of the experiments.
+python -m benchmarks.shortcuts --table results/shortcuts.jsonl PAGE draws the table; the numbers with the
+shortcuts are read from the results of the experiments.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from benchmarks.rows import draw, keep, kept
+from benchmarks.rows import append_row, insert_table, read_rows
 from experiments.learners import run
 from experiments.units import Unit
 from neuid3.training import halving
@@ -45,12 +45,12 @@ def units() -> Iterator[Unit]:
 
 def main(path: str) -> None:
     warnings.simplefilter("ignore")
-    known = {row["unit"] for row in kept(path)}
+    known = {row["unit"] for row in read_rows(path)}
     for unit in units():
         if str(unit) not in known:
             with patch.multiple(halving, ROUNDS=TO_THE_END, GRAYSCALE_ROUNDS=TO_THE_END):
                 found = run(unit)
-            keep(path, _row(str(unit), found) | {"kernel": os.environ.get("NEUID3_KERNEL", "on")})
+            append_row(path, _row(str(unit), found) | {"kernel": os.environ.get("NEUID3_KERNEL", "on")})
 
 
 def _row(unit: str, found: dict[str, Any]) -> dict[str, Any]:
@@ -65,8 +65,8 @@ def _row(unit: str, found: dict[str, Any]) -> dict[str, Any]:
 
 
 def table(path: str, page: str) -> None:
-    """Draw the table between its two marks in a page, from the units that were learned both ways with the same recipe."""
-    whole = {row["unit"]: row for row in kept(path)}
+    """Insert the table into a page, from the units that were learned both ways with the same recipe."""
+    whole = {row["unit"]: row for row in read_rows(path)}
     found = [
         (_row(str(unit), json.loads((RESULTS / unit.path).read_text())), whole[str(unit)], unit)
         for unit in units()
@@ -85,7 +85,7 @@ def table(path: str, page: str) -> None:
             steps = [np.mean([row["gradient_steps"] for row in side]) for side in (ours, others)]
             cells += [f"{steps[0]:,.0f} ({steps[0] / steps[1]:.0%})", f"{steps[1]:,.0f}"]
             lines.append(f"| {name} | {len(pairs)} | {' | '.join(cells)} |")
-    draw(page, "shortcuts", lines)
+    insert_table(page, "shortcuts", lines)
 
 
 def _mean(rows: Sequence[dict[str, Any]], experiment: str) -> float:

@@ -1,4 +1,4 @@
-"""What does every contestant look through? The same LeNet, on the same made-up images."""
+"""The network and the random images that are the same for all compared programs."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ def lenet(seed: int = 0) -> LeNet:
 
 
 class Foreign(nn.Module):
-    """A network that neuid3 knows nothing about, as a user might bring it: the same layers behind a class of its own."""
+    """A network of a class that neuid3 has no fast path for: the same layers inside a user's module."""
 
     def __init__(self, network: nn.Module) -> None:
         super().__init__()
         self.network = network
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        found: torch.Tensor = self.network(images)
-        return found
+        outputs: torch.Tensor = self.network(images)
+        return outputs
 
 
 def images(columns: Sequence[str], n: int, seed: int = 1) -> dict[str, torch.Tensor]:
-    """`n` images of noise for each column; what they show costs no contestant any time."""
+    """`n` images of noise for each column; their content does not affect times."""
     source = torch.Generator().manual_seed(seed)
     return {column: torch.rand(n, 28, 28, generator=source) for column in columns}

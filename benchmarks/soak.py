@@ -1,4 +1,4 @@
-"""Does anything leak in long use? Ten minutes of fits, predictions, saves and explanations of small random problems.
+"""Leaks in long use: ten minutes of fits, predictions, saves and explanations of small random problems.
 
 python -m benchmarks.soak [minutes] [results/soak.json]: memory, processes, threads and temporary files, after a warm-up and in
 the end. Ends with 1 if memory grew by more than 5 % or something was left behind.
@@ -16,14 +16,15 @@ import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from benchmarks.rows import draw
+from benchmarks.rows import insert_table
 from neuid3 import Examples, NeuID3Classifier, load
 
 RULES = "nn(eye, [I]) :: bright(I). both(A, B) :- bright(A), bright(B). 0.9 :: works. seen(A) :- bright(A), works."
-MOST_GROWTH = 0.05
+GROWTH_LIMIT = 0.05  # of resident memory
 
 
 def problem(rng: np.random.Generator) -> tuple[Examples, np.ndarray]:
@@ -41,24 +42,32 @@ def problem(rng: np.random.Generator) -> tuple[Examples, np.ndarray]:
 
 
 def round_of_use(number: int, folder: Path) -> None:
-    """One of everything."""
+    """One fit, prediction, save, load, explanation and export."""
     rng = np.random.default_rng(number)
     X, y = problem(rng)
-    how = {"epochs": 1, "restarts": 1, "joint_epochs": 1, "max_depth": 3, "pruning": 0.0, "random_state": number}
+    settings: dict[str, Any] = {
+        "epochs": 1,
+        "restarts": 1,
+        "joint_epochs": 1,
+        "max_depth": 3,
+        "pruning": 0.0,
+        "random_state": number,
+    }
     rules = number % 2 == 0
-    clf = NeuID3Classifier(background=RULES if rules else "", n_jobs=1 + number % 2, **how)
+    clf = NeuID3Classifier(background=RULES if rules else "", n_jobs=1 + number % 2, **settings)
     clf.fit(X if rules else X.select(["fact", "suit", "size"]), y)
-    again = load(clf.save(folder / "model.neuid3"))
+    loaded = load(clf.save(folder / "model.neuid3"))
+    assert isinstance(loaded, NeuID3Classifier)
     expected = clf.predict_proba(X)
-    with ThreadPoolExecutor(4) as pool:  # threads may ask one model at once
-        answers = list(pool.map(lambda _: again.predict_proba(X), range(8)))
-    assert all((found == expected).all() for found in answers)
-    again.explain(X, 0).text()
-    again.export_svg()
+    with ThreadPoolExecutor(4) as pool:  # a model may be used by several threads at once
+        predictions = list(pool.map(lambda _: loaded.predict_proba(X), range(8)))
+    assert all((probabilities == expected).all() for probabilities in predictions)
+    loaded.explain(X, 0).text()
+    loaded.export_svg()
 
 
-def held() -> dict[str, int]:
-    """What the process holds."""
+def resources() -> dict[str, int]:
+    """Memory in KiB, threads, child processes, temporary files and open files of this process."""
     gc.collect()
     status = Path("/proc/self/status").read_text().splitlines()
     memory = next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
@@ -76,15 +85,15 @@ def main(minutes: float = 10.0, path: str | None = None) -> int:
     warnings.simplefilter("ignore")
     started, number, first = time.monotonic(), 0, None
     with tempfile.TemporaryDirectory() as home:
-        tempfile.tempdir = home  # whatever is left here is ours
+        tempfile.tempdir = home  # all temporary files of this process are here
         folder = Path(home) / "models"
         folder.mkdir()
         while time.monotonic() - started < 60 * minutes or first is None:
             round_of_use(number, folder)
             number += 1
             if first is None and (time.monotonic() - started > 60 * minutes / 5):
-                first = held()  # after a warm-up of a fifth of the time
-        last = held()
+                first = resources()  # after a warm-up of a fifth of the time
+        last = resources()
     growth = last["memory_kib"] / first["memory_kib"] - 1
     left = {
         what: (first[what], last[what])
@@ -102,11 +111,11 @@ def main(minutes: float = 10.0, path: str | None = None) -> int:
     print(json.dumps(row, indent=1))
     if path is not None:
         Path(path).write_text(json.dumps(row, indent=1) + "\n")
-    return int(growth > MOST_GROWTH or bool(left))
+    return int(growth > GROWTH_LIMIT or bool(left))
 
 
 def table(path: str, page: str) -> None:
-    """Draw the table between its two marks in a page."""
+    """Insert the table into a page."""
     row = json.loads(Path(path).read_text())
     lines = [
         f"| {row['rounds']} rounds in {row['minutes']:.0f} minutes | after the warm-up | in the end | |",
@@ -118,11 +127,12 @@ def table(path: str, page: str) -> None:
     names = {"threads": "threads", "processes": "processes", "files": "temporary files", "open": "open files"}
     for what, name in names.items():
         lines.append(f"| {name} | {before[what]} | {after[what]} | {after[what] - before[what]:+d} |")
-    draw(page, "soak", lines)
+    insert_table(page, "soak", lines)
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--table"]:
         table(*sys.argv[2:])
     else:
-        sys.exit(main(*(float(given) for given in sys.argv[1:2]), *sys.argv[2:3]))
+        minutes = float(sys.argv[1]) if len(sys.argv) > 1 else 10.0
+        sys.exit(main(minutes, *sys.argv[2:3]))

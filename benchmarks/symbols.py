@@ -1,4 +1,4 @@
-"""What does a tree of facts cost? A million examples, against scikit-learn's tree."""
+"""Fits of facts: a million examples, against scikit-learn's tree."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ DEPTH = 6
 
 
 def facts(n: int, columns: int = COLUMNS, seed: int = 0) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
-    """Facts, and a class that seven of them tell, but for one example in ten."""
+    """Facts, and a class that depends on seven of them, with 10% label noise."""
     rng = np.random.default_rng(seed)
     X = rng.random((n, columns), dtype=np.float32) < 0.5
-    told = (X[:, 0] & X[:, 1]) | (X[:, 2] & ~X[:, 3]) | (X[:, 4] & X[:, 5] & X[:, 6])
-    return X, (told ^ (rng.random(n) < 0.1)).astype(np.int64)
+    holds = (X[:, 0] & X[:, 1]) | (X[:, 2] & ~X[:, 3]) | (X[:, 4] & X[:, 5] & X[:, 6])
+    return X, (holds ^ (rng.random(n) < 0.1)).astype(np.int64)
 
 
 def million(quick: bool) -> Iterator[Row]:
@@ -38,11 +38,11 @@ def million(quick: bool) -> Iterator[Row]:
     scores = {"accuracy": rounded(ours.score(X, y)), "other_accuracy": rounded(other.score(X, y))}
     yield no_slower("fit_facts_vs_sklearn", seconds, theirs, 1.0, **size, **scores)
     if not STATUS.exists():
-        yield skipped("fit_facts_memory", "only Linux tells how much memory a process holds")
+        yield skipped("fit_facts_memory", "only Linux reports the memory of a process")
         return
     with TemporaryDirectory() as folder:
         np.savez(f"{folder}/facts.npz", X=X, y=y)
-        # What this process has given back and may take again would not be seen.
+        # In this process, memory that was freed before and is used again would not be counted.
         with get_context("spawn").Pool(1) as fresh:
             memory = fresh.apply(memory_of_fit, (f"{folder}/facts.npz",))
     more = {"megabytes": rounded(memory / 1e6), "table_megabytes": rounded(X.nbytes / 1e6)}
@@ -50,7 +50,7 @@ def million(quick: bool) -> Iterator[Row]:
 
 
 def memory_of_fit(path: str) -> int:
-    """How many bytes a fit takes at most, above what the process holds with the table read and everything loaded."""
+    """Peak memory of a fit, in bytes above that of the process with the table read and all modules loaded."""
     with np.load(path) as file:
         X, y = file["X"], file["y"]
     NeuID3Classifier(max_depth=DEPTH, random_state=0).fit(X[:1000], y[:1000])

@@ -1,4 +1,4 @@
-"""Which of several contestants is faster? They take turns, and the median counts."""
+"""Times and memory of function calls, and the rows that compare them."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ import numpy as np
 
 Row = dict[str, Any]
 
-# Where Linux tells how many pages a process holds.
+# Files of Linux about the memory of this process.
 STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
-def interleaved(contestants: Mapping[str, Callable[[], Any]], rounds: int, warmup: int = 2) -> dict[str, float]:
-    """The median seconds of each contestant; all run once in every round, so noise hits them alike."""
-    for run in contestants.values():
+def interleaved(functions: Mapping[str, Callable[[], Any]], rounds: int, warmup: int = 2) -> dict[str, float]:
+    """The median time of each function in seconds; all run once per round, so that noise affects them alike."""
+    for run in functions.values():
         for _ in range(warmup):
             run()
-    seconds: dict[str, list[float]] = {name: [] for name in contestants}
-    order = list(contestants)
+    seconds: dict[str, list[float]] = {name: [] for name in functions}
+    order = list(functions)
     gc.collect()
     for turn in range(rounds):
-        # Whoever follows a cold cache changes from round to round.
+        # The order rotates, so that no function always runs with a cold cache.
         for name in order[turn % len(order) :] + order[: turn % len(order)]:
-            seconds[name].append(seconds_of(contestants[name]))
-    return {name: statistics.median(found) for name, found in seconds.items()}
+            seconds[name].append(seconds_of(functions[name]))
+    return {name: statistics.median(times) for name, times in seconds.items()}
 
 
 def seconds_of(run: Callable[[], Any]) -> float:
-    """How long one call takes."""
+    """The time of one call in seconds."""
     start = time.perf_counter()
     run()
     return time.perf_counter() - start
@@ -53,7 +53,7 @@ def faster(name: str, ours: float, other: float, at_least: float, **more: Any) -
 
 
 def within(name: str, ratio: float, at_most: float, what: str, **more: Any) -> Row:
-    """A row that is met when something that is no time is at most so large."""
+    """A row that is met when a number other than a ratio of times is at most `at_most`."""
     return _row(name, None, None, ratio, f"{what} <= {at_most:g}", ratio <= at_most, more)
 
 
@@ -63,7 +63,7 @@ def skipped(name: str, why: str) -> Row:
 
 
 def slope(seconds: Mapping[int, float]) -> float:
-    """By which power of its size something grows: the slope of a line through log size and log seconds.
+    """The exponent with which times grow with the size: the slope of a line through log size and log seconds.
 
     >>> round(slope({1: 0.5, 10: 5.0, 100: 50.0}), 6)
     1.0
@@ -73,15 +73,15 @@ def slope(seconds: Mapping[int, float]) -> float:
 
 
 def peak_memory_of(run: Callable[[], Any]) -> int:
-    """How many bytes the process holds at most while something runs, above what it held before; Linux only."""
+    """Peak resident memory during a call, in bytes above the memory before it; Linux only."""
     gc.collect()
     RESET.write_text("5")  # the peak is counted from now on
-    before = _held("VmRSS")
+    before = _status_bytes("VmRSS")
     run()
-    return _held("VmHWM") - before
+    return _status_bytes("VmHWM") - before
 
 
-def _held(what: str) -> int:
+def _status_bytes(what: str) -> int:
     line = next(line for line in STATUS.read_text().splitlines() if line.startswith(what))
     return int(line.split()[1]) * 1024
 
@@ -89,14 +89,14 @@ def _held(what: str) -> int:
 def _row(
     name: str, ours: float | None, other: float | None, ratio: float, bar: str, met: bool, more: Mapping[str, Any]
 ) -> Row:
-    told = {
+    numbers = {
         "ours_seconds": None if ours is None else rounded(ours),
         "other_seconds": None if other is None else rounded(other),
         "ratio": rounded(ratio),
     }
-    return {"name": name, **told, "bar": bar, "met": bool(met), **more}
+    return {"name": name, **numbers, "bar": bar, "met": bool(met), **more}
 
 
 def rounded(number: float) -> float:
-    """Three significant digits; more would be noise."""
+    """A number with three significant digits; more are noise."""
     return float(f"{number:.3g}")

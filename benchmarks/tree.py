@@ -1,4 +1,4 @@
-"""How long do the paths of a whole tree take? 10,000 examples, 15 leaves, rules that share a network."""
+"""Inference of a whole tree: 10,000 examples, 15 leaves, rules that share a network."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ import torch
 
 from benchmarks.small_networks import RANKS, images, lenet
 from benchmarks.timing import Row, faster, interleaved, no_slower, rounded
-from neuid3 import Branch, Examples, Leaf, Tree
+from neuid3 import Branch, Examples, Leaf, NeurosymbolicTree, Tree
 from neuid3.training.train import one_thread
 from neuid3.tree.evidence import Evidence
-from neuid3.tree.model import NeurosymbolicTree
 from neuid3.tree.tree import paths
 
 EXAMPLES = 10_000
-# ProbLog starts afresh for each example, so its time grows with the examples and a few are enough.
+# ProbLog runs one program per example, so its time is linear in the examples and a few are enough.
 PROBLOG_EXAMPLES = 6
 COLUMNS = "abcd"
 PREDICTED = 100_000
-# In how large blocks a bare loop may show its images to the network.
+# Batch sizes of the bare forward passes.
 BLOCKS = (512, 1024, 4096)
 
 RULES = """
@@ -65,66 +64,70 @@ def tree_model(examples: int = EXAMPLES) -> tuple[NeurosymbolicTree, Examples]:
 
 
 def problog_program(tree: Tree, outputs: dict[str, list[float]]) -> str:
-    """The tree for one example: what the network said as annotated disjunctions, and a query for each leaf."""
+    """The tree for one example: network outputs as annotated disjunctions, and a query for each leaf."""
     lines = [
-        "; ".join(f"{p:.17g}::rank({column}, {value})" for value, p in enumerate(said)) + "."
-        for column, said in outputs.items()
+        "; ".join(f"{p:.17g}::rank({column}, {value})" for value, p in enumerate(probabilities)) + "."
+        for column, probabilities in outputs.items()
     ]
     for i, (path, _) in enumerate(paths(tree.root)):
-        goals = ", ".join(str(test) if answer else f"\\+ {test}" for test, answer in path)
+        goals = ", ".join(str(test) if outcome else f"\\+ {test}" for test, outcome in path)
         lines += [f"leaf({i}) :- {goals}.", f"query(leaf({i}))."]
     return RULES + "\n".join(lines)
 
 
 class Problog:
-    """ProbLog on the first examples: its answers, and the seconds it took to compile and to evaluate them."""
+    """ProbLog on the first examples: leaf probabilities, and the seconds of compilation and of evaluation."""
 
     def __init__(self, tree: Tree, evidence: Evidence) -> None:
-        from benchmarks.problog_rows import problog_answers, problog_circuit
+        from benchmarks.problog_rows import problog_circuit, problog_probabilities
 
         self.leaves: list[list[float]] = []
         self.compiling, self.evaluating = 0.0, 0.0
         for row in range(len(evidence)):
-            # A disjunction that sums to 1 + 1e-16 is refused; what is taken away does not show in 1e-6.
+            # ProbLog refuses a disjunction that sums to 1 + 1e-16; the factor is far below the tolerance of 1e-6.
             outputs = {c: (evidence.output("rank_net", (c,), RANKS)[row] * (1 - 1e-9)).tolist() for c in COLUMNS}
             start = time.perf_counter()
             circuit = problog_circuit(problog_program(tree, outputs))
             compiled = time.perf_counter()
-            found = problog_answers(circuit)
+            probabilities = problog_probabilities(circuit)
             self.evaluating += time.perf_counter() - compiled
             self.compiling += compiled - start
-            self.leaves.append([found[f"leaf({i})"] for i in range(len(tree.leaves))])
+            self.leaves.append([probabilities[f"leaf({i})"] for i in range(len(tree.leaves))])
 
 
 def against_problog(quick: bool) -> Iterator[Row]:
     """All leaves of all examples at once, against ProbLog example by example."""
-    examples, some = (20, 1) if quick else (EXAMPLES, PROBLOG_EXAMPLES)
+    examples, few = (20, 1) if quick else (EXAMPLES, PROBLOG_EXAMPLES)
     model, X = tree_model(examples)
-    few = X[:some]
+    first = X[:few]
     with torch.no_grad():
-        problog = Problog(model.tree, model.evidence(few))
-        off = float((model.leaf_probabilities(few) - torch.tensor(problog.leaves, dtype=model.dtype)).abs().max())
-        assert off < 1e-6, f"ProbLog and the circuit differ by {off}"
+        problog = Problog(model.tree, model.evidence(first))
+        difference = float(
+            (model.leaf_probabilities(first) - torch.tensor(problog.leaves, dtype=model.dtype)).abs().max()
+        )
+        assert difference < 1e-6, f"ProbLog and the circuit differ by {difference}"
         rounds = 1 if quick else 5
-        found = interleaved({"tree": lambda: model.apply(X), "network": lambda: _looks(model, X)}, rounds, warmup=1)
-    scale = examples / some
+        medians = interleaved(
+            {"tree": lambda: model.apply(X), "network": lambda: _network_calls(model, X)}, rounds, warmup=1
+        )
+    scale = examples / few
     more = {
         "examples": examples,
         "leaves": len(model.tree.leaves),
-        "largest_difference": rounded(off),
-        "network_alone_seconds": rounded(found["network"]),
+        "largest_difference": rounded(difference),
+        "network_alone_seconds": rounded(medians["network"]),
         "other_evaluation_alone_seconds": rounded(problog.evaluating * scale),
     }
     note = (
-        f"other: {some} examples, each a program with the network's outputs written in, scaled to {examples}; "
+        f"other: {few} examples, each a program with the network's outputs written in, scaled to {examples}; "
         "its evaluation alone is what compiling once would leave; ours includes the network, other does not"
     )
     other = (problog.compiling + problog.evaluating) * scale
-    yield faster("tree_vs_problog", found["tree"], other, 1000, **more, note=note)
+    yield faster("tree_vs_problog", medians["tree"], other, 1000, **more, note=note)
 
 
-def _looks(model: NeurosymbolicTree, X: Examples, batch: int = 4096) -> None:
-    """The part of the time that no evaluator can save."""
+def _network_calls(model: NeurosymbolicTree, X: Examples, batch: int = 4096) -> None:
+    """All network calls of the tree: the part of the time that does not depend on the evaluator."""
     for start in range(0, len(X), batch):
         evidence = model.evidence(X[start : start + batch])
         for column in COLUMNS:
@@ -146,13 +149,13 @@ def against_forward(quick: bool) -> Iterator[Row]:
                 for part in torch.from_numpy(column).split(block):
                     network(part.float() / 255)
 
-    contestants: dict[str, Callable[[], object]] = {"ours": lambda: model.predict_proba(X)}
-    contestants |= {f"block_{block}": partial(bare, block) for block in BLOCKS}
+    functions: dict[str, Callable[[], object]] = {"ours": lambda: model.predict_proba(X)}
+    functions |= {f"block_{block}": partial(bare, block) for block in BLOCKS}
     with one_thread():
-        model.predict_proba(X[:1000])  # compiles what is compiled once
-        found = interleaved(contestants, rounds=1, warmup=0)
-    blocks = {f"{name}_seconds": rounded(seconds) for name, seconds in found.items() if name != "ours"}
-    other = min(seconds for name, seconds in found.items() if name != "ours")
+        model.predict_proba(X[:1000])  # compiles the circuit
+        medians = interleaved(functions, rounds=1, warmup=0)
+    blocks = {f"{name}_seconds": rounded(seconds) for name, seconds in medians.items() if name != "ours"}
+    other = min(seconds for name, seconds in medians.items() if name != "ours")
     more = {"examples": examples, "leaves": len(tree.leaves), **blocks}
     note = "other: the network on all images, in blocks of the size that is fastest"
-    yield no_slower("predict_vs_forward", found["ours"], other, 1.2, **more, note=note)
+    yield no_slower("predict_vs_forward", medians["ours"], other, 1.2, **more, note=note)

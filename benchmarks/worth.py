@@ -1,7 +1,7 @@
-"""What is each part of the default recipe worth? One run a variant, problem and seed; one JSON line each.
+"""Ablation of the default recipe: one run per variant, problem and seed, one JSON line each.
 
 NEUID3_DATA=… python -m benchmarks.worth results/worth.jsonl [problem …]; finished runs are not repeated.
-python -m benchmarks.worth --table results/worth.jsonl docs/learning.md draws the table from the file.
+python -m benchmarks.worth --table results/worth.jsonl PAGE draws the table from the file.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 import sys
 import time
 import warnings
+from typing import Any
 
 import numpy as np
 from sklearn.metrics import f1_score
 
-from benchmarks.rows import draw, keep, kept
+from benchmarks.rows import append_row, insert_table, read_rows
 from experiments.datasets import CONCEPTS, POOL_BACKGROUND, cards, eleusis, mnist, pool
 from neuid3 import Examples, NeuID3Classifier
 
@@ -22,7 +23,7 @@ CHOSEN = ("hidden_order_simple", "increase_suits", "alternating_parity")
 
 PICTURES = "table as pictures"
 
-VARIANTS: dict[str, dict[str, object]] = {
+VARIANTS: dict[str, dict[str, Any]] = {
     "default": {},
     "paper": {"recipe": "paper"},
     "without the one-test-tree likelihood": {"loss": "branches"},
@@ -38,22 +39,22 @@ VARIANTS: dict[str, dict[str, object]] = {
 def pictures(unseen: bool, seed: int) -> tuple[Examples, np.ndarray]:
     """A table as pictures: every 1 and 0 of 8 Boolean columns is an image of a 1 or a 0, the class a rule of depth 4.
 
-    Made of MNIST's training images, a tenth of which is kept apart for scoring.
+    Made of MNIST's training images, a tenth of which is for scoring.
     """
     rng = np.random.default_rng([seed, int(unseen), 7])
     table = rng.random((300, 8)) < 0.5
     a, b, c, d = table.T[:4]
     y = np.where(np.where(a, np.where(b, True, c), np.where(d, c, False)), "yes", "no")
     images, labels = mnist("train")
-    shown = []
+    candidates = []
     for digit in (0, 1):
-        pool_of = np.flatnonzero(labels == digit)
-        shown.append(pool_of[: len(pool_of) // 10] if unseen else pool_of[len(pool_of) // 10 :])
-    drawn = [np.where(column, rng.choice(shown[1], 300), rng.choice(shown[0], 300)) for column in table.T]
+        rows = np.flatnonzero(labels == digit)
+        candidates.append(rows[: len(rows) // 10] if unseen else rows[len(rows) // 10 :])
+    drawn = [np.where(column, rng.choice(candidates[1], 300), rng.choice(candidates[0], 300)) for column in table.T]
     return Examples({f"x{i}": images[rows] for i, rows in enumerate(drawn)}), y
 
 
-def scored(concept: str, seed: int) -> tuple[Examples, np.ndarray]:
+def scoring_windows(concept: str, seed: int) -> tuple[Examples, np.ndarray]:
     """1000 more windows of validation cards, to score on: test cards are for the tables of the experiments only."""
     deck = cards("validation")
     drawn = np.random.default_rng([seed, 11]).permutation(len(deck))[:2000]
@@ -68,31 +69,31 @@ def scored(concept: str, seed: int) -> tuple[Examples, np.ndarray]:
     return Examples(columns), np.where(holds, "holds", "violates")
 
 
-def run(problem: str, variant: str, seed: int) -> dict[str, object]:
+def run(problem: str, variant: str, seed: int) -> dict[str, Any]:
     """Learn one problem by one variant, from windows that no experiment has."""
     if problem in CONCEPTS:
         windows = eleusis(problem, 1000 + seed)
-        (X, y), V, (T, truth) = windows.train, windows.validation, scored(problem, seed)
-        arguments: dict[str, object] = {
+        (X, y), V, (T, labels) = windows.train, windows.validation, scoring_windows(problem, seed)
+        arguments: dict[str, Any] = {
             "background": POOL_BACKGROUND,
             "tests": list(pool(problem, "opt")),
             "pos_label": "holds",
             "max_depth": 3,
         }
     else:
-        (X, y), V, (T, truth) = pictures(False, seed), None, pictures(True, seed + 100)
+        (X, y), V, (T, labels) = pictures(False, seed), None, pictures(True, seed + 100)
         arguments = {"max_depth": 5}
     started = time.monotonic()
     clf = NeuID3Classifier(**arguments, **VARIANTS[variant], random_state=seed).fit(X, y, validation=V)
     seconds = time.monotonic() - started
-    answers = clf.predict(T)
-    f1 = {str(label): round(float(f1_score(truth, answers, pos_label=label)), 4) for label in clf.classes_}
+    predictions = clf.predict(T)
+    f1 = {str(label): round(float(f1_score(labels, predictions, pos_label=label)), 4) for label in clf.classes_}
     return {
         "problem": problem,
         "variant": variant,
         "seed": seed,
         "f1": f1,
-        "accuracy": round(float((answers == truth).mean()), 4),
+        "accuracy": round(float((predictions == labels).mean()), 4),
         "leaves": len(clf.tree_.leaves),
         "gradient_steps": clf.gradient_steps_,
         "seconds": round(seconds, 1),
@@ -102,26 +103,26 @@ def run(problem: str, variant: str, seed: int) -> dict[str, object]:
 def main(path: str, *problems: str, seeds: int = 2) -> None:
     """Run what is not in the file yet, all variants of one seed before the next."""
     warnings.simplefilter("ignore")
-    known = {(row["problem"], row["variant"], row["seed"]) for row in kept(path)}
+    finished = {(row["problem"], row["variant"], row["seed"]) for row in read_rows(path)}
     for seed in range(seeds):
         for variant in VARIANTS:
             for problem in problems or (*CHOSEN, PICTURES):
-                if (problem, variant, seed) not in known:
-                    keep(path, run(problem, variant, seed))
+                if (problem, variant, seed) not in finished:
+                    append_row(path, run(problem, variant, seed))
 
 
 def table(path: str, page: str) -> None:
-    """Draw the table from the result file, between its two marks in a page; a cell says how many seeds it rests on."""
-    rows = kept(path)
+    """Insert the table into a page; a cell says how many of the seeds are finished."""
+    rows = read_rows(path)
     problems = [*CHOSEN, PICTURES]
     lines = [f"| | {' | '.join(problems)} |", "|---|" + "---|" * len(problems)]
     for variant in VARIANTS:
         cells = [_cell([r for r in rows if r["variant"] == variant and r["problem"] == p]) for p in problems]
         lines.append(f"| {variant} | {' | '.join(cells)} |")
-    draw(page, "worth", lines)
+    insert_table(page, "worth", lines)
 
 
-def _cell(rows: list[dict[str, object]]) -> str:
+def _cell(rows: list[dict[str, Any]]) -> str:
     if not rows:
         return "not run yet"
     scores = [list(row["f1"].values()) if "holds" in row["f1"] else [row["accuracy"]] for row in rows]

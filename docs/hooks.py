@@ -89,16 +89,20 @@ def _drawn(found: re.Match[str]) -> str:
 
 
 def help_of_all_commands() -> Iterator[str]:
-    """A section for every command, with the words that `--help` prints."""
+    """A section with the text of `--help` for every command of the library, the experiments and the benchmarks."""
+    from benchmarks.commands import bench
+    from experiments.__main__ import main as experiments
     from neuid3.cli.main import GROUPS, main
 
     context = click.Context(main, info_name="neuid3")
     for name in main.list_commands(context):
         command = getattr(import_module(GROUPS[name][0]), name) if name in GROUPS else main.commands[name]
         yield from _help(command, name, context, 2)
+    yield from _help(experiments, "python -m experiments", None, 2)
+    yield from _help(bench, "python -m benchmarks", None, 2)
 
 
-def _help(command: click.Command, name: str, above: click.Context, level: int) -> Iterator[str]:
+def _help(command: click.Command, name: str, above: click.Context | None, level: int) -> Iterator[str]:
     context = click.Context(command, info_name=name, parent=above, terminal_width=84)
     yield f"{'#' * level} {context.command_path}\n\n```text\n{command.get_help(context)}\n```\n"
     if isinstance(command, click.Group):

@@ -1,1 +1,4 @@
-"""How are the paper's experiments run, and how do our numbers compare with the published ones?"""
+"""The paper's experiments: data, baselines, runs, published numbers and the tables that compare them.
+
+They use the library and are no part of it: `python -m experiments --help`, in a checkout of the repository.
+"""

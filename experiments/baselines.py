@@ -1,11 +1,11 @@
-"""Which models do our trees have to beat? Plain networks and trees, trained with the same care."""
+"""Baselines: plain networks, soft decision trees and scikit-learn's decision tree."""
 
 from __future__ import annotations
 
 import copy
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any, Self
 
@@ -27,9 +27,13 @@ Labelled = tuple[Examples, Labels]
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """How a network is trained; `shift` and `warp` move images as in our own recipe, `judged` is kept apart if need be.
+    """Training of a baseline network.
 
-    A network that tells the judges no more about their classes than the shares of those is begun anew, `tries` times in all.
+    Attributes
+    ----------
+    shift, warp : augmentation of images as in our own recipe, see `augmented`.
+    validation_fraction : fraction of the training examples that is split off where `fit` is given no validation examples.
+    tries : how many networks are trained at most, until one has a lower validation loss than the class frequencies.
     """
 
     epochs: int = 50
@@ -39,15 +43,19 @@ class Training:
     one_cycle: bool = False
     shift: int = 0
     warp: float = 0.0
-    judged: float = 0.2
+    validation_fraction: float = 0.2
     tries: int = 1
+
+    def to_json(self) -> dict[str, Any]:
+        """All settings under the names that result files have."""
+        return {"judged" if name == "validation_fraction" else name: value for name, value in asdict(self).items()}
 
 
 class NetworkClassifier:
     """A network as a classifier, trained by Adam.
 
     `build` makes the network for a batch of inputs `(n, column, …)` and a number of classes; it returns logits.
-    Unless `fit` is given validation examples, a share of the training examples is kept apart to judge the epochs (see `train`).
+    Unless `fit` is given validation examples, a fraction of the training examples is the validation split (see `train`).
     """
 
     def __init__(self, build: Callable[[Tensor, int], nn.Module], training: Training, random_state: int = 0) -> None:
@@ -57,58 +65,58 @@ class NetworkClassifier:
         self.classes_, labels = np.unique(y, return_inverse=True)
         inputs, targets = stacked(X), torch.from_numpy(labels)
         if validation is None:
-            judged = torch.from_numpy(
-                stratified(labels, self.training.judged, np.random.default_rng(self.random_state))
+            held_out = torch.from_numpy(
+                stratified(labels, self.training.validation_fraction, np.random.default_rng(self.random_state))
             )
-            judges = inputs[judged], targets[judged]
-            inputs, targets = inputs[~judged], targets[~judged]
+            unseen = inputs[held_out], targets[held_out]
+            inputs, targets = inputs[~held_out], targets[~held_out]
         else:
             known = np.searchsorted(self.classes_, validation[1])
-            judges = stacked(validation[0]), torch.from_numpy(known)
+            unseen = stacked(validation[0]), torch.from_numpy(known)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.random_state)
-            self._begin(inputs, targets, judges)
+            self._train_networks(inputs, targets, unseen)
         return self
 
-    def _begin(self, inputs: Tensor, targets: Tensor, judges: tuple[Tensor, Tensor]) -> None:
-        """Train networks until one has learned something; the one that the judges like best is kept."""
-        shares = torch.bincount(targets, minlength=len(self.classes_)) / len(targets)
-        nothing = float(functional.nll_loss(shares.log().expand(len(judges[1]), -1), judges[1]))
-        least, self.gradient_steps_ = float("inf"), 0
+    def _train_networks(self, inputs: Tensor, targets: Tensor, unseen: tuple[Tensor, Tensor]) -> None:
+        """Train networks until one has a lower validation loss than the class frequencies; keep the best one."""
+        frequencies = torch.bincount(targets, minlength=len(self.classes_)) / len(targets)
+        baseline_loss = float(functional.nll_loss(frequencies.log().expand(len(unseen[1]), -1), unseen[1]))
+        best_loss, self.gradient_steps_ = float("inf"), 0
         for _ in range(self.training.tries):
             network = self.build(inputs, len(self.classes_))
-            self.gradient_steps_ += train(network, inputs, targets, judges, self.training)
-            loss = loss_on(network, judges)
+            self.gradient_steps_ += train(network, inputs, targets, unseen, self.training)
+            loss = validation_loss(network, unseen)
             loss = float("inf") if math.isnan(loss) else loss
-            if loss <= least:
-                least, self.network_ = loss, network
-            if loss < nothing:
+            if loss <= best_loss:
+                best_loss, self.network_ = loss, network
+            if loss < baseline_loss:
                 break
 
     def predict(self, X: Examples) -> Labels:
-        answers: Labels = self.classes_[logits_of(self.network_, stacked(X)).argmax(1).numpy()]
-        return answers
+        predictions: Labels = self.classes_[logits_of(self.network_, stacked(X)).argmax(1).numpy()]
+        return predictions
 
     @property
     def parameters(self) -> int:
-        """How many numbers the network has learned."""
+        """Number of parameters of the network."""
         return sum(parameter.numel() for parameter in self.network_.parameters())
 
 
 def stacked(X: Examples) -> Tensor:
-    """All columns side by side: `(n, column)` for facts, `(n, column, …)` for images of one shape."""
+    """All columns as one tensor: `(n, column)` for facts, `(n, column, …)` for images of one shape."""
     columns = [readable(column, torch.float32, torch.device("cpu")) for _, column in X.items()]
-    whole = torch.stack(columns, 1)
-    return whole.squeeze(-1) if whole.ndim == 3 and whole.shape[-1] == 1 else whole
+    tensor = torch.stack(columns, 1)
+    return tensor.squeeze(-1) if tensor.ndim == 3 and tensor.shape[-1] == 1 else tensor
 
 
 def train(
-    network: nn.Module, inputs: Tensor, targets: Tensor, judges: tuple[Tensor, Tensor], training: Training
+    network: nn.Module, inputs: Tensor, targets: Tensor, unseen: tuple[Tensor, Tensor], training: Training
 ) -> int:
-    """Minimise the network's loss. Returns the steps.
+    """Train a network, and return the number of gradient steps.
 
-    The weights of the epoch with the least loss on the judges are kept; those of the last one with `one_cycle`, whose
-    rates have fallen to nothing by then.
+    The weights of the epoch with the lowest validation loss are kept; with `one_cycle` those of the last epoch, at whose
+    end the learning rate is 0.
     """
     count = max(1, -(-len(inputs) // training.batch_size))
     optimizer = torch.optim.AdamW(
@@ -119,34 +127,34 @@ def train(
         schedule = torch.optim.lr_scheduler.OneCycleLR(
             optimizer, training.learning_rate, total_steps=training.epochs * count
         )
-    best, kept = float("inf"), None
+    best_loss, best_weights = float("inf"), None
     for _ in range(training.epochs):
         network.train()
         for rows in torch.randperm(len(inputs)).tensor_split(count):
             optimizer.zero_grad()
-            loss_of(network, moved(inputs[rows], training.shift, training.warp), targets[rows]).backward()  # type: ignore[no-untyped-call]
+            loss_of(network, augmented(inputs[rows], training.shift, training.warp), targets[rows]).backward()  # type: ignore[no-untyped-call]
             optimizer.step()
             if schedule is not None:
                 schedule.step()
         if schedule is None:
-            loss = loss_on(network, judges)
-            if loss < best:
-                best, kept = loss, copy.deepcopy(network.state_dict())
-    if kept is not None:
-        network.load_state_dict(kept)
+            loss = validation_loss(network, unseen)
+            if loss < best_loss:
+                best_loss, best_weights = loss, copy.deepcopy(network.state_dict())
+    if best_weights is not None:
+        network.load_state_dict(best_weights)
     return training.epochs * count
 
 
 def loss_of(network: nn.Module, inputs: Tensor, targets: Tensor) -> Tensor:
-    """The loss a network asks for, cross-entropy unless it says otherwise."""
+    """The training loss: a soft tree has its own, other networks have cross-entropy."""
     if isinstance(network, SoftTree):
         return network.loss(inputs, targets)
     return functional.cross_entropy(network(inputs), targets)
 
 
-def loss_on(network: nn.Module, judges: tuple[Tensor, Tensor]) -> float:
-    """How much a network's answers surprise the judges."""
-    return float(functional.cross_entropy(logits_of(network, judges[0]), judges[1]))
+def validation_loss(network: nn.Module, unseen: tuple[Tensor, Tensor]) -> float:
+    """Cross-entropy of a network on the inputs and targets of the validation split, in nats."""
+    return float(functional.cross_entropy(logits_of(network, unseen[0]), unseen[1]))
 
 
 def logits_of(network: nn.Module, inputs: Tensor, block: int = 1000) -> Tensor:
@@ -155,16 +163,16 @@ def logits_of(network: nn.Module, inputs: Tensor, block: int = 1000) -> Tensor:
         return torch.cat([network(part) for part in torch.split(inputs, block)])
 
 
-def moved(images: Tensor, shift: int, warp: float) -> Tensor:
-    """Every image moved by up to `shift` pixels, and turned, stretched and slanted by up to the share `warp`, in its own way."""
+def augmented(images: Tensor, shift: int, warp: float) -> Tensor:
+    """Images under random affine maps, one per image: shifts of up to `shift` pixels, other coefficients of up to `warp`."""
     if not shift and not warp:
         return images
     height, width = images.shape[-2:]
     flat = images.reshape(-1, images[0, 0].numel() // (height * width), height, width)
-    ways = torch.eye(2, 3).repeat(len(flat), 1, 1)
-    ways[:, :, :2] += warp * (2.0 * torch.rand(len(flat), 2, 2) - 1.0)
-    ways[:, :, 2] = torch.randint(-shift, shift + 1, (len(flat), 2)) * 2.0 / torch.tensor([width, height])
-    grid = functional.affine_grid(ways, list(flat.shape), align_corners=False)
+    maps = torch.eye(2, 3).repeat(len(flat), 1, 1)
+    maps[:, :, :2] += warp * (2.0 * torch.rand(len(flat), 2, 2) - 1.0)
+    maps[:, :, 2] = torch.randint(-shift, shift + 1, (len(flat), 2)) * 2.0 / torch.tensor([width, height])
+    grid = functional.affine_grid(maps, list(flat.shape), align_corners=False)
     return functional.grid_sample(flat, grid, align_corners=False).reshape(images.shape)
 
 
@@ -172,11 +180,11 @@ def moved(images: Tensor, shift: int, warp: float) -> Tensor:
 
 
 class ColumnNets(nn.Module):
-    """One LeNet a column, all of them at once: `(n, column, 28, 28)` to `(n, column · outputs)`."""
+    """One LeNet per column, as grouped convolutions: `(n, column, 28, 28)` to `(n, column · outputs)`."""
 
     def __init__(self, columns: int, outputs: int) -> None:
         super().__init__()
-        self.look = nn.Sequential(
+        self.convolutions = nn.Sequential(
             nn.Conv2d(columns, 6 * columns, 5, groups=columns),
             nn.MaxPool2d(2),
             nn.ReLU(),
@@ -184,21 +192,25 @@ class ColumnNets(nn.Module):
             nn.MaxPool2d(2),
             nn.ReLU(),
         ).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        self.describe = nn.Sequential(
-            Side(columns, 256, 120), nn.ReLU(), Side(columns, 120, 84), nn.ReLU(), Side(columns, 84, outputs)
+        self.layers = nn.Sequential(
+            ColumnLinear(columns, 256, 120),
+            nn.ReLU(),
+            ColumnLinear(columns, 120, 84),
+            nn.ReLU(),
+            ColumnLinear(columns, 84, outputs),
         )
 
     def forward(self, images: Tensor) -> Tensor:
-        seen = self.look(images.contiguous(memory_format=torch.channels_last))
+        features = self.convolutions(images.contiguous(memory_format=torch.channels_last))
         columns = images.shape[1]
-        described = self.describe(seen.reshape(len(images), columns, -1).transpose(0, 1))  # (column, n, outputs)
-        # No softmax here: with one, the layers above often see next to no difference and never leave the start.
-        flat: Tensor = described.transpose(0, 1).flatten(1)
+        outputs = self.layers(features.reshape(len(images), columns, -1).transpose(0, 1))  # (column, n, outputs)
+        # No softmax here: with one, the inputs of the layers above often differ so little that training does not leave the start.
+        flat: Tensor = outputs.transpose(0, 1).flatten(1)
         return flat
 
 
-class Side(nn.Module):
-    """A linear layer a column, side by side: `(column, n, inputs)` to `(column, n, outputs)`."""
+class ColumnLinear(nn.Module):
+    """One linear layer per column: `(column, n, inputs)` to `(column, n, outputs)`."""
 
     def __init__(self, columns: int, inputs: int, outputs: int) -> None:
         super().__init__()
@@ -210,12 +222,12 @@ class Side(nn.Module):
 
 
 def mlp(layers: int, width: int) -> Callable[[Tensor, int], nn.Module]:
-    """TabSurvey's network: hidden layers of equal width; where columns are images, a LeNet with 2 outputs reads each."""
+    """TabSurvey's network: hidden layers of equal width; where columns are images, each has a LeNet with 2 outputs."""
 
     def build(inputs: Tensor, classes: int) -> nn.Module:
         columns = inputs.shape[1]
-        eyes, seen = ([ColumnNets(columns, 2)], 2 * columns) if inputs.ndim > 2 else ([], columns)
-        return nn.Sequential(*eyes, dense([seen, *[width] * layers, classes]))
+        networks, features = ([ColumnNets(columns, 2)], 2 * columns) if inputs.ndim > 2 else ([], columns)
+        return nn.Sequential(*networks, dense([features, *[width] * layers, classes]))
 
     return build
 
@@ -234,7 +246,7 @@ class SymbolTree:
     def __init__(self, random_state: int = 0) -> None:
         grid = {"max_depth": [2, 3, 4, 6, 8, 12, None], "ccp_alpha": [0.0, 1e-3, 3e-3, 1e-2, 3e-2]}
         tree = DecisionTreeClassifier(criterion="entropy", random_state=random_state)
-        # Tables come sorted, so that folds that are not shuffled would each miss a part of the world.
+        # Tables are sorted, so folds are shuffled: otherwise each would lack some kinds of rows.
         self.search = GridSearchCV(tree, grid, cv=StratifiedKFold(5, shuffle=True, random_state=random_state))
 
     def fit(self, X: Examples, y: Labels, *, validation: Labelled | None = None) -> Self:  # noqa: ARG002 - needs none
@@ -242,8 +254,8 @@ class SymbolTree:
         return self
 
     def predict(self, X: Examples) -> Labels:
-        answers: Labels = self.search.predict(stacked(X).numpy())
-        return answers
+        predictions: Labels = self.search.predict(stacked(X).numpy())
+        return predictions
 
 
 # Eleusis ---------------------------------------------------------------------------------------------
@@ -259,8 +271,8 @@ class Windows(nn.Module):
 
     def forward(self, windows: Tensor) -> Tensor:
         columns = [column.contiguous(memory_format=torch.channels_last) for column in windows.unbind(1)]
-        seen = [self.encoders[which](column) for which, column in zip(self.shared, columns, strict=True)]
-        logits: Tensor = self.decoder(torch.cat(seen, 1))
+        encoded = [self.encoders[index](column) for index, column in zip(self.shared, columns, strict=True)]
+        logits: Tensor = self.decoder(torch.cat(encoded, 1))
         return logits
 
 
@@ -269,13 +281,15 @@ def large(encoder: Sequence[int], decoder: Sequence[int]) -> Callable[[Tensor, i
 
     def build(inputs: Tensor, classes: int) -> nn.Module:
         columns, channels = inputs.shape[1], inputs.shape[2]
-        encoders = [nn.Sequential(lenet_eye(channels), dense([256, *encoder]), nn.ReLU()) for _ in range(columns)]
+        encoders = [
+            nn.Sequential(lenet_convolutions(channels), dense([256, *encoder]), nn.ReLU()) for _ in range(columns)
+        ]
         return Windows(encoders, range(columns), dense([columns * encoder[-1], *decoder, classes]))
 
     return build
 
 
-def lenet_eye(channels: int, filters: tuple[int, int] = (6, 16), normalised: bool = False) -> nn.Sequential:
+def lenet_convolutions(channels: int, filters: tuple[int, int] = (6, 16), normalised: bool = False) -> nn.Sequential:
     """The convolutions of a LeNet, or of a wider one: `(n, c, 28, 28)` to a latent space of 16 numbers a filter."""
     layers: list[nn.Module] = []
     for before, after in pairwise((channels, *filters)):
@@ -285,15 +299,15 @@ def lenet_eye(channels: int, filters: tuple[int, int] = (6, 16), normalised: boo
 
 
 def lean(width: int, dropout: float) -> Callable[[Tensor, int], nn.Module]:
-    """A network a practitioner would try first: one encoder for suits and one for ranks, and a small decoder.
+    """A small network with shared encoders: one encoder for suits and one for ranks, and a small decoder.
 
-    Columns come in the order suit, rank, suit, rank, so that every second one shows the same kind of thing.
+    Columns come in the order suit, rank, suit, rank, so that every second one has the same encoder.
     """
 
     def build(inputs: Tensor, classes: int) -> nn.Module:
         columns, channels = inputs.shape[1], inputs.shape[2]
         encoders = [
-            nn.Sequential(lenet_eye(channels, (16, 32), normalised=True), dense([512, 128, width]), nn.ReLU())
+            nn.Sequential(lenet_convolutions(channels, (16, 32), normalised=True), dense([512, 128, width]), nn.ReLU())
             for _ in range(2)
         ]
         return Windows(encoders, [i % 2 for i in range(columns)], dense([columns * width, 128, 64, classes], dropout))
@@ -332,15 +346,15 @@ class SoftTree(nn.Module):
         return torch.log(levels[-1] @ torch.softmax(self.leaves, 1) + 1e-12)
 
     def loss(self, inputs: Tensor, targets: Tensor) -> Tensor:
-        """Every leaf's cross-entropy weighted by the probability of its path, and a price for unbalanced gates."""
+        """Every leaf's cross-entropy weighted by the probability of its path, and a penalty for unbalanced gates."""
         levels, right = self.reach(inputs)
-        surprise = -torch.log_softmax(self.leaves, 1).T[targets]  # (n, leaf)
-        loss = (levels[-1] * surprise).sum(1).mean()
+        cross_entropy = -torch.log_softmax(self.leaves, 1).T[targets]  # (n, leaf)
+        loss = (levels[-1] * cross_entropy).sum(1).mean()
         for depth, reached in enumerate(levels[:-1]):
             here = right[:, 2**depth - 1 : 2 ** (depth + 1) - 1]
-            share = ((reached * here).sum(0) / reached.sum(0).clamp_min(1e-9)).clamp(1e-6, 1 - 1e-6)
-            price = self.balance * 2.0**-depth
-            loss = loss - price * 0.5 * (torch.log(share) + torch.log(1 - share)).sum()
+            mean_right = ((reached * here).sum(0) / reached.sum(0).clamp_min(1e-9)).clamp(1e-6, 1 - 1e-6)
+            penalty = self.balance * 2.0**-depth
+            loss = loss - penalty * 0.5 * (torch.log(mean_right) + torch.log(1 - mean_right)).sum()
         return loss
 
 

@@ -1,4 +1,4 @@
-"""The commands around the paper's experiments: run units, draw tables."""
+"""The commands `python -m experiments reproduce`: run units, draw tables and a figure."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ def reproduce() -> None:
     """Run the paper's experiments, and set our numbers beside the published ones.
 
     Every unit (one model, one fold or seed) leaves one JSON file; finished units are never repeated, so a run that was
-    stopped goes on where it was. Example: neuid3 reproduce background --concept rank_order --pool union --jobs 2
+    stopped goes on where it was. Example: python -m experiments reproduce background --concept rank_order --pool union --jobs 2
     """
 
 
-def _several(*names: str, **settings: Any) -> Callable[[Command], Command]:
+def _repeatable(*names: str, **settings: Any) -> Callable[[Command], Command]:
     return click.option(*names, multiple=True, help="May be repeated; all of them when left out.", **settings)
 
 
-def _running(command: Command) -> Command:
-    """The options that every run has."""
-    options = (
+def _run_options(command: Command) -> Command:
+    """Add the options that all commands that run units have."""
+    added = (
         click.option("--recipe", type=click.Choice(["default", "paper"]), default="default", show_default=True),
         click.option(
             "--jobs",
@@ -39,50 +39,50 @@ def _running(command: Command) -> Command:
         ),
         click.option("--results", type=click.Path(path_type=Path), default=Path("results"), show_default=True),
     )
-    for option in reversed(options):
+    for option in reversed(added):
         command = option(command)
     return command
 
 
 @reproduce.command()
-@_several("--dataset")
-@_several("--variant", type=click.Choice(["onehot", "mnist"]))
-@_several("--model", type=click.Choice(["tree", "mlp", "sklearn", "soft"]))
-@_several("--fold", type=int)
-@_running
-def uci(dataset: Any, variant: Any, model: Any, fold: Any, **how: Any) -> None:
+@_repeatable("--dataset")
+@_repeatable("--variant", type=click.Choice(["onehot", "mnist"]))
+@_repeatable("--model", type=click.Choice(["tree", "mlp", "sklearn", "soft"]))
+@_repeatable("--fold", type=int)
+@_run_options
+def uci(dataset: Any, variant: Any, model: Any, fold: Any, **options: Any) -> None:
     """Tables of zeros and ones, as symbols and as images, in ten folds."""
-    _run("uci", {"problem": dataset, "setting": variant, "model": model, "number": fold}, **how)
+    _run("uci", {"problem": dataset, "setting": variant, "model": model, "number": fold}, **options)
 
 
 @reproduce.command()
-@_several("--concept")
-@_several("--model", type=click.Choice(["tree", "nn44m", "lean", "soft"]))
-@_several("--seed", type=int)
-@_running
-def eleusis(concept: Any, model: Any, seed: Any, **how: Any) -> None:
-    """Hidden concepts of cards: a tree of neural facts beside networks that see everything."""
-    _run("eleusis", {"problem": concept, "model": model, "number": seed}, **how)
+@_repeatable("--concept")
+@_repeatable("--model", type=click.Choice(["tree", "nn44m", "lean", "soft"]))
+@_repeatable("--seed", type=int)
+@_run_options
+def eleusis(concept: Any, model: Any, seed: Any, **options: Any) -> None:
+    """Hidden concepts of cards: a tree of neural facts beside networks that read all images."""
+    _run("eleusis", {"problem": concept, "model": model, "number": seed}, **options)
 
 
 @reproduce.command()
-@_several("--concept")
-@_several("--pool", type=click.Choice(["nf", "bad", "union", "opt"]))
-@_several("--seed", type=int)
-@_running
-def background(concept: Any, pool: Any, seed: Any, **how: Any) -> None:
+@_repeatable("--concept")
+@_repeatable("--pool", type=click.Choice(["nf", "bad", "union", "opt"]))
+@_repeatable("--seed", type=int)
+@_run_options
+def background(concept: Any, pool: Any, seed: Any, **options: Any) -> None:
     """Hidden concepts of cards from four pools of tests."""
-    _run("background", {"problem": concept, "setting": pool, "number": seed}, **how)
+    _run("background", {"problem": concept, "setting": pool, "number": seed}, **options)
 
 
 @reproduce.command()
-@_several("--trained", type=click.Choice(["neither", "suit", "rank", "both"]))
-@_several("--seed", type=int)
-@_running
-def reuse(trained: Any, seed: Any, **how: Any) -> None:
+@_repeatable("--trained", type=click.Choice(["neither", "suit", "rank", "both"]))
+@_repeatable("--seed", type=int)
+@_run_options
+def reuse(trained: Any, seed: Any, **options: Any) -> None:
     """hidden_order_simple with the trained tests of rank_order and suit_order handed in."""
-    settings = ["opt" if which == "neither" else which for which in trained]
-    _run("reuse", {"setting": settings, "number": seed}, **how)
+    settings = ["opt" if name == "neither" else name for name in trained]
+    _run("reuse", {"setting": settings, "number": seed}, **options)
 
 
 @reproduce.command()
@@ -118,7 +118,7 @@ def table(experiments: tuple[str, ...], results: Path, style: str, into: Path | 
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--results", type=click.Path(path_type=Path), default=Path("results"), show_default=True)
 def figure(file: Path, results: Path) -> None:
-    """A picture of our means against the published ones. Example: neuid3 reproduce figure results.svg"""
+    """A picture of our means against the published ones. Example: python -m experiments reproduce figure results.svg"""
     from experiments.figure import draw
     from experiments.reports import reports
     from experiments.store import read
@@ -130,11 +130,11 @@ def figure(file: Path, results: Path) -> None:
     click.echo(f"drawn: {file}")
 
 
-def _run(experiment: str, wanted: dict[str, Any], recipe: str, jobs: int, results: Path) -> None:
+def _run(experiment: str, allowed: dict[str, Any], recipe: str, jobs: int, results: Path) -> None:
     from experiments.learners import run
     from experiments.runner import run_units
-    from experiments.units import chosen, units
+    from experiments.units import select_units, units
 
-    outcomes = run_units(chosen(units(experiment, recipe), **wanted), results, run, jobs, click.echo)
+    outcomes = run_units(select_units(units(experiment, recipe), **allowed), results, run, jobs, click.echo)
     if any(outcome.error is not None for outcome in outcomes):
         raise SystemExit(1)

@@ -1,4 +1,4 @@
-"""How do our means and the published ones look side by side? A picture, one point a cell."""
+"""Figure of our means against the published ones, one point per cell."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ def draw(reports: Iterable[Report], path: Path) -> None:
         if not cells:
             continue
         name = f"{report.name}, {sum(cell.short for cell in cells)} {SHORT} of {len(cells)} cells"
-        there = np.array([cell.published.mean for cell in cells if isinstance(cell.published, Published)])
+        published = np.array([cell.published.mean for cell in cells if isinstance(cell.published, Published)])
         ours = np.array([np.mean(cell.values) for cell in cells])
         short = np.array([cell.short for cell in cells])
         spread = [np.std(cell.values) for cell in cells]
         colour = f"C{number}"
-        axes.errorbar(there, ours, yerr=spread, fmt="none", elinewidth=0.6, ecolor=colour, alpha=0.4)
-        axes.plot(there[~short], ours[~short], "o", markersize=4, color=colour, label=name)
-        axes.plot(there[short], ours[short], "v", markersize=8, markeredgecolor="black", color=colour)
-        lowest = min(lowest, float(there.min()), float(ours.min()))
+        axes.errorbar(published, ours, yerr=spread, fmt="none", elinewidth=0.6, ecolor=colour, alpha=0.4)
+        axes.plot(published[~short], ours[~short], "o", markersize=4, color=colour, label=name)
+        axes.plot(published[short], ours[short], "v", markersize=8, markeredgecolor="black", color=colour)
+        lowest = min(lowest, float(published.min()), float(ours.min()))
     ends = (max(0.0, np.floor(10 * lowest - 0.5) / 10), 1.02)
     axes.set(xlabel="published", ylabel="ours", xlim=ends, ylim=ends, aspect="equal")
     axes.legend(loc="lower right")
@@ -44,9 +44,9 @@ def draw(reports: Iterable[Report], path: Path) -> None:
 
 
 def published_cells(report: Report) -> list[Cell]:
-    """The cells of a report that are held to something and have a published mean with a deviation, row by row.
+    """The cells of a report that have a bar and a published mean with a standard deviation, row by row.
 
-    Those are the cells of our trees, each once: baselines have nothing to reach.
+    These are the cells of our trees, each once: baselines have no bars.
     """
     cells = [entry for table in report.tables for row in table.rows for entry in row if isinstance(entry, Cell)]
     return [cell for cell in cells if cell.bar is not None and isinstance(cell.published, Published)]

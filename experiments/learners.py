@@ -1,4 +1,4 @@
-"""How is one unit run? Its data, its model, and what is written down about both."""
+"""Runs of single units: examples, model, and the record of scores, times and settings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from experiments import baselines, datasets, settings
 from experiments.baselines import NetworkClassifier, Training
-from experiments.units import GIVERS, TREE, Unit
+from experiments.units import REUSED_FROM, TREE, Unit
 from neuid3 import Examples, NeuID3Classifier, __version__
 from neuid3.estimators.parameters import training_config
 from neuid3.io.trained_tests import TrainedTest
@@ -36,7 +36,7 @@ Labelled = tuple[Examples, Labels]
 
 
 class Learner(Protocol):
-    """Whatever learns and answers; our tree and every baseline."""
+    """A classifier: our tree or a baseline."""
 
     def fit(self, X: Examples, y: Labels, *, validation: Labelled | None = None) -> Any: ...
 
@@ -45,7 +45,7 @@ class Learner(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Problem:
-    """What a unit learns from and is judged on."""
+    """The training, validation and test examples of a unit."""
 
     train: Labelled
     validation: Labelled | None
@@ -53,30 +53,35 @@ class Problem:
 
 
 def run(unit: Unit) -> dict[str, Any]:
-    """Learn and judge one unit on one thread."""
+    """Train and test the model of a unit on one thread.
+
+    Returns
+    -------
+    The record that is written as JSON.
+    """
     with one_thread(), threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.manual_seed(unit.number)
         problem = load(unit)
         _warm_up()
-        clock = [_clock()]
+        times = [_clock()]
         tests = reused_tests(unit)
-        clock.append(_clock())
+        times.append(_clock())
         learner, configuration = make(unit, tests)
         learner.fit(*problem.train, validation=problem.validation)
-        clock.append(_clock())
-        answers = learner.predict(problem.test[0])
-        clock.append(_clock())
+        times.append(_clock())
+        predictions = learner.predict(problem.test[0])
+        times.append(_clock())
     seconds, processor = (
-        dict(zip(("prepare", "fit", "predict"), np.diff(times), strict=True)) for times in zip(*clock, strict=True)
+        dict(zip(("prepare", "fit", "predict"), np.diff(column), strict=True)) for column in zip(*times, strict=True)
     )
     return {
         "configuration": configuration,
         "examples": _sizes(problem),
-        "scores": scores(problem.test[1], answers) | {"default_accuracy": _default(problem)},
-        "seconds": {what: round(float(spent), 3) for what, spent in seconds.items()},
-        "processor_seconds": {what: round(float(spent), 3) for what, spent in processor.items()},
-        **described(learner),
+        "scores": scores(problem.test[1], predictions) | {"default_accuracy": _majority_accuracy(problem)},
+        "seconds": {phase: round(float(spent), 3) for phase, spent in seconds.items()},
+        "processor_seconds": {phase: round(float(spent), 3) for phase, spent in processor.items()},
+        **description(learner),
         "versions": _versions(),
         "machine": _machine(),
         "threads": 1,
@@ -85,7 +90,7 @@ def run(unit: Unit) -> dict[str, Any]:
 
 
 def _clock() -> tuple[float, float]:
-    """The time on the wall, and that of this process alone: what a unit takes where others share the machine."""
+    """Wall-clock time and processor time of this process, in seconds; the second is comparable where others share the machine."""
     return perf_counter(), process_time()
 
 
@@ -99,7 +104,7 @@ def load(unit: Unit) -> Problem:
 
 
 def _warm_up() -> None:
-    """Let PyTorch load what it loads at a first step, so that no unit's time depends on which one came first."""
+    """Take one optimizer step, so that what PyTorch loads at the first one is not part of the time of a unit."""
     parameter = torch.nn.Parameter(torch.zeros(1))
     optimizer = torch.optim.AdamW([parameter], fused=True)
     parameter.sum().backward()  # type: ignore[no-untyped-call]
@@ -107,7 +112,7 @@ def _warm_up() -> None:
 
 
 def make(unit: Unit, tests: list[Any]) -> tuple[Learner, dict[str, Any]]:
-    """The model of a unit, not yet fitted, and the settings it was made with."""
+    """The unfitted model of a unit, and its settings for the record."""
     match unit.model:
         case "mlp":
             return _network(baselines.mlp, settings.MLP, settings.MLP_TRAINING[str(unit.setting)], unit)
@@ -119,25 +124,27 @@ def make(unit: Unit, tests: list[Any]) -> tuple[Learner, dict[str, Any]]:
             return _network(baselines.soft, settings.SOFT, settings.SOFT_TRAINING[unit.experiment], unit)
         case "sklearn":
             return baselines.SymbolTree(unit.number), {"random_state": unit.number}
-    chosen = _tree_settings(unit)
+    parameters = _tree_settings(unit)
     if unit.experiment == "uci":
-        tree = NeuID3Classifier(**chosen)
-        return tree, chosen | _spelled_out(tree)
+        tree = NeuID3Classifier(**parameters)
+        return tree, parameters | _full_configuration(tree)
     named: dict[str, Any] = {"tests": [str(test) for test in tests]}
     if unit.experiment == "reuse":
         named["handed_in"] = [str(test) for test in tests if isinstance(test, TrainedTest)]
         named["frozen"] = settings.REUSED_FROZEN
-    tree = NeuID3Classifier(**chosen, background=datasets.POOL_BACKGROUND, tests=tests)
-    return tree, chosen | named | _spelled_out(tree)
+    tree = NeuID3Classifier(**parameters, background=datasets.POOL_BACKGROUND, tests=tests)
+    return tree, parameters | named | _full_configuration(tree)
 
 
-def _spelled_out(tree: NeuID3Classifier) -> dict[str, Any]:
-    """All parameters, what a recipe says in full, and how restarts compete: a later version may say something else."""
-    told = {
+def _full_configuration(tree: NeuID3Classifier) -> dict[str, Any]:
+    """All parameters, the training configuration of the recipe, and the rounds of successive halving, as of this version."""
+    parameters = {
         name: value for name, value in tree.get_params().items() if name not in ("tests", "background", "random_state")
     }
     return {
-        "parameters": {name: value for name, value in told.items() if isinstance(value, str | int | float | None)},
+        "parameters": {
+            name: value for name, value in parameters.items() if isinstance(value, str | int | float | None)
+        },
         "training": asdict(training_config(tree.get_params(), 2)),
         "judged": {
             "images": halving.ROUNDS,
@@ -148,10 +155,10 @@ def _spelled_out(tree: NeuID3Classifier) -> dict[str, Any]:
 
 
 def _network(
-    build: Any, shape: Mapping[str, Any], how: Mapping[str, Any], unit: Unit
+    build: Any, shape: Mapping[str, Any], training_settings: Mapping[str, Any], unit: Unit
 ) -> tuple[Learner, dict[str, Any]]:
-    training = Training(**how)
-    configuration = {**shape, **asdict(training), "random_state": unit.number}
+    training = Training(**training_settings)
+    configuration = {**shape, **training.to_json(), "random_state": unit.number}
     return NetworkClassifier(build(**shape), training, unit.number), configuration
 
 
@@ -161,36 +168,36 @@ def _tree_settings(unit: Unit) -> dict[str, Any]:
 
 
 def reused_tests(unit: Unit) -> list[Any]:
-    """The tests a tree may ask: the atoms of its pool, trained ones in place of those that another tree hands over."""
+    """The candidate tests of a tree: the atoms of its pool, replaced by trained tests where other trees provide them."""
     if unit.model != TREE or unit.experiment == "uci":
         return []
     if unit.experiment == "background":
         return list(datasets.pool(unit.problem, str(unit.setting)))
     trained: dict[str, Any] = {}
-    for concept in GIVERS[str(unit.setting)]:
-        giver = Unit("background", concept, "opt", TREE, unit.recipe, unit.number)
-        learner, _ = make(giver, reused_tests(giver))
-        problem = load(giver)
+    for concept in REUSED_FROM[str(unit.setting)]:
+        source = Unit("background", concept, "opt", TREE, unit.recipe, unit.number)
+        learner, _ = make(source, reused_tests(source))
+        problem = load(source)
         learner.fit(*problem.train, validation=problem.validation)
         trained |= {str(test): test if settings.REUSED_FROZEN else test.thawed() for test in learner.tests_}  # type: ignore[attr-defined]
     return [trained.get(atom, atom) for atom in datasets.pool(unit.problem, "opt")]
 
 
-def scores(truth: Labels, answers: Labels) -> dict[str, Any]:
-    """Accuracy, and F1 of every class by its name."""
-    labels = np.unique(truth)
-    f1 = f1_score(truth, answers, labels=labels, average=None, zero_division=0.0)
-    named = {str(label): float(value) for label, value in zip(labels, f1, strict=True)}
-    return {"accuracy": float((truth == answers).mean()), "f1": named}
+def scores(labels: Labels, predictions: Labels) -> dict[str, Any]:
+    """Accuracy, and F1 by class."""
+    classes = np.unique(labels)
+    f1 = f1_score(labels, predictions, labels=classes, average=None, zero_division=0.0)
+    by_class = {str(label): float(value) for label, value in zip(classes, f1, strict=True)}
+    return {"accuracy": float((labels == predictions).mean()), "f1": by_class}
 
 
-def described(learner: Any) -> dict[str, Any]:
-    """What there is to read about a fitted model: its size, its steps, and of a tree its text and its tests."""
+def description(learner: Any) -> dict[str, Any]:
+    """The size and the gradient steps of a fitted model, and the text and the tests of a tree."""
     match learner:
         case NeuID3Classifier(tree_=tree):
             return {
                 "tree": learner.export_text().splitlines(),
-                "tests": _asked(tree.root),
+                "tests": _tests_with_depth(tree.root),
                 "leaves": len(tree.leaves),
                 "gradient_steps": learner.gradient_steps_,
             }
@@ -201,8 +208,8 @@ def described(learner: Any) -> dict[str, Any]:
     return {}
 
 
-def _asked(root: Node) -> list[Mapping[str, Any]]:
-    """Every inner node's test, the root's first and at depth 1."""
+def _tests_with_depth(root: Node) -> list[Mapping[str, Any]]:
+    """The tests of all inner nodes in preorder; the root has depth 1."""
     return [
         {"test": str(visit.node.test), "depth": visit.depth + 1}
         for visit in preorder(root)
@@ -217,16 +224,16 @@ def _sizes(problem: Problem) -> dict[str, int]:
     }
 
 
-def _default(problem: Problem) -> float:
-    """The accuracy of always answering the most frequent class of the training examples."""
+def _majority_accuracy(problem: Problem) -> float:
+    """The accuracy of always predicting the most frequent class of the training examples."""
     labels, counts = np.unique(problem.train[1], return_counts=True)
     return float((problem.test[1] == labels[counts.argmax()]).mean())
 
 
 def _machine() -> dict[str, Any]:
-    """A mark of the kind of processor, and whether it ran compiled code: another one rounds otherwise, and takes another time."""
-    mark = hashlib.sha256(processor().encode()).hexdigest()[:8]
-    return {"processor": f"{platform.machine()} {mark}", "kernel": kernel(torch.float32) is not None}
+    """A hash of the processor type, and whether the compiled kernel ran: rounding and times depend on both."""
+    digest = hashlib.sha256(processor().encode()).hexdigest()[:8]
+    return {"processor": f"{platform.machine()} {digest}", "kernel": kernel(torch.float32) is not None}
 
 
 def _versions() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Which numbers does the paper print? Means with standard deviations, under the names of its tables.
+"""The published numbers: means with standard deviations, under the names of the paper's tables.
 
 The paper calls the windows that violate a concept "positive"; here every class has its own name.
 """
@@ -20,7 +20,7 @@ class Published:
 
     @property
     def bar(self) -> float:
-        """What "at least the published value" means: not below it by more than half a point or its standard error."""
+        """The lowest mean that counts as the published one: below it by 0.005 or by its standard error, whichever is more."""
         return self.mean - max(0.005, self.std / sqrt(self.n))
 
 
@@ -32,7 +32,7 @@ def _seven(mean: float, std: float) -> Published:
     return Published(mean, std, 7)
 
 
-# tab:experiment1Results, the column "Default": always answering the most frequent class.
+# tab:experiment1Results, the column "Default": always predicting the most frequent class.
 UCI_DEFAULT: Mapping[str, Published] = {
     "breast-cancer": _ten(0.65, 0.01),
     "car-evaluation": _ten(0.70, 0.00),

@@ -1,4 +1,4 @@
-"""Which units are still to be run, and who runs them? Finished ones never again; a failing one stops no other."""
+"""Parallel runs of units: finished units are not repeated, and a failing unit stops no other."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Work = Callable[[Unit], Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a unit: its scores, or why it failed; neither when somebody else had finished it meanwhile."""
+    """The outcome of a unit: its scores, or an error; neither where another process has finished it meanwhile."""
 
     unit: Unit
     seconds: float
@@ -40,38 +40,51 @@ class Outcome:
 
 
 def run_units(
-    units: Sequence[Unit], folder: Path, work: Work, jobs: int = 1, told: Callable[[str], None] = print
+    units: Sequence[Unit], folder: Path, work: Work, jobs: int = 1, log: Callable[[str], None] = print
 ) -> list[Outcome]:
-    """Run what is not finished yet, `jobs` units side by side, and keep every result the moment it is there."""
+    """Run the units that have no result yet, and write each result as soon as it is known.
+
+    Parameters
+    ----------
+    units : the units to run, in this order.
+    folder : the folder of all results.
+    work : function that runs one unit and returns its record.
+    jobs : number of units that run in parallel; -1 is one per core.
+    log : receives one line per event.
+
+    Returns
+    -------
+    The outcomes of the units that were run, in the order in which they ended.
+    """
     if jobs == 0:
         raise DataError("0 jobs do nothing; give 1 or more, or -1 for one on each core.")
-    waiting = [unit for unit in units if not is_done(folder, unit)]
-    told(f"{len(units)} unit{'' if len(units) == 1 else 's'}, {len(units) - len(waiting)} of them finished before.")
-    done: list[Outcome] = []
+    pending = [unit for unit in units if not is_done(folder, unit)]
+    log(f"{len(units)} unit{'' if len(units) == 1 else 's'}, {len(units) - len(pending)} of them finished before.")
+    outcomes: list[Outcome] = []
     with parallel_config(backend="loky", inner_max_num_threads=1):
         ending = ending_with_this_process(get_active_backend()[0])
         running = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1, **ending)(
-            delayed(_attempt)(unit, folder, work, os.getpid()) for unit in waiting
+            delayed(_attempt)(unit, folder, work, os.getpid()) for unit in pending
         )
         for outcome in running:
-            done.append(outcome)
-            told(f"[{len(units) - len(waiting) + len(done)} of {len(units)}] {outcome}")
-    return done
+            outcomes.append(outcome)
+            log(f"[{len(units) - len(pending) + len(outcomes)} of {len(units)}] {outcome}")
+    return outcomes
 
 
-def _attempt(unit: Unit, folder: Path, work: Work, starter: int) -> Outcome:
-    if starter not in (os.getpid(), os.getppid()):
-        os._exit(1)  # the run that started this worker was killed; its next run must not find us at the same units
+def _attempt(unit: Unit, folder: Path, work: Work, parent: int) -> Outcome:
+    if parent not in (os.getpid(), os.getppid()):
+        os._exit(1)  # the run that started this worker was killed; its next run must not compete with this one
     if is_done(folder, unit):
         return Outcome(unit, 0.0)
     started = perf_counter()
     try:
         record = work(unit)
         write(folder, unit, record)
-    except NeuID3Error as error:  # says all there is to say
+    except NeuID3Error as error:  # its message is complete
         return Outcome(unit, perf_counter() - started, error=str(error))
     except Exception as error:
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        said = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
-        return Outcome(unit, perf_counter() - started, error=said)
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        message = f"{type(error).__name__}: {error} ({Path(frame.filename).name}:{frame.lineno})"
+        return Outcome(unit, perf_counter() - started, error=message)
     return Outcome(unit, perf_counter() - started, record["scores"])

@@ -1,4 +1,4 @@
-"""Where are results kept? One JSON file a unit, there whole or not at all."""
+"""Result files: one JSON file per unit, written atomically."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.units import Unit, from_words
+from experiments.units import Unit, unit_from_json
 from neuid3.errors import DataError
 from neuid3.utils.files import read_text, write_atomically
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a unit's file says."""
+    """The content of a result file."""
 
     unit: Unit
     record: Mapping[str, Any]
@@ -29,9 +29,9 @@ class Result:
 
     @property
     def seconds(self) -> float:
-        """The processor's time of learning, on one thread, with everything that had to be learned before."""
-        spent = self.record["processor_seconds"]
-        return float(sum(seconds for what, seconds in spent.items() if what != "predict"))
+        """Processor time of learning in seconds, on one thread, including reused tests that had to be learned before."""
+        processor_seconds = self.record["processor_seconds"]
+        return float(sum(seconds for what, seconds in processor_seconds.items() if what != "predict"))
 
 
 def is_done(folder: Path, unit: Unit) -> bool:
@@ -39,15 +39,15 @@ def is_done(folder: Path, unit: Unit) -> bool:
 
 
 def write(folder: Path, unit: Unit, record: Mapping[str, Any]) -> Path:
-    """Keep a record; whoever reads meanwhile, or stops us at any moment, finds a whole file or none."""
+    """Write the record of a unit atomically."""
     path = folder / unit.path
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps({**unit.words, **record}, indent=1, ensure_ascii=False) + "\n"
+    text = json.dumps({**unit.to_json(), **record}, indent=1, ensure_ascii=False) + "\n"
     return write_atomically(path, text.encode())
 
 
 def read(folder: Path) -> dict[Unit, Result]:
-    """Every result below a folder, by its unit."""
+    """All results in a folder, by unit."""
     if not folder.is_dir():
         raise DataError(
             f"There is no folder {folder} with results; name another with --results, or run some units first."
@@ -57,7 +57,7 @@ def read(folder: Path) -> dict[Unit, Result]:
     for path in sorted(folder.glob("*/**/*.json")):
         try:
             record = json.loads(read_text(path, "result"))
-            result = Result(from_words(record), record)
+            result = Result(unit_from_json(record), record)
             _ = result.accuracy, result.seconds, dict(record["scores"]["f1"]), dict(record["configuration"])
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise DataError(f"{path} is no result of a unit ({error}); delete it and run its unit again.") from None

@@ -1,4 +1,4 @@
-"""How is a table drawn? Cells of numbers beside published ones, as Markdown, as JSON, or into a page."""
+"""Tables of our results beside published ones, as Markdown, as JSON, or inserted into a page."""
 
 from __future__ import annotations
 
@@ -23,25 +23,32 @@ LEGEND = (
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """The scores or times of a cell's finished units; of how many units; what was published; what must be reached.
+    """The scores or times of finished units, with the published value and a bar.
 
-    `rests` is for cells whose values are means themselves: on how many units of how many all of them rest. Where
-    `decimals` is None, large numbers have fewer of them.
+    Attributes
+    ----------
+    values : one score or time per finished unit, or one mean per cell.
+    expected : number of units when all are finished.
+    published : the published mean, with or without its standard deviation.
+    bar : the mean has to be at least this, or at most this where `at_most` is set.
+    decimals : digits after the point; None: two below 10, none above.
+    show_std : whether the standard deviation is shown.
+    unit_counts : finished and expected units of a cell whose values are means of other cells.
     """
 
     values: tuple[float, ...]
-    of: int
+    expected: int
     published: Published | float | None = None
     bar: float | None = None
     at_most: bool = False
     decimals: int | None = 3
-    spread: bool = True
-    rests: tuple[int, int] | None = None
+    show_std: bool = True
+    unit_counts: tuple[int, int] | None = None
 
     @property
     def units(self) -> tuple[int, int]:
-        """How many units are finished, and how many there are to be."""
-        return self.rests or (len(self.values), self.of)
+        """Finished and expected units."""
+        return self.unit_counts or (len(self.values), self.expected)
 
     @property
     def mean(self) -> float | None:
@@ -52,38 +59,38 @@ class Cell:
         return float(np.std(self.values)) if self.values else None
 
     @property
-    def judged(self) -> bool:
-        """Is there a bar, and enough to be held to it? Some units are; a mean over cells has to rest on all of its own."""
-        finished, wanted = self.units
-        return self.bar is not None and finished > 0 and (self.rests is None or finished == wanted)
+    def comparable(self) -> bool:
+        """Whether there is a bar and enough units to compare with it: one for a mean of units, all for a mean of cells."""
+        finished, expected = self.units
+        return self.bar is not None and finished > 0 and (self.unit_counts is None or finished == expected)
 
     @property
     def short(self) -> bool:
-        """Does the mean miss its bar? What cannot be judged yet misses nothing."""
-        if self.mean is None or self.bar is None or not self.judged:
+        """Whether the mean misses its bar; False where it is not comparable yet."""
+        if self.mean is None or self.bar is None or not self.comparable:
             return False
         return self.mean > self.bar if self.at_most else self.mean < self.bar
 
     def __str__(self) -> str:
         parts = ["–"]
         if self.mean is not None:
-            parts = [self._written(self.mean, self.mean)]
-            if self.spread and len(self.values) > 1:
-                parts.append(f"± {self._written(self.std or 0.0, self.mean)}")
+            parts = [self._format(self.mean, self.mean)]
+            if self.show_std and len(self.values) > 1:
+                parts.append(f"± {self._format(self.std or 0.0, self.mean)}")
             if self.short:
                 parts.append(SHORT)
         if isinstance(self.published, Published):
             mean, std = self.published.mean, self.published.std
-            parts.append(f"({self._written(mean, mean)} ± {self._written(std, mean)})")
+            parts.append(f"({self._format(mean, mean)} ± {self._format(std, mean)})")
         elif self.published is not None:
-            parts.append(f"({self._written(self.published, self.published)})")
-        finished, wanted = self.units
-        if self.values and finished < wanted:
-            parts.append(f"{finished} of {wanted}{' units' if self.rests else ''}")
+            parts.append(f"({self._format(self.published, self.published)})")
+        finished, expected = self.units
+        if self.values and finished < expected:
+            parts.append(f"{finished} of {expected}{' units' if self.unit_counts else ''}")
         return " ".join(parts)
 
-    def _written(self, number: float, size: float) -> str:
-        """A number with as many decimals as one of this size has."""
+    def _format(self, number: float, size: float) -> str:
+        """A number with the decimals of a number of this size."""
         return f"{number:.{(0 if size >= 10 else 2) if self.decimals is None else self.decimals}f}"
 
     def as_json(self) -> dict[str, Any]:
@@ -105,15 +112,15 @@ Entry = Cell | str | int
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under one title; the first entry of a row is its name. `needs` is a command that makes what is beside the report's own units."""
+    """Rows under a title; the first entry of a row is its name. `needs` is the command that runs units of other reports."""
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Entry, ...], ...]
     needs: str = ""
 
-    def held(self) -> Iterator[tuple[str, Cell]]:
-        """The cells that have something to reach, each by the names of its row and column."""
+    def cells_with_bars(self) -> Iterator[tuple[str, Cell]]:
+        """All cells with a bar, each with the names of its row and column."""
         for row in self.rows:
             for column, entry in zip(self.columns, row, strict=True):
                 if isinstance(entry, Cell) and entry.bar is not None:
@@ -137,43 +144,43 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All tables of an experiment, how many of its units they rest on, and the commands that make them."""
+    """All tables of an experiment, its finished and expected units, and the commands that run and draw it."""
 
     name: str
     finished: int
-    of: int
+    expected: int
     tables: tuple[Table, ...]
     notes: tuple[str, ...] = ()
 
     @property
     def commands(self) -> tuple[str, str]:
-        return f"neuid3 reproduce {self.name}", f"neuid3 reproduce table {self.name}"
+        return f"python -m experiments reproduce {self.name}", f"python -m experiments reproduce table {self.name}"
 
     @property
     def verdict(self) -> str | None:
-        """How many bars are met, and by name those that are not; None where nothing can be judged yet."""
-        held = [named for table in self.tables for named in table.held()]
-        judged = sum(cell.judged for _, cell in held)
-        missed = [f"{name} {cell.mean:.3f}, bar {cell.bar:.4f}" for name, cell in held if cell.short]
-        if not judged:
+        """How many bars are met, and the names of missed ones; None where no cell is comparable yet."""
+        cells = [named for table in self.tables for named in table.cells_with_bars()]
+        comparable = sum(cell.comparable for _, cell in cells)
+        missed = [f"{name} {cell.mean:.3f}, bar {cell.bar:.4f}" for name, cell in cells if cell.short]
+        if not comparable:
             return None
-        met = "All" if not missed and judged == len(held) else f"{judged - len(missed)} of"
-        waiting = f" {len(held) - judged} wait for units." if judged < len(held) else ""
+        met = "All" if not missed and comparable == len(cells) else f"{comparable - len(missed)} of"
+        pending = f" {len(cells) - comparable} wait for units." if comparable < len(cells) else ""
         short = f" {SHORT} Short: {'; '.join(missed)}." if missed else ""
-        return f"**{met} {len(held)} bars are met.{waiting}{short}**"
+        return f"**{met} {len(cells)} bars are met.{pending}{short}**"
 
     def markdown(self) -> str:
         run, draw = self.commands
-        rests = f"{self.finished} of {self.of} units. Run by `{run}`, drawn by `{draw}`."
-        told = [rests] if self.verdict is None else [rests, self.verdict]
-        return "\n\n".join([*told, *(table.markdown() for table in self.tables), *self.notes, LEGEND])
+        units = f"{self.finished} of {self.expected} units. Run by `{run}`, drawn by `{draw}`."
+        summary = [units] if self.verdict is None else [units, self.verdict]
+        return "\n\n".join([*summary, *(table.markdown() for table in self.tables), *self.notes, LEGEND])
 
     def as_json(self) -> dict[str, Any]:
         return {
             "name": self.name,
             "commands": list(self.commands),
             "finished": self.finished,
-            "of": self.of,
+            "of": self.expected,
             "verdict": self.verdict,
             "tables": [table.as_json() for table in self.tables],
             "notes": list(self.notes),
@@ -181,7 +188,7 @@ class Report:
 
 
 def insert(page: Path, tables: Mapping[str, str]) -> None:
-    """Replace what stands between `<!-- table:NAME -->` and `<!-- /table:NAME -->` in a page, for every name."""
+    """Replace the text between `<!-- table:NAME -->` and `<!-- /table:NAME -->` in a page, for every name."""
     text = read_text(page, "Markdown page")
     for name, table in tables.items():
         between = re.compile(rf"(<!-- table:{name} -->\n).*?(<!-- /table:{name} -->)", re.DOTALL)

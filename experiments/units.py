@@ -1,4 +1,4 @@
-"""What is one unit of an experiment, which units are there, and in which order are they run?"""
+"""Units of the experiments: one model, learned once from one problem, with one fold or seed."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from experiments import datasets
 from experiments.settings import FOLDS, SEEDS, SEEDS_44M
 from neuid3.errors import DataError, did_you_mean
 
-# What an experiment calls a unit's problem, its setting and its number.
-WORDS: Mapping[str, tuple[str, str | None, str]] = {
+# Names of the fields `problem`, `setting` and `number` of a unit in the files of an experiment.
+FIELD_NAMES: Mapping[str, tuple[str, str | None, str]] = {
     "uci": ("dataset", "variant", "fold"),
     "eleusis": ("concept", None, "seed"),
     "background": ("concept", "pool", "seed"),
     "reuse": ("concept", "trained", "seed"),
 }
-EXPERIMENTS = tuple(WORDS)
+EXPERIMENTS = tuple(FIELD_NAMES)
 
 TREE = "tree"
 UCI_MODELS = {"onehot": (TREE, "mlp", "sklearn"), "mnist": (TREE, "mlp", "soft")}
 ELEUSIS_MODELS = ("lean", "soft", "nn44m")
 POOLS = ("union", "opt", "nf", "bad")
 
-# Which concepts' trained tests are handed to hidden_order_simple.
+# The concepts whose trained tests are reused in the tree of hidden_order_simple, by setting.
 REUSED_IN = "hidden_order_simple"
-GIVERS: Mapping[str, tuple[str, ...]] = {
+REUSED_FROM: Mapping[str, tuple[str, ...]] = {
     "suit": ("suit_order",),
     "rank": ("rank_order",),
     "both": ("rank_order", "suit_order"),
@@ -35,9 +35,18 @@ GIVERS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One model learned once: from which problem, in which setting, by whom, and which fold or seed.
+    """One model, learned once.
 
-    Only our tree has a recipe. An experiment that needs a unit of another one shares it.
+    An experiment that needs a unit of another experiment shares it.
+
+    Attributes
+    ----------
+    experiment : one of `EXPERIMENTS`.
+    problem : name of the table or of the concept.
+    setting : variant of the table, pool of tests, or reused tests; None where an experiment has no settings.
+    model : name of the model.
+    recipe : "default" or "paper" for our tree, None for baselines.
+    number : fold of a table, or seed.
     """
 
     experiment: str
@@ -47,43 +56,48 @@ class Unit:
     recipe: str | None
     number: int
 
-    @property
-    def words(self) -> dict[str, str | int | None]:
-        """The unit in the words of its experiment."""
-        problem, setting, number = WORDS[self.experiment]
-        named: dict[str, str | int | None] = {"experiment": self.experiment, problem: self.problem}
+    def to_json(self) -> dict[str, str | int | None]:
+        """The fields of the unit under the names that its experiment gives them."""
+        problem, setting, number = FIELD_NAMES[self.experiment]
+        fields: dict[str, str | int | None] = {"experiment": self.experiment, problem: self.problem}
         if setting is not None:
-            named[setting] = self.setting
-        return named | {"model": self.model, "recipe": self.recipe, number: self.number}
+            fields[setting] = self.setting
+        return fields | {"model": self.model, "recipe": self.recipe, number: self.number}
 
     @property
     def path(self) -> PurePosixPath:
-        """Where its result is kept, below the folder of all results."""
-        who = f"{self.model}-paper" if self.recipe == "paper" else self.model
-        parts = (self.experiment, self.problem, self.setting, who, f"{WORDS[self.experiment][2]}-{self.number}.json")
+        """The path of its result file, relative to the folder of all results."""
+        model = f"{self.model}-paper" if self.recipe == "paper" else self.model
+        parts = (
+            self.experiment,
+            self.problem,
+            self.setting,
+            model,
+            f"{FIELD_NAMES[self.experiment][2]}-{self.number}.json",
+        )
         return PurePosixPath(*(part for part in parts if part is not None))
 
     def __str__(self) -> str:
         return str(self.path.with_suffix(""))
 
 
-def from_words(words: Mapping[str, str | int | None]) -> Unit:
-    """The unit that such words name; the inverse of `Unit.words`."""
-    experiment = str(words["experiment"])
-    problem, setting, number = WORDS[experiment]
-    recipe, chosen = words["recipe"], words[setting] if setting is not None else None
+def unit_from_json(fields: Mapping[str, str | int | None]) -> Unit:
+    """The unit with these fields; the inverse of `Unit.to_json`."""
+    experiment = str(fields["experiment"])
+    problem, setting, number = FIELD_NAMES[experiment]
+    recipe, value = fields["recipe"], fields[setting] if setting is not None else None
     return Unit(
         experiment,
-        str(words[problem]),
-        None if chosen is None else str(chosen),
-        str(words["model"]),
+        str(fields[problem]),
+        None if value is None else str(value),
+        str(fields["model"]),
         None if recipe is None else str(recipe),
-        int(words[number] or 0),
+        int(fields[number] or 0),
     )
 
 
 def units(experiment: str, recipe: str = "default") -> list[Unit]:
-    """Every unit of an experiment: the first fold or seed of all problems before the second of any."""
+    """All units of an experiment in the order in which they are run: the first fold or seed of all problems, then the second."""
     match experiment:
         case "uci":
             return [
@@ -117,25 +131,35 @@ def units(experiment: str, recipe: str = "default") -> list[Unit]:
                 for seed in range(SEEDS)
                 for unit in (
                     Unit("background", REUSED_IN, "opt", TREE, recipe, seed),
-                    *(Unit("reuse", REUSED_IN, trained, TREE, recipe, seed) for trained in GIVERS),
+                    *(Unit("reuse", REUSED_IN, trained, TREE, recipe, seed) for trained in REUSED_FROM),
                 )
             ]
     raise DataError(f"There is no experiment {experiment!r}.{did_you_mean(experiment, EXPERIMENTS)}")
 
 
-def chosen(of: Iterable[Unit], **wanted: Collection[str | int]) -> list[Unit]:
-    """The units whose `problem`, `setting`, `model` and `number` are among those wanted; an empty choice is all."""
-    kept = list(of)
-    for field, values in wanted.items():
-        known = {getattr(unit, field) for unit in kept} - {None}
+def select_units(candidates: Iterable[Unit], **allowed: Collection[str | int]) -> list[Unit]:
+    """The units with allowed values.
+
+    Parameters
+    ----------
+    candidates : units to select from.
+    allowed : allowed values of `problem`, `setting`, `model` or `number`; an empty collection allows all.
+
+    Raises
+    ------
+    DataError : where no unit has one of these values.
+    """
+    selected = list(candidates)
+    for field, values in allowed.items():
+        known = {getattr(unit, field) for unit in selected} - {None}
         for value in values:
             if value not in known:
-                there = (
+                hint = (
                     did_you_mean(value, map(str, known))
                     if isinstance(value, str)
                     else f" There are {min(known)} to {max(known)}."
                 )
-                raise DataError(f"No unit here is of {value!r}.{there}")
+                raise DataError(f"No unit here is of {value!r}.{hint}")
         if values:
-            kept = [unit for unit in kept if getattr(unit, field) in values]
-    return kept
+            selected = [unit for unit in selected if getattr(unit, field) in values]
+    return selected

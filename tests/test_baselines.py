@@ -16,10 +16,10 @@ from experiments.baselines import (
     SoftTree,
     SymbolTree,
     Training,
+    augmented,
     large,
     lean,
     mlp,
-    moved,
     soft,
     stacked,
 )
@@ -92,8 +92,8 @@ def test_the_large_network_has_about_44_million_parameters_and_the_lean_one_well
     assert counts[1] < 0.5e6
 
 
-def test_the_epoch_that_judged_best_is_kept() -> None:
-    """With judges whose labels are turned round, every step away from the start is a loss."""
+def test_the_epoch_with_the_lowest_validation_loss_is_kept() -> None:
+    """With flipped validation labels, every training step raises the validation loss."""
     X, y = facts(200, 0)
     turned = np.where(y == "positive", "negative", "positive")
     trained = NetworkClassifier(mlp(2, 20), Training(epochs=30, learning_rate=1e-2)).fit(X, y, validation=(X, turned))
@@ -181,7 +181,7 @@ def test_balance_is_cheapest_when_half_the_examples_go_each_way() -> None:
 def test_images_are_moved_whole_and_by_few_pixels() -> None:
     images = torch.zeros(20, 2, 3, 28, 28)
     images[..., 10:12, 10:12] = 1
-    found = moved(images, 2, 0.0)
+    found = augmented(images, 2, 0.0)
     assert found.shape == images.shape
     assert torch.allclose(found, found.round(), atol=1e-4), "whole pixels"
     assert torch.allclose(found.sum((-1, -2)), images.sum((-1, -2)), atol=1e-3)
@@ -192,10 +192,10 @@ def test_images_are_moved_whole_and_by_few_pixels() -> None:
 def test_images_are_warped_around_their_middle_each_in_its_own_way() -> None:
     images = torch.zeros(20, 2, 28, 28)
     images[..., 6:22, 13:15] = 1
-    found = moved(images, 0, 0.2)
+    found = augmented(images, 0, 0.2)
     assert torch.all(found[..., 13:15, 13:15].mean((-1, -2)) > 0.5), "the middle stays"
     assert len({tuple(image.flatten().tolist()) for image in found.flatten(0, 1)}) == 40
-    assert torch.equal(moved(images, 0, 0.0), images)
+    assert torch.equal(augmented(images, 0, 0.0), images)
 
 
 def test_bytes_are_read_as_fractions_and_facts_as_zeros_and_ones() -> None:

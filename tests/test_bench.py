@@ -1,8 +1,11 @@
-"""Every row can be measured, and what was measured can be told."""
+"""Every row can be measured and reported, and every study draws its table."""
 
 from __future__ import annotations
 
 import json
+import re
+import shutil
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -10,8 +13,11 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks import report, runner, timing
-from neuid3.cli.main import main
+from benchmarks.commands import bench
 from neuid3.errors import DataError
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
 
 # Rows that take more than a few seconds even when all is small, or bring heavy packages.
 LONG = {"addition_with_carry", "tree_vs_problog", "circuit_vs_klay", "gt_rank_vs_deepproblog", "two_workers_vs_one"}
@@ -25,7 +31,7 @@ ROWS = [
 
 
 def measured(name: str) -> list[dict[str, object]]:
-    return list(runner.measured([name], quick=True))
+    return list(runner.measure([name], quick=True))
 
 
 def check(name: str) -> None:
@@ -37,7 +43,7 @@ def check(name: str) -> None:
         json.dumps(row)
 
 
-@pytest.mark.parametrize("name", sorted(set(runner.CLAIMS) - LONG))
+@pytest.mark.parametrize("name", sorted(set(runner.BENCHMARKS) - LONG))
 def test_a_row_can_be_measured(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NEUID3_DATA", raising=False)
     check(name)
@@ -50,10 +56,10 @@ def test_a_long_row_can_be_measured(name: str) -> None:
 
 
 def test_what_is_not_installed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    def absent(self: runner.Claim, quick: bool) -> object:  # noqa: ARG001 - as it is called
+    def absent(self: runner.Benchmark, quick: bool) -> object:  # noqa: ARG001 - as it is called
         raise ModuleNotFoundError("No module named 'klay'", name="klay")
 
-    monkeypatch.setattr(runner.Claim, "measure", absent)
+    monkeypatch.setattr(runner.Benchmark, "measure", absent)
     (row,) = measured("circuit_vs_klay")
     assert row["skipped"] == "klay is not installed"
     monkeypatch.setattr(runner, "OPTIONAL", ())
@@ -62,33 +68,33 @@ def test_what_is_not_installed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_slow_rows_run_only_when_they_are_asked_for() -> None:
-    assert "halving" not in runner.chosen([])
-    assert runner.chosen(["halving"]) == ["halving"]
+    assert "halving" not in runner.select([])
+    assert runner.select(["halving"]) == ["halving"]
     with pytest.raises(DataError, match="growth"):
-        runner.chosen(["grwoth"])
+        runner.select(["grwoth"])
 
 
 def test_the_history_is_kept_and_the_newest_rows_are_drawn(tmp_path: Path) -> None:
     history, page = tmp_path / "bench" / "history.jsonl", tmp_path / "speed.md"
-    report.keep(ROWS[:2], history)
-    report.keep(ROWS[2:], history)
+    report.append(ROWS[:2], history)
+    report.append(ROWS[2:], history)
     assert report.read(history) == ROWS
     page.write_text("before\n<!-- table:bench -->\nold\n<!-- /table:bench -->\nafter\n")
-    done = CliRunner().invoke(main, ["bench", "--table", "--history", str(history), "--into", str(page)])
+    done = CliRunner().invoke(bench, ["--table", "--history", str(history), "--into", str(page)])
     assert done.exit_code == 0, done.output
     text = page.read_text()
     assert "old" not in text
     assert "| `a` | 1 | 1 | 1 | ours / other ≤ 0.5 | missed |" in text
     assert "| `b` |  |  | 2 | slope ≤ 1 | missed |" in text
     assert "`c`" not in text
-    told = CliRunner().invoke(main, ["bench", "--table", "--history", str(tmp_path / "none.jsonl")])
-    assert told.exit_code == 2
-    assert "run `neuid3 bench` first" in told.output
+    done = CliRunner().invoke(bench, ["--table", "--history", str(tmp_path / "none.jsonl")])
+    assert done.exit_code == 2
+    assert "run `python -m benchmarks` first" in done.output
 
 
 def test_a_row_is_told_on_one_line() -> None:
-    assert report.shown(ROWS[0]).split() == ["a", "1", "4", "0.25", "ours", "/", "other", "<=", "0.5", "met"]
-    assert report.shown(ROWS[3]).endswith("not measured: klay is not installed")
+    assert report.formatted(ROWS[0]).split() == ["a", "1", "4", "0.25", "ours", "/", "other", "<=", "0.5", "met"]
+    assert report.formatted(ROWS[3]).endswith("not measured: klay is not installed")
 
 
 @pytest.mark.skipif(find_spec("matplotlib") is None, reason="matplotlib is not installed")
@@ -119,3 +125,27 @@ def test_rows_compare_in_the_right_direction() -> None:
     assert timing.faster("x", 1.0, 70.0, 70)["met"]
     assert not timing.faster("x", 1.0, 69.0, 70)["met"]
     assert timing.slope({1: 1.0, 4: 16.0}) == pytest.approx(2.0)
+
+
+# Studies: what draws each table, from which file, into which page.
+STUDIES = re.findall(
+    r"`python -m benchmarks\.(\w+) --table (\S+) (\S+)`", "\n".join(page.read_text("utf-8") for page in PAGES)
+)
+
+
+def test_every_study_with_a_table_is_named_on_its_page() -> None:
+    drawn = {path.stem for path in (ROOT / "benchmarks").glob("*.py") if "def table(path" in path.read_text("utf-8")}
+    assert {module for module, _, _ in STUDIES} == drawn
+
+
+@pytest.mark.parametrize(("module", "results", "page"), STUDIES)
+def test_the_table_of_a_study_is_drawn_from_its_results(
+    module: str, results: str, page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    copy = tmp_path / "page.md"
+    shutil.copy(page, copy)
+    import_module(f"benchmarks.{module}").table(results, str(copy))
+    if module == "bank":  # its column without a bank is drawn from units that were run anew since
+        return
+    assert copy.read_text("utf-8") == (ROOT / page).read_text("utf-8")

@@ -297,10 +297,6 @@ def test_completion_is_a_script_of_the_shell(shell: str) -> None:
         ("demo --jobs 0", "--jobs 0 means no workers; give 1 or more"),
         ("demo --files .", ". exists already; give a new folder"),
         ("fit people.csv --target risk --pos-label hgih", "--pos-label 'hgih' is not a class of y"),
-        ("datasets show digits --out there/digits.png", "There is no folder there; create it first"),
-        ("datasets show digits --out digits.jpg", "digits.jpg is no name for a PNG image; end it in .png"),
-        ("reproduce uci --fold 10", "No unit here is of 10. There are 0 to 9."),
-        ("datasets show rank_oder", "There is no dataset 'rank_oder' to show. Did you mean 'rank_order'?"),
     ],
 )
 def test_mistakes_are_told_in_one_sentence(arguments: str, told: str) -> None:
@@ -316,7 +312,7 @@ def test_misspelt_options_and_commands_end_with_2_and_a_suggestion() -> None:
 
 def test_every_help_page_has_an_example() -> None:
     for name in ("demo", *GROUPS):
-        if name not in ("datasets", "completion"):  # a group of commands, each with its own; a script
+        if name != "completion":  # which prints a script
             assert re.search(rf"Examples?:\s+neuid3 {name}", run(name, "--help").output), name
 
 
@@ -400,13 +396,12 @@ def texts_of_errors_and_warnings() -> Iterator[str]:
     """Every string of the package that is raised, warned of or handed to one who does, with … for what is filled in."""
     package = Path(neuid3.__file__).parent
     for path in package.rglob("*.py"):
-        if path.relative_to(package).parts[0] not in ("bench", "reproduce"):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                match node:
-                    case ast.JoinedStr(values):
-                        yield "".join(v.value if isinstance(v, ast.Constant) else "…" for v in values)
-                    case ast.Constant(str() as text) if len(text.splitlines()) == 1:
-                        yield text
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.JoinedStr(values):
+                    yield "".join(v.value if isinstance(v, ast.Constant) else "…" for v in values)
+                case ast.Constant(str() as text) if len(text.splitlines()) == 1:
+                    yield text
 
 
 def test_every_parameter_that_a_message_speaks_of_is_an_option() -> None:

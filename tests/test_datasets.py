@@ -118,7 +118,7 @@ def test_rows_that_miss_a_value_are_dropped(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("hair,legs,class\n1,4,m\n", "1 rows instead of 4"),
         ("hair,wings,class\n" + "1,4,m\n" * 4, "its header"),
@@ -128,12 +128,12 @@ def test_rows_that_miss_a_value_are_dropped(tmp_path: Path, monkeypatch: pytest.
         ("", "its header"),
     ],
 )
-def test_a_damaged_table_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, told: str) -> None:
+def test_a_damaged_table_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, message: str) -> None:
     use(monkeypatch, tmp_path, tmp_path / "cache")
     monkeypatch.setitem(datasets.UCI, "zoo", small_zoo())
     (tmp_path / "uci").mkdir()
     (tmp_path / "uci" / "zoo.csv").write_text(text)
-    with pytest.raises(DamagedFileError, match=rf"zoo\.csv is damaged.*{told}"):
+    with pytest.raises(DamagedFileError, match=rf"zoo\.csv is damaged.*{message}"):
         datasets.uci_table("zoo")
 
 
@@ -206,16 +206,15 @@ def test_there_are_d_bins_wherever_there_are_d_values(numbers: list[int], d: int
 
 @given(st.lists(st.booleans(), min_size=2, max_size=40))
 def test_a_cut_is_accepted_as_fayyad_and_irani_accept_it(classes: list[bool]) -> None:
-    offer = _best_cut(np.arange(float(len(classes))), np.array(classes), 0, len(classes))
-    assert offer is not None
-    n, parts = len(classes), (classes[: offer.place], classes[offer.place :])
+    cut = _best_cut(np.arange(float(len(classes))), np.array(classes), 0, len(classes))
+    assert cut is not None
+    n, parts = len(classes), (classes[: cut.position], classes[cut.position :])
     gain = entropy_of(classes) - sum(len(part) / n * entropy_of(part) for part in parts)
     after = sum(len(set(part)) * entropy_of(part) for part in parts)
     delta = np.log2(3 ** len(set(classes)) - 2) - (len(set(classes)) * entropy_of(classes) - after)
-    assert offer.saved == pytest.approx(n * gain, abs=1e-6)
+    assert cut.gain == pytest.approx(n * gain, abs=1e-6)
     assert (
-        offer.accepted == (gain > (np.log2(n - 1) + delta) / n + 1e-9)
-        or abs(gain - (np.log2(n - 1) + delta) / n) < 1e-6
+        cut.accepted == (gain > (np.log2(n - 1) + delta) / n + 1e-9) or abs(gain - (np.log2(n - 1) + delta) / n) < 1e-6
     )
 
 
@@ -332,8 +331,8 @@ def oracle(concept: str, s0: int, r0: int, s1: int, r1: int) -> bool:
 @pytest.mark.parametrize("concept", datasets.CONCEPTS)
 def test_concepts_say_what_the_paper_says(concept: str) -> None:
     windows = list(itertools.product(range(1, 5), range(1, 9), range(1, 5), range(1, 9)))
-    told = datasets.CONCEPTS[concept].holds(*np.array(windows).T)
-    assert told.tolist() == [oracle(concept, *window) for window in windows]
+    holds = datasets.CONCEPTS[concept].holds(*np.array(windows).T)
+    assert holds.tolist() == [oracle(concept, *window) for window in windows]
 
 
 @pytest.mark.parametrize("concept", datasets.CONCEPTS)
@@ -457,8 +456,8 @@ def test_what_suit_tests_can_express_agrees_with_trying_all_networks(concept: st
 
         def fits(f: tuple[int, ...], g: tuple[int, ...], rule: pools.Rule = rule) -> bool:
             assert rule.relation is not None
-            told = {bool(rule.relation(f[a[0] - 1], g[b[0] - 1])) == answer for (a, b), answer in wanted.items()}
-            return len(told) == 1  # always, or never: then its negation
+            agreements = {bool(rule.relation(f[a[0] - 1], g[b[0] - 1])) == answer for (a, b), answer in wanted.items()}
+            return len(agreements) == 1  # always, or never: then its negation
 
         assert datasets.can_express(test, concept) == any(fits(f, g) for f, g in pairs), test
 

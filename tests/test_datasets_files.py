@@ -124,16 +124,16 @@ def test_without_internet_one_sentence_says_what_is_missing_and_how_to_get_it(
     place.stop()
     with pytest.raises(MissingFileError):
         datasets.uci_table("zoo", base="http://127.0.0.1:9")  # where nobody answers
-    told = str(caught.value)
+    message = str(caught.value)
     named = [
         "mnist/train-images-idx3-ubyte.gz",
         str(data or "NEUID3_DATA is not set"),
         str(tmp_path / "cache"),
         place.url,
     ]
-    assert all(part in told for part in named), told
-    assert f"put that file into {tmp_path / 'cache' / 'mnist'}." in told
-    assert "\n" not in told
+    assert all(part in message for part in named), message
+    assert f"put that file into {tmp_path / 'cache' / 'mnist'}." in message
+    assert "\n" not in message
     assert isinstance(caught.value, FileNotFoundError)
     assert left_in(tmp_path / "cache") == []
 
@@ -224,6 +224,6 @@ def test_another_table_under_the_official_name_is_refused(
 
 def test_the_digest_knows_neither_the_order_of_rows_nor_how_numbers_are_written() -> None:
     spec = replace(datasets.UCI["zoo"], columns=("hair", "legs", "class"))
-    told = uci.digest([("1", "4", "m"), ("0", "2.50", "b")], spec)
-    assert told == uci.digest([("0", "2.5", "b"), ("1", "04.0", "m")], spec)
-    assert told != uci.digest([("0", "2.5", "m"), ("1", "4", "b")], spec)
+    digest = uci.digest([("1", "4", "m"), ("0", "2.50", "b")], spec)
+    assert digest == uci.digest([("0", "2.5", "b"), ("1", "04.0", "m")], spec)
+    assert digest != uci.digest([("0", "2.5", "m"), ("1", "4", "b")], spec)

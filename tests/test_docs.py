@@ -141,9 +141,14 @@ def hooks() -> Any:
 
 def test_every_command_is_on_the_page_of_commands() -> None:
     page = "\n".join(hooks().help_of_all_commands())
-    headings = re.findall(r"^#+ neuid3 (.*)$", page, flags=re.MULTILINE)
-    assert set(main.list_commands(click.Context(main))) <= set(headings)
-    assert {"bank add", "bank list", "datasets show"} <= set(headings)
+    headings = set(re.findall(r"^#+ (.*)$", page, flags=re.MULTILINE))
+    assert {f"neuid3 {name}" for name in main.list_commands(click.Context(main))} <= headings
+    assert {"neuid3 bank add", "neuid3 bank list"} <= headings
+    assert {
+        "python -m experiments datasets show",
+        "python -m experiments reproduce uci",
+        "python -m benchmarks",
+    } <= headings
     assert "--checkpoint FOLDER" in page
 
 

@@ -1,4 +1,4 @@
-"""A unit is learned, judged and written down."""
+"""A unit is trained, tested and recorded."""
 
 from __future__ import annotations
 
@@ -81,9 +81,9 @@ def test_trained_tests_are_handed_over_and_not_trained_again() -> None:
 def test_f1_is_told_of_both_classes_by_name() -> None:
     truth = np.array(["holds", "holds", "violates", "violates", "violates"])
     answers = np.array(["holds", "violates", "violates", "violates", "holds"])
-    told = scores(truth, answers)
-    assert told["accuracy"] == pytest.approx(3 / 5)
-    assert told["f1"] == {
+    measured = scores(truth, answers)
+    assert measured["accuracy"] == pytest.approx(3 / 5)
+    assert measured["f1"] == {
         label: pytest.approx(f1_score(truth, answers, pos_label=label)) for label in ("holds", "violates")
     }
     assert scores(truth, np.full(5, "violates"))["f1"]["holds"] == 0.0

@@ -17,11 +17,16 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from benchmarks.commands import bench
+from experiments.__main__ import main as experiments
 from neuid3 import NeuID3Classifier, load, read_table
 from neuid3.cli.main import main
 from neuid3.errors import MissingFileError, NeuID3Error, UnreadableFileError, UnwritableFileError
 
 NOBODY = 65534
+
+# Calls that begin with one of these names are `python -m NAME`, all others `neuid3`.
+PROGRAMS = {"experiments": experiments, "benchmarks": bench}
 
 # Paths that a command reads, each as ODD, and those that it writes.
 READS = [
@@ -35,9 +40,9 @@ READS = [
     "report ODD people.csv",
     "report people.neuid3 ODD",
     "bank add bank ODD",
-    "reproduce table --results results --into ODD",
-    "bench --table --history ODD",
-    "bench --table --history history.jsonl --into ODD",
+    "experiments reproduce table --results results --into ODD",
+    "benchmarks --table --history ODD",
+    "benchmarks --table --history history.jsonl --into ODD",
 ]
 WRITES = [
     "fit people.csv --target risk --out ODD",
@@ -47,16 +52,16 @@ WRITES = [
     "report people.neuid3 people.csv --out ODD",
 ]
 PICTURES = [  # the name says which picture it is, so not every odd path can be tried
-    "datasets show digits --out ODD.png",
-    "reproduce figure ODD.svg --results results",
-    "bench --history history.jsonl --plot ODD.svg",
+    "experiments datasets show digits --out ODD.png",
+    "experiments reproduce figure ODD.svg --results results",
+    "benchmarks --history history.jsonl --plot ODD.svg",
 ]
 FOLDERS = [
     "fit people.csv --target risk --bank ODD",
     "bank list ODD",
     "bank show ODD test",
     "bank remove ODD test",
-    "reproduce table --results ODD",
+    "experiments reproduce table --results ODD",
 ]
 NEW_FOLDERS = ["bank add ODD bright.neuid3", "demo --files ODD"]
 
@@ -66,8 +71,9 @@ NO_PATHS = ["loop", "x" * 300, "long/" * 1000, "a\0b", "people.csv/below", "caf\
 
 
 def run(call: str, odd: str) -> Result:
-    arguments = [word.replace("ODD", odd) for word in call.split()]
-    return CliRunner().invoke(main, arguments)
+    first, *rest = call.split()
+    program, words = (PROGRAMS[first], rest) if first in PROGRAMS else (main, [first, *rest])
+    return CliRunner().invoke(program, [word.replace("ODD", odd) for word in words])
 
 
 class WaitsError(Exception):
@@ -281,10 +287,11 @@ def options(command: click.Command, *names: str) -> Iterator[tuple[str, click.Op
 @pytest.mark.parametrize("number", ["nan", "inf", "-inf", "NaN", "1e999"])
 def test_no_option_takes_what_is_no_finite_number(number: str) -> None:
     tried = 0
-    for name, option in options(main):
-        if isinstance(option.type, (click.types.FloatParamType, click.types.IntParamType)):
-            done = CliRunner().invoke(main, [*name.split(), f"{option.opts[0]}={number}"])
-            assert done.exit_code == 2, (name, option.opts, done.output)
-            assert option.opts[0] in done.stderr
-            tried += 1
+    for program in (main, experiments, bench):
+        for name, option in options(program):
+            if isinstance(option.type, (click.types.FloatParamType, click.types.IntParamType)):
+                done = CliRunner().invoke(program, [*name.split(), f"{option.opts[0]}={number}"])
+                assert done.exit_code == 2, (name, option.opts, done.output)
+                assert option.opts[0] in done.stderr
+                tried += 1
     assert tried > 10

@@ -15,6 +15,8 @@ import pytest
 import neuid3
 from neuid3.utils.output import Stream, guard, guarded, is_output_writable, set_outcome, to_ascii
 
+ROOT = Path(__file__).resolve().parents[1]
+
 full_disk = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 
 
@@ -28,9 +30,9 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def shell(line: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
-    """What bash makes of a line in which `neuid3` is our command."""
-    start = f'neuid3() {{ "{sys.executable}" -m neuid3 "$@"; }}\n'
-    path = {"PYTHONPATH": str(Path(neuid3.__file__).parents[1])}
+    """The outcome of a line in bash in which `neuid3` is our command, and `python` finds our packages."""
+    start = f'python() {{ "{sys.executable}" "$@"; }}\nneuid3() {{ python -m neuid3 "$@"; }}\n'
+    path = {"PYTHONPATH": os.pathsep.join(map(str, (Path(neuid3.__file__).parents[1], ROOT)))}
     return subprocess.run(["bash", "-c", start + line], capture_output=True, env={**os.environ, **path, **environment})
 
 
@@ -57,10 +59,18 @@ def test_a_full_disk_is_told_once_the_model_is_saved(table: Path) -> None:
 @full_disk
 @pytest.mark.usefixtures("table")
 @pytest.mark.parametrize(
-    "call", ["--help", "--version", "fit --help", "datasets list", "bench --list", "completion bash"]
+    "call",
+    [
+        "neuid3 --help",
+        "neuid3 --version",
+        "neuid3 fit --help",
+        "neuid3 completion bash",
+        "python -m experiments datasets list",
+        "python -m benchmarks --list",
+    ],
 )
 def test_output_that_is_lost_is_an_error_of_every_command(call: str) -> None:
-    done = shell(f"neuid3 {call} > /dev/full")
+    done = shell(f"{call} > /dev/full")
     assert done.returncode == 2
     assert done.stderr == (
         b"Error: The standard output could not be written (No space left on device); redirect it somewhere else.\n"

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from neuid3.cli.main import TERMINATED, main
+from neuid3.cli.commands import TERMINATED
+from neuid3.cli.main import main
 from neuid3.utils import files as disk
 
 SCRIPT = Path(__file__).with_name("abandoned.py")

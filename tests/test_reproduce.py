@@ -18,14 +18,14 @@ import pytest
 from click.testing import CliRunner
 
 from experiments import published, settings
+from experiments.__main__ import main
 from experiments.figure import draw, published_cells
 from experiments.published import Published
 from experiments.reports import report, reports
 from experiments.runner import run_units
 from experiments.store import read, write
 from experiments.tables import SHORT, Cell, insert
-from experiments.units import EXPERIMENTS, Unit, chosen, from_words, units
-from neuid3.cli.main import main
+from experiments.units import EXPERIMENTS, Unit, select_units, unit_from_json, units
 from neuid3.errors import DataError
 
 UNION = Unit("background", "rank_order", "union", "tree", "default", 0)
@@ -50,7 +50,7 @@ def record(violates: float = 0.9, holds: float = 0.8, fit: float = 10.0, **more:
 def test_every_unit_has_a_file_of_its_own_and_can_be_read_back(experiment: str, recipe: str) -> None:
     every = units(experiment, recipe)
     assert len({unit.path for unit in every}) == len(every)
-    assert all(from_words(json.loads(json.dumps(unit.words))) == unit for unit in every)
+    assert all(unit_from_json(json.loads(json.dumps(unit.to_json()))) == unit for unit in every)
 
 
 def test_the_time_of_a_unit_is_the_processors_and_without_prediction(tmp_path: Path) -> None:
@@ -77,12 +77,12 @@ def test_a_recipe_never_overwrites_the_other() -> None:
 
 
 def test_units_are_chosen_by_what_they_are_and_a_wrong_name_is_told() -> None:
-    some = chosen(units("background"), problem=["rank_order"], setting=["union", "opt"], number=[0, 3])
+    some = select_units(units("background"), problem=["rank_order"], setting=["union", "opt"], number=[0, 3])
     assert {(u.problem, u.setting, u.number) for u in some} == {
         ("rank_order", pool, seed) for pool in ("union", "opt") for seed in (0, 3)
     }
     with pytest.raises(DataError, match="Did you mean 'rank_order'"):
-        chosen(units("background"), problem=["rank_ordre"])
+        select_units(units("background"), problem=["rank_ordre"])
 
 
 # Running ---------------------------------------------------------------------------------------------
@@ -115,8 +115,8 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
     assert 2 <= len(kept) < 5
 
     again = [sys.executable, "-c", SLOW_RUN, str(tmp_path), "0", "second"]
-    told = subprocess.run(again, capture_output=True, text=True, check=True).stdout
-    assert told.startswith(f"5 units, {len(kept)} of them finished before.")
+    output = subprocess.run(again, capture_output=True, text=True, check=True).stdout
+    assert output.startswith(f"5 units, {len(kept)} of them finished before.")
     assert all(path.read_bytes() == content for path, content in kept.items())
     made = [result.record["made_by"] for result in read(tmp_path).values()]
     assert sorted(made) == ["first"] * len(kept) + ["second"] * (5 - len(kept))
@@ -140,9 +140,9 @@ def test_a_failing_unit_is_told_and_the_others_go_on(tmp_path: Path) -> None:
             raise ValueError("no such luck")
         return record()
 
-    told: list[str] = []
+    lines: list[str] = []
     some = [replace(UNION, number=n) for n in range(4)]
-    outcomes = run_units(some, tmp_path, work, jobs=2, told=told.append)
+    outcomes = run_units(some, tmp_path, work, jobs=2, log=lines.append)
     assert [outcome.error is not None for outcome in sorted(outcomes, key=lambda o: o.unit.number)] == [
         False,
         True,
@@ -150,8 +150,8 @@ def test_a_failing_unit_is_told_and_the_others_go_on(tmp_path: Path) -> None:
         False,
     ]
     assert {unit.number for unit in read(tmp_path)} == {0, 2, 3}
-    assert sum("failed: ValueError: no such luck" in line for line in told) == 1
-    assert told[-1].startswith("[4 of 4]")
+    assert sum("failed: ValueError: no such luck" in line for line in lines) == 1
+    assert lines[-1].startswith("[4 of 4]")
 
 
 def test_a_finished_unit_is_never_run_again(tmp_path: Path) -> None:
@@ -212,13 +212,10 @@ def test_the_command_ends_with_1_when_a_unit_failed(tmp_path: Path, monkeypatch:
     assert "out of luck" in failed.output
 
 
-def test_help_does_not_wait_for_torch() -> None:
-    loads = "import sys; from neuid3.cli.main import main; main(['reproduce', '--help'], standalone_mode=False); "
-    told = subprocess.run(
-        [sys.executable, "-c", loads + "print('torch' in sys.modules)"], capture_output=True, text=True
-    )
-    assert told.stdout.splitlines()[-1] == "False"
-    assert "background" in told.stdout
+def test_a_unit_that_does_not_exist_is_told_with_those_that_do() -> None:
+    done = CliRunner().invoke(main, ["reproduce", "uci", "--fold", "10"])
+    assert done.exit_code == 2
+    assert done.stderr == "Error: No unit here is of 10. There are 0 to 9.\n"
 
 
 # Published numbers -----------------------------------------------------------------------------------
@@ -296,9 +293,9 @@ def test_cells_and_means_of_the_pools_are_those_computed_by_hand(tmp_path: Path)
 def test_a_report_begins_with_the_bars_that_are_met_and_names_the_others(tmp_path: Path) -> None:
     assert report("background", {}).verdict is None
     write(tmp_path, UNION, record(0.95, 0.90))
-    told = report("background", read(tmp_path)).markdown().split("\n\n")[1]
+    verdict = report("background", read(tmp_path)).markdown().split("\n\n")[1]
     # 64 cells and the mean of union are held to something; there is no 44M network whose time could be a bar.
-    assert told == (
+    assert verdict == (
         f"**1 of 65 bars are met. 63 wait for units. {SHORT} Short: rank_order, holds (union) 0.900, bar 0.9220.**"
     )
     for unit in units("background"):
@@ -435,15 +432,15 @@ def test_a_page_gets_its_tables_between_the_marks(tmp_path: Path) -> None:
         assert text.startswith("Before.\n<!-- table:reuse -->\n\n0 of 28 units.")
         assert text.endswith("<!-- /table:reuse -->\nAfter.\n")
         assert "what was there before" not in text
-        assert text.count("neuid3 reproduce table reuse") == 1
+        assert text.count("python -m experiments reproduce table reuse") == 1
     with pytest.raises(DataError, match="has no marks <!-- table:uci -->"):
         insert(page, {"uci": "a table"})
 
 
 def test_every_report_is_drawn_from_nothing_as_well(tmp_path: Path) -> None:
     assert [made.finished for made in reports(read(tmp_path)).values()] == [0, 0, 0, 0]
-    told = CliRunner().invoke(main, ["reproduce", "table", "--results", str(tmp_path), "--format", "json"])
-    assert [made["name"] for made in json.loads(told.output)] == list(EXPERIMENTS)
+    done = CliRunner().invoke(main, ["reproduce", "table", "--results", str(tmp_path), "--format", "json"])
+    assert [made["name"] for made in json.loads(done.output)] == list(EXPERIMENTS)
 
 
 def test_the_picture_has_a_point_for_every_published_cell_of_our_trees(tmp_path: Path) -> None:

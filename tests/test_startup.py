@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -12,15 +14,17 @@ from click.testing import CliRunner
 import neuid3
 from neuid3.cli.main import GROUPS, main
 
+ROOT = Path(__file__).resolve().parents[1]
+
 HEAVY = {"torch", "problog", "sklearn", "scipy", "joblib", "pandas", "rich", "matplotlib", "PIL", "onnx", "onnxruntime"}
 
 IMPORT = "import neuid3"
 COMMAND = """
 import sys
-from neuid3.cli.main import main
-sys.argv = ["neuid3", *{arguments!r}]
+from {module} import {name}
+sys.argv = ["program", *{arguments!r}]
 try:
-    main()
+    {name}()
 except SystemExit as end:
     assert end.code == 0
 """
@@ -53,7 +57,23 @@ def test_a_tree_can_be_drawn_without_torch() -> None:
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], *([name, "--help"] for name in GROUPS)], ids=" ".join)
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
-    assert not loaded(COMMAND.format(arguments=arguments)) & HEAVY
+    assert not loaded(COMMAND.format(module="neuid3.cli.main", name="main", arguments=arguments)) & HEAVY
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "arguments"),
+    [
+        ("experiments.__main__", "main", ["--help"]),
+        ("experiments.__main__", "main", ["datasets", "--help"]),
+        ("experiments.__main__", "main", ["reproduce", "uci", "--help"]),
+        ("benchmarks.commands", "bench", ["--help"]),
+    ],
+)
+def test_help_of_experiments_and_benchmarks_imports_nothing_heavy(
+    module: str, name: str, arguments: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), *sys.path]))
+    assert not loaded(COMMAND.format(module=module, name=name, arguments=arguments)) & HEAVY
 
 
 def test_help_says_of_a_group_what_the_group_says_of_itself() -> None:

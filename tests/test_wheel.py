@@ -89,6 +89,12 @@ def test_the_wheel_runs_outside_the_checkout(python: Path) -> None:
     assert "demo" in run(python, "-m", "neuid3", "--help")
 
 
+def test_the_wheel_holds_the_library_and_its_command_line_alone(built: tuple[str, Path, str]) -> None:
+    names = ZipFile(built[1]).namelist()
+    assert {name.split("/")[0].split("-")[0] for name in names} == {"neuid3"}
+    assert not [name for name in names if {"experiments", "benchmarks", "tests"} & set(name.split("/"))]
+
+
 def test_the_wheel_trains_networks_with_the_kernel_that_is_in_it(built: tuple[str, Path, str], python: Path) -> None:
     run(python, "-c", FIT)
     found = json.loads(run(python, "-m", "neuid3", "doctor", "--json"))["networks"]
@@ -121,6 +127,7 @@ def test_the_source_archive_holds_what_the_kernel_is_built_from_and_nothing_comp
     with tarfile.open(archive) as opened:
         names = [name.split("/", 1)[1] for name in opened.getnames()]
     assert "hatch_build.py" in names
+    assert {"experiments/__main__.py", "benchmarks/__main__.py", "tests/test_wheel.py"} <= set(names)
     assert any(name.endswith("/kernel.c") for name in names)
     assert not [name for name in names if name.endswith(".so") or "/compiled/" in name]
 

@@ -1,4 +1,4 @@
-"""Which data can be learned from? Digits and letters, UCI tables, cards, and windows of Eleusis."""
+"""Datasets of the experiments: digits and letters, UCI tables, cards, and windows of Eleusis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does a card look like? A letter for its suit, a digit for its rank, both in the suit's colour."""
+"""Cards as images: a letter for the suit, a digit for the rank, both in the colour of the suit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,14 @@ PARTS = ("train", "validation", "test")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cards:
-    """Cards by suit (1 to 4) and rank (1 to 8), and which letter and which digit shows each of them."""
+    """A set of cards.
+
+    Attributes
+    ----------
+    part : "train", "validation" or "test".
+    suit, rank : 1 to 4 and 1 to 8, one per card.
+    letter, digit : row of the suit image among the letters and of the rank image among the digits.
+    """
 
     part: str
     suit: Labels
@@ -63,7 +70,7 @@ def cards(part: str) -> Cards:
     """The cards for training, validation or testing, the same for every seed.
 
     Two sets of 20,000, every suit and rank equally often: one of training images, a tenth of which is for validation,
-    and one of test images. A tenth of the training images of every label is kept for the validation cards, so that no
+    and one of test images. A tenth of the training images of every label is for the validation cards, so that no
     two parts share an image. Within a part each image is used as often as any other of its label (or once more).
     """
     if part not in PARTS:
@@ -73,22 +80,22 @@ def cards(part: str) -> Cards:
     kinds = rng.permutation(np.resize(np.arange(len(SUITS) * RANKS), size))
     suit, rank = kinds // RANKS + 1, kinds % RANKS + 1
     letters, digits = emnist_letters(_split(part))[1], mnist(_split(part))[1]
-    return Cards(part, suit, rank, _shown(suit, letters, part, rng), _shown(rank, digits, part, rng))
+    return Cards(part, suit, rank, _image_rows(suit, letters, part, rng), _image_rows(rank, digits, part, rng))
 
 
 def _split(part: str) -> str:
     return "test" if part == "test" else "train"
 
 
-def _shown(wanted: Labels, labels: Labels, part: str, rng: np.random.Generator) -> Labels:
-    """For every wanted label an image that shows it, out of those that belong to the part."""
-    chosen = np.empty(len(wanted), dtype=np.int64)
-    for label in np.unique(wanted):
-        shown = np.flatnonzero(labels == label)
-        apart = max(1, len(shown) // 10)
-        mine = {"train": shown[apart:], "validation": shown[:apart], "test": shown}[part]
-        if not len(mine):
-            raise DataError(f"There are {len(shown)} images of label {label}; cards need at least two of each.")
-        rows = np.flatnonzero(wanted == label)
-        chosen[rows] = np.resize(rng.permutation(mine), len(rows))
-    return chosen
+def _image_rows(card_labels: Labels, labels: Labels, part: str, rng: np.random.Generator) -> Labels:
+    """For every card the row of an image with its label, among the images of the part."""
+    image_rows = np.empty(len(card_labels), dtype=np.int64)
+    for label in np.unique(card_labels):
+        images = np.flatnonzero(labels == label)
+        held_out = max(1, len(images) // 10)
+        available = {"train": images[held_out:], "validation": images[:held_out], "test": images}[part]
+        if not len(available):
+            raise DataError(f"There are {len(images)} images of label {label}; cards need at least two of each.")
+        rows = np.flatnonzero(card_labels == label)
+        image_rows[rows] = np.resize(rng.permutation(available), len(rows))
+    return image_rows

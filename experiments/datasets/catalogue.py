@@ -1,4 +1,4 @@
-"""Which datasets are here? Every dataset, what it is, and where it was found."""
+"""Catalogue of the datasets: what each is, and where its files are."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from experiments.datasets.uci import BUNDLED
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One dataset, in words."""
+    """A dataset with its description and its location."""
 
     name: str
-    what: str
-    where: str
-    here: bool
+    description: str
+    location: str
+    available: bool
 
 
 def catalogue() -> tuple[Entry, ...]:
@@ -29,16 +29,16 @@ def catalogue() -> tuple[Entry, ...]:
     images = all(map(find, (*digits, *letters)))
     cards = ("made of mnist and letters" if images else "needs mnist and letters"), images
     return (
-        Entry("mnist", "70,000 digits", *_where(digits, MNIST_URL)),
-        Entry("letters", "EMNIST's letters A to D", *_where(letters, EMNIST_URL)),
-        Entry("digits", "1,797 small digits", "with scikit-learn", here=True),
+        Entry("mnist", "70,000 digits", *_location(digits, MNIST_URL)),
+        Entry("letters", "EMNIST's letters A to D", *_location(letters, EMNIST_URL)),
+        Entry("digits", "1,797 small digits", "with scikit-learn", available=True),
         Entry("cards", "two sets of 20,000 cards", *cards),
-        *(Entry(concept.name, f"Eleusis: {concept.says}", *cards) for concept in CONCEPTS.values()),
+        *(Entry(concept.name, f"Eleusis: {concept.description}", *cards) for concept in CONCEPTS.values()),
         *(
             Entry(
                 spec.name,
                 f"UCI: {spec.rows} rows, {len(spec.inputs)} columns",
-                *_where([spec.file], UCI_URL, spec.name),
+                *_location([spec.file], UCI_URL, spec.name),
             )
             for spec in UCI.values()
         ),
@@ -49,11 +49,11 @@ def _names(files: Mapping[str, tuple[str, ...]]) -> list[str]:
     return [name for names in files.values() for name in names]
 
 
-def _where(names: Iterable[str], url: str, bundled: str = "") -> tuple[str, bool]:
-    """Where files are, in words, and whether they are here."""
-    found = [find(name) for name in names]
-    folders = {path.parent for path in found if path is not None}
-    if None not in found:
+def _location(names: Iterable[str], url: str, bundled: str = "") -> tuple[str, bool]:
+    """The location of files as text, and whether they are available."""
+    paths = [find(name) for name in names]
+    folders = {path.parent for path in paths if path is not None}
+    if None not in paths:
         return ", ".join(sorted(map(str, folders))), True
     if bundled in BUNDLED:
         return "with scikit-learn", True

@@ -1,4 +1,4 @@
-"""Which data are here, and how do they look? `neuid3 datasets list` and `neuid3 datasets show`."""
+"""The commands `python -m experiments datasets list` and `python -m experiments datasets show`."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ def datasets() -> None:
 
 @datasets.command("list")
 def list_() -> None:
-    """Tell which datasets are found, and where.
+    """List the datasets and where they are.
 
     They are looked for in the folder that NEUID3_DATA names, then in the cache (NEUID3_CACHE), and else downloaded when
-    they are first used. Example: neuid3 datasets list
+    they are first used. Example: python -m experiments datasets list
     """
     from rich.console import Console
     from rich.table import Table
 
     from experiments.datasets.catalogue import catalogue
 
-    told = Table("dataset", "what it is", "where it is")
+    table = Table("dataset", "what it is", "where it is")
     for entry in catalogue():
-        told.add_row(entry.name, entry.what, entry.where)
-    Console().print(told, markup=False)
+        table.add_row(entry.name, entry.description, entry.location)
+    Console().print(table, markup=False)
 
 
 @datasets.command()
@@ -46,7 +46,7 @@ def show(name: str, out: Path | None, seed: int) -> None:
     """Draw a contact sheet of a dataset.
 
     NAME is mnist, letters, digits, cards, a concept of Eleusis (its windows), or a UCI table (as images).
-    Example: neuid3 datasets show rank_order --out rank_order.png
+    Example: python -m experiments datasets show rank_order --out rank_order.png
     """
     from experiments.datasets.sheets import sheet
     from neuid3.utils.files import write_atomically

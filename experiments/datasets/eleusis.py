@@ -1,4 +1,4 @@
-"""Which concepts hide in Eleusis, and which windows of two cards show them?"""
+"""The concepts of Eleusis, and windows of two cards that hold or violate them."""
 
 from __future__ import annotations
 
@@ -31,10 +31,17 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Concept:
-    """A rule about two cards in a row, and the tests that were made for it."""
+    """A rule about two consecutive cards.
+
+    Attributes
+    ----------
+    description : the rule in English.
+    rule : the rule as a function of suits and ranks.
+    opt : the tests that were made for it.
+    """
 
     name: str
-    says: str
+    description: str
     rule: Callable[[Pair], Numbers]
     opt: tuple[str, ...]
 
@@ -44,13 +51,13 @@ class Concept:
 
 
 def _next_suit(pair: Pair) -> Numbers:
-    follows: Numbers = pair.s1 == pair.s0 % len(SUITS) + 1
-    return follows
+    is_next: Numbers = pair.s1 == pair.s0 % len(SUITS) + 1
+    return is_next
 
 
 def _next_rank(pair: Pair) -> Numbers:
-    follows: Numbers = pair.r1 == pair.r0 % RANKS + 1
-    return follows
+    is_next: Numbers = pair.r1 == pair.r0 % RANKS + 1
+    return is_next
 
 
 GT_RANK, GT_SUIT = "gt_rank(rank_1, rank_2)", "gt_suit(suit_1, suit_2)"
@@ -98,7 +105,7 @@ CONCEPTS: dict[str, Concept] = {concept.name: concept for concept in _ALL}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Windows:
-    """1000 windows to learn from, 200 that judge while learning, 1000 to be judged on."""
+    """1000 training, 200 validation and 1000 test windows."""
 
     train: Labelled
     validation: Labelled
@@ -117,7 +124,7 @@ def eleusis(concept: str, seed: int) -> Windows:
     Every concept and seed has windows of its own, of cards drawn at random; no card is in two windows of a part. The
     same arguments give the same bytes.
     """
-    rule, made = concept_of(concept), {}
+    rule, parts = concept_of(concept), {}
     for part in SIZES:
         first, second = deal(concept, seed, part)
         holds = rule.holds(first.suit, first.rank, second.suit, second.rank)
@@ -127,8 +134,8 @@ def eleusis(concept: str, seed: int) -> Windows:
             "suit_2": second.suit_images(),
             "rank_2": second.rank_images(),
         }
-        made[part] = (Examples(images), np.where(holds, "holds", "violates"))
-    return Windows(**made)
+        parts[part] = (Examples(images), np.where(holds, "holds", "violates"))
+    return Windows(**parts)
 
 
 def deal(concept: str, seed: int, part: str) -> tuple[Cards, Cards]:

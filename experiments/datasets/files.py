@@ -1,4 +1,4 @@
-"""Where is a data file? In the data folder, in the cache, or at its official place."""
+"""Data files: found in the data folder or in the cache, or downloaded from their official place."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from neuid3.errors import DamagedFileError, MissingFileError
 from neuid3.utils.cache import cache_folder
 from neuid3.utils.files import write_atomically
 
-PATIENCE = 30.0  # seconds without an answer until a server counts as unreachable
-CHUNK = 1 << 16
+TIMEOUT = 30.0  # seconds without a response until a server counts as unreachable
+CHUNK = 1 << 16  # bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Official:
-    """The place where a dataset is published, and how its file becomes ours.
+    """An official file of a dataset.
 
-    `unpack` returns the files to keep by their names, or raises a `DamagedFileError` that says what is wrong.
+    `unpack` returns the contents of our files by name, or raises a `DamagedFileError` with the reason.
     """
 
     url: str
@@ -37,9 +37,9 @@ class Official:
 
 
 def data_folder() -> Path | None:
-    """The folder that NEUID3_DATA names."""
-    named = os.environ.get("NEUID3_DATA")
-    return Path(named) if named else None
+    """The folder in NEUID3_DATA, or None."""
+    folder = os.environ.get("NEUID3_DATA")
+    return Path(folder) if folder else None
 
 
 def find(name: str) -> Path | None:
@@ -50,40 +50,40 @@ def find(name: str) -> Path | None:
 
 def locate(name: str, official: Official) -> Path:
     """The file of this name, converted from the official file or downloaded if it is nowhere yet."""
-    found = find(name)
-    if found is not None:
-        return found
-    placed = find(f"{Path(name).parent.as_posix()}/{official.filename}")
-    if placed is not None:
-        with blaming(placed):
-            return _keep(official.unpack(placed), name)
+    path = find(name)
+    if path is not None:
+        return path
+    original = find(f"{Path(name).parent.as_posix()}/{official.filename}")
+    if original is not None:
+        with damage_in(original):
+            return _cache(official.unpack(original), name)
     try:
-        with downloaded(official.url) as path, blaming(official.url, "nothing of it was kept; try again later"):
-            return _keep(official.unpack(path), name)
+        with downloaded(official.url) as download, damage_in(official.url, "nothing of it was kept; try again later"):
+            return _cache(official.unpack(download), name)
     except (HTTPException, OSError) as error:
         raise MissingFileError(_not_found(name, official, error)) from None
 
 
 def _not_found(name: str, official: Official, error: Exception) -> str:
     data, cache = data_folder(), cache_folder()
-    looked = f"{data} (NEUID3_DATA)" if data is not None else "a data folder (NEUID3_DATA is not set)"
+    searched = f"{data} (NEUID3_DATA)" if data is not None else "a data folder (NEUID3_DATA is not set)"
     return (
-        f"{name} is neither in {looked} nor in the cache {cache}, and downloading {official.url} failed ({error}): "
+        f"{name} is neither in {searched} nor in the cache {cache}, and downloading {official.url} failed ({error}): "
         f"try again with internet, or put that file into {(cache / name).parent}."
     )
 
 
-def _keep(files: Mapping[str, bytes], wanted: str) -> Path:
+def _cache(files: Mapping[str, bytes], requested: str) -> Path:
     for name, content in files.items():
-        place = cache_folder() / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(place, content)
-    return cache_folder() / wanted
+        path = cache_folder() / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, content)
+    return cache_folder() / requested
 
 
 @contextmanager
 def downloaded(url: str) -> Iterator[Path]:
-    """What a URL holds, as a file that is gone afterwards."""
+    """The content of a URL as a temporary file."""
     cache_folder().mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache_folder(), prefix=".download-") as folder:
         path = Path(folder) / Path(urlsplit(url).path).name
@@ -97,20 +97,20 @@ def _download(url: str, file: IO[bytes]) -> None:
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with urlopen(url, timeout=PATIENCE) as answer, Progress(*columns, console=Console(stderr=True)) as bar:
-        promised = answer.headers.get("Content-Length")
-        task = bar.add_task(url, total=None if promised is None else int(promised))
-        while chunk := answer.read(CHUNK):
+    with urlopen(url, timeout=TIMEOUT) as response, Progress(*columns, console=Console(stderr=True)) as bar:
+        expected_size = response.headers.get("Content-Length")
+        task = bar.add_task(url, total=None if expected_size is None else int(expected_size))
+        while chunk := response.read(CHUNK):
             file.write(chunk)
             bar.advance(task, len(chunk))
-        if promised is not None and file.tell() != int(promised):
-            raise ConnectionError(f"the connection broke after {file.tell():,} of {int(promised):,} bytes")
+        if expected_size is not None and file.tell() != int(expected_size):
+            raise ConnectionError(f"the connection broke after {file.tell():,} of {int(expected_size):,} bytes")
 
 
 @contextmanager
-def blaming(what: Path | str, remedy: str = "delete it and get it again") -> Iterator[None]:
-    """Damage that is found in here is the damage of this file."""
+def damage_in(file: Path | str, remedy: str = "delete it and get it again") -> Iterator[None]:
+    """A context in which a `DamagedFileError` is raised again with the name of the file and a remedy."""
     try:
         yield
     except DamagedFileError as error:
-        raise DamagedFileError(f"{what} is damaged: {error}; {remedy}.") from None
+        raise DamagedFileError(f"{file} is damaged: {error}; {remedy}.") from None

@@ -1,4 +1,4 @@
-"""How is a UCI table learned from? As binary attributes or as images of them, fold by fold."""
+"""Folds of UCI tables, as binary attributes or as images of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VARIANTS = ("onehot", "mnist")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fold:
-    """Examples to learn from and examples to be judged on, and what each of their attributes says."""
+    """Training and test examples, and the meaning of each attribute."""
 
     train: Labelled
     test: Labelled
@@ -33,7 +33,7 @@ class Fold:
 def uci_fold(name: str, variant: str = "onehot", fold: int = 0, folds: int = 10, seed: int = 0) -> Fold:
     """One fold of a table, as Boolean columns ("onehot") or as images of 1 and 0 ("mnist").
 
-    Folds are shuffled and stratified. Numbers are cut where it tells most about the class in the training folds;
+    Folds are shuffled and stratified. Numbers are cut at thresholds with high information gain in the training folds;
     categories are grouped at random. Training folds are written with MNIST's training images, the test fold with its test
     images. The same arguments give the same bytes.
     """
@@ -51,10 +51,10 @@ def uci_fold(name: str, variant: str = "onehot", fold: int = 0, folds: int = 10,
             columns |= encode(encoder, table.columns[encoder.column][rows])
         if variant == "mnist":
             columns = {
-                column: _written(
-                    answers, part, np.random.default_rng([seed, fold, zlib.crc32(f"{part} {column}".encode())])
+                column: _digit_images(
+                    values, part, np.random.default_rng([seed, fold, zlib.crc32(f"{part} {column}".encode())])
                 )
-                for column, answers in columns.items()
+                for column, values in columns.items()
             }
         kinds = dict.fromkeys(columns, "boolean") if variant == "onehot" else None
         parts.append((Examples(columns, kinds), table.labels[rows]))
@@ -70,11 +70,11 @@ def _split(labels: npt.NDArray[np.str_], fold: int, folds: int, seed: int) -> tu
     return train, test
 
 
-def _written(answers: Booleans, part: str, rng: np.random.Generator) -> Images:
-    """An image of a 1 for every true answer and of a 0 for every other."""
+def _digit_images(values: Booleans, part: str, rng: np.random.Generator) -> Images:
+    """A random image of a 1 for every true value and of a 0 for every false one."""
     images, labels = mnist(part)
-    written = np.empty((len(answers), *images.shape[1:]), dtype=np.uint8)
+    drawn = np.empty((len(values), *images.shape[1:]), dtype=np.uint8)
     for digit in (0, 1):
-        rows, shown = np.flatnonzero(answers == bool(digit)), np.flatnonzero(labels == digit)
-        written[rows] = images[rng.choice(shown, len(rows))]
-    return written
+        rows, candidates = np.flatnonzero(values == bool(digit)), np.flatnonzero(labels == digit)
+        drawn[rows] = images[rng.choice(candidates, len(rows))]
+    return drawn

@@ -1,4 +1,4 @@
-"""What do digits and letters look like? MNIST, EMNIST letters A to D, and scikit-learn's small digits."""
+"""Images of digits and letters: MNIST, EMNIST letters A to D, and scikit-learn's small digits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from experiments.datasets.files import Official, blaming, locate
+from experiments.datasets.files import Official, damage_in, locate
 from neuid3.errors import DamagedFileError, DataError, did_you_mean
 
 Images: TypeAlias = npt.NDArray[np.uint8]
@@ -25,7 +25,7 @@ MNIST_URL = "https://ossci-datasets.s3.amazonaws.com/mnist"
 EMNIST_URL = "https://biometrics.nist.gov/cs_links/EMNIST/gzip.zip"
 EMNIST_MD5 = "58c8d27c78d21e728a6bc7b3cc06412e"
 
-# MD5 of the unpacked files, so that it does not matter who packed them.
+# MD5 of the unpacked files: archives may be compressed differently.
 MNIST_MD5 = {
     "train-images-idx3-ubyte.gz": "6bbc9ace898e44ae57da46a324031adb",
     "train-labels-idx1-ubyte.gz": "a25bea736e30d166cdddb491f175f624",
@@ -70,7 +70,7 @@ def _read(part: str, files: Mapping[str, list[tuple[str, Official]]]) -> tuple[I
         raise DataError(f"There is no part {part!r} of these images.{did_you_mean(part, files)}")
     images_path, labels_path = (locate(name, official) for name, official in files[part])
     images, labels = read_idx(images_path), read_idx(labels_path).astype(np.int64)
-    with blaming(labels_path):
+    with damage_in(labels_path):
         if images.ndim != 3 or labels.shape != images.shape[:1]:
             raise DamagedFileError(f"its shape {labels.shape} does not fit {images.shape} of {images_path.name}")
     return images, labels
@@ -79,7 +79,7 @@ def _read(part: str, files: Mapping[str, list[tuple[str, Official]]]) -> tuple[I
 @cache
 def read_idx(path: Path) -> Images:
     """The array of bytes in a packed IDX file."""
-    with blaming(path):
+    with damage_in(path):
         return parse_idx(gunzip(path.read_bytes()))
 
 
@@ -127,7 +127,7 @@ def _unpack_letters(path: Path) -> Mapping[str, bytes]:
 
 def letters_from(path: Path) -> dict[str, bytes]:
     """Letters A to D out of NIST's archive, turned upright."""
-    kept = {}
+    files = {}
     with zipfile.ZipFile(path) as archive:
         for part, (images_name, labels_name) in LETTER_FILES.items():
             images, labels = (
@@ -135,6 +135,6 @@ def letters_from(path: Path) -> dict[str, bytes]:
                 for what in ("images-idx3", "labels-idx1")
             )
             chosen = np.isin(labels, range(1, len(LETTERS) + 1))
-            kept[images_name] = write_idx(images[chosen].transpose(0, 2, 1))
-            kept[labels_name] = write_idx(labels[chosen])
-    return kept
+            files[images_name] = write_idx(images[chosen].transpose(0, 2, 1))
+            files[labels_name] = write_idx(labels[chosen])
+    return files

@@ -1,4 +1,4 @@
-"""Which tests may an Eleusis tree choose from, and which of them can express a concept?"""
+"""Pools of candidate tests for trees of Eleusis, and whether a test can express a concept."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from experiments.datasets.eleusis import Concept, concept_of
 from neuid3.errors import DataError, NodeTestError, did_you_mean
 
 # The paper's appendix. Its equal_* compares with "not equal" there, which its name and the other rules contradict, and its
-# modulo_* counts to 10; both are read as they are meant. A pair of attribute networks may see two different things.
+# modulo_* counts to 10; both are read as they are meant. A pair of attribute networks may compute two different attributes.
 POOL_BACKGROUND = """
 nn(rel_rank_net, [A, B]) :: rel_rank(A, B).
 nn(rel_suit_net, [A, B]) :: rel_suit(A, B).
@@ -48,7 +48,15 @@ Relation: TypeAlias = Callable[[int, int], bool]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a test says about the values that its networks see in two images; without a relation it may say anything."""
+    """The definition of a test on two images, for `can_express`.
+
+    Attributes
+    ----------
+    reads : "rank" or "suit" images.
+    values : number of values of the networks.
+    relation : relation of the two values; None for a neural fact, which may be any relation of the images.
+    one_network : whether one network reads both images.
+    """
 
     reads: str
     values: int = 0
@@ -64,7 +72,7 @@ def _is_next(x: int, y: int) -> bool:
     return y == x + 1
 
 
-# The program above once more, for `can_express`; a test holds one against the other.
+# The same rules as in the program above, for `can_express`; a unit test compares both.
 RULES = {
     "rel_rank": Rule("rank"),
     "rel_suit": Rule("suit"),
@@ -88,9 +96,9 @@ POOLS = ("nf", "bad", "union", "opt")
 
 
 def pool(concept: str, kind: str) -> tuple[str, ...]:
-    """The tests that a tree for this concept may choose from.
+    """The candidate tests of a tree for this concept.
 
-    "nf": two networks that see both ranks or both suits; "union": all twelve rules; "opt": the rules made for the concept;
+    "nf": two networks that read both ranks or both suits; "union": all twelve rules; "opt": the rules made for the concept;
     "bad": everything but those.
 
     >>> pool("suit_order", "opt")
@@ -124,26 +132,26 @@ def can_express(test: str, concept: str) -> bool:
     if test not in TESTS:
         raise NodeTestError(f"{test!r} is no test of the pools.{did_you_mean(test, TESTS)}")
     rule = TESTS[test]
-    wanted = _wanted(concept_of(concept), rule.reads)
-    if wanted is None or rule.relation is None:
-        return wanted is not None
-    told_apart = _told_apart(wanted, rule.one_network)
-    return any(_fits(told_apart, rule.values, rule.relation, when) for when in (True, False))
+    target = _target_relation(concept_of(concept), rule.reads)
+    if target is None or rule.relation is None:
+        return target is not None
+    merged = _merged(target, rule.one_network)
+    return any(_is_expressible(merged, rule.values, rule.relation, when) for when in (True, False))
 
 
 Shown: TypeAlias = tuple[int, bool]
 
 
-def _wanted(concept: Concept, reads: str) -> dict[tuple[Shown, Shown], bool] | None:
-    """The concept as a relation of what two images show; None if it depends on more than that."""
+def _target_relation(concept: Concept, reads: str) -> dict[tuple[Shown, Shown], bool] | None:
+    """The concept as a relation of the contents of two images; None if it depends on more than that."""
     kinds = list(itertools.product(range(1, len(SUITS) + 1), range(1, RANKS + 1)))
     pairs = list(itertools.product(kinds, kinds))
-    answers = concept.holds(*np.array([(*first, *second) for first, second in pairs]).T).tolist()
-    wanted: dict[tuple[Shown, Shown], bool] = {}
-    for (first, second), answer in zip(pairs, answers, strict=True):
-        if wanted.setdefault((_shown(first, reads), _shown(second, reads)), answer) != answer:
+    holds = concept.holds(*np.array([(*first, *second) for first, second in pairs]).T).tolist()
+    target: dict[tuple[Shown, Shown], bool] = {}
+    for (first, second), value in zip(pairs, holds, strict=True):
+        if target.setdefault((_shown(first, reads), _shown(second, reads)), value) != value:
             return None
-    return wanted
+    return target
 
 
 def _shown(card: tuple[int, int], reads: str) -> Shown:
@@ -151,31 +159,33 @@ def _shown(card: tuple[int, int], reads: str) -> Shown:
     return (suit if reads == "suit" else rank), bool(is_red(np.array(suit)))
 
 
-def _told_apart(wanted: Mapping[tuple[Shown, Shown], bool], one_network: bool) -> dict[tuple[Hashable, Hashable], bool]:
-    """The same relation with those images merged that it does not tell apart: a network may as well see no difference."""
-    shown = sorted({image for pair in wanted for image in pair})
-    first = {a: ("first", *(wanted[a, b] for b in shown)) for a in shown}
-    second = {b: ("second", *(wanted[a, b] for a in shown)) for b in shown}
+def _merged(target: Mapping[tuple[Shown, Shown], bool], one_network: bool) -> dict[tuple[Hashable, Hashable], bool]:
+    """The same relation over classes of images that it does not distinguish: networks need not distinguish them either."""
+    shown = sorted({image for pair in target for image in pair})
+    first = {a: ("first", *(target[a, b] for b in shown)) for a in shown}
+    second = {b: ("second", *(target[a, b] for a in shown)) for b in shown}
     if one_network:
         both = {image: (first[image], second[image]) for image in shown}
-        return {(both[a], both[b]): answer for (a, b), answer in wanted.items()}
-    return {(first[a], second[b]): answer for (a, b), answer in wanted.items()}
+        return {(both[a], both[b]): value for (a, b), value in target.items()}
+    return {(first[a], second[b]): value for (a, b), value in target.items()}
 
 
-def _fits(wanted: Mapping[tuple[Hashable, Hashable], bool], values: int, relation: Relation, when: bool) -> bool:
-    """Whether each image can be given a value so that the relation holds exactly where the answer is `when`."""
-    images = list(dict.fromkeys(image for pair in wanted for image in pair))
+def _is_expressible(
+    target: Mapping[tuple[Hashable, Hashable], bool], values: int, relation: Relation, when: bool
+) -> bool:
+    """Whether the images can be assigned values such that the relation holds exactly where the target is `when`."""
+    images = list(dict.fromkeys(image for pair in target for image in pair))
 
-    def extends(seen: dict[Hashable, int]) -> bool:
-        if len(seen) == len(images):
+    def extends(assigned: dict[Hashable, int]) -> bool:
+        if len(assigned) == len(images):
             return True
         return any(
-            agrees(trial) and extends(trial)
-            for trial in ({**seen, images[len(seen)]: value} for value in range(1, values + 1))
+            agrees(extension) and extends(extension)
+            for extension in ({**assigned, images[len(assigned)]: value} for value in range(1, values + 1))
         )
 
-    def agrees(seen: Mapping[Hashable, int]) -> bool:
-        known = ((a, b, answer) for (a, b), answer in wanted.items() if a in seen and b in seen)
-        return all(relation(seen[a], seen[b]) == (answer == when) for a, b, answer in known)
+    def agrees(assigned: Mapping[Hashable, int]) -> bool:
+        decided = ((a, b, holds) for (a, b), holds in target.items() if a in assigned and b in assigned)
+        return all(relation(assigned[a], assigned[b]) == (holds == when) for a, b, holds in decided)
 
     return extends({})

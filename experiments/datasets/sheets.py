@@ -1,4 +1,4 @@
-"""How does a dataset look? Contact sheets of images, written as PNG."""
+"""Contact sheets of datasets."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from experiments.datasets.images import LETTERS, Images, Labels, digits, emnist_
 from experiments.datasets.tables import UCI
 from neuid3.errors import DataError, did_you_mean
 
-PAPER = 56  # the grey between images
-GAP = 2
+BACKGROUND = 56  # grey value between images
+GAP = 2  # pixels
 GREEN, RED = (64, 176, 88), (208, 64, 64)
 
 SHEETS = ("mnist", "letters", "digits", "cards", *CONCEPTS, *UCI)
@@ -22,7 +22,7 @@ SHEETS = ("mnist", "letters", "digits", "cards", *CONCEPTS, *UCI)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sheet:
-    """A picture (h, w, 3), and in words what it shows."""
+    """A picture (h, w, 3) and the lines of its legend."""
 
     picture: Images
     legend: tuple[str, ...]
@@ -81,11 +81,11 @@ def _concept_sheet(name: str, seed: int, windows: int = 24, across: int = 3) -> 
             for i in range(0, len(shown), across)
         ]
         blocks.append(_column(rows))
-    share = (y == "holds").mean()
+    fraction = (y == "holds").mean()
     legend = (
-        f"{name}: {CONCEPTS[name].says}.",
+        f"{name}: {CONCEPTS[name].description}.",
         "Green, above: windows that hold the concept; red, below: windows that violate it.",
-        f"Each window is suit_1, rank_1, suit_2, rank_2. {share:.0%} of the training windows hold.",
+        f"Each window is suit_1, rank_1, suit_2, rank_2. {fraction:.0%} of the training windows hold.",
     )
     return Sheet(_zoomed(_framed(_column(blocks, 6 * GAP)), 2), legend)
 
@@ -99,7 +99,7 @@ def _table_sheet(name: str, seed: int, each: int = 8) -> Sheet:
         shown = [_row([_rgb(X.column(column).values[row]) for column in X.names]) for row in rows]
         blocks.append(_column([_marked(row, colour) for row in shown]))
     columns = tuple(
-        f"{place:3} {column}: {meaning}" for place, (column, meaning) in enumerate(fold.meanings.items(), 1)
+        f"{number:3} {column}: {meaning}" for number, (column, meaning) in enumerate(fold.meanings.items(), 1)
     )
     legend = "Green, above: rows of the most frequent class; red, below: the others. Columns from the left, a 1 says:"
     return Sheet(_zoomed(_framed(_column(blocks, 6 * GAP)), 2 if len(columns) < 20 else 1), (legend, *columns))
@@ -118,13 +118,15 @@ def _row(images: list[Images], gap: int = GAP) -> Images:
 def _column(images: list[Images], gap: int = GAP) -> Images:
     """Images below one another, aligned to the left."""
     width = max(image.shape[1] for image in images)
-    padded = [np.pad(image, ((0, gap), (0, width - image.shape[1]), (0, 0)), constant_values=PAPER) for image in images]
+    padded = [
+        np.pad(image, ((0, gap), (0, width - image.shape[1]), (0, 0)), constant_values=BACKGROUND) for image in images
+    ]
     joined = np.concatenate(padded)
     return joined[: len(joined) - gap]
 
 
 def _framed(image: Images) -> Images:
-    return np.pad(image, ((2 * GAP, 2 * GAP), (2 * GAP, 2 * GAP), (0, 0)), constant_values=PAPER)
+    return np.pad(image, ((2 * GAP, 2 * GAP), (2 * GAP, 2 * GAP), (0, 0)), constant_values=BACKGROUND)
 
 
 def _marked(image: Images, colour: tuple[int, int, int]) -> Images:

@@ -1,4 +1,4 @@
-"""Which tables of the UCI repository are there, and what do their columns mean?
+"""Specifications of the tables of the UCI repository.
 
 `columns` is the order of the official file: `class` is the target, `-` an identifier that is left out. Numbers end in `#`.
 """
@@ -13,7 +13,7 @@ UCI_URL = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 
 @dataclass(frozen=True, slots=True)
 class TableSpec:
-    """One table: its columns, into how many (`d`) each is turned, and how its official file is written.
+    """One table: its columns, into how many attributes (`d`) each is encoded, and the format of its official file.
 
     `attributes` is the paper's number of binary attributes. The checksums of the official files are not known to us;
     `digest` is that of the content (see `uci.digest`), in whatever order its rows and however its numbers are written.
@@ -42,12 +42,12 @@ class TableSpec:
 
     @property
     def file(self) -> str:
-        """Where our copy lies in a data folder."""
+        """The path of our copy in a data folder."""
         return f"uci/{'congressional-voting' if self.name == 'congressional' else self.name}.csv"
 
 
 def plain(column: str) -> str:
-    """A column's name as we write it.
+    """The name of a column in our files.
 
     >>> plain("sudden weight loss"), plain("A1"), plain("veil-type")
     ('sudden_weight_loss', 'a1', 'veil_type')

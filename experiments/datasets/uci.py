@@ -1,4 +1,4 @@
-"""What is in a UCI table? Named columns and a target, without the rows that miss something."""
+"""UCI tables: named columns and a target, without rows with missing values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from experiments.datasets.files import Official, blaming, find, locate
+from experiments.datasets.files import Official, damage_in, find, locate
 from experiments.datasets.tables import UCI, UCI_URL, TableSpec, plain
 from neuid3.errors import DamagedFileError, DataError, did_you_mean
 
@@ -54,7 +54,7 @@ def spec_of(name: str) -> TableSpec:
 
 
 def uci_table(name: str, base: str = UCI_URL) -> Table:
-    """A table of the UCI repository, without the rows that miss a value; if not here, from `base`.
+    """A table of the UCI repository without rows with missing values; downloaded from `base` if there is no file.
 
     iris and wine also come with scikit-learn, whose copy is used if no file is found. Its wine is the same; its iris
     has two corrected rows (35 and 38, which UCI's file has always had wrong), so cuts may differ a little.
@@ -68,12 +68,12 @@ def uci_table(name: str, base: str = UCI_URL) -> Table:
 
 @cache
 def _read(path: Path, spec: TableSpec) -> Table:
-    with blaming(path):
-        return _table(spec, _known(parse(path.read_bytes(), spec), spec))
+    with damage_in(path):
+        return _table(spec, _verified(parse(path.read_bytes(), spec), spec))
 
 
 def parse(content: bytes, spec: TableSpec) -> Rows:
-    """The rows of our own CSV: a header, inputs in order, then the class; what is missing is empty."""
+    """The rows of our own CSV: a header, inputs in order, then the class; missing values are empty."""
     header, *rows = list(csv.reader(io.StringIO(_text(content)))) or [[]]
     if tuple(plain(column) for column in header) != (*spec.inputs, "class"):
         raise DamagedFileError(f"its header does not name the {len(spec.inputs)} columns and the class of {spec.name}")
@@ -86,23 +86,23 @@ def converted(raw: Path, spec: TableSpec) -> bytes:
     fields = [[field.strip() for field in line.split(spec.delimiter)] for line in lines[spec.header :]]
     _checked(fields, spec, len(spec.columns))
     order = [spec.columns.index(column) for column in (*spec.inputs, "class")]
-    rows: Rows = [tuple("" if row[place] == "?" else row[place] for place in order) for row in fields]
-    made = io.StringIO()
-    csv.writer(made, lineterminator="\n").writerows([(*spec.inputs, "class"), *_known(rows, spec)])
-    return made.getvalue().encode()
+    rows: Rows = [tuple("" if row[index] == "?" else row[index] for index in order) for row in fields]
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([(*spec.inputs, "class"), *_verified(rows, spec)])
+    return text.getvalue().encode()
 
 
-def _known(rows: Rows, spec: TableSpec) -> Rows:
-    """The rows, if they are those that our numbers rest on; a single value that was changed is enough to refuse them."""
+def _verified(rows: Rows, spec: TableSpec) -> Rows:
+    """The rows, if their digest is that of the table in our results; a single changed value is an error."""
     if digest(rows, spec) != spec.digest:
         raise DamagedFileError(f"its rows are not those of {spec.name} as we know it")
     return rows
 
 
 def digest(rows: Rows, spec: TableSpec) -> str:
-    """A checksum of what the rows say, in any order and however numbers are written."""
-    told = sorted(repr(tuple(map(str, _values(row, spec)))) for row in rows)
-    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:16]
+    """A checksum of the values, independent of the order of rows and of the notation of numbers."""
+    contents = sorted(repr(tuple(map(str, _values(row, spec)))) for row in rows)
+    return hashlib.sha256("\n".join(contents).encode()).hexdigest()[:16]
 
 
 def _text(content: bytes) -> str:
@@ -123,7 +123,7 @@ def _checked(rows: Sequence[Sequence[str]], spec: TableSpec, width: int | None =
 
 
 def _values(row: Sequence[str], spec: TableSpec) -> list[str | float]:
-    """The fields of one row, numbers read where there are some."""
+    """The fields of one row, those of numeric columns as floats."""
     named = zip((*spec.inputs, "class"), row, strict=True)
     try:
         return [float(field) if column in spec.numbers and field else field for column, field in named]
@@ -132,8 +132,8 @@ def _values(row: Sequence[str], spec: TableSpec) -> list[str | float]:
 
 
 def _table(spec: TableSpec, rows: Rows) -> Table:
-    whole = [_values(row, spec) for row in rows if all(row)]
-    *columns, target = zip(*whole, strict=True)
+    complete = [_values(row, spec) for row in rows if all(row)]
+    *columns, target = zip(*complete, strict=True)
     named = zip(spec.inputs, columns, strict=True)
     read = {name: np.array(column, dtype=float if name in spec.numbers else str) for name, column in named}
     classes = np.array(target, dtype=str)

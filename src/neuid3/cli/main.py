@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import click
 
-from neuid3.errors import DataError, NeuID3Error
-from neuid3.utils.output import guarded, set_outcome
+from neuid3.cli.commands import Commands, UserError
+from neuid3.errors import DataError
+from neuid3.utils.output import set_outcome
 
 # The module of each command, and its line in --help, shown without importing it.
 GROUPS = {
@@ -33,29 +26,16 @@ GROUPS = {
     "completion": ("neuid3.cli.completion", "Print a script for shell completion of commands and options."),
 }
 
-# Commands that moved out of the library, and what to run instead in a checkout of the repository.
+# Commands that are no part of the library any more, and what runs them in a checkout of the repository.
 MOVED = {
     "datasets": "python -m experiments datasets",
     "reproduce": "python -m experiments reproduce",
     "bench": "python -m benchmarks",
 }
 
-# Exit codes of a program stopped by Ctrl-C (SIGINT) and by SIGTERM, as a shell reports them.
-STOPPED, TERMINATED = 130, 143
 
-
-class UserError(click.ClickException):
-    """An error that the user can correct."""
-
-    exit_code = 2
-
-
-class _Terminated(BaseException):
-    """Raised on SIGTERM, so that unfinished files are removed and workers are stopped."""
-
-
-class _Main(click.Group):
-    """A group of commands that are imported when they are called; errors of the library are printed as one sentence."""
+class _Main(Commands):
+    """The commands of `neuid3`: each is imported when it is called, and messages name its options."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -72,77 +52,10 @@ class _Main(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's own signature
         return ["demo", *GROUPS]
 
-    def main(self, *args: Any, **extra: Any) -> Any:
-        with guarded() as session:
-            try:
-                return super().main(*args, **extra)
-            except SystemExit as end:
-                raise SystemExit(session.exit_code(end.code)) from None
+    def wording(self, message: str) -> str:
+        from neuid3.cli.wording import for_command_line
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if any("\0" in argument for argument in args):
-            raise UserError("An argument contains a NUL character, which paths and names cannot contain; leave it out.")
-        return super().parse_args(ctx, args)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            with _raising_on_sigterm(), _warnings_as_sentences():
-                return super().invoke(ctx)
-        except NeuID3Error as error:
-            raise UserError(_with_option_names(error)) from None
-        except OSError as error:
-            where = f"{error.filename}: " if error.filename else ""
-            raise UserError(f"{where}{error.strerror or error}; check the path and its permissions.") from None
-        except KeyboardInterrupt:
-            click.echo("Stopped.", err=True)
-            ctx.exit(STOPPED)
-        except _Terminated:
-            ctx.exit(TERMINATED)
-
-
-@contextmanager
-def _raising_on_sigterm() -> Iterator[None]:
-    """Raise `_Terminated` on the first SIGTERM; the second ends the process at once."""
-    delays = iter(range(100))
-
-    def terminate(number: int, frame: FrameType | None) -> None:
-        # An interrupted start of a worker prints a traceback, so the signal is delayed until the worker has started.
-        if _is_in(frame, "joblib.externals.loky.") and next(delays, None) is not None:
-            threading.Timer(0.05, os.kill, (os.getpid(), number)).start()
-            return
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        raise _Terminated
-
-    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
-        yield  # only the main thread can set a handler, and the handler of a calling program stays
-        return
-    signal.signal(signal.SIGTERM, terminate)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-
-def _is_in(frame: FrameType | None, package: str) -> bool:
-    """Whether the frame or one of its callers is in this package."""
-    while frame is not None:
-        if str(frame.f_globals.get("__name__")).startswith(package):
-            return True
-        frame = frame.f_back
-    return False
-
-
-@contextmanager
-def _warnings_as_sentences() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *_, **__: click.echo(f"Warning: {_with_option_names(message)}", err=True)
-        yield
-
-
-def _with_option_names(message: Exception | str) -> str:
-    from neuid3.cli.wording import for_command_line
-
-    return for_command_line(str(message))
+        return for_command_line(message)
 
 
 def _print_version(ctx: click.Context, _: click.Parameter, requested: bool) -> None:
