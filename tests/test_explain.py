@@ -18,11 +18,11 @@ from hypothesis import assume, given, settings
 from strategies import PREAMBLE, PRIORS, REFERENCE, Case, TinyNetwork, cases, table
 
 from neuid3 import Branch, Examples, Leaf, NeuID3Classifier, NeuID3Error, NeurosymbolicTree, Priors, Tree
-from neuid3.explain import Explanation, change
-from neuid3.explain.change import CLEARLY
-from neuid3.explain.odds import Odds
+from neuid3.explain import Explanation
+from neuid3.explain.counterfactuals import CLEARLY
+from neuid3.explain.example_view import Scene, look_at
+from neuid3.explain.probabilities import Odds
 from neuid3.explain.proofs import proofs_of
-from neuid3.explain.scene import Scene, look_at
 from neuid3.logic.formula import (
     And,
     CellVariable,

@@ -19,12 +19,12 @@ from strategies import Case, cases
 
 from neuid3 import AtomTest, Branch, Examples, Leaf, LeNet, NeuID3Classifier, NeurosymbolicTree, Priors, Tree
 from neuid3.errors import DataError, ExportError, TreeError
-from neuid3.explain.page import evidence_page, sight, write_page
+from neuid3.explain.page import evidence_page, write_page
 from neuid3.explain.page import pictures as drawing
-from neuid3.explain.page.gather import End, Facts, Question, Shown, gather
+from neuid3.explain.page.content import End, Facts, Question, Shown, gather
 from neuid3.explain.page.pictures import page_images, png, shrunk
 from neuid3.explain.page.render import data_text
-from neuid3.explain.page.sight import SPARE
+from neuid3.explain.page.responses import SPARE
 from neuid3.logic.program import Program
 from neuid3.tree.tree import Node, node_paths
 

@@ -16,7 +16,7 @@ from bright import BACKGROUND, Bright, labels, model, table
 
 from neuid3 import Branch, Examples, Leaf, NeurosymbolicTree, Tree, export_text
 from neuid3.explain.page import write_page
-from neuid3.explain.page.gather import gather
+from neuid3.explain.page.content import gather
 from neuid3.logic.quoting import atom_text
 from neuid3.tree.node_tests import ValueTest
 from neuid3.tree.record import TrainingRecord

@@ -38,9 +38,9 @@ from neuid3 import (
     export_text,
     plot_tree,
 )
-from neuid3.export.examples import galleries
+from neuid3.export.galleries import galleries
 from neuid3.export.layout import BELOW, BESIDE, Box, arrange
-from neuid3.export.marks import Image, Label, Picture, Rectangle, words_width
+from neuid3.export.marks import Image, Label, Picture, Rectangle, text_width
 from neuid3.export.palette import class_colours
 from neuid3.export.picture import draw
 from neuid3.tree.tree import branches
@@ -192,7 +192,7 @@ def test_boxes_stand_in_rows_do_not_touch_and_are_above_the_middle_of_their_chil
 
 def extent(mark: Label) -> tuple[float, float, float, float]:
     """Left, top, right and bottom of a line, a little less than it was given."""
-    width = words_width(mark.text, mark.size)
+    width = text_width(mark.text, mark.size)
     left = mark.x - {"start": 0.0, "middle": width / 2, "end": width}[mark.anchor]
     return left, mark.y - 0.75 * mark.size, left + width, mark.y + 0.2 * mark.size
 

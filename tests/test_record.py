@@ -21,7 +21,7 @@ from neuid3 import Examples, NeuID3Classifier
 from neuid3.cli.main import main
 from neuid3.errors import DataError, ModelFileError
 from neuid3.explain.page import evidence_page
-from neuid3.explain.page.gather import gather
+from neuid3.explain.page.content import gather
 from neuid3.io.container import SavedFile, read, write
 from neuid3.tree import record as records
 from neuid3.tree.record import TrainingRecord, row_digests

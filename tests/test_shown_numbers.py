@@ -17,7 +17,7 @@ import neuid3
 from neuid3 import Branch, Examples, Leaf, NeuID3Classifier, NeurosymbolicTree, Tree
 from neuid3.errors import ModelFileError
 from neuid3.explain.page import evidence_page
-from neuid3.explain.page.gather import End, Question, gather
+from neuid3.explain.page.content import End, Question, gather
 from neuid3.io.container import SavedFile, read, write
 from neuid3.tree.criteria import gain_of
 from neuid3.tree.tree import NetworkStatistics, branches, node_paths

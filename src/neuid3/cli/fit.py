@@ -313,7 +313,7 @@ def _scores(clf: NeuID3Classifier, read: Read, apart: npt.NDArray[Any]) -> Mappi
 def _told(scores: Mapping[str, Any] | None) -> str:
     if scores is None:
         return "No row was kept apart, so nothing says how well it does on others."
-    from neuid3.export.words import class_name
+    from neuid3.export.labels import class_name
 
     usual = scores["most_frequent"]
     names = [class_name(told["class"]) for told in scores["classes"]]

@@ -203,7 +203,7 @@ class Explanation:
 
     def text(self, decimals: int = 2) -> str:
         """The explanation for a terminal: the class, where the probability goes, why, and what would change it."""
-        from neuid3.explain.words import tell
+        from neuid3.explain.text import tell
 
         return tell(self, decimals)
 
@@ -225,7 +225,7 @@ class Explanation:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the flow of probability from the root to the classes; needs matplotlib (`pip install 'neuid3[plots]'`)."""
-        from neuid3.explain.picture import draw
+        from neuid3.explain.plot import draw
 
         return draw(self, ax)
 

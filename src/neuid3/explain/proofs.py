@@ -19,9 +19,9 @@ from itertools import islice
 from neuid3.circuits.compile import Circuit, compile_formulas
 from neuid3.circuits.conjunctions import SignedTest
 from neuid3.circuits.diagram import FALSE, TRUE
+from neuid3.explain.example_view import Scene
 from neuid3.explain.explanation import Proof
-from neuid3.explain.odds import Odds, conjunction, count, signed
-from neuid3.explain.scene import Scene
+from neuid3.explain.probabilities import Odds, conjunction, count, signed
 from neuid3.logic.formula import Variable
 
 # A node in the diagram of the test, and one in that of the earlier answers.

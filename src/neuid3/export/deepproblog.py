@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from neuid3.errors import ExportError
-from neuid3.export.program import translate_row
+from neuid3.export.problog import translate_row
 from neuid3.logic.quoting import atom_text, plain_name
 from neuid3.tree.evidence import Network, input_dtype
 from neuid3.tree.model import TreeModel

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from neuid3.export.labels import is_near_chance, mass_formatter, network_summary, printable, ranked, share_text, shares
 from neuid3.export.palette import WARNING, class_colours, paler
-from neuid3.export.subject import tree_of
-from neuid3.export.words import is_near_chance, mass_writer, network_words, printable, ranked, share_text, shares
+from neuid3.export.unwrap import tree_of
 from neuid3.tree.tree import Branch, Leaf, Visit, preorder
 
 
@@ -27,7 +27,7 @@ def export_graphviz(tree: Any, decimals: int = 2) -> str:
     }
     """
     shown = tree_of(tree)
-    mass = mass_writer(shown.root)
+    mass = mass_formatter(shown.root)
     colours = class_colours(len(shown.classes))
 
     def statements(visit: Visit) -> Iterator[str]:
@@ -36,7 +36,7 @@ def export_graphviz(tree: Any, decimals: int = 2) -> str:
         if isinstance(node, Branch):
             told.append(printable(node.test))
             told += [] if node.gain is None else [f"gain {node.gain:.{decimals}f}"]
-            told += [words] if (words := network_words(node, decimals)) else []
+            told += [words] if (words := network_summary(node, decimals)) else []
             fill = f', color="{WARNING}", penwidth=2' if is_near_chance(node) else ""
         told += [f"mass {mass(node)}"] if mass(node) else []
         found = shares(node)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from neuid3.export.words import cells
+from neuid3.export.labels import text_cells
 from neuid3.utils.png import Pixels
 
 # How wide a letter of a monospaced font is, in shares of its size: the only fonts whose words can be measured unseen.
@@ -77,10 +77,10 @@ class Picture:
     title: str
 
 
-def words_width(text: str, size: float) -> float:
+def text_width(text: str, size: float) -> float:
     """How much room a line takes.
 
-    >>> words_width("four", 10.0)
+    >>> text_width("four", 10.0)
     24.4
     """
-    return size * ADVANCE * cells(text)
+    return size * ADVANCE * text_cells(text)

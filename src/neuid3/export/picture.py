@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import Any, Literal
 
-from neuid3.export.examples import Example, Gallery, galleries
+from neuid3.export.galleries import Example, Gallery, galleries
+from neuid3.export.labels import is_near_chance, mass_formatter, network_summary, printable, ranked, share_text, shares
 from neuid3.export.layout import Box, Spot, arrange
-from neuid3.export.marks import Curve, Image, Label, Mark, Picture, Rectangle, words_width
+from neuid3.export.marks import Curve, Image, Label, Mark, Picture, Rectangle, text_width
 from neuid3.export.palette import WARNING, class_colours, paler
-from neuid3.export.subject import model_of, tree_of
-from neuid3.export.words import is_near_chance, mass_writer, network_words, printable, ranked, share_text, shares
+from neuid3.export.unwrap import model_of, tree_of
 from neuid3.tree.tree import Branch, Leaf, Node, Path, Tree, Visit, fold, node_paths, preorder
 
 # Sizes of words, in the units of the picture: what a node asks or answers, and what is said beside.
@@ -59,7 +59,7 @@ def _line(text: str, size: float, colour: str = "#222222", bold: bool = False) -
     def drawn(width: float) -> list[Mark]:
         return [Label(width / 2, size, text, size, bold=bold, colour=colour)]
 
-    return _Row(words_width(text, size), 1.3 * size, drawn)
+    return _Row(text_width(text, size), 1.3 * size, drawn)
 
 
 class _Drawing:
@@ -71,7 +71,7 @@ class _Drawing:
         walked = zip(preorder(tree.root, depth), node_paths(tree.root, depth), strict=True) if seen else ()
         self.seen = {visit.number: seen[path] for visit, (path, _) in walked if path in seen}
         self.colours = class_colours(len(tree.classes))
-        self.mass = mass_writer(tree.root)
+        self.mass = mass_formatter(tree.root)
         self.whole = sum(tree.root.masses or ())
 
     def box(self, visit: Visit, below: tuple[Box, Box] | None) -> Box:
@@ -135,7 +135,7 @@ class _Drawing:
         told = [f"mass {self.mass(node)}"] if self.mass(node) else []
         told += [f"gain {node.gain:.2f}"] if isinstance(node, Branch) and node.gain is not None else []
         rows += [_line(" · ".join(told), SMALL, GREY)] if told else []
-        words, warned = network_words(node).replace("  ", " · "), is_near_chance(node)
+        words, warned = network_summary(node).replace("  ", " · "), is_near_chance(node)
         rows += [_line(words, SMALL, WARNING if warned else GREY, bold=warned)] if words else []
         return [*rows, _line("close to chance (!)", SMALL, WARNING, bold=True)] if warned else rows
 
@@ -166,7 +166,7 @@ def _share_line(found: Sequence[float], tree: Tree) -> str:
 def _gallery_row(gallery: Gallery) -> _Row:
     """The surest examples of both answers: yes to the left, above its edge, and no to the right."""
     names = [_short(printable(name)) for name in gallery.columns] if len(gallery.columns) > 1 else []
-    margin = max((words_width(name, TINY) + 6.0 for name in names), default=0.0)
+    margin = max((text_width(name, TINY) + 6.0 for name in names), default=0.0)
     pane = max(3, len(gallery.yes), len(gallery.no)) * STEP
     high = len(gallery.columns) * STEP
 
@@ -218,7 +218,7 @@ def _key(tree: Tree, width: float) -> tuple[list[Mark], float]:
     x, y = 0.0, 0.0
     for label, colour in zip(tree.classes, class_colours(len(tree.classes)), strict=True):
         name = _short(printable(label))
-        need = 14.0 + words_width(name, SMALL)
+        need = 14.0 + text_width(name, SMALL)
         if x and x + need > max(width, 300.0):
             x, y = 0.0, y + 16.0
         marks += [Rectangle(x, y, 10.0, 10.0, colour, radius=2.0), Label(x + 14.0, y + 9.0, name, SMALL, "start")]
@@ -227,7 +227,7 @@ def _key(tree: Tree, width: float) -> tuple[list[Mark], float]:
 
 
 def _right_end(marks: Sequence[Mark]) -> float:
-    return max(mark.x + words_width(mark.text, mark.size) for mark in marks if isinstance(mark, Label))
+    return max(mark.x + text_width(mark.text, mark.size) for mark in marks if isinstance(mark, Label))
 
 
 def _moved(marks: Sequence[Mark] | Iterator[Mark], right: float, down: float) -> Iterator[Mark]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
-from neuid3.export.marks import Curve, Image, Label, Mark, Picture, Rectangle, words_width
+from neuid3.export.marks import Curve, Image, Label, Mark, Picture, Rectangle, text_width
 from neuid3.export.picture import draw
 from neuid3.utils.png import png
 
@@ -54,7 +54,7 @@ def _elements(mark: Mark) -> Iterator[str]:
             yield _hinted("rect", hint, **drawn)
         case Label(x, y, text, size, anchor, bold, colour):
             # Whatever font there is, the words take the room that was measured for them.
-            wide = {"textLength": words_width(text, size), "lengthAdjust": "spacingAndGlyphs"}
+            wide = {"textLength": text_width(text, size), "lengthAdjust": "spacingAndGlyphs"}
             weight = {"font_weight": "bold"} if bold else {}
             opening = _tag("text", ">", x=x, y=y, font_size=size, text_anchor=anchor, fill=colour, **weight, **wide)
             yield f"{opening}{escape(text)}</text>"

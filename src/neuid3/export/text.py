@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from neuid3.export.subject import model_of, tree_of
-from neuid3.export.words import (
-    cells,
+from neuid3.export.labels import (
     class_name,
-    mass_writer,
-    network_words,
+    mass_formatter,
+    network_summary,
     printable,
     ranked,
     share_text,
     shares,
+    text_cells,
 )
+from neuid3.export.unwrap import model_of, tree_of
 from neuid3.tree.tree import Leaf, Node, Tree, preorder
 
 # With more classes than this a line tells only its largest shares.
@@ -43,7 +43,7 @@ def export_text(tree: Any, decimals: int = 2, *, rules: bool = False) -> str:
     shown = tree_of(tree)
     rows = list(_rows(shown, decimals))
     # A line's own width is known from its depth: in a deep tree most of it is indentation, which need not be measured.
-    taken = [(width, *map(cells, told)) for (_, width), *told in rows]
+    taken = [(width, *map(text_cells, told)) for (_, width), *told in rows]
     widths = [max(column) for column in zip(*taken, strict=True)]
     lines = [
         "  ".join(
@@ -60,12 +60,12 @@ def export_text(tree: Any, decimals: int = 2, *, rules: bool = False) -> str:
 
 def _rows(tree: Tree, decimals: int) -> Iterator[tuple[tuple[str, int], str, str, str, str]]:
     """For each node its line in the tree with its width, its gain, how its networks do, its mass and its shares."""
-    mass = mass_writer(tree.root)
+    mass = mass_formatter(tree.root)
     widest = max(len(mass(visit.node)) for visit in preorder(tree.root))
     for line, node in _lines(tree):
         gain = "" if isinstance(node, Leaf) or node.gain is None else f"gain {node.gain:.{decimals}f}"
         massed = f"mass {mass(node):>{widest}}" if mass(node) else ""
-        yield line, gain, network_words(node, decimals), massed, _shares(node, tree, decimals)
+        yield line, gain, network_summary(node, decimals), massed, _shares(node, tree, decimals)
 
 
 def _lines(tree: Tree) -> Iterator[tuple[tuple[str, int], Node]]:
@@ -75,7 +75,7 @@ def _lines(tree: Tree) -> Iterator[tuple[tuple[str, int], Node]]:
         node, above = visit.node, indents[max(visit.depth - 1, 0)]
         name = ranked(node.probabilities, tree.classes)[0][0] if isinstance(node, Leaf) else f"{printable(node.test)}?"
         edge, below = ("", "") if visit.answer is None else EDGES[visit.answer]
-        yield (f"{above}{edge}{name}", STEP * visit.depth + cells(name)), node
+        yield (f"{above}{edge}{name}", STEP * visit.depth + text_cells(name)), node
         indents[visit.depth :] = [above + below]
 
 

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from neuid3 import __version__
 from neuid3.data.examples import Examples
 from neuid3.errors import ExportError, TreeError
-from neuid3.explain.page.gather import End, Facts, Question, Reached, Shown, gather
+from neuid3.explain.page.content import End, Facts, Question, Reached, Shown, gather
 from neuid3.explain.page.pictures import PageImages, Wanted, page_images
 from neuid3.explain.page.scores import sentences
 from neuid3.export import export_text

@@ -12,8 +12,8 @@ from neuid3.errors import ExportError
 from neuid3.export.onnx.circuits import write_reach
 from neuid3.export.onnx.graph import Graph, needed
 from neuid3.export.onnx.weights import CLASSES, LEAVES, Weights
-from neuid3.export.subject import model_of
 from neuid3.export.text import export_text
+from neuid3.export.unwrap import model_of
 from neuid3.io.serialize import labels_to_json
 from neuid3.tree.descent import conjunctions
 from neuid3.tree.model import TreeModel

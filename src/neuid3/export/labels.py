@@ -31,10 +31,10 @@ def class_name(label: object) -> str:
     return repr(name) if _NUMBER_OR_SPACED.fullmatch(name) else name
 
 
-def cells(text: str) -> int:
+def text_cells(text: str) -> int:
     """How many letters wide a text stands in a monospaced font.
 
-    >>> cells("leaf"), cells("葉")
+    >>> text_cells("leaf"), text_cells("葉")
     (4, 2)
     """
     wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
@@ -52,7 +52,7 @@ def shares(node: Node) -> tuple[float, ...] | None:
             return None
 
 
-def mass_writer(root: Node) -> Callable[[Node], str]:
+def mass_formatter(root: Node) -> Callable[[Node], str]:
     """How masses are written in this tree: whole numbers where all of them are, else one decimal; "" where unknown."""
     known = [sum(visit.node.masses) for visit in preorder(root) if visit.node.masses is not None]
     decimals = 0 if all(abs(mass - round(mass)) < 1e-6 for mass in known) else 1
@@ -64,13 +64,13 @@ def is_near_chance(node: Node) -> bool:
     return isinstance(node, Branch) and node.statistics is not None and node.statistics.near_chance
 
 
-def network_words(node: Node, decimals: int = 2) -> str:
+def network_summary(node: Node, decimals: int = 2) -> str:
     """How decided the networks of a test are, and the bits it tells of unseen and of training examples; "" where unknown.
 
     A test that is close to chance bears the mark `(!)`.
 
     >>> from neuid3.tree.tree import NetworkStatistics
-    >>> network_words(Branch("odd(card)", Leaf(1.0), Leaf(0.0), statistics=NetworkStatistics(0.1, 0.8, 0.25, 40.0)))
+    >>> network_summary(Branch("odd(card)", Leaf(1.0), Leaf(0.0), statistics=NetworkStatistics(0.1, 0.8, 0.25, 40.0)))
     'decided 0.10 (!)  unseen 0.25, trained 0.80'
     """
     if isinstance(node, Leaf) or node.statistics is None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from neuid3.explain.explanation import Counterfactual, Explanation, LeafShare, Proof, Reading, Step
-from neuid3.export.words import class_name, share_text
+from neuid3.export.labels import class_name, share_text
 from neuid3.logic.quoting import entry_text
 
 # The leading paths are told until they carry this much, and at most so many of them.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from neuid3.errors import DataError
-from neuid3.explain.change import Answers, Facts, smallest_change
+from neuid3.explain.counterfactuals import Answers, Facts, smallest_change
+from neuid3.explain.example_view import ExplainedNode, Scene, images_of, look_at, one_row
 from neuid3.explain.explanation import Explanation, LeafShare, Proof, Step
-from neuid3.explain.odds import Odds
+from neuid3.explain.probabilities import Odds
 from neuid3.explain.proofs import proofs_of, related
-from neuid3.explain.scene import ExplainedNode, Scene, images_of, look_at, one_row
 from neuid3.tree.model import TreeModel
 from neuid3.tree.tree import Leaf
 

@@ -26,9 +26,9 @@ import numpy as np
 import numpy.typing as npt
 
 from neuid3.circuits.conjunctions import SignedTest
+from neuid3.explain.example_view import Floats, Scene, variables_in
 from neuid3.explain.explanation import Change, Counterfactual, Reading
-from neuid3.explain.odds import Odds
-from neuid3.explain.scene import Floats, Scene, variables_in
+from neuid3.explain.probabilities import Odds
 from neuid3.logic.formula import CellVariable, ChoiceVariable, Variable
 from neuid3.logic.quoting import entry_text
 

@@ -14,9 +14,9 @@ import numpy.typing as npt
 from neuid3.data.columns import Boolean, Category, Column, Distribution, Number, Probability, Tensor
 from neuid3.data.examples import Examples
 from neuid3.errors import DataError, did_you_mean
+from neuid3.explain.page.responses import SPARE, Calls, Floats, PageNode, PageResponses, page_responses
 from neuid3.explain.page.scores import Tallies, learned_rows, tallied
-from neuid3.explain.page.sight import SPARE, Calls, Floats, PageNode, PageResponses, page_responses
-from neuid3.export.words import mass_writer
+from neuid3.export.labels import mass_formatter
 from neuid3.logic.formula import NeuralVariable, sources
 from neuid3.logic.quoting import atom_name, entry_text
 from neuid3.tree.descent import network_calls
@@ -156,7 +156,7 @@ def gather(model: TreeModel, X: Any, y: Any = None, images: int = 9, table: Any 
     examples = model.read(X)
     labels = None if y is None else _labels(model, y, len(examples))
     learned = learned_rows(model, X if table is None else table, labels)
-    mass_text = mass_writer(model.tree.root)
+    mass_text = mass_formatter(model.tree.root)
     return _Gathering(model, examples, labels, learned, page_responses(model, examples), images, mass_text).facts()
 
 

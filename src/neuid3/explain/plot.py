@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from neuid3.errors import ExportError
 from neuid3.explain.explanation import Explanation, LeafShare, Reading
-from neuid3.explain.words import mentioned, ranked
-from neuid3.export.words import class_name
+from neuid3.explain.text import mentioned, ranked
+from neuid3.export.labels import class_name
 from neuid3.logic.quoting import entry_text
 
 if TYPE_CHECKING:

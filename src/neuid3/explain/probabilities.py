@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from neuid3.circuits.compile import Circuit, compile_formulas
 from neuid3.circuits.conjunctions import SignedTest, groups
 from neuid3.circuits.diagram import FALSE
-from neuid3.explain.scene import Scene
+from neuid3.explain.example_view import Scene
 from neuid3.logic.formula import And, Formula, Variable, negate
 
 
