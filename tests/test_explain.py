@@ -18,7 +18,7 @@ from hypothesis import assume, given, settings
 from strategies import PREAMBLE, PRIORS, REFERENCE, Case, TinyNetwork, cases, table
 
 from neuid3 import Branch, Examples, Leaf, NeuID3Classifier, NeuID3Error, NeurosymbolicTree, Priors, Tree
-from neuid3.explain import Explanation
+from neuid3.explain import Explanation, counterfactuals
 from neuid3.explain.counterfactuals import CLEARLY
 from neuid3.explain.example_view import Scene, look_at
 from neuid3.explain.probabilities import Odds
@@ -349,7 +349,7 @@ def test_a_class_that_nothing_can_change_is_said_to_be_so() -> None:
 def test_a_path_may_have_more_answers_than_a_word_has_bits() -> None:
     clf = NeuID3Classifier(pruning=0.0).fit({"x": np.arange(72.0)}, np.arange(72) % 2)
     scene = look_at(clf.model_, Examples({"x": [np.nan]}, kinds={"x": "number"}))
-    answers = change.Answers(scene, Odds(scene))
+    answers = counterfactuals.Answers(scene, Odds(scene))
     assert answers.slots > 64
     forced = np.zeros((2, answers.slots), dtype=np.int64)
     forced[:, 63] = (1, 2)
@@ -357,7 +357,7 @@ def test_a_path_may_have_more_answers_than_a_word_has_bits() -> None:
 
 
 def test_a_search_that_would_take_too_long_says_how_far_it_got(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(change, "TRIES", 3)
+    monkeypatch.setattr(counterfactuals, "TRIES", 3)
     tree = Tree(Branch("a", Branch("b", Branch("c", Leaf(0.9), Leaf(0.1)), Leaf(0.1)), Leaf(0.1)))
     X = Examples({name: [0.1] for name in "abc"}, kinds=dict.fromkeys("abc", "probability"))
     assert facts(tree, X).other_facts.status == "too many"

@@ -19,7 +19,7 @@ from strategies import Case, cases
 
 from neuid3 import AtomTest, Branch, Examples, Leaf, LeNet, NeuID3Classifier, NeurosymbolicTree, Priors, Tree
 from neuid3.errors import DataError, ExportError, TreeError
-from neuid3.explain.page import evidence_page, write_page
+from neuid3.explain.page import evidence_page, responses, write_page
 from neuid3.explain.page import pictures as drawing
 from neuid3.explain.page.content import End, Facts, Question, Shown, gather
 from neuid3.explain.page.pictures import page_images, png, shrunk
@@ -147,7 +147,7 @@ def test_a_network_tells_what_it_calls_what_it_sees() -> None:
 
 def test_examples_are_gathered_in_batches_and_told_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = gather(model(), table(), images=60)
-    monkeypatch.setattr(sight, "BATCH", 7)
+    monkeypatch.setattr(responses, "BATCH", 7)
     parts = gather(model(), table(), images=60)
     assert [node.reached.mass for node in parts.nodes] == pytest.approx([node.reached.mass for node in whole.nodes])
     assert [example.calls for example in parts.examples] == [example.calls for example in whole.examples]

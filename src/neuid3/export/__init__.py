@@ -1,4 +1,4 @@
-"""How does a tree look elsewhere? As text, as a picture, as a DOT file, as a ProbLog or a DeepProbLog program."""
+"""Export of trees: text, SVG, matplotlib, Graphviz, ProbLog, DeepProbLog and ONNX."""
 
 from neuid3.export.graphviz import export_graphviz
 from neuid3.export.plot import plot_tree

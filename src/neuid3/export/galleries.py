@@ -1,4 +1,4 @@
-"""Which examples show best what a network sees? Those for which its test is most surely true, or most surely false."""
+"""Example images for the tests in a tree drawing: those with the most certain responses."""
 
 from __future__ import annotations
 
@@ -23,66 +23,73 @@ from neuid3.utils.png import Pixels
 if TYPE_CHECKING:  # a tree without examples is drawn without PyTorch
     from neuid3.tree.model import TreeModel
 
-# No picture is kept with more pixels a side; a node shows it smaller anyway.
-MOST_PIXELS = 64
+# Images are reduced to at most this many pixels a side; a node shows them smaller anyway.
+MAX_SIDE = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Example:
-    """The images of one example that a test looks at, and how sure its answer is."""
+class GalleryExample:
+    """The images of one example that a test reads, and the probability of the response that it illustrates."""
 
     row: int
     images: tuple[Pixels, ...]
-    sure: float
+    probability: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gallery:
-    """What a test looks at, by column, with the surest examples of either answer, the surest first."""
+    """The image columns that a test reads, and examples of both responses, most certain first."""
 
     columns: tuple[str, ...]
-    yes: tuple[Example, ...]
-    no: tuple[Example, ...]
+    yes: tuple[GalleryExample, ...]
+    no: tuple[GalleryExample, ...]
 
 
-def galleries(model: TreeModel, X: Any, most: int, max_depth: int | None = None) -> Mapping[Path, Gallery]:
-    """By the path to its branch, the gallery of each test that looks at images.
+def galleries(model: TreeModel, X: Any, images: int, max_depth: int | None = None) -> Mapping[Path, Gallery]:
+    """The gallery of each test that reads images, by the path to its branch.
 
-    An example reaches a branch when it is more probably there than elsewhere; of those, at most `most` are shown a side.
+    Only examples with P(path | e) > 0.5 count as reaching a branch.
+
+    Parameters
+    ----------
+    model : the tree with its networks.
+    X : a table of examples.
+    images : the most examples for each response.
+    max_depth : the depth of the deepest tests; None for all.
     """
-    if most < 0:
-        raise DataError(f"images={most!r} is no number of examples to show; give 0 or more.")
+    if images < 0:
+        raise DataError(f"images={images!r} is no number of examples to show; give 0 or more.")
     examples = model.read(X)
-    looking = [
+    tests = [
         (path, branch.test, columns)
         for path, branch in node_paths(model.tree.root, max_depth)
         if isinstance(branch, Branch) and (columns := images_read(branch.test, model))
     ]
-    if not looking or not len(examples) or not most:
+    if not tests or not len(examples) or not images:
         return {}
-    asked = [p for path, test, _ in looking for p in (path, (*path, (test, True)))]
-    found = model.path_probabilities(examples, asked)  # (example, path)
+    paths = [p for path, test, _ in tests for p in (path, (*path, (test, True)))]
+    path_probabilities = model.path_probabilities(examples, paths)  # (example, path)
     return {
-        path: _gallery(examples, columns, found[:, 2 * i], found[:, 2 * i + 1], most)
-        for i, (path, _, columns) in enumerate(looking)
+        path: _gallery(examples, columns, path_probabilities[:, 2 * i], path_probabilities[:, 2 * i + 1], images)
+        for i, (path, _, columns) in enumerate(tests)
     }
 
 
 def images_read(test: NodeTest, model: TreeModel) -> tuple[str, ...]:
-    """The images that a test looks at, in the order in which it names them, if it does."""
-    found = sources(test.formula(model.program))
-    read = {name for source in found if isinstance(source, NeuralVariable) for name in source.inputs}
-    shown = [name for name, kind in model.program.schema.items() if name in read and is_image(kind)]
+    """The image columns that a test reads, in the order in which it names them; those that only its rules name come last."""
+    variables = sources(test.formula(model.program))
+    read = {name for variable in variables if isinstance(variable, NeuralVariable) for name in variable.inputs}
+    columns = [name for name, kind in model.program.schema.items() if name in read and is_image(kind)]
 
-    def place(name: str) -> float:
-        named = re.search(rf"(?<![\w']){re.escape(atom_text(name))}(?![\w'])", str(test))
-        return float("inf") if named is None else named.start()
+    def position(name: str) -> float:
+        match = re.search(rf"(?<![\w']){re.escape(atom_text(name))}(?![\w'])", str(test))
+        return float("inf") if match is None else match.start()
 
-    return tuple(sorted(shown, key=place))
+    return tuple(sorted(columns, key=position))
 
 
 def is_image(kind: Kind) -> bool:
-    """Can a column be drawn? Grey images (h, w) and grey or colour ones with channels first or last can."""
+    """Whether a column holds images: (h, w), or (c, h, w) or (h, w, c) with one or three channels."""
     match kind:
         case Tensor((height, width)):
             return min(height, width) > 1
@@ -93,39 +100,48 @@ def is_image(kind: Kind) -> bool:
 
 
 def _gallery(
-    examples: Examples, columns: tuple[str, ...], reached: npt.NDArray[Any], yes: npt.NDArray[Any], most: int
+    examples: Examples,
+    columns: tuple[str, ...],
+    reach: npt.NDArray[Any],
+    yes_reach: npt.NDArray[Any],
+    max_examples: int,
 ) -> Gallery:
-    here = np.flatnonzero((reached > 0.5) & examples.complete(columns))
-    sure = np.clip(yes[here] / reached[here], 0.0, 1.0)
+    rows = np.flatnonzero((reach > 0.5) & examples.complete(columns))
+    yes_probabilities = np.clip(yes_reach[rows] / reach[rows], 0.0, 1.0)
 
-    def surest(answer: npt.NDArray[Any]) -> tuple[Example, ...]:
-        order = [i for i in np.argsort(-answer, kind="stable")[:most] if answer[i] > 0.5]
-        drawn = [_drawn(examples.column(name), here[order]) for name in columns]
+    def most_certain(probabilities: npt.NDArray[Any]) -> tuple[GalleryExample, ...]:
+        order = [i for i in np.argsort(-probabilities, kind="stable")[:max_examples] if probabilities[i] > 0.5]
+        pixels = [_column_pixels(examples.column(name), rows[order]) for name in columns]
         return tuple(
-            Example(int(here[i]), tuple(images[k] for images in drawn), float(answer[i])) for k, i in enumerate(order)
+            GalleryExample(int(rows[i]), tuple(images[k] for images in pixels), float(probabilities[i]))
+            for k, i in enumerate(order)
         )
 
-    return Gallery(columns, surest(sure), surest(1.0 - sure))
+    return Gallery(columns, most_certain(yes_probabilities), most_certain(1.0 - yes_probabilities))
 
 
-def _drawn(column: Column, rows: npt.NDArray[Any]) -> list[Pixels]:
-    """The images in these rows as pixels; numbers outside of [0, 1] are stretched to it by the extremes of the column."""
+def _column_pixels(column: Column, rows: npt.NDArray[Any]) -> list[Pixels]:
+    """The images in these rows as pixels; numbers outside [0, 1] are rescaled by the minimum and maximum of the column.
+
+    The evidence page estimates the range from a sample and averages pixels, and an explanation uses the range of the one
+    image (`explain.example_view.displayable`), so the three conversions give different bytes.
+    """
     values = column.values
     if values.dtype == np.uint8:
         low, high = 0.0, 255.0
     else:
         low, high = extremes(values)
         low, high = (0.0, 1.0) if low >= 0.0 and high <= 1.0 else (low, high)
-    return [_pixels((values[row] - low) / max(high - low, 1e-12)) for row in rows]
+    return [_as_pixels((values[row] - low) / max(high - low, 1e-12)) for row in rows]
 
 
-def _pixels(image: npt.NDArray[Any]) -> Pixels:
-    """An image of numbers in [0, 1] as pixels, with every so many left out where there are too many."""
+def _as_pixels(image: npt.NDArray[Any]) -> Pixels:
+    """An image of numbers in [0, 1] as RGB pixels; large images are subsampled."""
     if image.ndim == 2:
         image = image[None]
-    last = np.moveaxis(image, 0, -1) if image.shape[0] in (1, 3) else image
-    step = -(-max(last.shape[:2]) // MOST_PIXELS)
-    fewer = last[::step, ::step]
-    colour = np.broadcast_to(fewer, (*fewer.shape[:2], 3))
+    channels_last = np.moveaxis(image, 0, -1) if image.shape[0] in (1, 3) else image
+    step = -(-max(channels_last.shape[:2]) // MAX_SIDE)
+    subsampled = channels_last[::step, ::step]
+    colour = np.broadcast_to(subsampled, (*subsampled.shape[:2], 3))
     pixels: Pixels = (np.clip(np.nan_to_num(colour), 0.0, 1.0) * 255).round().astype(np.uint8)
     return pixels

@@ -1,4 +1,4 @@
-"""What is to be shown: a tree, a model, or a classifier that has learned one?"""
+"""Access to the tree or the model inside an argument: a tree, a model or a fitted classifier."""
 
 from __future__ import annotations
 
@@ -7,33 +7,49 @@ from typing import TYPE_CHECKING, Any
 from neuid3.errors import ExportError, TreeError
 from neuid3.tree.tree import Tree
 
-if TYPE_CHECKING:  # a tree is shown without PyTorch
+if TYPE_CHECKING:  # a tree is exported without PyTorch
     from neuid3.tree.model import TreeModel
 
 
-def tree_of(given: Any) -> Tree:
-    """The tree that was handed in, alone or inside a model or a classifier."""
-    found = given if isinstance(given, Tree) else getattr(_fitted(given), "tree", None)
-    if not isinstance(found, Tree):
+def tree_of(source: Any) -> Tree:
+    """The tree of a model or a classifier; a tree is returned as it is.
+
+    Raises
+    ------
+    TreeError : if there is no tree.
+    """
+    tree = source if isinstance(source, Tree) else getattr(_fitted(source), "tree", None)
+    if not isinstance(tree, Tree):
         raise TreeError(
-            f"A {type(given).__name__} has no tree to show; give a Tree, a NeurosymbolicTree or a fitted NeuID3Classifier."
+            f"A {type(source).__name__} has no tree to show; give a Tree, a NeurosymbolicTree or a fitted NeuID3Classifier."
         )
-    return found
+    return tree
 
 
-def model_of(given: Any, purpose: str) -> TreeModel:
-    """The model that was handed in, alone or inside a classifier; a tree alone will not do for this purpose."""
-    if isinstance(given, Tree):
-        raise ExportError(f"A Tree alone has no {purpose}; give its NeurosymbolicTree or the fitted classifier.")
-    tree_of(given)
-    model: TreeModel = _fitted(given)
+def model_of(source: Any, requirement: str) -> TreeModel:
+    """The model of a classifier; a model is returned as it is.
+
+    Parameters
+    ----------
+    source : a model or a fitted classifier.
+    requirement : what a tree alone does not have, for the error message.
+
+    Raises
+    ------
+    ExportError : if `source` is a tree.
+    TreeError : if there is no tree.
+    """
+    if isinstance(source, Tree):
+        raise ExportError(f"A Tree alone has no {requirement}; give its NeurosymbolicTree or the fitted classifier.")
+    tree_of(source)
+    model: TreeModel = _fitted(source)
     return model
 
 
-def _fitted(given: Any) -> Any:
-    """The model of a classifier; whatever else was given, as it is."""
-    if hasattr(given, "fit") and hasattr(given, "get_params"):
+def _fitted(source: Any) -> Any:
+    """The model of a fitted classifier; anything else is returned as it is."""
+    if hasattr(source, "fit") and hasattr(source, "get_params"):
         from sklearn.utils.validation import check_is_fitted
 
-        check_is_fitted(given)
-    return getattr(given, "model_", given)
+        check_is_fitted(source)
+    return getattr(source, "model_", source)
