@@ -1,4 +1,4 @@
-"""Why does a tree say what it says about an example, and what would make it say something else?"""
+"""Explanations of predictions: paths, proofs, counterfactuals, and the evidence page."""
 
 from neuid3.explain.build import explain
 from neuid3.explain.explanation import Assignment, Change, Counterfactual, Explanation, LeafShare, Proof, Reading, Step

@@ -1,25 +1,36 @@
-"""Why does the tree say so? Everything about one example is put together."""
+"""Explanation of one prediction: leaves with their paths and proofs, and counterfactuals."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from neuid3.errors import DataError
-from neuid3.explain.counterfactuals import Answers, Facts, smallest_change
-from neuid3.explain.example_view import ExplainedNode, Scene, images_of, look_at, one_row
+from neuid3.explain.counterfactuals import ResponseInterventions, VariableInterventions, smallest_change
+from neuid3.explain.example_view import ExampleView, ExplainedNode, images_of, one_row, view_example
 from neuid3.explain.explanation import Explanation, LeafShare, Proof, Step
-from neuid3.explain.probabilities import Odds
+from neuid3.explain.probabilities import JointProbabilities
 from neuid3.explain.proofs import proofs_of, related
 from neuid3.tree.model import TreeModel
 from neuid3.tree.tree import Leaf
 
-# A step that fewer than one in a hundred of an example's walks take is not looked into.
-WORTH = 0.01
+# Proofs are listed only for steps that are reached with at least this probability.
+MIN_REACH = 0.01
 
 
 def explain(model: TreeModel, X: Any, row: int = 0, *, proofs: int = 5, changes: int = 3) -> Explanation:
-    """Why the model gives this example its class, with up to `proofs` proofs a step and up to `changes` changes.
+    """The explanation of the class that a model predicts for one example.
 
+    Parameters
+    ----------
+    model : the tree with its program and networks.
+    X : a table of examples.
+    row : the example.
+    proofs : the most proofs for each step of a path.
+    changes : the most changes in a counterfactual.
+
+    Raises
+    ------
+    DataError : if `proofs`, `changes` or `row` is out of range.
     >>> from neuid3 import Branch, Examples, Leaf, NeurosymbolicTree, Tree
     >>> X = Examples({"alarm": [True], "age": [35]}, kinds={"age": "number"})
     >>> tree = Tree(Branch("alarm", Branch("age > 40", Leaf(0.9), Leaf(0.7)), Leaf(0.2)), classes=("stay", "leave"))
@@ -32,51 +43,55 @@ def explain(model: TreeModel, X: Any, row: int = 0, *, proofs: int = 5, changes:
     example = one_row(model, X, row)
     probabilities = model.predict_proba(example)[0]
     predicted = int(probabilities.argmax())
-    scene = look_at(model, example)
-    odds = Odds(scene)
-    readings = tuple(scene.readings.values())
+    view = view_example(model, example)
+    joint = JointProbabilities(view)
+    readings = tuple(view.readings.values())
     return Explanation(
         model.tree.classes,
         tuple(probabilities.tolist()),
         model.tree.classes[predicted],
-        _leaves(scene, odds, proofs),
+        _leaves(view, joint, proofs),
         readings,
-        smallest_change(scene, Answers(scene, odds), predicted, changes),
-        smallest_change(scene, Facts(scene), predicted, changes),
+        smallest_change(view, ResponseInterventions(view, joint), predicted, changes),
+        smallest_change(view, VariableInterventions(view), predicted, changes),
         images_of(example, readings),
     )
 
 
-def _leaves(scene: Scene, odds: Odds, most: int) -> tuple[LeafShare, ...]:
-    reach: list[float] = scene.masses()[0].tolist()
-    ways: list[tuple[Step, ...]] = []  # to every place
-    found = []
-    for place, here in zip(scene.places, reach, strict=True):
-        way: tuple[Step, ...] = ()
-        if place.parent is not None:
-            way = (*ways[place.parent], _step(scene, odds, place, here, reach[place.parent], most))
-        ways.append(way)
-        if isinstance(place.node, Leaf):
-            found.append(LeafShare(way, here, place.node.probabilities))
-    return tuple(found)
+def _leaves(view: ExampleView, joint: JointProbabilities, max_proofs: int) -> tuple[LeafShare, ...]:
+    reach: list[float] = view.path_probabilities()[0].tolist()  # by node
+    paths: list[tuple[Step, ...]] = []  # by node
+    leaves = []
+    for node, node_reach in zip(view.nodes, reach, strict=True):
+        path: tuple[Step, ...] = ()
+        if node.parent is not None:
+            path = (*paths[node.parent], _step(view, joint, node, node_reach, reach[node.parent], max_proofs))
+        paths.append(path)
+        if isinstance(node.node, Leaf):
+            leaves.append(LeafShare(path, node_reach, node.node.probabilities))
+    return tuple(leaves)
 
 
-def _step(scene: Scene, odds: Odds, place: ExplainedNode, here: float, before: float, most: int) -> Step:
-    """The last step of the way to a place, which is reached with probability `here`, and its parent with `before`."""
-    path, answer = place.path[:-1], place.path[-1]
-    given = related(odds, path, answer)
-    found: tuple[Proof, ...] | None = None
-    if here >= WORTH:
-        found = proofs_of(scene, odds, path, answer, most)
+def _step(
+    view: ExampleView,
+    joint: JointProbabilities,
+    node: ExplainedNode,
+    reach: float,
+    parent_reach: float,
+    max_proofs: int,
+) -> Step:
+    """The last step of the path to a node, given the reach of the node and of its parent."""
+    path, signed_test = node.path[:-1], node.path[-1]
+    test, response = signed_test
+    given = related(joint, path, signed_test)
+    proofs: tuple[Proof, ...] | None = None
+    if reach >= MIN_REACH:
+        proofs = proofs_of(view, joint, path, signed_test, max_proofs)
     return Step(
-        scene.test_names[answer[0]],
-        answer[1],
-        here / before if before > 0.0 else None,
-        here,
-        tuple(said(scene.test_names[test], wanted) for test, wanted in given),
-        found,
+        view.test_names[test],
+        response,
+        reach / parent_reach if parent_reach > 0.0 else None,
+        reach,
+        tuple(view.test_names[other] if sign else f"not {view.test_names[other]}" for other, sign in given),
+        proofs,
     )
-
-
-def said(test: str, answer: bool) -> str:
-    return test if answer else f"not {test}"

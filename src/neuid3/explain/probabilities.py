@@ -1,4 +1,4 @@
-"""How probable is it that some tests give some answers in this example, and can they at all?"""
+"""Joint probabilities of test responses in one example."""
 
 from __future__ import annotations
 
@@ -9,80 +9,81 @@ from dataclasses import dataclass, field
 from neuid3.circuits.compile import Circuit, compile_formulas
 from neuid3.circuits.conjunctions import SignedTest, groups
 from neuid3.circuits.diagram import FALSE
-from neuid3.explain.example_view import Scene
+from neuid3.explain.example_view import ExampleView
 from neuid3.logic.formula import And, Formula, Variable, negate
 
 
-def count(circuit: Circuit, weights: Mapping[Variable, tuple[float, ...]]) -> list[float]:
-    """The probability of every node of a circuit, by the node's number; 0 is false and 1 is true."""
-    found = [0.0, 1.0]
+def node_probabilities(circuit: Circuit, weights: Mapping[Variable, tuple[float, ...]]) -> list[float]:
+    """The probability of every node of a circuit, by the node's number; node 0 is false and node 1 is true."""
+    probabilities = [0.0, 1.0]
     for level, children in zip(circuit.levels, circuit.children, strict=True):
-        chances = weights[circuit.variables[level]]
-        found.append(sum(chance * found[child] for chance, child in zip(chances, children, strict=True)))
-    return found
+        values = zip(weights[circuit.variables[level]], children, strict=True)
+        probabilities.append(sum(weight * probabilities[child] for weight, child in values))
+    return probabilities
 
 
 @dataclass(slots=True)
-class Odds:
-    """Answers about conjunctions of answers; each is compiled once, when it is first asked for."""
+class JointProbabilities:
+    """Probabilities of conjunctions of signed tests; each conjunction is compiled once, when it is first needed."""
 
-    scene: Scene
-    _chances: dict[frozenset[SignedTest], float] = field(default_factory=dict)
-    _worlds: dict[frozenset[SignedTest], bool] = field(default_factory=dict)
-    _parts: dict[frozenset[SignedTest], tuple[float, bool]] = field(default_factory=dict)
+    view: ExampleView
+    _probabilities: dict[frozenset[SignedTest], float] = field(default_factory=dict)
+    _satisfiable: dict[frozenset[SignedTest], bool] = field(default_factory=dict)
+    _compiled: dict[frozenset[SignedTest], tuple[float, bool]] = field(default_factory=dict)
 
-    def together(self, answers: Iterable[SignedTest]) -> list[frozenset[SignedTest]]:
-        """The answers in parts that share no variable with each other, directly or through others."""
-        return self._split(answers, self.scene.lonely_tests)
+    def connected_parts(self, signed_tests: Iterable[SignedTest]) -> list[frozenset[SignedTest]]:
+        """The signed tests in parts that share no variable with each other, directly or through others."""
+        return self._split(signed_tests, self.view.isolated_tests)
 
-    def factors(self, answers: Iterable[SignedTest]) -> list[frozenset[SignedTest]]:
-        """The answers in parts that are independent in this example, where a test whose variables are certain stands alone."""
-        return self._split(answers, self.scene.lonely_tests | self.scene.certain_answers.keys())
+    def independent_parts(self, signed_tests: Iterable[SignedTest]) -> list[frozenset[SignedTest]]:
+        """The signed tests in parts that are independent in this example; a test of certain variables is a part by itself."""
+        return self._split(signed_tests, self.view.isolated_tests | self.view.certain_responses.keys())
 
-    def _split(self, answers: Iterable[SignedTest], alone: Set[int]) -> list[frozenset[SignedTest]]:
-        asked = sorted(frozenset(answers))
-        shared = dict.fromkeys(test for test, _ in asked if test not in alone)
-        parts = enumerate(groups(shared, self.scene.numbers_of))
+    def _split(self, signed_tests: Iterable[SignedTest], separate: Set[int]) -> list[frozenset[SignedTest]]:
+        ordered = sorted(frozenset(signed_tests))
+        shared = dict.fromkeys(test for test, _ in ordered if test not in separate)
+        parts = enumerate(groups(shared, self.view.variable_indices_of))
         part_of = {test: number for number, members in parts for test in members}
-        found: dict[int, list[SignedTest]] = {}
-        for answer in asked:
-            found.setdefault(part_of.get(answer[0], -1 - answer[0]), []).append(answer)
-        return list(map(frozenset, found.values()))
+        by_part: dict[int, list[SignedTest]] = {}
+        for test, sign in ordered:
+            by_part.setdefault(part_of.get(test, -1 - test), []).append((test, sign))
+        return list(map(frozenset, by_part.values()))
 
-    def probability(self, answers: Iterable[SignedTest]) -> float:
-        """P(all these answers | e)."""
-        asked = frozenset(answers)
-        if asked not in self._chances:
-            self._chances[asked] = math.prod(map(self._chance, self.factors(asked)))
-        return self._chances[asked]
+    def probability(self, signed_tests: Iterable[SignedTest]) -> float:
+        """P(all these responses | e)."""
+        key = frozenset(signed_tests)
+        if key not in self._probabilities:
+            self._probabilities[key] = math.prod(map(self._part_probability, self.independent_parts(key)))
+        return self._probabilities[key]
 
-    def possible(self, answers: Iterable[SignedTest]) -> bool:
-        """Is there any world, whatever the example, in which the tests give these answers?"""
-        asked = frozenset(answers)
-        if asked not in self._worlds:
-            self._worlds[asked] = all(self._part(part)[1] for part in self.together(asked))
-        return self._worlds[asked]
+    def satisfiable(self, signed_tests: Iterable[SignedTest]) -> bool:
+        """Whether there is any world, for whatever example, in which the tests give these responses."""
+        key = frozenset(signed_tests)
+        if key not in self._satisfiable:
+            self._satisfiable[key] = all(self._compile(part)[1] for part in self.connected_parts(key))
+        return self._satisfiable[key]
 
-    def _chance(self, part: frozenset[SignedTest]) -> float:
-        certain = self.scene.certain_answers
+    def _part_probability(self, part: frozenset[SignedTest]) -> float:
+        certain = self.view.certain_responses
         if all(test in certain for test, _ in part):
-            return float(all(certain[test] == answer for test, answer in part))
-        return self._part(part)[0]
+            return float(all(certain[test] == sign for test, sign in part))
+        return self._compile(part)[0]
 
-    def _part(self, part: frozenset[SignedTest]) -> tuple[float, bool]:
-        if part not in self._parts:
-            circuit = compile_formulas([conjunction(self.scene, part)], self.scene.limits)
+    def _compile(self, part: frozenset[SignedTest]) -> tuple[float, bool]:
+        """The probability of a part, and whether it is satisfiable."""
+        if part not in self._compiled:
+            circuit = compile_formulas([conjunction(self.view, part)], self.view.limits)
             root = circuit.roots[0]
-            self._parts[part] = count(circuit, self.scene.weights)[root], root != FALSE
-        return self._parts[part]
+            self._compiled[part] = node_probabilities(circuit, self.view.weights)[root], root != FALSE
+        return self._compiled[part]
 
 
-def conjunction(scene: Scene, answers: Iterable[SignedTest]) -> Formula:
-    """The formula that says that the tests give these answers."""
-    return And(tuple(signed(scene, answer) for answer in sorted(answers)))
+def conjunction(view: ExampleView, signed_tests: Iterable[SignedTest]) -> Formula:
+    """The conjunction of signed tests as a formula."""
+    return And(tuple(signed_formula(view, signed_test) for signed_test in sorted(signed_tests)))
 
 
-def signed(scene: Scene, answer: SignedTest) -> Formula:
-    """The formula of a test, or its opposite."""
-    test, wanted = answer
-    return scene.formulas[test] if wanted else negate(scene.formulas[test])
+def signed_formula(view: ExampleView, signed_test: SignedTest) -> Formula:
+    """The formula of a test, negated if its sign is false."""
+    test, sign = signed_test
+    return view.formulas[test] if sign else negate(view.formulas[test])
