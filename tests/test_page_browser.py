@@ -16,7 +16,7 @@ from bright import BACKGROUND, Bright, labels, model, table
 
 from neuid3 import Branch, Examples, Leaf, NeurosymbolicTree, Tree, export_text
 from neuid3.explain.page import write_page
-from neuid3.explain.page.content import gather
+from neuid3.explain.page.content import page_content
 from neuid3.logic.quoting import atom_text
 from neuid3.tree.node_tests import ValueTest
 from neuid3.tree.record import TrainingRecord
@@ -135,7 +135,7 @@ def test_without_a_choice_the_tree_shows_where_the_examples_go(browser: Any, pag
 
 def test_a_click_shows_how_an_example_flows(browser: Any, page: Path) -> None:
     look(browser, page)
-    facts = gather(model(), table(), labels())
+    facts = page_content(model(), table(), labels())
     tile = all_of(browser, "#node-0 .strip:nth-of-type(2) .tile")[0]
     row = int(tile.get_attribute("data-row"))
     assert row == facts.nodes[0].undecided[0].row  # type: ignore[union-attr]
@@ -164,7 +164,7 @@ def test_a_click_shows_how_an_example_flows(browser: Any, page: Path) -> None:
 
 def test_an_example_can_be_chosen_by_its_number(browser: Any, tmp_path: Path) -> None:
     few = write_page(tmp_path / "few.html", model(), table(), images=1)
-    rows = [example.row for example in gather(model(), table(), images=1).examples]
+    rows = [example.row for example in page_content(model(), table(), images=1).examples]
     look(browser, few)
     one(browser, "#number").send_keys(str(rows[1]))
     press(browser, keys().ENTER)

@@ -33,7 +33,7 @@ def report(model: Path, table: Path, target: str | None, limits: Limits | None, 
     if target is not None and target not in sheet.columns:
         raise DataError(f"{table} has no column {target!r} with classes.{did_you_mean(target, sheet.columns)}")
     from neuid3.data.reading.table import with_class
-    from neuid3.explain.page.render import keep_page, page_and_scores
+    from neuid3.explain.page.render import page_and_scores, save_page
 
     labels, gone = None, 0
     if target is not None:
@@ -41,7 +41,7 @@ def report(model: Path, table: Path, target: str | None, limits: Limits | None, 
         classes = {str(label): label for label in clf.classes_.tolist()}
         labels = [classes.get(cell, cell) for cell in sheet.columns[target] or ()]
     page, scores = page_and_scores(clf, known_examples(clf, sheet), labels)
-    keep_page(out, page)
+    save_page(out, page)
     remember(f"the page is written to {out}")
     click.echo(f"Written to {out}.")
     for sentence in scores:

@@ -1,4 +1,4 @@
-"""What is there to show? For every test its rules and the examples it is surest of, for every network what it sees."""
+"""Content of the evidence page: the rules and most certain examples of each test, and the values of each network."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import numpy.typing as npt
 from neuid3.data.columns import Boolean, Category, Column, Distribution, Number, Probability, Tensor
 from neuid3.data.examples import Examples
 from neuid3.errors import DataError, did_you_mean
-from neuid3.explain.page.responses import SPARE, Calls, Floats, PageNode, PageResponses, page_responses
-from neuid3.explain.page.scores import Tallies, learned_rows, tallied
+from neuid3.explain.page.responses import MIN_REACH, Floats, NetworkValues, PageNode, PageResponses, page_responses
+from neuid3.explain.page.scores import RowGroups, group_rows, learned_rows
 from neuid3.export.labels import mass_formatter
 from neuid3.logic.formula import NeuralVariable, sources
 from neuid3.logic.quoting import atom_name, entry_text
@@ -24,19 +24,19 @@ from neuid3.tree.evidence import NetworkCall
 from neuid3.tree.model import TreeModel
 from neuid3.tree.tree import Branch, Leaf, Masses, NetworkStatistics, Node
 
-# An answer between these is called undecided.
-UNSURE = (0.05, 0.95)
+# A response with a probability between these is undecided.
+UNDECIDED = (0.05, 0.95)
 
-# How many pictures a network's strip has at most; a network of many values shows fewer of each.
-STRIP = 96
+# The most examples of a network; a network of many values shows fewer of each.
+MAX_NETWORK_EXAMPLES = 96
 
-# A tensor of so few numbers is told in numbers.
-FEW = 4
+# A tensor of at most this many numbers is written as numbers.
+FEW_NUMBERS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """An example in a strip, the probability that it is there for, and the columns to look at."""
+class Tile:
+    """An example in a strip, the probability that it is shown with, and the columns that are shown."""
 
     row: int
     probability: float
@@ -44,29 +44,34 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
-    """How much gets to a node: of the examples it was learned from, and of the examples shown; by class if known.
+class NodeMasses:
+    """The mass of the examples that reach a node.
 
-    `written` is the mass of the former as text and pictures write it, "" where it is not known.
+    Attributes
+    ----------
+    training : the mass of the training examples by class, if known.
+    training_text : the total of these as text exports and drawings write it; "" if unknown.
+    mass : the mass of the examples of the table.
+    classes : the same by class, if their classes are known.
     """
 
     training: Masses | None
-    written: str
+    training_text: str
     mass: float
     classes: Masses | None
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """The examples on one side of a symbolic test: how much of them, and what the columns of the test are there."""
+    """The examples on one side of a symbolic test: their mass, and a summary of each column of the test."""
 
-    reached: Reached
+    masses: NodeMasses
     values: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """A branch: what it asks, what is behind it, who gets there, and what it is sure of."""
+class BranchContent:
+    """A branch: its test with rules, networks and columns, its masses, and its most certain and undecided examples."""
 
     number: int
     test: str
@@ -75,81 +80,127 @@ class Question:
     columns: tuple[str, ...]
     gain: float | None
     statistics: NetworkStatistics | None
-    reached: Reached
+    masses: NodeMasses
     yes: int
     no: int
-    surely_true: tuple[Shown, ...]
-    undecided: tuple[Shown, ...]
-    surely_false: tuple[Shown, ...]
+    surely_true: tuple[Tile, ...]
+    undecided: tuple[Tile, ...]
+    surely_false: tuple[Tile, ...]
     sides: tuple[Side, Side] | None
 
 
 @dataclass(frozen=True, slots=True)
-class End:
-    """A leaf: its classes, and who gets there."""
+class LeafContent:
+    """A leaf: its class probabilities and masses."""
 
     number: int
     probabilities: tuple[float, ...]
-    reached: Reached
+    masses: NodeMasses
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
-    """One value of a neural predicate: how often the network names it, how sure it is, and of which examples most."""
+class ValueContent:
+    """One value of a neural predicate.
+
+    Attributes
+    ----------
+    name : the value.
+    count : how often it is the most probable value.
+    mean_probability : its mean probability where it is the most probable value; None if it never is.
+    shown : the examples with the highest probabilities.
+    """
 
     name: str
     count: int
-    sureness: float | None
-    shown: tuple[Shown, ...]
+    mean_probability: float | None
+    shown: tuple[Tile, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Predicate:
-    """A network through one of its declarations: what it reads, who asks it, and what it calls what it sees."""
+class PredicateContent:
+    """A neural predicate: a network in one of its declarations.
+
+    Attributes
+    ----------
+    network, predicate : the names of the network and of the predicate.
+    inputs : the columns of each network call.
+    branches : the numbers of the branches whose tests call it.
+    calls : the number of examples that it is called for, over all network calls.
+    values : its values.
+    """
 
     network: str
     predicate: str
-    reads: tuple[tuple[str, ...], ...]
-    asked_by: tuple[int, ...]
-    looks: int
-    values: tuple[Value, ...]
+    inputs: tuple[tuple[str, ...], ...]
+    branches: tuple[int, ...]
+    calls: int
+    values: tuple[ValueContent, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
-    """What is told of an example that is shown: its class, P(yes | reached) at every branch, and its symbols.
+class ExampleContent:
+    """An example that is shown on the page.
 
-    `calls` has for every neural predicate and for each of the inputs it reads the value that the network names; `learned`
-    says whether the tree was learned from it, None where that cannot be told.
+    Attributes
+    ----------
+    row : its row in the table.
+    label : the index of its class, if known.
+    probabilities : the predicted class probabilities.
+    responses : P(yes | reached) at every branch; None where the example does not reach it.
+    values : its symbolic entries as text, by column.
+    network_values : for every neural predicate and each of its calls, the index of the most probable value.
+    learned : whether the tree was learned from it; None if that is unknown.
     """
 
     row: int
     label: int | None
     probabilities: tuple[float, ...]
-    answers: tuple[float | None, ...]
+    responses: tuple[float | None, ...]
     values: tuple[tuple[str, str], ...]
-    calls: tuple[tuple[int | None, ...], ...]
+    network_values: tuple[tuple[int | None, ...], ...]
     learned: bool | None
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
-    """Everything a page tells, as plain values; `columns` are those that the tree reads."""
+class PageContent:
+    """The content of an evidence page as plain values.
+
+    Attributes
+    ----------
+    classes : the names of the classes.
+    rows : the number of rows of the table.
+    columns : the columns that the tree reads.
+    nodes : the nodes in preorder.
+    predicates : the neural predicates of the tests.
+    examples : the examples that are shown anywhere on the page.
+    row_groups : training rows and others, with their scores.
+    errors : examples that are predicted to be of another class, with the probability of their own.
+    """
 
     classes: tuple[str, ...]
     rows: int
     columns: tuple[str, ...]
-    nodes: tuple[Question | End, ...]
-    predicates: tuple[Predicate, ...]
-    examples: tuple[Example, ...]
-    tallies: Tallies
-    surprises: tuple[Shown, ...]
+    nodes: tuple[BranchContent | LeafContent, ...]
+    predicates: tuple[PredicateContent, ...]
+    examples: tuple[ExampleContent, ...]
+    row_groups: RowGroups
+    errors: tuple[Tile, ...]
 
 
-def gather(model: TreeModel, X: Any, y: Any = None, images: int = 9, table: Any = None) -> Facts:
-    """The facts of a page about this tree on these examples; `images` of each kind.
+def page_content(model: TreeModel, X: Any, y: Any = None, images: int = 9, table: Any = None) -> PageContent:
+    """The content of the evidence page of a tree on a table.
 
-    `table` is all of the table where `X` is only what the tree reads of it: its rows are recognised by all columns.
+    Parameters
+    ----------
+    model : the tree with its program and networks.
+    X : the examples.
+    y : their classes, if known.
+    images : the most examples of each kind.
+    table : the whole table if `X` has only the columns that the tree reads; training rows are recognised by all columns.
+
+    Raises
+    ------
+    DataError : if `images` is not positive, or `y` does not fit.
     """
     if isinstance(images, bool) or not isinstance(images, int) or images < 1:
         raise DataError(f"images={images!r} is no number of pictures; give a whole number, 1 or more.")
@@ -157,226 +208,234 @@ def gather(model: TreeModel, X: Any, y: Any = None, images: int = 9, table: Any 
     labels = None if y is None else _labels(model, y, len(examples))
     learned = learned_rows(model, X if table is None else table, labels)
     mass_text = mass_formatter(model.tree.root)
-    return _Gathering(model, examples, labels, learned, page_responses(model, examples), images, mass_text).facts()
+    return _ContentBuilder(
+        model, examples, labels, learned, page_responses(model, examples), images, mass_text
+    ).content()
 
 
 def _labels(model: TreeModel, y: Any, rows: int) -> npt.NDArray[np.int64]:
-    given = np.asarray(y)
-    if given.shape != (rows,):
-        raise DataError(f"y has shape {given.shape} and the table {rows} examples; give one class each.")
-    known = {label: place for place, label in enumerate(model.classes)}
-    strange = [label for label in dict.fromkeys(given.tolist()) if label not in known]
-    if strange:
-        told = did_you_mean(str(strange[0]), map(str, known))
-        raise DataError(f"y has the class {str(strange[0])!r}, which the tree does not know.{told}")
-    return np.array([known[label] for label in given.tolist()], dtype=np.int64)
+    labels = np.asarray(y)
+    if labels.shape != (rows,):
+        raise DataError(f"y has shape {labels.shape} and the table {rows} examples; give one class each.")
+    index = {label: i for i, label in enumerate(model.classes)}
+    unknown = [label for label in dict.fromkeys(labels.tolist()) if label not in index]
+    if unknown:
+        hint = did_you_mean(str(unknown[0]), map(str, index))
+        raise DataError(f"y has the class {str(unknown[0])!r}, which the tree does not know.{hint}")
+    return np.array([index[label] for label in labels.tolist()], dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Gathering:
+class _ContentBuilder:
     model: TreeModel
     examples: Examples
     labels: npt.NDArray[np.int64] | None
     learned: npt.NDArray[np.bool_] | None
-    sight: PageResponses
+    responses: PageResponses
     images: int
     mass_text: Callable[[Node], str]
 
-    def facts(self) -> Facts:
-        branches = [place for place in self.sight.places if isinstance(place.node, Branch)]
-        rules = self.model.program.clauses_behind([str(place.node.test) for place in branches])  # type: ignore[union-attr]
-        behind = {place.number: found for place, found in zip(branches, rules, strict=True)}
+    def content(self) -> PageContent:
+        branches = [node for node in self.responses.nodes if isinstance(node.node, Branch)]
+        rules = self.model.program.clauses_behind([str(node.node.test) for node in branches])  # type: ignore[union-attr]
+        rules_of = {node.number: clauses for node, clauses in zip(branches, rules, strict=True)}
         nodes = tuple(
-            self._question(place, place.node, behind[place.number])
-            if isinstance(place.node, Branch)
-            else self._end(place, place.node)
-            for place in self.sight.places
+            self._branch(node, node.node, rules_of[node.number])
+            if isinstance(node.node, Branch)
+            else self._leaf(node, node.node)
+            for node in self.responses.nodes
         )
         predicates = tuple(self._predicates(branches))
-        probabilities = self.sight.classes()
-        surprises = self._surprises(probabilities)
-        shown = sorted({s.row for s in (*surprises, *_shown(nodes), *(s for p in predicates for s in _seen(p)))})
-        return Facts(
+        probabilities = self.responses.classes()
+        errors = self._errors(probabilities)
+        rows = sorted({tile.row for tile in (*errors, *_branch_tiles(nodes), *_predicate_tiles(predicates))})
+        return PageContent(
             tuple(map(str, self.model.classes)),
             len(self.examples),
             self.examples.names,
             nodes,
             predicates,
-            tuple(self._examples(shown, branches, predicates, probabilities)),
-            tallied(self.learned, probabilities, self.labels),
-            surprises,
+            tuple(self._examples(rows, branches, predicates, probabilities)),
+            group_rows(self.learned, probabilities, self.labels),
+            errors,
         )
 
     # Nodes -------------------------------------------------------------------------------------------
 
-    def _end(self, place: PageNode, leaf: Leaf) -> End:
-        return End(place.number, leaf.probabilities, self._reached(place.number))
+    def _leaf(self, node: PageNode, leaf: Leaf) -> LeafContent:
+        return LeafContent(node.number, leaf.probabilities, self._masses(node.number))
 
-    def _reached(self, number: int) -> Reached:
-        mass, node = self.sight.reach[:, number], self.sight.places[number].node
+    def _masses(self, number: int) -> NodeMasses:
+        mass, node = self.responses.reach[:, number], self.responses.nodes[number].node
         classes = None
         if self.labels is not None:
             classes = tuple(np.bincount(self.labels, mass, len(self.model.classes)).tolist())
-        return Reached(node.masses, self.mass_text(node), float(mass.sum()), classes)
+        return NodeMasses(node.masses, self.mass_text(node), float(mass.sum()), classes)
 
-    def _question(self, place: PageNode, branch: Branch, rules: tuple[str, ...]) -> Question:
-        looks = network_calls(branch.test, self.model.program)
+    def _branch(self, node: PageNode, branch: Branch, rules: tuple[str, ...]) -> BranchContent:
+        calls = network_calls(branch.test, self.model.program)
         columns = in_order(str(branch.test), self.model.columns_of(branch.test))
-        yes, no = self.sight.sides(place)
-        sure, unsure, false = self._strips(place, columns)
-        return Question(
-            place.number,
+        yes, no = self.responses.children(node)
+        surely_true, undecided, surely_false = self._strips(node, columns)
+        return BranchContent(
+            node.number,
             str(branch.test),
             rules,
-            tuple(sorted({network for network, _, _ in looks})),
+            tuple(sorted({network for network, _, _ in calls})),
             columns,
             branch.gain,
             branch.statistics,
-            self._reached(place.number),
+            self._masses(node.number),
             yes,
             no,
-            sure,
-            unsure,
-            false,
-            None if looks else (self._side(yes, columns), self._side(no, columns)),
+            surely_true,
+            undecided,
+            surely_false,
+            None if calls else (self._side(yes, columns), self._side(no, columns)),
         )
 
-    def _strips(self, place: PageNode, columns: tuple[str, ...]) -> tuple[tuple[Shown, ...], ...]:
+    def _strips(self, node: PageNode, columns: tuple[str, ...]) -> tuple[tuple[Tile, ...], ...]:
         """The examples for which the test is most surely true, most undecided, and most surely false."""
-        rows = reaching(self.sight.reach[:, place.number], 3 * self.images)
-        answers = self.sight.answers(place)[rows]
-        low, high = UNSURE
-        chosen = (
-            first(-answers, answers >= 0.5, self.images),
-            first(np.abs(answers - 0.5), (answers > low) & (answers < high), self.images),
-            first(answers, answers < 0.5, self.images),
+        rows = reaching(self.responses.reach[:, node.number], 3 * self.images)
+        yes = self.responses.yes_probabilities(node)[rows]
+        low, high = UNDECIDED
+        strips = (
+            smallest(-yes, yes >= 0.5, self.images),
+            smallest(np.abs(yes - 0.5), (yes > low) & (yes < high), self.images),
+            smallest(yes, yes < 0.5, self.images),
         )
-        return tuple(tuple(Shown(int(rows[i]), float(answers[i]), columns) for i in found) for found in chosen)
+        return tuple(tuple(Tile(int(rows[i]), float(yes[i]), columns) for i in strip) for strip in strips)
 
     def _side(self, number: int, columns: Sequence[str]) -> Side:
-        mass = self.sight.reach[:, number]
-        values = tuple(told(self.examples.column(name), mass) for name in columns)
-        return Side(self._reached(number), values)
+        mass = self.responses.reach[:, number]
+        values = tuple(column_summary(self.examples.column(name), mass) for name in columns)
+        return Side(self._masses(number), values)
 
     # Networks ----------------------------------------------------------------------------------------
 
-    def _predicates(self, branches: Sequence[PageNode]) -> Iterable[Predicate]:
-        """Every network of the tree, once for each declaration that it stands in."""
-        asked: dict[tuple[str, int], dict[tuple[str, ...], list[int]]] = {}
-        for place in branches:
-            assert isinstance(place.node, Branch)
-            variables = sources(place.node.test.formula(self.model.program))
+    def _predicates(self, branches: Sequence[PageNode]) -> Iterable[PredicateContent]:
+        """Every network of the tree, once for each declaration that uses it."""
+        calls: dict[tuple[str, int], dict[tuple[str, ...], list[int]]] = {}  # branches, by predicate and inputs
+        for node in branches:
+            assert isinstance(node.node, Branch)
+            variables = sources(node.node.test.formula(self.model.program))
             for neural in sorted((v for v in variables if isinstance(v, NeuralVariable)), key=lambda v: v.inputs):
-                asked.setdefault((neural.network, neural.declaration), {}).setdefault(neural.inputs, []).append(
-                    place.number
-                )
-        for (network, declaration), uses in asked.items():
-            declared = self.model.program.declarations[declaration]
-            names = ("no", "yes") if declared.values is None else declared.values
-            calls = {inputs: self.sight.calls[NetworkCall(network, inputs, declared.width)] for inputs in uses}
-            yield Predicate(
+                by_inputs = calls.setdefault((neural.network, neural.declaration), {})
+                by_inputs.setdefault(neural.inputs, []).append(node.number)
+        for (network, number), by_inputs in calls.items():
+            declaration = self.model.program.declarations[number]
+            names = ("no", "yes") if declaration.values is None else declaration.values
+            values = {
+                inputs: self.responses.network_values[NetworkCall(network, inputs, declaration.width)]
+                for inputs in by_inputs
+            }
+            yield PredicateContent(
                 network,
-                atom_name(declared.predicate),
-                tuple(uses),
-                tuple(sorted({number for numbers in uses.values() for number in numbers})),
-                sum(len(found.rows) for found in calls.values()),
-                tuple(self._value(name, code, calls, len(names)) for code, name in enumerate(names)),
+                atom_name(declaration.predicate),
+                tuple(by_inputs),
+                tuple(sorted({branch for numbers in by_inputs.values() for branch in numbers})),
+                sum(len(of_call.rows) for of_call in values.values()),
+                tuple(self._value(name, code, values, len(names)) for code, name in enumerate(names)),
             )
 
-    def _value(self, name: str, code: int, calls: dict[tuple[str, ...], Calls], values: int) -> Value:
-        """Where the network names this value, whichever columns it reads, the surest first."""
-        named = [
-            (float(found.sureness[i]), int(found.rows[i]), inputs)
-            for inputs, found in calls.items()
-            for i in np.flatnonzero(found.values == code).tolist()
+    def _value(
+        self, name: str, code: int, values: dict[tuple[str, ...], NetworkValues], value_count: int
+    ) -> ValueContent:
+        """The examples for which a value is the most probable one, in all network calls, most probable first."""
+        entries = [
+            (float(of_call.probabilities[i]), int(of_call.rows[i]), inputs)
+            for inputs, of_call in values.items()
+            for i in np.flatnonzero(of_call.values == code).tolist()
         ]
-        each = max(1, min(self.images, STRIP // values))
-        surest = sorted(named, key=lambda entry: -entry[0])[:each]
-        mean = math.fsum(sureness for sureness, _, _ in named) / len(named) if named else None
-        return Value(name, len(named), mean, tuple(Shown(row, sureness, inputs) for sureness, row, inputs in surest))
+        max_tiles = max(1, min(self.images, MAX_NETWORK_EXAMPLES // value_count))
+        best = sorted(entries, key=lambda entry: -entry[0])[:max_tiles]
+        mean = math.fsum(probability for probability, _, _ in entries) / len(entries) if entries else None
+        return ValueContent(name, len(entries), mean, tuple(Tile(row, p, inputs) for p, row, inputs in best))
 
     # Examples ----------------------------------------------------------------------------------------
 
-    def _surprises(self, probabilities: Floats) -> tuple[Shown, ...]:
-        """The examples to whose class the tree gives the least, of those that it takes for another class."""
+    def _errors(self, probabilities: Floats) -> tuple[Tile, ...]:
+        """The misclassified examples whose own class has the smallest probability."""
         if self.labels is None:
             return ()
-        given = probabilities[np.arange(len(self.labels)), self.labels]
-        rows = first(given, probabilities.argmax(axis=1) != self.labels, self.images)
-        return tuple(Shown(int(row), float(given[row]), self.examples.names) for row in rows)
+        of_label = probabilities[np.arange(len(self.labels)), self.labels]
+        rows = smallest(of_label, probabilities.argmax(axis=1) != self.labels, self.images)
+        return tuple(Tile(int(row), float(of_label[row]), self.examples.names) for row in rows)
 
     def _examples(
         self,
         rows: Sequence[int],
         branches: Sequence[PageNode],
-        predicates: Sequence[Predicate],
+        predicates: Sequence[PredicateContent],
         probabilities: Floats,
-    ) -> Iterable[Example]:
-        answers = [self.sight.answers(place) for place in branches]
-        columns = [(name, column) for name, column in self.examples.items() if is_told(column)]
-        named = {(network, inputs): calls.by_row() for (network, inputs, _), calls in self.sight.calls.items()}
+    ) -> Iterable[ExampleContent]:
+        responses = [self.responses.yes_probabilities(node) for node in branches]
+        columns = [(name, column) for name, column in self.examples.items() if is_textual(column)]
+        network_values = {
+            (network, inputs): values.by_row() for (network, inputs, _), values in self.responses.network_values.items()
+        }
         for row in rows:
-            yield Example(
+            yield ExampleContent(
                 row,
                 None if self.labels is None else int(self.labels[row]),
                 tuple(probabilities[row].tolist()),
-                tuple(None if math.isnan(answer[row]) else float(answer[row]) for answer in answers),
-                tuple((name, entry(column, row)) for name, column in columns),
-                tuple(tuple(named[p.network, inputs].get(row) for inputs in p.reads) for p in predicates),
+                tuple(None if math.isnan(of_branch[row]) else float(of_branch[row]) for of_branch in responses),
+                tuple((name, entry_summary(column, row)) for name, column in columns),
+                tuple(tuple(network_values[p.network, inputs].get(row) for inputs in p.inputs) for p in predicates),
                 None if self.learned is None else bool(self.learned[row]),
             )
 
 
-def _shown(nodes: Iterable[Question | End]) -> Iterable[Shown]:
+def _branch_tiles(nodes: Iterable[BranchContent | LeafContent]) -> Iterable[Tile]:
     for node in nodes:
-        if isinstance(node, Question):
+        if isinstance(node, BranchContent):
             yield from (*node.surely_true, *node.undecided, *node.surely_false)
 
 
-def _seen(predicate: Predicate) -> Iterable[Shown]:
-    return (shown for value in predicate.values for shown in value.shown)
+def _predicate_tiles(predicates: Iterable[PredicateContent]) -> Iterable[Tile]:
+    return (tile for predicate in predicates for value in predicate.values for tile in value.shown)
 
 
 def reaching(reach: Floats, enough: int) -> npt.NDArray[np.int64]:
-    """The rows that reach a node more likely than not; where these are not enough, those that reach it most.
+    """The rows with a reach of at least 0.5; if these are fewer than `enough`, those with the largest reach.
 
     >>> reaching(np.array([0.9, 0.2, 0.6, 0.0, 0.3]), 2), reaching(np.array([0.9, 0.2, 0.6, 0.0, 0.3]), 3)
     (array([0, 2]), array([0, 2, 4]))
     """
     least = 0.0 if len(reach) <= enough else float(np.partition(reach, -enough)[-enough])
-    return np.flatnonzero((reach >= min(least, 0.5)) & (reach > SPARE))
+    return np.flatnonzero((reach >= min(least, 0.5)) & (reach > MIN_REACH))
 
 
-def first(keys: Floats, among: npt.NDArray[np.bool_], most: int) -> npt.NDArray[np.int64]:
-    """The places with the smallest keys, in order; places before later ones where keys are equal.
+def smallest(keys: Floats, eligible: npt.NDArray[np.bool_], count: int) -> npt.NDArray[np.int64]:
+    """The indices of the smallest keys among the eligible ones, in stable order.
 
-    >>> first(np.array([3.0, 1.0, 2.0, 1.0]), np.array([True, True, True, True]), 3)
+    >>> smallest(np.array([3.0, 1.0, 2.0, 1.0]), np.array([True, True, True, True]), 3)
     array([1, 3, 2])
     """
-    places = np.flatnonzero(among)
-    return places[np.argsort(keys[places], kind="stable")[:most]]
+    indices = np.flatnonzero(eligible)
+    return indices[np.argsort(keys[indices], kind="stable")[:count]]
 
 
 def in_order(test: str, columns: Sequence[str]) -> tuple[str, ...]:
-    """The columns in the order in which a test names them, and after them those that only its rules name.
+    """The columns in the order in which a test names them, followed by those that only its rules name.
 
     >>> in_order("gt(rank_2, rank_10)", ("rank_1", "rank_10", "rank_2"))
     ('rank_2', 'rank_10', 'rank_1')
     """
-    words = [atom_name(word) for word in re.findall(r"'(?:\\.|[^'\\])*'|\w+", test)]
-    return tuple(sorted(columns, key=lambda name: words.index(name) if name in words else len(words)))
+    names = [atom_name(token) for token in re.findall(r"'(?:\\.|[^'\\])*'|\w+", test)]
+    return tuple(sorted(columns, key=lambda name: names.index(name) if name in names else len(names)))
 
 
-# Symbols in words --------------------------------------------------------------------------------
+# Entries and columns as text ---------------------------------------------------------------------
 
 
-def is_told(column: Column) -> bool:
-    """Are the entries of this column told in words, and not drawn?"""
-    return not isinstance(column.kind, Tensor) or math.prod(column.kind.shape) <= FEW
+def is_textual(column: Column) -> bool:
+    """Whether the entries of a column are written as text instead of drawn."""
+    return not isinstance(column.kind, Tensor) or math.prod(column.kind.shape) <= FEW_NUMBERS
 
 
-def entry(column: Column, row: int) -> str:
-    """One entry in words."""
+def entry_summary(column: Column, row: int) -> str:
+    """One entry as text."""
     if column.missing is not None and column.missing[row]:
         return "missing"
     value = column.values[row]
@@ -395,43 +454,49 @@ def entry(column: Column, row: int) -> str:
             return ", ".join(f"{number:.3g}" for number in np.ravel(value))
 
 
-def told(column: Column, mass: Floats, most: int = 4) -> str:
-    """What a symbolic column is for a mass of examples, in words.
+def column_summary(column: Column, mass: Floats, max_values: int = 4) -> str:
+    """A summary of a symbolic column over weighted examples.
 
-    >>> told(Column(Number(), np.array([1.0, 5.0, 9.0, 2.0])), np.array([1.0, 1.0, 1.0, 0.0]))
+    Parameters
+    ----------
+    column : the column.
+    mass : the weight of each example.
+    max_values : the most values that are listed.
+
+    >>> column_summary(Column(Number(), np.array([1.0, 5.0, 9.0, 2.0])), np.array([1.0, 1.0, 1.0, 0.0]))
     '1 to 9, median 5'
-    >>> told(Column(Boolean(), np.array([True, False, True])), np.array([1.0, 1.0, 2.0]))
+    >>> column_summary(Column(Boolean(), np.array([True, False, True])), np.array([1.0, 1.0, 2.0]))
     'true 75%, false 25%'
     """
-    there = mass if column.missing is None else np.where(column.missing, 0.0, mass)
-    total = float(there.sum())
-    if total <= SPARE:
-        return "missing" if float(mass.sum()) > SPARE else "nobody"
+    present = mass if column.missing is None else np.where(column.missing, 0.0, mass)
+    total = float(present.sum())
+    if total <= MIN_REACH:
+        return "missing" if float(mass.sum()) > MIN_REACH else "no examples"
     match column.kind:
         case Boolean() | Probability():
-            held = float(there @ column.values.astype(np.float64)) / total
-            return _shares({"true": held, "false": 1.0 - held}, most)
+            true_share = float(present @ column.values.astype(np.float64)) / total
+            return _shares({"true": true_share, "false": 1.0 - true_share}, max_values)
         case Category() as kind:
-            counted = np.bincount(column.values, there, len(kind.domain)) / total
-            return _shares(dict(zip(map(str, kind.domain), counted.tolist(), strict=True)), most)
+            frequencies = np.bincount(column.values, present, len(kind.domain)) / total
+            return _shares(dict(zip(map(str, kind.domain), frequencies.tolist(), strict=True)), max_values)
         case Distribution(values):
-            means = (there @ np.nan_to_num(column.values)) / total
-            return _shares(dict(zip(map(str, values), means.tolist(), strict=True)), most)
+            means = (present @ np.nan_to_num(column.values)) / total
+            return _shares(dict(zip(map(str, values), means.tolist(), strict=True)), max_values)
         case Number():
-            return _range(column.values, there)
+            return _range(column.values, present)
         case Tensor():
-            raise AssertionError("what networks read is no symbol")
+            raise AssertionError("a tensor column is not symbolic")
 
 
-def _shares(shares: dict[str, float], most: int) -> str:
+def _shares(shares: dict[str, float], max_values: int) -> str:
     ranked = [(name, share) for name, share in sorted(shares.items(), key=lambda pair: -pair[1]) if share >= 0.005]
-    rest = f", {len(ranked) - most} more" if len(ranked) > most else ""
-    return ", ".join(f"{name} {share:.0%}" for name, share in ranked[:most]) + rest
+    rest = f", {len(ranked) - max_values} more" if len(ranked) > max_values else ""
+    return ", ".join(f"{name} {share:.0%}" for name, share in ranked[:max_values]) + rest
 
 
 def _range(values: Floats, mass: Floats) -> str:
-    there = np.flatnonzero(mass > SPARE)
-    order = there[np.argsort(values[there], kind="stable")]
+    rows = np.flatnonzero(mass > MIN_REACH)
+    order = rows[np.argsort(values[rows], kind="stable")]
     half = np.searchsorted(np.cumsum(mass[order]), mass[order].sum() / 2)
     low, middle, high = (float(values[order[i]]) for i in (0, min(half, len(order) - 1), -1))
     return f"{entry_text(low)} to {entry_text(high)}, median {entry_text(middle)}"

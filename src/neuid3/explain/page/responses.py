@@ -1,4 +1,4 @@
-"""What does the tree say of every example, and what do its networks see in it?"""
+"""Responses of a tree to a table: P(node | e), and the values that its networks predict."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from neuid3.tree.tree import Branch, Leaf, Node, Path, node_paths
 
 Floats = npt.NDArray[np.float64]
 
-# A branch that an example reaches with less is not shown to that branch's networks. The page rounds to 1 in 10,000, and
-# the networks of fifteen branches need not look at everything.
-SPARE = 1e-4
+# The networks of a branch are not called for examples that reach it with a smaller probability. The page rounds to 1 in
+# 10,000, and with many branches this saves most network calls.
+MIN_REACH = 1e-4
 BATCH = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class PageNode:
-    """A node of the tree and the way there."""
+    """A node of the tree, its number in preorder, and the path to it."""
 
     number: int
     path: Path
@@ -34,88 +34,104 @@ class PageNode:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Calls:
-    """Which value a network calls each example that it was shown, by its index, and how sure it is."""
+class NetworkValues:
+    """The most probable value of a network for each example that it was called for.
+
+    Attributes
+    ----------
+    rows : the examples.
+    values : the index of the most probable value for each of them.
+    probabilities : the probability of that value.
+    """
 
     rows: npt.NDArray[np.int64]
     values: npt.NDArray[np.int64]
-    sureness: Floats
+    probabilities: Floats
 
     def by_row(self) -> dict[int, int]:
-        """The value of each row."""
+        """The most probable value of each row."""
         return dict(zip(self.rows.tolist(), self.values.tolist(), strict=True))
 
 
 @dataclass(frozen=True, eq=False)
 class PageResponses:
-    """P(node | e) for every node, `(example, node)`, and what the networks called what they saw."""
+    """Responses of a tree to a table.
 
-    places: tuple[PageNode, ...]
+    Attributes
+    ----------
+    nodes : the nodes of the tree in preorder.
+    reach : P(node | e), `(example, node)`.
+    network_values : the most probable values of each network call.
+    """
+
+    nodes: tuple[PageNode, ...]
     reach: Floats
-    calls: dict[NetworkCall, Calls]
+    network_values: dict[NetworkCall, NetworkValues]
 
     @property
     def leaves(self) -> list[int]:
-        return [place.number for place in self.places if isinstance(place.node, Leaf)]
+        """The numbers of the leaves."""
+        return [node.number for node in self.nodes if isinstance(node.node, Leaf)]
 
     def classes(self) -> Floats:
         """P(class | e), `(example, class)`."""
-        known = np.array([place.node.probabilities for place in self.places if isinstance(place.node, Leaf)])
-        return np.asarray(self.reach[:, self.leaves] @ known)
+        leaf_classes = np.array([node.node.probabilities for node in self.nodes if isinstance(node.node, Leaf)])
+        return np.asarray(self.reach[:, self.leaves] @ leaf_classes)
 
-    def sides(self, place: PageNode) -> tuple[int, int]:
-        """The numbers of a branch's two children, yes before no."""
-        assert isinstance(place.node, Branch)
-        yes = place.number + 1
+    def children(self, node: PageNode) -> tuple[int, int]:
+        """The numbers of the two children of a branch, yes before no."""
+        assert isinstance(node.node, Branch)
+        yes = node.number + 1
         return yes, yes + self._sizes[yes]
 
     @cached_property
     def _sizes(self) -> list[int]:
-        """How many nodes each subtree has, by the number of its root."""
-        sizes = [1] * len(self.places)
-        for place in reversed(self.places):
-            if isinstance(place.node, Branch):
-                yes = place.number + 1
-                sizes[place.number] += sizes[yes] + sizes[yes + sizes[yes]]
+        """The number of nodes of each subtree, by the number of its root."""
+        sizes = [1] * len(self.nodes)
+        for node in reversed(self.nodes):
+            if isinstance(node.node, Branch):
+                yes = node.number + 1
+                sizes[node.number] += sizes[yes] + sizes[yes + sizes[yes]]
         return sizes
 
-    def answers(self, place: PageNode) -> Floats:
+    def yes_probabilities(self, node: PageNode) -> Floats:
         """P(yes | the branch is reached, e) for every example; NaN where it is not reached."""
-        yes, no = (self.reach[:, side] for side in self.sides(place))
+        yes, no = (self.reach[:, child] for child in self.children(node))
         reached = yes + no
-        found: Floats = np.divide(yes, reached, out=np.full(len(yes), np.nan), where=reached > 0)
-        return found
+        conditional: Floats = np.divide(yes, reached, out=np.full(len(yes), np.nan), where=reached > 0)
+        return conditional
 
 
 def page_responses(model: TreeModel, examples: Examples) -> PageResponses:
-    """Run the tree over all examples; every network looks once at each example that gets to it."""
-    places = tuple(PageNode(number, path, node) for number, (path, node) in enumerate(node_paths(model.tree.root)))
-    reach = Reach(conjunctions([place.path for place in places], model.program), model.dtype, model.device)
+    """The responses of a tree to all examples; each network is called once for each example that reaches it."""
+    nodes = tuple(PageNode(number, path, node) for number, (path, node) in enumerate(node_paths(model.tree.root)))
+    reach = Reach(conjunctions([node.path for node in nodes], model.program), model.dtype, model.device)
     descent = Descent(model.tree.root, model.program, model.dtype, model.device)
-    reached: list[Floats] = []
-    called: dict[NetworkCall, list[Calls]] = {look: [] for look in sorted(model.uses)}
+    reach_batches: list[Floats] = []
+    value_batches: dict[NetworkCall, list[NetworkValues]] = {call: [] for call in sorted(model.uses)}
     with model.evaluating(), torch.no_grad():
         for start in range(0, len(examples), BATCH):
             evidence = model.evidence(examples[start : start + BATCH])
-            descent(evidence, SPARE)
-            reached.append(reach(evidence).cpu().numpy().astype(np.float64))
-            for look, found in called.items():
-                found.append(_calls(evidence, look, start))
-    return PageResponses(places, np.concatenate(reached), {look: _joined(found) for look, found in called.items()})
+            descent(evidence, MIN_REACH)
+            reach_batches.append(reach(evidence).cpu().numpy().astype(np.float64))
+            for call, batches in value_batches.items():
+                batches.append(_network_values(evidence, call, start))
+    network_values = {call: _concatenated(batches) for call, batches in value_batches.items()}
+    return PageResponses(nodes, np.concatenate(reach_batches), network_values)
 
 
-def _calls(evidence: Evidence, look: NetworkCall, start: int) -> Calls:
-    """What a network calls the examples of a batch that it was shown and that are there."""
-    network, inputs, width = look
-    rows = np.flatnonzero(evidence.looked(look) & evidence.examples.complete(inputs))
-    said = evidence.output(network, inputs, width).cpu().numpy()[rows]
-    weights = np.hstack((1.0 - said, said)) if width == 1 else said
-    return Calls(rows + start, weights.argmax(axis=1), weights.max(axis=1).astype(np.float64))
+def _network_values(evidence: Evidence, call: NetworkCall, start: int) -> NetworkValues:
+    """The values of a network for the examples of a batch that it was called for and whose inputs are not missing."""
+    network, inputs, width = call
+    rows = np.flatnonzero(evidence.looked(call) & evidence.examples.complete(inputs))
+    output = evidence.output(network, inputs, width).cpu().numpy()[rows]
+    weights = np.hstack((1.0 - output, output)) if width == 1 else output
+    return NetworkValues(rows + start, weights.argmax(axis=1), weights.max(axis=1).astype(np.float64))
 
 
-def _joined(parts: list[Calls]) -> Calls:
-    return Calls(
-        np.concatenate([part.rows for part in parts]),
-        np.concatenate([part.values for part in parts]),
-        np.concatenate([part.sureness for part in parts]),
+def _concatenated(batches: list[NetworkValues]) -> NetworkValues:
+    return NetworkValues(
+        np.concatenate([batch.rows for batch in batches]),
+        np.concatenate([batch.values for batch in batches]),
+        np.concatenate([batch.probabilities for batch in batches]),
     )
