@@ -482,7 +482,7 @@ def test_the_text_says_the_class_the_paths_the_proofs_and_the_changes() -> None:
     why = small().explain(table(3, 4), 3)
     told = why.text(decimals=2)
     assert told.startswith(f"Predicted: {why.prediction}")
-    for title in ("Where the probability goes", "Why", "What the tree sees", "What would change it"):
+    for title in ("Where the probability goes", "Why", "What the tree reads", "What would change it"):
         assert f"\n{title}\n" in told
     likeliest = max(why.leaves, key=lambda leaf: leaf.probability)
     best = likeliest.steps[0].proofs[0]

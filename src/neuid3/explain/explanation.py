@@ -43,7 +43,7 @@ class Proof:
     probability: float
 
     def __str__(self) -> str:
-        return ", ".join(map(str, self.assignments)) or "whatever is the case"
+        return ", ".join(map(str, self.assignments)) or "always"
 
     def to_dict(self) -> dict[str, Any]:
         return {"assignments": [a.to_dict() for a in self.assignments], "probability": self.probability}

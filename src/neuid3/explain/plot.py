@@ -269,9 +269,9 @@ def _draw_readings(ax: Axes, e: Explanation, rows: Sequence[Reading]) -> None:
 
 def _caption(e: Explanation, hidden: int) -> str:
     """The counterfactuals, and the number of leaves that are not drawn."""
-    found = [change for change in (e.other_answers, e.other_facts) if change.status == "found"]
+    counterfactuals = [c for c in (e.other_answers, e.other_facts) if c.status == "found"]
     lines = [
-        f"If {' and '.join(map(str, change.changes))}, it would be {class_name(change.prediction)}." for change in found
+        f"If {' and '.join(map(str, c.changes))}, it would be {class_name(c.prediction)}." for c in counterfactuals
     ]
     if hidden:
         lines.append(f"{hidden} {'leaf' if hidden == 1 else 'leaves'} with less than {MIN_PROBABILITY} not drawn.")

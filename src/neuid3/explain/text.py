@@ -23,7 +23,7 @@ def explanation_text(explanation: Explanation, decimals: int = 2) -> str:
     sections = [
         ("Where the probability goes", list(_paths(e, leading, decimals))),
         ("Why", list(_reasons(leading, e.readings, decimals))),
-        ("What the tree sees", [f"  {_reading(reading, decimals)}" for reading in mentioned(e, e.leaves)]),
+        ("What the tree reads", [f"  {_reading(reading, decimals)}" for reading in mentioned(e, e.leaves)]),
         ("What would change it", list(_changes(e, decimals))),
     ]
     paragraphs = [f"{title}\n" + "\n".join(lines) for title, lines in sections if lines]
@@ -115,9 +115,9 @@ def _reading(reading: Reading, decimals: int) -> str:
     if reading.number is not None:
         return f"{reading.name}: {entry_text(reading.number)}"
     if reading.kind == "network":
-        return f"{reading.name}: {values} (seen by {reading.network})"
+        return f"{reading.name}: {values} (from network {reading.network})"
     if reading.kind == "chance":
-        return f"{reading.name}: {values} (a chance of the program)"
+        return f"{reading.name}: {values} (a probabilistic fact of the program)"
     return f"{reading.name}: {reading.values[0][0] if reading.certain else values}"
 
 
