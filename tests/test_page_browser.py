@@ -155,7 +155,7 @@ def test_a_click_shows_how_an_example_flows(browser: Any, page: Path) -> None:
     pressed = all_of(browser, '.tile[aria-pressed="true"]')
     assert pressed
     assert {int(found.get_attribute("data-row")) for found in pressed} == {row}
-    assert f"Example {row} gets here with 100%" in one(browser, "#mine-0").text
+    assert f"Example {row} gets here with 100%" in one(browser, "#chosen-0").text
     click(browser, tile)
     assert not all_of(browser, '.tile[aria-pressed="true"]')
     assert one(browser, "#example h2").text == "All examples"
@@ -331,7 +331,7 @@ def test_a_test_close_to_chance_is_marked_in_the_tree_and_beside_its_evidence(
     assert warning.text.startswith("(!) Close to chance.")
     assert one(browser, "#node-1 .warning").text == warning.text
     assert "close to chance" in one(browser, "#tree-1").get_attribute("aria-label")
-    assert "Gain on unseen\n0.01 bits of 40 examples" in one(browser, "#node-1 .told").text
+    assert "Gain on unseen\n0.01 bits of 40 examples" in one(browser, "#node-1 .statistics").text
     assert overflow(browser) == 0
     assert quiet(browser)
 

@@ -56,7 +56,7 @@ def neural(clf: NeuID3Classifier) -> list[Branch]:
 
 
 def shown_in_page(model: Any, X: Any) -> dict[str, Any]:
-    found = re.search(r'id="facts">(.*?)</script>', evidence_page(model, X))
+    found = re.search(r'id="content">(.*?)</script>', evidence_page(model, X))
     assert found is not None
     return dict(json.loads(found.group(1)))
 

@@ -31,7 +31,7 @@ TITLE = "What the tree looks at"
 def evidence_page(model: Any, X: Any, y: Any = None, *, title: str = TITLE, images: int = 9) -> str:
     """The evidence page of a tree: every test with its rules and most certain examples, and the values of every network.
 
-    The page is complete in itself and loads nothing from the network. Rows that the tree was learned from are recognised
+    The page is complete in itself and loads nothing from the internet. Rows that the tree was learned from are recognised
     and counted separately.
 
     Parameters
@@ -63,7 +63,7 @@ def page_and_scores(
         policy=html.escape(_policy(style, script)),
         style=style,
         script=script,
-        facts=script_json(_content_to_json(content, scores, _pictures(content, examples))),
+        content=script_json(_content_to_json(content, scores, _pictures(content, examples))),
         text=html.escape("\n".join((export_text(tree.tree), "", *scores))),
     )
     return page, scores
@@ -164,30 +164,30 @@ def _content_to_json(content: PageContent, scores: Sequence[str], pictures: Page
             {
                 "name": predicate.network,
                 "predicate": predicate.predicate,
-                "reads": predicate.inputs,
-                "askedBy": predicate.branches,
-                "looks": predicate.calls,
+                "inputs": predicate.inputs,
+                "branches": predicate.branches,
+                "calls": predicate.calls,
                 "values": [
                     {
                         "name": value.name,
                         "count": value.count,
-                        "sureness": _rounded(value.mean_probability),
-                        "shown": _tiles_to_json(value.shown),
+                        "probability": _rounded(value.mean_probability),
+                        "tiles": _tiles_to_json(value.shown),
                     }
                     for value in predicate.values
                 ],
             }
             for predicate in content.predicates
         ],
-        "surprises": _tiles_to_json(content.errors),
+        "errors": _tiles_to_json(content.errors),
         "examples": [
             {
                 "row": example.row,
                 "label": example.label,
                 "classes": [_rounded(p) for p in example.probabilities],
-                "answers": [_rounded(response) for response in example.responses],
+                "responses": [_rounded(response) for response in example.responses],
                 "values": dict(example.values),
-                "calls": example.network_values,
+                "networkValues": example.network_values,
                 "learned": example.learned,
                 "pictures": _picture_indices(example.row, content.columns, pictures),
             }
