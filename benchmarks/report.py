@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from neuid3.errors import DataError, MissingFileError
-from neuid3.export.figures import save
+from neuid3.export.figures import save_figure
 from neuid3.utils.files import check_readable, check_writable, read_text
 
 Row = Mapping[str, Any]
@@ -95,7 +95,7 @@ def draw(rows: Sequence[Row], path: Path) -> None:
     axes.invert_yaxis()
     for part in below:
         _draw_growth(part, grown)
-    save(figure, path)
+    save_figure(figure, path)
 
 
 def _draw_growth(figure: Any, grown: Mapping[str, Mapping[str, float]]) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from experiments.published import Published
 from experiments.tables import SHORT, Cell, Report
 from neuid3.errors import DataError
-from neuid3.export.figures import save
+from neuid3.export.figures import save_figure
 
 
 def draw(reports: Iterable[Report], path: Path) -> None:
@@ -40,7 +40,7 @@ def draw(reports: Iterable[Report], path: Path) -> None:
     ends = (max(0.0, np.floor(10 * lowest - 0.5) / 10), 1.02)
     axes.set(xlabel="published", ylabel="ours", xlim=ends, ylim=ends, aspect="equal")
     axes.legend(loc="lower right")
-    save(figure, path)
+    save_figure(figure, path)
 
 
 def published_cells(report: Report) -> list[Cell]:

@@ -18,11 +18,11 @@ from hypothesis import assume, given, settings
 from strategies import PREAMBLE, PRIORS, REFERENCE, Case, TinyNetwork, cases, table
 
 from neuid3 import Branch, Examples, Leaf, NeuID3Classifier, NeuID3Error, NeurosymbolicTree, Priors, Tree
-from neuid3.explain import Explanation, change
-from neuid3.explain.change import CLEARLY
-from neuid3.explain.odds import Odds
+from neuid3.explain import Explanation, counterfactuals
+from neuid3.explain.counterfactuals import MARGIN
+from neuid3.explain.example_view import ExampleView, view_example
+from neuid3.explain.probabilities import JointProbabilities
 from neuid3.explain.proofs import proofs_of
-from neuid3.explain.scene import Scene, look_at
 from neuid3.logic.formula import (
     And,
     CellVariable,
@@ -66,20 +66,20 @@ def truth(formula: Formula, world: dict[Variable, np.ndarray], n: int) -> np.nda
 class Worlds:
     """Every world of an example: the value of each variable, its weight, and the answers of all tests."""
 
-    scene: Scene
+    view: ExampleView
 
     def __post_init__(self) -> None:
-        self.variables = list(self.scene.weights)
+        self.variables = list(self.view.weights)
         sizes = [variable.size for variable in self.variables]
         self.values = np.array(list(np.ndindex(*sizes)), dtype=np.int64).reshape(math.prod(sizes), len(sizes))
         world = dict(zip(self.variables, self.values.T, strict=True))
-        answers = [truth(formula, world, len(self.values)) for formula in self.scene.formulas]
+        answers = [truth(formula, world, len(self.values)) for formula in self.view.formulas]
         self.answers = np.array(answers, dtype=bool).reshape(len(answers), len(self.values)).T  # (world, test)
 
     def weights(self, forced: dict[Variable, int] | None = None) -> np.ndarray:
         total = np.ones(len(self.values))
         for place, variable in enumerate(self.variables):
-            chances = np.array(self.scene.weights[variable])
+            chances = np.array(self.view.weights[variable])
             if forced and variable in forced:
                 chances = np.eye(variable.size)[forced[variable]]
             total *= chances[self.values[:, place]]
@@ -90,23 +90,23 @@ class Worlds:
         given = self.answers.copy()
         for test, answer in (answers or {}).items():
             given[:, test] = answer
-        number = {test: i for i, test in enumerate(self.scene.tree.tests)}
+        number = {test: i for i, test in enumerate(self.view.tree.tests)}
 
         def walk(node: Node) -> np.ndarray:
             if isinstance(node, Leaf):
                 return np.tile(node.probabilities, (len(given), 1))
             return np.where(given[:, [number[node.test]]], walk(node.yes), walk(node.no))
 
-        return self.weights(forced) @ walk(self.scene.tree.root)
+        return self.weights(forced) @ walk(self.view.tree.root)
 
     def consistent(self, path: tuple[tuple[int, bool], ...]) -> np.ndarray:
         return reduce(np.logical_and, (self.answers[:, t] == a for t, a in path), np.ones(len(self.values), dtype=bool))
 
 
-def scenes(case: Case) -> Scene:
-    scene = look_at(case.model, case.examples[0])
-    assume(math.prod(variable.size for variable in scene.weights) <= 2000)
-    return scene
+def example_view(case: Case) -> ExampleView:
+    view = view_example(case.model, case.examples[0])
+    assume(math.prod(variable.size for variable in view.weights) <= 2000)
+    return view
 
 
 @given(cases(rows=3))
@@ -142,17 +142,17 @@ def test_a_steps_probability_is_that_of_the_path_with_it_over_that_without() -> 
 @given(cases(depth=2, rows=1))
 @settings(max_examples=QUICK)
 def test_proofs_settle_the_test_exclude_each_other_and_sum_to_it(case: Case) -> None:
-    scene = scenes(case)
-    worlds, odds = Worlds(scene), Odds(scene)
-    weights, column = worlds.weights(), {scene.names[v].name: i for i, v in enumerate(worlds.variables)}
-    code = {scene.names[v].name: scene.names[v].values for v in worlds.variables}
-    for place in scene.places[1:]:
+    view = example_view(case)
+    worlds, joint = Worlds(view), JointProbabilities(view)
+    weights, column = worlds.weights(), {view.names[v].name: i for i, v in enumerate(worlds.variables)}
+    code = {view.names[v].name: view.names[v].values for v in worlds.variables}
+    for place in view.nodes[1:]:
         *path, answer = place.path
         before = worlds.consistent(tuple(path))
         mass = float(weights @ before)
         if mass == 0.0:
             continue
-        proofs = proofs_of(scene, odds, tuple(path), answer, ALL_PROOFS)
+        proofs = proofs_of(view, joint, tuple(path), answer, ALL_PROOFS)
         covered = np.zeros(len(weights), dtype=int)
         for proof in proofs:
             meant = np.ones(len(weights), dtype=bool)
@@ -166,7 +166,7 @@ def test_proofs_settle_the_test_exclude_each_other_and_sum_to_it(case: Case) -> 
         assert sum(proof.probability for proof in proofs) == pytest.approx(after, abs=1e-9)
         chances = [proof.probability for proof in proofs]
         assert all(a >= b - 1e-12 for a, b in itertools.pairwise(chances))
-        assert proofs_of(scene, odds, tuple(path), answer, 2) == proofs[:2]
+        assert proofs_of(view, joint, tuple(path), answer, 2) == proofs[:2]
 
 
 def test_the_best_proofs_of_astronomically_many_are_found() -> None:
@@ -194,21 +194,21 @@ def test_the_best_proofs_of_astronomically_many_are_found() -> None:
 
 
 def clearly_other(classes: np.ndarray, predicted: int) -> bool:
-    return bool(np.delete(classes, predicted).max() > classes[predicted] + CLEARLY)
+    return bool(np.delete(classes, predicted).max() > classes[predicted] + MARGIN)
 
 
 def undecided(classes: np.ndarray, predicted: int) -> bool:
     """So close that rounding may decide."""
-    return bool(abs(np.delete(classes, predicted).max() - classes[predicted] - CLEARLY) < 1e-10)
+    return bool(abs(np.delete(classes, predicted).max() - classes[predicted] - MARGIN) < 1e-10)
 
 
 @given(cases(depth=2, rows=1))
 @settings(max_examples=QUICK)
 def test_the_smallest_set_of_other_answers_is_found(case: Case) -> None:
-    scene = scenes(case)
-    worlds, why = Worlds(scene), case.model.explain(case.examples, changes=2)
+    view = example_view(case)
+    worlds, why = Worlds(view), case.model.explain(case.examples, changes=2)
     found, predicted = why.other_answers, case.model.classes.index(why.prediction)
-    names = [str(test) for test in scene.tree.tests]
+    names = [str(test) for test in view.tree.tests]
     assume(len(set(names)) == len(names))  # two instances of a network: told apart in the tree, not by name
     best: list[tuple[float, float]] = []
     for size in (1, 2):
@@ -238,8 +238,8 @@ def test_the_smallest_set_of_other_answers_is_found(case: Case) -> None:
 @given(cases(depth=2, rows=1))
 @settings(max_examples=QUICK)
 def test_the_smallest_set_of_other_facts_is_found(case: Case) -> None:
-    scene = scenes(case)
-    worlds, why = Worlds(scene), case.model.explain(case.examples, changes=2)
+    view = example_view(case)
+    worlds, why = Worlds(view), case.model.explain(case.examples, changes=2)
     found, predicted = why.other_facts, case.model.classes.index(why.prediction)
     facts = [v for v in worlds.variables if not isinstance(v, ChoiceVariable)]
     assume(sum(variable.size for variable in facts) <= 20)
@@ -251,25 +251,25 @@ def test_the_smallest_set_of_other_facts_is_found(case: Case) -> None:
                 classes = worlds.classes(forced)
                 assume(not undecided(classes, predicted))
                 if clearly_other(classes, predicted):
-                    best.append(distance(scene, forced))
+                    best.append(distance(view, forced))
         if best:
             break
     assert (found.status == "found") == bool(best)
     if best:
         assert len(found.changes) == size
-        by_name = {scene.names[v].name: v for v in facts}
-        forced = {by_name[c.name]: scene.names[by_name[c.name]].values.index(c.after) for c in found.changes}
+        by_name = {view.names[v].name: v for v in facts}
+        forced = {by_name[c.name]: view.names[by_name[c.name]].values.index(c.after) for c in found.changes}
         np.testing.assert_allclose(found.probabilities, worlds.classes(forced), atol=1e-9)
-        assert distance(scene, forced) == pytest.approx(min(best), abs=1e-9)
+        assert distance(view, forced) == pytest.approx(min(best), abs=1e-9)
         for c in found.changes:
-            assert c.probability == scene.weights[by_name[c.name]][forced[by_name[c.name]]]
+            assert c.probability == view.weights[by_name[c.name]][forced[by_name[c.name]]]
 
 
-def distance(scene: Scene, forced: dict[Variable, int]) -> tuple[int, int, float]:
+def distance(view: ExampleView, forced: dict[Variable, int]) -> tuple[int, int, float]:
     """Certain facts contradicted, cuts crossed, and how improbable the other values are, rounded to break no tie."""
     contradicted, crossed, improbable = 0, 0, 1.0
     for variable, value in forced.items():
-        weights = scene.weights[variable]
+        weights = view.weights[variable]
         contradicted += weights[value] == 0.0
         improbable *= weights[value] or 1.0
         if isinstance(variable, CellVariable) and 1.0 in weights:
@@ -348,16 +348,16 @@ def test_a_class_that_nothing_can_change_is_said_to_be_so() -> None:
 
 def test_a_path_may_have_more_answers_than_a_word_has_bits() -> None:
     clf = NeuID3Classifier(pruning=0.0).fit({"x": np.arange(72.0)}, np.arange(72) % 2)
-    scene = look_at(clf.model_, Examples({"x": [np.nan]}, kinds={"x": "number"}))
-    answers = change.Answers(scene, Odds(scene))
+    view = view_example(clf.model_, Examples({"x": [np.nan]}, kinds={"x": "number"}))
+    answers = counterfactuals.ResponseInterventions(view, JointProbabilities(view))
     assert answers.slots > 64
     forced = np.zeros((2, answers.slots), dtype=np.int64)
     forced[:, 63] = (1, 2)
-    np.testing.assert_allclose(answers.reach(forced)[:, scene.leaf_places].sum(1), 1.0)
+    np.testing.assert_allclose(answers.reach(forced)[:, view.leaf_indices].sum(1), 1.0)
 
 
 def test_a_search_that_would_take_too_long_says_how_far_it_got(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(change, "TRIES", 3)
+    monkeypatch.setattr(counterfactuals, "MAX_SETS", 3)
     tree = Tree(Branch("a", Branch("b", Branch("c", Leaf(0.9), Leaf(0.1)), Leaf(0.1)), Leaf(0.1)))
     X = Examples({name: [0.1] for name in "abc"}, kinds=dict.fromkeys("abc", "probability"))
     assert facts(tree, X).other_facts.status == "too many"
@@ -482,7 +482,7 @@ def test_the_text_says_the_class_the_paths_the_proofs_and_the_changes() -> None:
     why = small().explain(table(3, 4), 3)
     told = why.text(decimals=2)
     assert told.startswith(f"Predicted: {why.prediction}")
-    for title in ("Where the probability goes", "Why", "What the tree sees", "What would change it"):
+    for title in ("Where the probability goes", "Why", "What the tree reads", "What would change it"):
         assert f"\n{title}\n" in told
     likeliest = max(why.leaves, key=lambda leaf: leaf.probability)
     best = likeliest.steps[0].proofs[0]

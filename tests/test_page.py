@@ -19,21 +19,21 @@ from strategies import Case, cases
 
 from neuid3 import AtomTest, Branch, Examples, Leaf, LeNet, NeuID3Classifier, NeurosymbolicTree, Priors, Tree
 from neuid3.errors import DataError, ExportError, TreeError
-from neuid3.explain.page import evidence_page, sight, write_page
+from neuid3.explain.page import evidence_page, responses, write_page
 from neuid3.explain.page import pictures as drawing
-from neuid3.explain.page.gather import End, Facts, Question, Shown, gather
+from neuid3.explain.page.content import BranchContent, LeafContent, PageContent, Tile, page_content
 from neuid3.explain.page.pictures import page_images, png, shrunk
-from neuid3.explain.page.render import data_text
-from neuid3.explain.page.sight import SPARE
+from neuid3.explain.page.render import script_json
+from neuid3.explain.page.responses import MIN_REACH
 from neuid3.logic.program import Program
 from neuid3.tree.tree import Node, node_paths
 
 # What the page spares its networks may move a probability by so much, once for every branch.
-CLOSE = 20 * SPARE
+CLOSE = 20 * MIN_REACH
 
 
-def questions(facts: Facts) -> list[Question]:
-    return [node for node in facts.nodes if isinstance(node, Question)]
+def questions(facts: PageContent) -> list[BranchContent]:
+    return [node for node in facts.nodes if isinstance(node, BranchContent)]
 
 
 # What is gathered --------------------------------------------------------------------------------
@@ -42,11 +42,11 @@ def questions(facts: Facts) -> list[Question]:
 @given(cases(rows=12), st.integers(1, 3))
 @settings(max_examples=12)
 def test_what_is_gathered_is_what_plain_recomputation_finds(case: Case, images: int) -> None:
-    facts, model = gather(case.model, case.examples, images=images), case.model
+    facts, model = page_content(case.model, case.examples, images=images), case.model
     reach = {path: model.path_probability(case.examples, path) for path, _ in node_paths(model.tree.root)}
     for (path, node), told in zip(node_paths(model.tree.root), facts.nodes, strict=True):
-        assert told.reached.mass == pytest.approx(reach[path].sum(), abs=12 * CLOSE)
-        if isinstance(told, Question):
+        assert told.masses.mass == pytest.approx(reach[path].sum(), abs=12 * CLOSE)
+        if isinstance(told, BranchContent):
             assert isinstance(node, Branch)
             assert told.test == str(node.test)
             yes = reach[(*path, (node.test, True))]
@@ -57,16 +57,16 @@ def test_what_is_gathered_is_what_plain_recomputation_finds(case: Case, images: 
     for example in facts.examples:
         assert example.probabilities == pytest.approx(exact[example.row], abs=CLOSE)
         branches = [(path, node) for path, node in node_paths(model.tree.root) if isinstance(node, Branch)]
-        for (path, node), answer in zip(branches, example.answers, strict=True):
+        for (path, node), answer in zip(branches, example.responses, strict=True):
             if reach[path][example.row] > 0.01:
                 wanted = reach[(*path, (node.test, True))][example.row] / reach[path][example.row]
                 assert answer == pytest.approx(wanted, abs=100 * CLOSE)
 
 
-def check_strips(told: Question, reach: np.ndarray, yes: np.ndarray, images: int) -> None:
+def check_strips(told: BranchContent, reach: np.ndarray, yes: np.ndarray, images: int) -> None:
     """The strips hold the extremes, by plain sorting; where probabilities are equal either example will do."""
     enough = sorted(reach, reverse=True)[: 3 * images][-1] if len(reach) > 3 * images else 0.0
-    answers = [y / r for y, r in zip(yes, reach, strict=True) if r >= min(enough, 0.5) and r > SPARE]
+    answers = [y / r for y, r in zip(yes, reach, strict=True) if r >= min(enough, 0.5) and r > MIN_REACH]
     likely, unlikely = [a for a in answers if a >= 0.5], [a for a in answers if a < 0.5]
     unsure = [a for a in answers if 0.05 < a < 0.95]
     for strip, wanted in (
@@ -89,13 +89,13 @@ def distance(probability: float) -> float:
 
 
 def test_a_tile_shows_the_columns_in_the_order_of_the_test() -> None:
-    facts = gather(model(), table())
+    facts = page_content(model(), table())
     assert questions(facts)[0].columns == ("left", "right")
     assert all(shown.columns == ("left", "right") for shown in questions(facts)[0].surely_true)
 
 
 def test_a_test_tells_the_rules_behind_it_as_they_were_written() -> None:
-    asked = questions(gather(model(), table()))
+    asked = questions(page_content(model(), table()))
     assert asked[0].rules == (
         "darker(A, B) :- bright(A, X), bright(B, Y), X < Y.",
         "nn(bright_net, [I], B, [1, 2, 3, 4]) :: bright(I, B).",
@@ -103,54 +103,56 @@ def test_a_test_tells_the_rules_behind_it_as_they_were_written() -> None:
     assert asked[1].rules == ()
     assert asked[0].networks == ("bright_net",)
     assert (asked[0].gain, asked[1].gain, asked[2].gain) == (0.3, 0.1, None)
-    assert (asked[0].reached.training, asked[2].reached.training) == ((10.0, 6.0), None)
+    assert (asked[0].masses.training, asked[2].masses.training) == ((10.0, 6.0), None)
 
 
 def test_masses_are_counted_by_class() -> None:
     X, y = table(), labels()
-    facts = gather(model(), X, y)
+    facts = page_content(model(), X, y)
     for (path, _), told in zip(node_paths(TREE.root), facts.nodes, strict=True):
         reach = model().path_probability(X, path)
         wanted = [reach[y == name].sum() for name in ("no", "yes")]
-        assert told.reached.classes == pytest.approx(wanted, abs=60 * CLOSE)
+        assert told.masses.classes == pytest.approx(wanted, abs=60 * CLOSE)
     found = model().predict(X)
-    assert facts.tallies.unknown is not None
-    assert facts.tallies.unknown.score is not None
-    assert facts.tallies.unknown.score.accuracy == pytest.approx((found == y).mean())
+    assert facts.row_groups.unknown is not None
+    assert facts.row_groups.unknown.score is not None
+    assert facts.row_groups.unknown.score.accuracy == pytest.approx((found == y).mean())
     wrong = [row for row in range(60) if found[row] != y[row]]
     given_to_own = model().predict_proba(X)[np.arange(60), (y == "yes").astype(int)]
     worst = sorted(given_to_own[wrong])[:9]
-    assert [s.probability for s in facts.surprises] == pytest.approx(worst, abs=CLOSE)
+    assert [s.probability for s in facts.errors] == pytest.approx(worst, abs=CLOSE)
 
 
 def test_a_network_tells_what_it_calls_what_it_sees() -> None:
-    X, facts = table(), gather(model(), table(), images=5)
+    X, facts = table(), page_content(model(), table(), images=5)
     (predicate,) = facts.predicates
     assert (predicate.network, predicate.predicate) == ("bright_net", "bright")
-    assert predicate.reads == (("left",), ("right",))
+    assert predicate.inputs == (("left",), ("right",))
     assert [value.name for value in predicate.values] == ["1", "2", "3", "4"]
     said = {
         (row, name): Bright()(torch.from_numpy(X.column(name).values[row : row + 1].copy()))[0].numpy()
         for name in ("left", "right")
         for row in range(60)
     }
-    assert predicate.looks == len(said)
+    assert predicate.calls == len(said)
     for code, value in enumerate(predicate.values):
         mine = sorted((float(p.max()) for p in said.values() if p.argmax() == code), reverse=True)
         assert value.count == len(mine)
-        assert value.sureness == pytest.approx(np.mean(mine), abs=1e-5)
+        assert value.mean_probability == pytest.approx(np.mean(mine), abs=1e-5)
         assert [shown.probability for shown in value.shown] == pytest.approx(mine[:5], abs=1e-5)
         assert all(said[shown.row, shown.columns[0]].argmax() == code for shown in value.shown)
     for example in facts.examples:
-        assert example.calls == (tuple(int(said[example.row, name].argmax()) for name in ("left", "right")),)
+        assert example.network_values == (tuple(int(said[example.row, name].argmax()) for name in ("left", "right")),)
 
 
 def test_examples_are_gathered_in_batches_and_told_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = gather(model(), table(), images=60)
-    monkeypatch.setattr(sight, "BATCH", 7)
-    parts = gather(model(), table(), images=60)
-    assert [node.reached.mass for node in parts.nodes] == pytest.approx([node.reached.mass for node in whole.nodes])
-    assert [example.calls for example in parts.examples] == [example.calls for example in whole.examples]
+    whole = page_content(model(), table(), images=60)
+    monkeypatch.setattr(responses, "BATCH", 7)
+    parts = page_content(model(), table(), images=60)
+    assert [node.masses.mass for node in parts.nodes] == pytest.approx([node.masses.mass for node in whole.nodes])
+    assert [example.network_values for example in parts.examples] == [
+        example.network_values for example in whole.examples
+    ]
     assert len(parts.examples) == 60
 
 
@@ -164,23 +166,23 @@ def test_a_network_is_spared_what_does_not_get_to_it() -> None:
     tree = Tree(Branch("alarm", Branch("darker(left, right)", Leaf(0.9), Leaf(0.2)), Leaf(0.1)))
     network, X = Bright(), table()
     spared = NeurosymbolicTree(tree, X.schema, background=BACKGROUND, networks={"bright_net": network})
-    facts = gather(spared, X)
+    facts = page_content(spared, X)
     there = int(X.column("alarm").values.sum())
-    assert network.shown == 2 * there == facts.predicates[0].looks
+    assert network.shown == 2 * there == facts.predicates[0].calls
 
 
 def test_a_symbolic_test_tells_what_is_on_either_side() -> None:
     X = table()
-    age = questions(gather(model(), X, labels()))[2]
+    age = questions(page_content(model(), X, labels()))[2]
     assert age.sides is not None
     young = model().path_probability(X, ((TREE.tests[0], False), (TREE.tests[2], True)))
-    ages = X.column("age").values[young > SPARE]
+    ages = X.column("age").values[young > MIN_REACH]
     yes, no = age.sides
-    assert yes.reached.mass == pytest.approx(young.sum(), abs=60 * CLOSE)
+    assert yes.masses.mass == pytest.approx(young.sum(), abs=60 * CLOSE)
     assert yes.values[0].startswith(f"{ages.min():g} to {ages.max():g}, median ")
-    assert no.reached.mass + yes.reached.mass == pytest.approx(age.reached.mass)
+    assert no.masses.mass + yes.masses.mass == pytest.approx(age.masses.mass)
     assert not age.undecided
-    assert questions(gather(model(), X))[0].sides is None
+    assert questions(page_content(model(), X))[0].sides is None
 
 
 def test_missing_entries_are_told_as_missing() -> None:
@@ -198,30 +200,30 @@ def test_missing_entries_are_told_as_missing() -> None:
     )
     priors = Priors(columns={"alarm": 0.5}, networks={"bright_net": [0.25] * 4})
     asked = model().with_priors(priors)
-    facts = gather(asked, holes)
+    facts = page_content(asked, holes)
     shown = {example.row: dict(example.values) for example in facts.examples}
     assert {shown[row]["alarm"] for row in shown if row < 30} == {"missing"}
-    assert facts.predicates[0].looks == 30 + 60
+    assert facts.predicates[0].calls == 30 + 60
     drawn = page_images(holes, [(0, "left"), (40, "left")], [])
-    assert drawn.pictures[drawn.places[0, "left"]] is None
+    assert drawn.pictures[drawn.index[0, "left"]] is None
     assert "missing" in evidence_page(asked, holes)
 
 
 def test_a_single_leaf_has_a_page() -> None:
     X = table()
-    facts = gather(NeurosymbolicTree(Tree(Leaf(0.3)), X.schema), X)
+    facts = page_content(NeurosymbolicTree(Tree(Leaf(0.3)), X.schema), X)
     (leaf,) = facts.nodes
-    assert isinstance(leaf, End)
-    assert leaf.reached.mass == 60
+    assert isinstance(leaf, LeafContent)
+    assert leaf.masses.mass == 60
     assert "<h1>" in evidence_page(NeurosymbolicTree(Tree(Leaf(0.3)), X.schema), X)
 
 
 def test_every_example_that_is_shown_is_told_and_no_other() -> None:
-    facts = gather(model(), table(), labels(), images=2)
+    facts = page_content(model(), table(), labels(), images=2)
 
-    def shown() -> list[Shown]:
+    def shown() -> list[Tile]:
         found = [s for q in questions(facts) for s in (*q.surely_true, *q.undecided, *q.surely_false)]
-        return [*found, *facts.surprises, *(s for p in facts.predicates for v in p.values for s in v.shown)]
+        return [*found, *facts.errors, *(s for p in facts.predicates for v in p.values for s in v.shown)]
 
     assert [example.row for example in facts.examples] == sorted({s.row for s in shown()})
 
@@ -302,7 +304,7 @@ def test_vectors_are_drawn_as_lines_and_short_ones_told_in_numbers() -> None:
         background=background,
         networks={"n": lambda a, b: torch.sigmoid(a[:, :1] * b[:, :1])},
     )
-    assert dict(gather(made, X).examples[0].values) == {"short": "1, 1"}
+    assert dict(page_content(made, X).examples[0].values) == {"short": "1, 1"}
 
 
 def test_images_are_made_smaller_when_there_is_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -321,7 +323,7 @@ def test_images_are_made_smaller_when_there_is_no_room(monkeypatch: pytest.Monke
 @given(st.lists(st.dictionaries(st.text(), st.none() | st.text(), max_size=3), max_size=3))
 @settings(max_examples=30)
 def test_data_in_a_page_can_be_read_and_cannot_end_its_element(data: object) -> None:
-    text = data_text(data)
+    text = script_json(data)
     assert json.loads(text) == data
     assert not set(text) & set("<>&\u2028\u2029")
 
@@ -348,7 +350,7 @@ def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
         write_page(path, model(), table(), labels(3))
     assert "<h1>First</h1>" in path.read_text(encoding="utf-8")
     assert [found.name for found in path.parent.iterdir()] == ["page.html"]
-    with pytest.raises(ExportError, match="choose another place"):
+    with pytest.raises(ExportError, match="choose another path"):
         write_page(tmp_path, model(), table())
 
 

@@ -16,7 +16,7 @@ from bright import BACKGROUND, Bright, labels, model, table
 
 from neuid3 import Branch, Examples, Leaf, NeurosymbolicTree, Tree, export_text
 from neuid3.explain.page import write_page
-from neuid3.explain.page.gather import gather
+from neuid3.explain.page.content import page_content
 from neuid3.logic.quoting import atom_text
 from neuid3.tree.node_tests import ValueTest
 from neuid3.tree.record import TrainingRecord
@@ -135,7 +135,7 @@ def test_without_a_choice_the_tree_shows_where_the_examples_go(browser: Any, pag
 
 def test_a_click_shows_how_an_example_flows(browser: Any, page: Path) -> None:
     look(browser, page)
-    facts = gather(model(), table(), labels())
+    facts = page_content(model(), table(), labels())
     tile = all_of(browser, "#node-0 .strip:nth-of-type(2) .tile")[0]
     row = int(tile.get_attribute("data-row"))
     assert row == facts.nodes[0].undecided[0].row  # type: ignore[union-attr]
@@ -155,7 +155,7 @@ def test_a_click_shows_how_an_example_flows(browser: Any, page: Path) -> None:
     pressed = all_of(browser, '.tile[aria-pressed="true"]')
     assert pressed
     assert {int(found.get_attribute("data-row")) for found in pressed} == {row}
-    assert f"Example {row} gets here with 100%" in one(browser, "#mine-0").text
+    assert f"Example {row} gets here with 100%" in one(browser, "#chosen-0").text
     click(browser, tile)
     assert not all_of(browser, '.tile[aria-pressed="true"]')
     assert one(browser, "#example h2").text == "All examples"
@@ -164,7 +164,7 @@ def test_a_click_shows_how_an_example_flows(browser: Any, page: Path) -> None:
 
 def test_an_example_can_be_chosen_by_its_number(browser: Any, tmp_path: Path) -> None:
     few = write_page(tmp_path / "few.html", model(), table(), images=1)
-    rows = [example.row for example in gather(model(), table(), images=1).examples]
+    rows = [example.row for example in page_content(model(), table(), images=1).examples]
     look(browser, few)
     one(browser, "#number").send_keys(str(rows[1]))
     press(browser, keys().ENTER)
@@ -331,7 +331,7 @@ def test_a_test_close_to_chance_is_marked_in_the_tree_and_beside_its_evidence(
     assert warning.text.startswith("(!) Close to chance.")
     assert one(browser, "#node-1 .warning").text == warning.text
     assert "close to chance" in one(browser, "#tree-1").get_attribute("aria-label")
-    assert "Gain on unseen\n0.01 bits of 40 examples" in one(browser, "#node-1 .told").text
+    assert "Gain on unseen\n0.01 bits of 40 examples" in one(browser, "#node-1 .statistics").text
     assert overflow(browser) == 0
     assert quiet(browser)
 

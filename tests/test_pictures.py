@@ -38,11 +38,11 @@ from neuid3 import (
     export_text,
     plot_tree,
 )
-from neuid3.export.examples import galleries
-from neuid3.export.layout import BELOW, BESIDE, Box, arrange
-from neuid3.export.marks import Image, Label, Picture, Rectangle, words_width
+from neuid3.export.galleries import galleries
+from neuid3.export.layout import BOX_GAP, ROW_GAP, Box, arrange
+from neuid3.export.marks import Image, Label, Picture, Rectangle, text_width
 from neuid3.export.palette import class_colours
-from neuid3.export.picture import draw
+from neuid3.export.picture import draw_tree
 from neuid3.tree.tree import branches
 
 HOSTILE = "</svg><script>alert('1')</script>\n\"a\\\" onload=x & \x00\u202e"
@@ -175,24 +175,24 @@ boxes = st.recursive(
 def test_boxes_stand_in_rows_do_not_touch_and_are_above_the_middle_of_their_children(root: Box) -> None:
     top = arrange(root)
     rows: dict[float, list] = {}
-    for spot in top.everything():
+    for spot in top.preorder():
         rows.setdefault(spot.y, []).append(spot)
-        assert spot.y + spot.box.height <= spot.floor + 1e-6
+        assert spot.y + spot.box.height <= spot.row_bottom + 1e-6
         if spot.children:
             yes, no = spot.children
             assert (yes.centre + no.centre) / 2 == pytest.approx(spot.centre, abs=1e-6)
-            assert yes.y == no.y == pytest.approx(spot.floor + BELOW)
+            assert yes.y == no.y == pytest.approx(spot.row_bottom + ROW_GAP)
     for row in rows.values():
         row.sort(key=lambda spot: spot.x)
-        assert len({spot.floor for spot in row}) == 1
+        assert len({spot.row_bottom for spot in row}) == 1
         for left, right in pairwise(row):
-            assert left.x + left.box.width + BESIDE <= right.x + 1e-6
-    assert min(spot.x for spot in top.everything()) == pytest.approx(0, abs=1e-6)
+            assert left.x + left.box.width + BOX_GAP <= right.x + 1e-6
+    assert min(spot.x for spot in top.preorder()) == pytest.approx(0, abs=1e-6)
 
 
 def extent(mark: Label) -> tuple[float, float, float, float]:
     """Left, top, right and bottom of a line, a little less than it was given."""
-    width = words_width(mark.text, mark.size)
+    width = text_width(mark.text, mark.size)
     left = mark.x - {"start": 0.0, "middle": width / 2, "end": width}[mark.anchor]
     return left, mark.y - 0.75 * mark.size, left + width, mark.y + 0.2 * mark.size
 
@@ -207,12 +207,12 @@ def test_fifteen_leaves_share_the_paper_without_a_word_upon_another() -> None:
 
     tree = Tree(grown(4), classes=("setosa", "versicolor", "something with a very long name"))
     assert len(tree.leaves) == 15
-    nothing_overlaps(draw(tree))
+    nothing_overlaps(draw_tree(tree))
 
 
 @given(trees())
 def test_no_word_lies_upon_another_and_none_leaves_its_box_or_the_paper(tree: Tree) -> None:
-    nothing_overlaps(draw(tree))
+    nothing_overlaps(draw_tree(tree))
 
 
 def nothing_overlaps(picture: Picture) -> None:
@@ -236,7 +236,9 @@ def nothing_overlaps(picture: Picture) -> None:
 
 def test_bars_are_as_long_as_the_shares() -> None:
     tree = Tree(Leaf((0.5, 0.3, 0.2)), classes=("a", "b", "c"))
-    bars = [m for m in draw(tree).marks if isinstance(m, Rectangle) and m.fill in class_colours(3) and m.height == 7.0]
+    bars = [
+        m for m in draw_tree(tree).marks if isinstance(m, Rectangle) and m.fill in class_colours(3) and m.height == 7.0
+    ]
     total = sum(bar.width for bar in bars)
     assert [bar.width / total for bar in bars] == pytest.approx([0.5, 0.3, 0.2])
     assert len(set(class_colours(30))) >= 24
@@ -273,10 +275,10 @@ def test_hostile_names_are_only_told() -> None:
 
 
 def test_what_lies_too_deep_is_counted() -> None:
-    texts = [mark.text for mark in draw(SMALL, max_depth=0).marks if isinstance(mark, Label)]
+    texts = [mark.text for mark in draw_tree(SMALL, max_depth=0).marks if isinstance(mark, Label)]
     assert [text for text in texts if "leaves" in text] == ["… 2 leaves", "… 3 leaves"]
     assert "earthquake" not in texts
-    assert draw(SMALL, max_depth=2).marks == draw(SMALL).marks
+    assert draw_tree(SMALL, max_depth=2).marks == draw_tree(SMALL).marks
 
 
 # What networks see ------------------------------------------------------------------------------
@@ -323,7 +325,7 @@ def test_a_test_shows_the_surest_of_the_examples_that_reach_it() -> None:
         expected = sorted((row for row in here if sure[row] > 0.5), key=lambda row: -sure[row])[:3]
         assert [example.row for example in shown] == expected
         for example in shown:
-            assert example.sure == pytest.approx(sure[example.row])
+            assert example.probability == pytest.approx(sure[example.row])
             right, left = example.images
             np.testing.assert_array_equal(right, np.moveaxis(X.column("right").values[example.row], 0, -1))
             np.testing.assert_allclose(left[:, :, 0], X.column("left").values[example.row] / 200 * 255, atol=0.6)
@@ -333,7 +335,7 @@ def test_a_test_shows_the_surest_of_the_examples_that_reach_it() -> None:
 def test_the_images_are_in_the_svg_and_nothing_lies_upon_them() -> None:
     model, X = bright_model()
     gallery = next(iter(galleries(model, X, 2).values()))
-    picture = draw(model, X, images=2)
+    picture = draw_tree(model, X, images=2)
     images = [mark for mark in picture.marks if isinstance(mark, Image)]
     shown = [pixels for example in (*gallery.yes, *gallery.no) for pixels in example.images]
     assert len(images) == len(shown) > 2
@@ -373,10 +375,10 @@ def test_matplotlib_draws_the_same_words_inside_the_same_boxes() -> None:
     model, X = bright_model()
     _, (left, right) = pyplot.subplots(1, 2, figsize=(14, 6))
     for artists, picture in (
-        (plot_tree(hostile), draw(hostile)),
-        (plot_tree(model, X, ax=left), draw(model, X)),
-        (plot_tree(SMALL, ax=right), draw(SMALL)),
-        (plot_tree(SMALL, fontsize=20), draw(SMALL)),
+        (plot_tree(hostile), draw_tree(hostile)),
+        (plot_tree(model, X, ax=left), draw_tree(model, X)),
+        (plot_tree(SMALL, ax=right), draw_tree(SMALL)),
+        (plot_tree(SMALL, fontsize=20), draw_tree(SMALL)),
     ):
         artists[0].figure.draw_without_rendering()
         texts = [artist for artist in artists if isinstance(artist, Text)]
@@ -505,7 +507,7 @@ def test_what_has_no_tree_is_told_so_in_one_sentence(show: object) -> None:
 def test_a_tree_alone_has_neither_rules_nor_networks() -> None:
     with pytest.raises(NeuID3Error, match="A Tree alone has no background knowledge"):
         export_text(SMALL, rules=True)
-    with pytest.raises(NeuID3Error, match="A Tree alone has no networks to look at X"):
+    with pytest.raises(NeuID3Error, match="A Tree alone has no networks that read X"):
         export_svg(SMALL, Examples({"alarm": [True]}))
     model, X = bright_model()
     with pytest.raises(NeuID3Error, match="images=-1"):

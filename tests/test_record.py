@@ -21,7 +21,7 @@ from neuid3 import Examples, NeuID3Classifier
 from neuid3.cli.main import main
 from neuid3.errors import DataError, ModelFileError
 from neuid3.explain.page import evidence_page
-from neuid3.explain.page.gather import gather
+from neuid3.explain.page.content import page_content
 from neuid3.io.container import SavedFile, read_container, write_container
 from neuid3.tree import record as records
 from neuid3.tree.record import TrainingRecord, row_digests
@@ -92,16 +92,16 @@ def test_a_table_without_some_column_cannot_be_told(learned: Any) -> None:
     clf, X, y = learned
     told = headline(clf, X.select(clf.model_.columns)[:50], y[:50])
     assert "land" not in clf.model_.columns
-    assert told.startswith("On these 50 rows: accuracy 1.000. Which of them it was learned from cannot be told.")
+    assert told.startswith("On these 50 rows: accuracy 1.000. Which of them it was learned from is unknown.")
 
 
 def test_a_tree_made_by_hand_remembers_nothing() -> None:
-    assert "Nothing is remembered of the rows" in headline(by_hand(), images())
+    assert "There is no record of the rows" in headline(by_hand(), images())
 
 
 def test_a_chosen_example_says_whether_it_was_learned_from(learned: Any) -> None:
     clf, X, y = learned
-    found = {example.row: example.learned for example in gather(clf.model_, X[350:450], y[350:450]).examples}
+    found = {example.row: example.learned for example in page_content(clf.model_, X[350:450], y[350:450]).examples}
     assert len(found) > 20
     assert all(seen == (row < 50) for row, seen in found.items())
 
@@ -164,7 +164,7 @@ def test_a_file_can_be_written_without_digests(learned: Any, tmp_path: Path) -> 
     short = neuid3.load(tmp_path / "short.neuid3")
     assert short.training_record_.digests is None
     assert short.training_record_.scores == clf.training_record_.scores
-    assert "Which of them it was learned from cannot be told." in headline(short, X, y)
+    assert "Which of them it was learned from is unknown." in headline(short, X, y)
 
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.name)
@@ -176,7 +176,7 @@ def test_old_files_load_and_say_that_nothing_is_remembered(path: Path) -> None:
         assert all(branch.statistics is None for branch in neuid3.tree.tree.branches(model.tree.root))
     if isinstance(found, NeuID3Classifier):
         told = CliRunner().invoke(main, ["show", str(path)]).output
-        assert "Nothing is remembered of the rows that the tree was learned from." in told
+        assert "There is no record of the rows that the tree was learned from." in told
         with pytest.raises(DataError, match="without a training record"):
             found.record_score({}, [])
 
@@ -261,7 +261,7 @@ def test_beyond_the_limits_only_the_number_of_rows_is_remembered(monkeypatch: py
     monkeypatch.setattr(records, "MOST_ROWS", 49)
     clf = NeuID3Classifier(random_state=0).fit(X, y)
     assert (clf.training_record_.rows, clf.training_record_.digests) == (50, None)
-    assert "cannot be told" in headline(clf, X, y)
+    assert "is unknown" in headline(clf, X, y)
     monkeypatch.setattr(records, "MOST_ROWS", 50)
     assert NeuID3Classifier(random_state=0).fit(X, y).training_record_.digests is not None
     pictures = images(60)
@@ -324,6 +324,5 @@ def test_commands_tell_the_score_of_the_rows_that_fit_kept_apart(tmp_path: Path)
     assert done.exit_code == 0, done.output
     assert sentence in run.invoke(main, ["show", str(short)]).output
     assert (
-        "cannot be told"
-        in run.invoke(main, ["report", str(short), str(table), "--out", str(tmp_path / "q.html")]).output
+        "is unknown" in run.invoke(main, ["report", str(short), str(table), "--out", str(tmp_path / "q.html")]).output
     )

@@ -17,7 +17,7 @@ import neuid3
 from neuid3 import Branch, Examples, Leaf, NeuID3Classifier, NeurosymbolicTree, Tree
 from neuid3.errors import ModelFileError
 from neuid3.explain.page import evidence_page
-from neuid3.explain.page.gather import End, Question, gather
+from neuid3.explain.page.content import BranchContent, LeafContent, page_content
 from neuid3.io.container import SavedFile, read_container, write_container
 from neuid3.tree.criteria import gain_of
 from neuid3.tree.tree import NetworkStatistics, branches, node_paths
@@ -56,7 +56,7 @@ def neural(clf: NeuID3Classifier) -> list[Branch]:
 
 
 def shown_in_page(model: Any, X: Any) -> dict[str, Any]:
-    found = re.search(r'id="facts">(.*?)</script>', evidence_page(model, X))
+    found = re.search(r'id="content">(.*?)</script>', evidence_page(model, X))
     assert found is not None
     return dict(json.loads(found.group(1)))
 
@@ -190,7 +190,7 @@ def test_leaves_and_masses_are_the_same_wherever_they_are_shown(good: Any) -> No
     svg = [t.text or "" for t in ElementTree.fromstring(clf.export_svg(X)).iter("{http://www.w3.org/2000/svg}text")]
     plot = [artist.get_text() for artist in clf.plot(X) if hasattr(artist, "get_text")]
     dot = neuid3.export_graphviz(clf)
-    facts, page = gather(clf.model_, X), shown_in_page(clf, X)
+    facts, page = page_content(clf.model_, X), shown_in_page(clf, X)
     nodes = [node for _, node in node_paths(clf.tree_.root)]
     assert len(lines) == len(nodes) == len(facts.nodes) == len(page["nodes"])
     why = clf.explain(X, 0)
@@ -201,14 +201,14 @@ def test_leaves_and_masses_are_the_same_wherever_they_are_shown(good: Any) -> No
         for words in (svg, plot):
             assert any(entry.split(" · ")[0] == f"mass {mass}" for entry in words)
         assert f"mass {mass}\\n" in dot or f'mass {mass}"' in dot
-        assert fact.reached.written == told["trainingMass"] == mass
+        assert fact.masses.training_text == told["trainingMass"] == mass
         assert tuple(told["training"]) == node.masses
         shares = dict(re.findall(r"(no|yes) (\d\.\d\d)", line.split("mass")[1]))
         if isinstance(node, Leaf):
             assert tuple(told["probabilities"]) == node.probabilities
-            assert isinstance(fact, End)
+            assert isinstance(fact, LeafContent)
         else:
-            assert isinstance(fact, Question)
+            assert isinstance(fact, BranchContent)
             assert told["gain"] == node.gain
             assert f"gain {node.gain:.2f}" in line
         for label, share in shares.items():

@@ -9,7 +9,7 @@ import click
 
 from neuid3.cli.common import FILE, limit_option, model_examples, open_inputs, out_option, write_output
 from neuid3.errors import RowError
-from neuid3.export.figures import drawn
+from neuid3.export.figures import figure_bytes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,6 +51,6 @@ def _explanation(clf: NeuID3Classifier, examples: Examples, style: str) -> str:
         case "json":
             return clf.explain(examples).json()
         case "svg":
-            return drawn(cast("Figure", clf.explain(examples).plot().figure), "svg").decode()
+            return figure_bytes(cast("Figure", clf.explain(examples).plot().figure), "svg").decode()
         case _:
             return clf.model_.to_problog(examples)

@@ -320,7 +320,7 @@ def _scores(clf: NeuID3Classifier, data: TableData, test_rows: npt.NDArray[Any])
 def _scores_text(scores: Mapping[str, Any] | None) -> str:
     if scores is None:
         return "No row was held out, so there is no score on unseen rows."
-    from neuid3.export.words import class_name
+    from neuid3.export.labels import class_name
 
     majority = scores["most_frequent"]
     names = [class_name(score["class"]) for score in scores["classes"]]

@@ -35,7 +35,7 @@ def report(model: Path, table: Path, target: str | None, limits: Limits | None, 
     if target is not None and target not in text_table.columns:
         raise DataError(f"{table} has no column {target!r} with classes.{did_you_mean(target, text_table.columns)}")
     from neuid3.data.reading.table import labelled_rows
-    from neuid3.explain.page.render import keep_page, page_and_scores
+    from neuid3.explain.page.render import page_and_scores, save_page
 
     labels, unlabelled = None, 0
     if target is not None:
@@ -43,7 +43,7 @@ def report(model: Path, table: Path, target: str | None, limits: Limits | None, 
         classes = {str(label): label for label in clf.classes_.tolist()}
         labels = [classes.get(cell, cell) for cell in text_table.columns[target] or ()]
     page, scores = page_and_scores(clf, model_examples(clf, text_table), labels)
-    keep_page(out, page)
+    save_page(out, page)
     set_outcome(f"the page is written to {out}")
     click.echo(f"Written to {out}.")
     for sentence in scores:

@@ -43,9 +43,9 @@ def _tree_as(clf: NeuID3Classifier, style: str, rules: bool) -> str:
 
     match style:
         case "text":
-            from neuid3.explain.page.scores import remembered
+            from neuid3.explain.page.scores import record_sentences
 
-            return "\n".join((clf.export_text(rules=rules), "", *remembered(clf.training_record_)))
+            return "\n".join((clf.export_text(rules=rules), "", *record_sentences(clf.training_record_)))
         case "svg":
             return neuid3.export_svg(clf)
         case "dot":

@@ -10,7 +10,7 @@ from neuid3.explain import Explanation, explain
 from neuid3.export.deepproblog import DeepProbLogProgram, to_deepproblog
 from neuid3.export.notebook import tree_html, tree_svg
 from neuid3.export.onnx import OPSET, export_onnx
-from neuid3.export.program import to_problog, verify
+from neuid3.export.problog import to_problog, verify
 from neuid3.io.models import save_model
 from neuid3.tree.model import TreeModel
 

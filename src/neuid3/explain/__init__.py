@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from neuid3.utils.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from neuid3.explain.answer import explain
+    from neuid3.explain.build import explain
     from neuid3.explain.explanation import (
         Assignment,
         Change,
@@ -35,7 +35,7 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "neuid3.explain.answer": ["explain"],
+        "neuid3.explain.build": ["explain"],
         "neuid3.explain.explanation": [
             "Assignment",
             "Change",

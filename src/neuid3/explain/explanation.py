@@ -1,4 +1,4 @@
-"""What is an explanation? Leaves with their shares, proofs of the answers, and what would change the class."""
+"""The values of an explanation: leaves with their probabilities, proofs of test responses, and counterfactuals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """A variable and the value it takes: `rank(card_1)`, `3`, which reads `rank(card_1) = 3`."""
+    """A variable and its value: `rank(card_1)` and `3`, with the text `rank(card_1) = 3`."""
 
     variable: str
     value: str
@@ -33,17 +33,17 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Values that settle a test, and how probable they are together: P(proof | κ, e).
+    """Values of variables that determine the response of a test, and their joint probability P(proof | κ, e).
 
-    The proofs of an answer exclude each other, so their probabilities sum to that of the answer. A variable that is
-    not mentioned does not matter.
+    The proofs of a response exclude each other, so their probabilities sum to that of the response. The response does not
+    depend on variables that are not mentioned.
     """
 
     assignments: tuple[Assignment, ...]
     probability: float
 
     def __str__(self) -> str:
-        return ", ".join(map(str, self.assignments)) or "whatever is the case"
+        return ", ".join(map(str, self.assignments)) or "always"
 
     def to_dict(self) -> dict[str, Any]:
         return {"assignments": [a.to_dict() for a in self.assignments], "probability": self.probability}
@@ -51,12 +51,16 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One test on a path and the answer that leads on.
+    """One test on a path, with the response that the path takes.
 
-    `probability` is P(answer | κ, e), κ being the steps before it; None where κ itself cannot happen. `reach` is the
-    probability of the path up to and with this step. `given` are those earlier answers that share variables with the
-    test, without which its proofs would be others. `proofs` are the most probable ones, best first; None where the step
-    carries too little to be looked into.
+    Attributes
+    ----------
+    test : the test.
+    answer : its response.
+    probability : P(answer | κ, e), where κ are the steps before it; None if P(κ | e) = 0.
+    reach : the probability of the path up to and including this step.
+    given : the earlier responses that share variables with the test, and on which its proofs depend.
+    proofs : the most probable proofs of the response, best first; None if the reach is too small.
     """
 
     test: str
@@ -68,7 +72,7 @@ class Step:
 
     @property
     def carried(self) -> float:
-        """How much of the answer's probability the shown proofs carry together."""
+        """The total probability of the listed proofs."""
         return sum(proof.probability for proof in self.proofs or ())
 
     def to_dict(self) -> dict[str, Any]:
@@ -85,7 +89,14 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class LeafShare:
-    """A leaf, the path to it, and what it adds to every class: P(path | e) · P(class | leaf)."""
+    """A leaf, the path to it, and its contribution to every class.
+
+    Attributes
+    ----------
+    steps : the path from the root to the leaf.
+    probability : P(path | e).
+    leaf : P(class | leaf) for each class.
+    """
 
     steps: tuple[Step, ...]
     probability: float
@@ -93,6 +104,7 @@ class LeafShare:
 
     @property
     def contributions(self) -> tuple[float, ...]:
+        """P(path | e) · P(class | leaf) for each class."""
         return tuple(self.probability * share for share in self.leaf)
 
     def to_dict(self) -> dict[str, Any]:
@@ -109,9 +121,17 @@ Kind = OneOf["boolean", "probability", "category", "distribution", "number", "ne
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the tree sees of one variable: a column, what a network reads, or a probabilistic fact of the program.
+    """The values of one variable in an example: of a column, of a neural predicate, or of a probabilistic fact.
 
-    `values` are those with a probability above 0, most probable first. Where `columns` are `missing`, they are a prior.
+    Attributes
+    ----------
+    name : the name of the variable.
+    kind : the kind of the column, or "network", or "chance" for a probabilistic fact of the program.
+    columns : the columns that the variable depends on.
+    missing : whether one of these is missing; then the probabilities are priors.
+    values : the values with a probability above 0 and their probabilities, most probable first.
+    network : the network of a neural predicate.
+    number : the entry of a number column.
     """
 
     name: str
@@ -140,9 +160,15 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One thing that would be otherwise: what it is now, how probable that is, and what it would be.
+    """One change of a counterfactual.
 
-    `probability` is how probable the new value is as things are, P(after | e).
+    Attributes
+    ----------
+    name : the test or the variable that changes.
+    before : its present value, with its probability if that is uncertain.
+    after : its new value.
+    probability : P(after | e), the present probability of the new value.
+    text : the change as a condition, such as `alarm were false (it is true)`.
     """
 
     name: str
@@ -162,8 +188,14 @@ class Change:
 class Counterfactual:
     """The fewest changes after which another class is the most probable one.
 
-    `status` says how the search ended: "found"; "none", with up to `searched` changes; "impossible", whatever is changed;
-    or "too many", when sets of more than `searched` changes were not all tried.
+    Attributes
+    ----------
+    status : the outcome of the search: "found"; "none" with up to `searched` changes; "impossible" with any number of
+        changes; or "too many" if there are too many sets of more than `searched` changes to try them all.
+    searched : the size of the largest sets that were tried.
+    changes : the changes.
+    prediction : the class that is then predicted.
+    probabilities : the probability of each class after the changes.
     """
 
     status: OneOf["found", "none", "impossible", "too many"]
@@ -184,9 +216,20 @@ class Counterfactual:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Explanation:
-    """Why a tree gives an example its class, made by `model.explain(X, row)`.
+    """The explanation of one prediction, the result of `model.explain(X, row)`.
 
-    `print(explanation)` tells a person, `to_dict` and `json` tell a program, `plot` draws it.
+    `print(explanation)` and `text` give readable text, `to_dict` and `json` plain data, and `plot` a drawing.
+
+    Attributes
+    ----------
+    classes : the classes of the tree.
+    probabilities : the probability of each class.
+    prediction : the most probable class.
+    leaves : all leaves, with their paths and proofs.
+    readings : the variables that the tests depend on, with their values in the example.
+    other_answers : the smallest change of test responses that changes the class.
+    other_facts : the smallest change of columns and network outputs that changes the class.
+    images : the images that networks read, by column.
     """
 
     classes: tuple[Any, ...]
@@ -202,13 +245,13 @@ class Explanation:
         return self.text()
 
     def text(self, decimals: int = 2) -> str:
-        """The explanation for a terminal: the class, where the probability goes, why, and what would change it."""
-        from neuid3.explain.words import tell
+        """The explanation as text: the class, the leading paths, their proofs, the readings and the counterfactuals."""
+        from neuid3.explain.text import explanation_text
 
-        return tell(self, decimals)
+        return explanation_text(self, decimals)
 
     def to_dict(self) -> dict[str, Any]:
-        """The explanation in plain lists, dicts, strings and numbers; probabilities in the order of `classes`."""
+        """The explanation as lists, dicts, strings and numbers; probabilities are in the order of `classes`."""
         return {
             "classes": [plain(label) for label in self.classes],
             "probabilities": list(self.probabilities),
@@ -220,17 +263,17 @@ class Explanation:
         }
 
     def json(self, indent: int | None = 2) -> str:
-        """`to_dict` as text."""
+        """The explanation as JSON text, with the content of `to_dict`."""
         return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the flow of probability from the root to the classes; needs matplotlib (`pip install 'neuid3[plots]'`)."""
-        from neuid3.explain.picture import draw
+        from neuid3.explain.plot import draw_explanation
 
-        return draw(self, ax)
+        return draw_explanation(self, ax)
 
 
 def plain(label: Any) -> Any:
-    """A class label as JSON knows it."""
-    found = label.item() if isinstance(label, np.generic) else label
-    return found if found is None or isinstance(found, (str, int, float, bool)) else str(found)
+    """A class label as a JSON value."""
+    value = label.item() if isinstance(label, np.generic) else label
+    return value if value is None or isinstance(value, (str, int, float, bool)) else str(value)

@@ -1,4 +1,4 @@
-"""How is a variable called, and how do its values read?"""
+"""Names of variables and of their values in explanations."""
 
 from __future__ import annotations
 
@@ -12,32 +12,33 @@ from neuid3.logic.formula import Boundary, CellVariable, ChoiceVariable, ColumnV
 from neuid3.logic.program import Program
 from neuid3.logic.quoting import number_text
 
-# The two values of what holds or not, in the order of columns and networks.
+# The two values of a fact, in the order of columns and networks.
 TRUTH = ("false", "true")
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
-    """A variable's name, its values, and how the variable reads with each of them."""
+class VariableNames:
+    """The name of a variable, the names of its values, and a phrase for each value, such as `rank(card) = 3`."""
 
     name: str
     values: tuple[str, ...]
     phrases: tuple[str, ...]
 
-    def taking(self, value: int) -> Assignment:
+    def assignment(self, value: int) -> Assignment:
+        """The variable with one of its values."""
         return Assignment(self.name, self.values[value], self.phrases[value])
 
 
-def name_all(variables: Iterable[Variable], program: Program) -> dict[Variable, Named]:
-    """A name for each variable; two that would be called the same are told apart by what they differ in."""
-    found = {variable: _named(variable, program) for variable in variables}
-    for difference in (_instance, _origin):
-        count = Counter(named.name for named in found.values())
-        found = {v: _marked(n, difference(v)) if count[n.name] > 1 else n for v, n in found.items()}
-    return found
+def name_variables(variables: Iterable[Variable], program: Program) -> dict[Variable, VariableNames]:
+    """The names of each variable; equal names are distinguished by the network, the arguments or the clause."""
+    names = {variable: _names(variable, program) for variable in variables}
+    for distinction in (_instance, _origin):
+        count = Counter(n.name for n in names.values())
+        names = {v: _with_suffix(n, distinction(v)) if count[n.name] > 1 else n for v, n in names.items()}
+    return names
 
 
-def _named(variable: Variable, program: Program) -> Named:
+def _names(variable: Variable, program: Program) -> VariableNames:
     match variable:
         case ColumnVariable(column):
             kind = program.schema[column]
@@ -46,7 +47,7 @@ def _named(variable: Variable, program: Program) -> Named:
             return _valued(column, [str(value) for value in kind.domain])  # type: ignore[union-attr]
         case CellVariable(column, boundaries):
             cells = list(zip((None, *boundaries), (*boundaries, None), strict=True))
-            return Named(
+            return VariableNames(
                 column, tuple(_interval(*cell) for cell in cells), tuple(_cell(column, *cell) for cell in cells)
             )
         case NeuralVariable(declaration=number):
@@ -56,20 +57,20 @@ def _named(variable: Variable, program: Program) -> Named:
             return _choice(program.heads(variable))
 
 
-def _fact(name: str) -> Named:
-    return Named(name, TRUTH, (f"not {name}", name))
+def _fact(name: str) -> VariableNames:
+    return VariableNames(name, TRUTH, (f"not {name}", name))
 
 
-def _valued(name: str, values: Iterable[str]) -> Named:
-    listed = tuple(values)
-    return Named(name, listed, tuple(f"{name} = {value}" for value in listed))
+def _valued(name: str, values: Iterable[str]) -> VariableNames:
+    value_names = tuple(values)
+    return VariableNames(name, value_names, tuple(f"{name} = {value}" for value in value_names))
 
 
-def _choice(heads: tuple[str, ...]) -> Named:
-    """A probabilistic fact, or a disjunction; its last value is that none of the heads is chosen."""
+def _choice(heads: tuple[str, ...]) -> VariableNames:
+    """The names of a probabilistic fact or an annotated disjunction; in its last value no head is chosen."""
     if len(heads) == 1:
-        return Named(heads[0], TRUTH[::-1], (heads[0], f"not {heads[0]}"))
-    return Named("; ".join(heads), (*heads, "none"), (*heads, f"none of {', '.join(heads)}"))
+        return VariableNames(heads[0], TRUTH[::-1], (heads[0], f"not {heads[0]}"))
+    return VariableNames("; ".join(heads), (*heads, "none"), (*heads, f"none of {', '.join(heads)}"))
 
 
 def _interval(low: Boundary | None, high: Boundary | None) -> str:
@@ -84,7 +85,8 @@ def _interval(low: Boundary | None, high: Boundary | None) -> str:
 
 
 def _cell(column: str, low: Boundary | None, high: Boundary | None) -> str:
-    """
+    """The cell between two boundaries, as a comparison.
+
     >>> _cell("age", Boundary(40.0, True), Boundary(60.0, True)), _cell("age", Boundary(40.0, False), None)
     ('40.0 < age ≤ 60.0', 'age ≥ 40.0')
     """
@@ -99,7 +101,7 @@ def _cell(column: str, low: Boundary | None, high: Boundary | None) -> str:
 
 
 def _instance(variable: Variable) -> str:
-    """Which network says it, or for which values of the clause's variables it is chosen."""
+    """The network of a variable, or the arguments of a choice."""
     match variable:
         case NeuralVariable(network=network):
             return network
@@ -110,7 +112,7 @@ def _instance(variable: Variable) -> str:
 
 
 def _origin(variable: Variable) -> str:
-    """Which clause of the program, counted from its top, decides it."""
+    """The clause of the program that a variable belongs to, counted from 1."""
     match variable:
         case NeuralVariable(declaration=number) | ChoiceVariable(clause=number):
             return f"clause {number + 1}"
@@ -118,8 +120,8 @@ def _origin(variable: Variable) -> str:
             return ""
 
 
-def _marked(named: Named, mark: str) -> Named:
-    if not mark:
-        return named
-    marked = f" [{mark}]"
-    return replace(named, name=named.name + marked, phrases=tuple(phrase + marked for phrase in named.phrases))
+def _with_suffix(names: VariableNames, distinction: str) -> VariableNames:
+    if not distinction:
+        return names
+    suffix = f" [{distinction}]"
+    return replace(names, name=names.name + suffix, phrases=tuple(phrase + suffix for phrase in names.phrases))

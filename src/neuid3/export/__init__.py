@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from neuid3.export.graphviz import export_graphviz
     from neuid3.export.onnx import export_onnx
     from neuid3.export.plot import plot_tree
-    from neuid3.export.program import to_problog, verify
+    from neuid3.export.problog import to_problog, verify
     from neuid3.export.svg import export_svg
     from neuid3.export.text import export_text
 
@@ -32,7 +32,7 @@ __getattr__, __dir__ = lazy_names(
         "neuid3.export.graphviz": ["export_graphviz"],
         "neuid3.export.onnx": ["export_onnx"],
         "neuid3.export.plot": ["plot_tree"],
-        "neuid3.export.program": ["to_problog", "verify"],
+        "neuid3.export.problog": ["to_problog", "verify"],
         "neuid3.export.svg": ["export_svg"],
         "neuid3.export.text": ["export_text"],
     },

@@ -1,4 +1,4 @@
-"""How does a tree run in DeepProbLog? Its program, its networks, and the tensors of one example."""
+"""Export of a tree to DeepProbLog: program, networks and the tensors of one example."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from neuid3.errors import ExportError
-from neuid3.export.program import translate_row
+from neuid3.export.problog import translate_row
 from neuid3.logic.quoting import atom_text, plain_name
 from neuid3.tree.evidence import Network, input_dtype
 from neuid3.tree.model import TreeModel
@@ -17,9 +17,14 @@ from neuid3.tree.model import TreeModel
 
 @dataclass(frozen=True, slots=True)
 class DeepProbLogProgram:
-    """A tree for DeepProbLog: `program` as text, `networks` by the names it uses, `tensors` by their source.
+    """A tree as a DeepProbLog program, with everything that is needed to run it.
 
-    In the program the image of column `card` is `tensor(card(0))`: entry 0 of the tensor source `card`.
+    Attributes
+    ----------
+    program : the text of the program. The image of column `card` is `tensor(card(0))`: entry 0 of the tensor source `card`.
+    class_atoms : the atom of each class, in the order of the tree's classes.
+    networks : the networks, by the names that the program uses.
+    tensors : the tensors of the example, by their tensor source.
     """
 
     program: str
@@ -28,7 +33,7 @@ class DeepProbLogProgram:
     tensors: Mapping[str, torch.Tensor]
 
     def model(self) -> Any:
-        """A `deepproblog.model.Model` with an exact engine, ready to be asked for the class atoms."""
+        """A `deepproblog.model.Model` with an exact engine, ready to solve queries for the class atoms."""
         try:
             from deepproblog.engines import ExactEngine
             from deepproblog.model import Model
@@ -45,7 +50,7 @@ class DeepProbLogProgram:
         ]
         model = Model(self.program, networks, load=False)
         engine = ExactEngine(model)
-        engine.engine = ClosedEngine()  # a program comes from a model, which may come from anywhere
+        engine.engine = ClosedEngine()  # the program comes from a model, which may come from an untrusted source
         model.set_engine(engine, cache=False)
         for name, tensor in self.tensors.items():
             model.add_tensor_source(name, {(Constant(0),): tensor})
@@ -53,29 +58,36 @@ class DeepProbLogProgram:
         return model
 
     def class_probabilities(self) -> list[float]:
-        """What DeepProbLog says about each class, in the order of the tree's classes."""
+        """The probability of each class according to DeepProbLog, in the order of the tree's classes."""
         model = self.model()
         from deepproblog.query import Query
         from problog.logic import Term
 
-        answers = model.solve([Query(Term(atom)) for atom in self.class_atoms])
-        found = []
-        for atom, answer in zip(self.class_atoms, answers, strict=True):
-            probabilities = {str(term): float(value) for term, value in answer.result.items()}
-            found.append(probabilities.get(atom, 0.0))
-        return found
+        solutions = model.solve([Query(Term(atom)) for atom in self.class_atoms])
+        class_probabilities = []
+        for atom, solution in zip(self.class_atoms, solutions, strict=True):
+            probabilities = {str(term): float(value) for term, value in solution.result.items()}
+            class_probabilities.append(probabilities.get(atom, 0.0))
+        return class_probabilities
 
 
 def to_deepproblog(model: TreeModel, X: Any, row: int = 0) -> DeepProbLogProgram:
-    """The tree as a DeepProbLog program with its networks, for one example's symbolic columns."""
+    """A tree as a DeepProbLog program with its networks, for one example.
+
+    Parameters
+    ----------
+    model : the tree with its program and networks.
+    X : a table of examples.
+    row : the example whose symbolic columns and tensors are exported.
+    """
     examples = model.read(X)[row]
-    read = sorted({name for _, inputs, _ in model.uses for name in inputs})
-    constants = {name: f"tensor({atom_text(name)}(0))" for name in read}
+    columns = sorted({name for _, inputs, _ in model.uses for name in inputs})
+    constants = {name: f"tensor({atom_text(name)}(0))" for name in columns}
     translation = translate_row(model, examples, 0, constants)
     evidence = model.evidence(examples)
     tensors = {
         atom_text(name): evidence.tensor(name, _precision(model, name))[0]
-        for name in read
+        for name in columns
         if not evidence.is_missing(name)
     }
     networks = {plain_name(name): model.networks[name] for name in sorted({network for network, _, _ in model.uses})}
@@ -83,18 +95,18 @@ def to_deepproblog(model: TreeModel, X: Any, row: int = 0) -> DeepProbLogProgram
 
 
 def _precision(model: TreeModel, column: str) -> torch.dtype:
-    """The precision of a column for DeepProbLog: double where all networks that read it ask for that."""
-    wanted = {input_dtype(model.networks[network]) for network, inputs, _ in model.uses if column in inputs}
-    return torch.float64 if wanted == {torch.float64} else torch.get_default_dtype()
+    """The precision of a column for DeepProbLog: double if all networks that read it are double."""
+    dtypes = {input_dtype(model.networks[network]) for network, inputs, _ in model.uses if column in inputs}
+    return torch.float64 if dtypes == {torch.float64} else torch.get_default_dtype()
 
 
 def as_module(network: Network) -> torch.nn.Module:
-    """A network as a module, which a plain function becomes."""
-    return network if isinstance(network, torch.nn.Module) else _Wrapped(network)
+    """A network as a module; a plain function is wrapped."""
+    return network if isinstance(network, torch.nn.Module) else _FunctionModule(network)
 
 
-class _Wrapped(torch.nn.Module):
-    """A plain function as a module."""
+class _FunctionModule(torch.nn.Module):
+    """A module that calls a plain function."""
 
     def __init__(self, function: Network) -> None:
         super().__init__()

@@ -1,19 +1,31 @@
-"""How does a tree read as a DOT file?"""
+"""Export of a tree to Graphviz."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
+from neuid3.export.labels import (
+    class_shares,
+    is_near_chance,
+    mass_formatter,
+    network_summary,
+    printable,
+    ranked_classes,
+    share_text,
+)
 from neuid3.export.palette import WARNING, class_colours, paler
-from neuid3.export.subject import tree_of
-from neuid3.export.words import is_near_chance, mass_writer, network_words, printable, ranked, share_text, shares
+from neuid3.export.unwrap import tree_of
 from neuid3.tree.tree import Branch, Leaf, Visit, preorder
 
 
 def export_graphviz(tree: Any, decimals: int = 2) -> str:
-    """A tree, model or fitted classifier in the DOT language, which Graphviz draws.
+    """The text of a DOT file, which Graphviz draws.
 
+    Parameters
+    ----------
+    tree : a `Tree`, a model or a fitted classifier.
+    decimals : the number of decimals of gains and class probabilities.
     >>> from neuid3.tree.tree import Tree
     >>> print(export_graphviz(Tree(Branch("alarm", Leaf(0.9), Leaf(0.2)))))
     digraph tree {
@@ -26,40 +38,42 @@ def export_graphviz(tree: Any, decimals: int = 2) -> str:
       n0 -> n2 [label="no"];
     }
     """
-    shown = tree_of(tree)
-    mass = mass_writer(shown.root)
-    colours = class_colours(len(shown.classes))
+    exported = tree_of(tree)
+    mass = mass_formatter(exported.root)
+    colours = class_colours(len(exported.classes))
 
     def statements(visit: Visit) -> Iterator[str]:
         node = visit.node
-        told, fill = [], ""
+        lines, style = [], ""
         if isinstance(node, Branch):
-            told.append(printable(node.test))
-            told += [] if node.gain is None else [f"gain {node.gain:.{decimals}f}"]
-            told += [words] if (words := network_words(node, decimals)) else []
-            fill = f', color="{WARNING}", penwidth=2' if is_near_chance(node) else ""
-        told += [f"mass {mass(node)}"] if mass(node) else []
-        found = shares(node)
-        if found is not None:
-            told += [
-                share_text(label, p, decimals) for label, p in ranked(found, shown.classes) if round(p, decimals) > 0
+            lines.append(printable(node.test))
+            lines += [] if node.gain is None else [f"gain {node.gain:.{decimals}f}"]
+            lines += [summary] if (summary := network_summary(node, decimals)) else []
+            style = f', color="{WARNING}", penwidth=2' if is_near_chance(node) else ""
+        lines += [f"mass {mass(node)}"] if mass(node) else []
+        shares = class_shares(node)
+        if shares is not None:
+            lines += [
+                share_text(label, p, decimals)
+                for label, p in ranked_classes(shares, exported.classes)
+                if round(p, decimals) > 0
             ]
         if isinstance(node, Leaf):
-            best = max(range(len(colours)), key=node.probabilities.__getitem__)
-            fill = f', fillcolor="{paler(colours[best])}"'
-        yield f'n{visit.number} [label="{_lines(told)}"{fill}];'
+            predicted = max(range(len(colours)), key=node.probabilities.__getitem__)
+            style = f', fillcolor="{paler(colours[predicted])}"'
+        yield f'n{visit.number} [label="{_label(lines)}"{style}];'
         if visit.parent is not None:
             yield f'n{visit.parent} -> n{visit.number} [label="{"yes" if visit.answer else "no"}"];'
 
-    lines = [
+    body = [
         'node [shape=box, style="rounded,filled", fillcolor=white, fontname=monospace];',
         "edge [fontname=monospace];",
-        *(line for visit in preorder(shown.root) for line in statements(visit)),
+        *(line for visit in preorder(exported.root) for line in statements(visit)),
     ]
-    return "\n".join(["digraph tree {", *(f"  {line}" for line in lines), "}"])
+    return "\n".join(["digraph tree {", *(f"  {line}" for line in body), "}"])
 
 
-def _lines(told: list[str]) -> str:
-    """Lines of a label: in DOT a backslash, a quote and an ampersand would mean something else."""
-    escaped = (line.replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"') for line in told)
+def _label(lines: list[str]) -> str:
+    """The lines of a label, with backslashes, quotes and ampersands escaped, which are special in DOT."""
+    escaped = (line.replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"') for line in lines)
     return "\\n".join(escaped)

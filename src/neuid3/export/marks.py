@@ -1,20 +1,20 @@
-"""What is a picture made of? Rectangles, words, curves and images, which every painter can draw."""
+"""Drawing primitives of a tree picture, independent of the output format."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-from neuid3.export.words import cells
+from neuid3.export.labels import text_cells
 from neuid3.utils.png import Pixels
 
-# How wide a letter of a monospaced font is, in shares of its size: the only fonts whose words can be measured unseen.
+# The advance width of a monospaced font, as a fraction of the font size. Only monospaced text can be measured without the font.
 ADVANCE = 0.61
 
 
 @dataclass(frozen=True, slots=True)
 class Rectangle:
-    """An area, with a hint for those who point at it."""
+    """A filled area with an optional border and tooltip (`hint`)."""
 
     x: float
     y: float
@@ -41,7 +41,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A line that falls straight to `bend` and from there in a curve to its end."""
+    """A line that runs straight down to y = `bend` and from there in a curve to its end."""
 
     x: float
     y: float
@@ -54,7 +54,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Image:
-    """A picture in the picture."""
+    """A raster image with an optional tooltip (`hint`)."""
 
     x: float
     y: float
@@ -69,7 +69,7 @@ Mark = Rectangle | Label | Curve | Image
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Picture:
-    """Marks from back to front on paper of this size; x grows to the right, y downward."""
+    """Marks from back to front on a canvas; x grows to the right, y downward."""
 
     width: float
     height: float
@@ -77,10 +77,10 @@ class Picture:
     title: str
 
 
-def words_width(text: str, size: float) -> float:
-    """How much room a line takes.
+def text_width(text: str, size: float) -> float:
+    """The width of a line of text in a monospaced font of this size.
 
-    >>> words_width("four", 10.0)
+    >>> text_width("four", 10.0)
     24.4
     """
-    return size * ADVANCE * cells(text)
+    return size * ADVANCE * text_cells(text)

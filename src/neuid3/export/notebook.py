@@ -1,4 +1,4 @@
-"""How does a tree show itself in a notebook?"""
+"""Notebook representations of a tree."""
 
 from __future__ import annotations
 
@@ -7,16 +7,23 @@ from html import escape
 from neuid3.export.svg import export_svg
 from neuid3.tree.tree import Tree
 
-# Tests deeper than this are left out where nobody asked for a picture.
-DEPTH = 4
+# The depth of the deepest tests that are drawn in a notebook cell.
+MAX_DEPTH = 4
 
 
 def tree_svg(tree: Tree) -> str:
-    """The picture that stands for a tree; of a deep tree, its upper part."""
-    return export_svg(tree, max_depth=DEPTH)
+    """A tree as SVG; of a deep tree, its upper part."""
+    return export_svg(tree, max_depth=MAX_DEPTH)
 
 
-def tree_html(tree: Tree, more: str = "", html: str = "") -> str:
-    """The same picture, which can be moved sideways where it is wide; below it `html`, folded behind the word `more`."""
+def tree_html(tree: Tree, summary: str = "", details: str = "") -> str:
+    """A tree as SVG in an element that scrolls sideways.
+
+    Parameters
+    ----------
+    tree : the tree to be drawn.
+    summary : the heading of the collapsed section below the drawing.
+    details : the HTML of that section; without it there is none.
+    """
     picture = f'<div style="overflow-x:auto">{tree_svg(tree)}</div>'
-    return f"{picture}<details><summary>{escape(more)}</summary>{html}</details>" if html else picture
+    return f"{picture}<details><summary>{escape(summary)}</summary>{details}</details>" if details else picture

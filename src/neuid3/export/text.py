@@ -1,4 +1,4 @@
-"""How does a tree read as text?"""
+"""Export of a tree to indented text."""
 
 from __future__ import annotations
 
@@ -6,33 +6,39 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from neuid3.export.subject import model_of, tree_of
-from neuid3.export.words import (
-    cells,
+from neuid3.export.labels import (
     class_name,
-    mass_writer,
-    network_words,
+    class_shares,
+    mass_formatter,
+    network_summary,
     printable,
-    ranked,
+    ranked_classes,
     share_text,
-    shares,
+    text_cells,
 )
+from neuid3.export.unwrap import model_of, tree_of
 from neuid3.tree.tree import Leaf, Node, Tree, preorder
 
-# With more classes than this a line tells only its largest shares.
-MOST_CLASSES = 4
+# With more classes than this a line shows only the largest shares.
+MAX_CLASSES = 4
 
-# How an answer is drawn beside its node, and below it beside the nodes that follow; all are of one width.
+# The edge to a child, and the indentation of the nodes below it, by response; all have the same width.
 EDGES = {True: ("├─ yes: ", "│       "), False: ("└─ no:  ", "        ")}
-STEP = 8
+INDENT = 8
 
 
 def export_text(tree: Any, decimals: int = 2, *, rules: bool = False) -> str:
-    """A tree, model or fitted classifier as indented text; the first line shows the root's test.
+    """A tree as indented text; the first line shows the root's test.
 
-    Beside each node stand, as far as they are known, its gain in bits, the mass of the examples that reached it and
-    the share of each class. A test with networks says how decided these are, from 0 (chance) to 1 (certain), and how many bits
-    it tells about unseen examples and about those that they were trained on; `(!)` marks one that is close to chance. With `rules`, the clauses of background knowledge behind the tests follow below.
+    Each line gives, as far as they are known, the gain in bits, the mass of the examples that reach the node and the share
+    of each class. A test with networks also shows how decided these are, from 0 (chance) to 1 (certain), and its gain on
+    unseen examples and on those that the networks were trained on; `(!)` marks a test that is close to chance.
+
+    Parameters
+    ----------
+    tree : a `Tree`, a model or a fitted classifier.
+    decimals : the number of decimals of gains and class shares.
+    rules : whether the clauses of background knowledge behind the tests follow below the tree.
 
     >>> from neuid3.tree.tree import Branch
     >>> print(export_text(Tree(Branch("alarm", Leaf(0.9), Leaf(0.2)), classes=("quiet", "call"))))
@@ -40,51 +46,57 @@ def export_text(tree: Any, decimals: int = 2, *, rules: bool = False) -> str:
     ├─ yes: call   quiet 0.10  call 0.90
     └─ no:  quiet  quiet 0.80  call 0.20
     """
-    shown = tree_of(tree)
-    rows = list(_rows(shown, decimals))
-    # A line's own width is known from its depth: in a deep tree most of it is indentation, which need not be measured.
-    taken = [(width, *map(cells, told)) for (_, width), *told in rows]
-    widths = [max(column) for column in zip(*taken, strict=True)]
+    exported = tree_of(tree)
+    rows = list(_rows(exported, decimals))
+    # The width of a line follows from its depth: in a deep tree most of it is indentation, which need not be measured.
+    row_widths = [(width, *map(text_cells, fields)) for (_, width), *fields in rows]
+    widths = [max(column) for column in zip(*row_widths, strict=True)]
     lines = [
         "  ".join(
-            text + " " * (width - used) for text, used, width in zip((line, *told), own, widths, strict=True) if width
+            text + " " * (width - used) for text, used, width in zip((line, *fields), own, widths, strict=True) if width
         ).rstrip()
-        for ((line, _), *told), own in zip(rows, taken, strict=True)
+        for ((line, _), *fields), own in zip(rows, row_widths, strict=True)
     ]
     if rules:
         program = model_of(tree, "background knowledge").program
-        clauses = list(dict.fromkeys(chain(*program.clauses_behind([str(test) for test in shown.tests]))))
+        clauses = list(dict.fromkeys(chain(*program.clauses_behind([str(test) for test in exported.tests]))))
         lines += ["", "Rules behind the tests:", *(f"  {printable(clause)}" for clause in clauses)] if clauses else []
     return "\n".join(lines)
 
 
 def _rows(tree: Tree, decimals: int) -> Iterator[tuple[tuple[str, int], str, str, str, str]]:
-    """For each node its line in the tree with its width, its gain, how its networks do, its mass and its shares."""
-    mass = mass_writer(tree.root)
+    """For each node its line in the tree and the width of that, its gain, network statistics, mass and class shares."""
+    mass = mass_formatter(tree.root)
     widest = max(len(mass(visit.node)) for visit in preorder(tree.root))
     for line, node in _lines(tree):
         gain = "" if isinstance(node, Leaf) or node.gain is None else f"gain {node.gain:.{decimals}f}"
-        massed = f"mass {mass(node):>{widest}}" if mass(node) else ""
-        yield line, gain, network_words(node, decimals), massed, _shares(node, tree, decimals)
+        mass_text = f"mass {mass(node):>{widest}}" if mass(node) else ""
+        yield line, gain, network_summary(node, decimals), mass_text, _shares(node, tree, decimals)
 
 
 def _lines(tree: Tree) -> Iterator[tuple[tuple[str, int], Node]]:
-    """The nodes from the root, yes before no, each with its place drawn and its name, and how wide that is."""
+    """The nodes in preorder, yes before no, each with its edges and name as text, and the width of that."""
     indents = [""]  # of the children of the last node of every depth
     for visit in preorder(tree.root):
         node, above = visit.node, indents[max(visit.depth - 1, 0)]
-        name = ranked(node.probabilities, tree.classes)[0][0] if isinstance(node, Leaf) else f"{printable(node.test)}?"
+        name = (
+            ranked_classes(node.probabilities, tree.classes)[0][0]
+            if isinstance(node, Leaf)
+            else f"{printable(node.test)}?"
+        )
         edge, below = ("", "") if visit.answer is None else EDGES[visit.answer]
-        yield (f"{above}{edge}{name}", STEP * visit.depth + cells(name)), node
+        yield (f"{above}{edge}{name}", INDENT * visit.depth + text_cells(name)), node
         indents[visit.depth :] = [above + below]
 
 
 def _shares(node: Node, tree: Tree, decimals: int) -> str:
-    found = shares(node)
-    if found is None:
+    shares = class_shares(node)
+    if shares is None:
         return ""
-    if len(found) <= MOST_CLASSES:
-        told = list(zip(map(class_name, tree.classes), found, strict=True))
+    if len(shares) <= MAX_CLASSES:
+        pairs = list(zip(map(class_name, tree.classes), shares, strict=True))
     else:
-        told = [pair for pair in ranked(found, tree.classes) if round(pair[1], decimals) > 0][: MOST_CLASSES - 1]
-    return "  ".join(share_text(label, share, decimals) for label, share in told)
+        pairs = [pair for pair in ranked_classes(shares, tree.classes) if round(pair[1], decimals) > 0][
+            : MAX_CLASSES - 1
+        ]
+    return "  ".join(share_text(label, share, decimals) for label, share in pairs)

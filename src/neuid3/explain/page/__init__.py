@@ -1,4 +1,4 @@
-"""How does a tree show what it looks at? One page of HTML with the examples that speak for each test."""
+"""Evidence page: one HTML file with the examples behind each test and network of a tree."""
 
 from neuid3.explain.page.render import evidence_page, write_page
 

@@ -1,4 +1,4 @@
-"""How do the facts become one page that needs nothing but itself?"""
+"""Rendering of the evidence page as one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 from neuid3 import __version__
 from neuid3.data.examples import Examples
 from neuid3.errors import ExportError, TreeError
-from neuid3.explain.page.gather import End, Facts, Question, Reached, Shown, gather
-from neuid3.explain.page.pictures import PageImages, Wanted, page_images
-from neuid3.explain.page.scores import sentences
+from neuid3.explain.page.content import BranchContent, LeafContent, NodeMasses, PageContent, Tile, page_content
+from neuid3.explain.page.pictures import Entry, PageImages, page_images
+from neuid3.explain.page.scores import score_sentences
 from neuid3.export import export_text
 from neuid3.tree.model import TreeModel
 from neuid3.tree.tree import NetworkStatistics
@@ -29,11 +29,22 @@ TITLE = "What the tree looks at"
 
 
 def evidence_page(model: Any, X: Any, y: Any = None, *, title: str = TITLE, images: int = 9) -> str:
-    """One page of HTML that shows what a tree looks at: every test with its rules and the examples it is surest of.
+    """The evidence page of a tree: every test with its rules and most certain examples, and the values of every network.
 
-    `X` is the table to be shown, and `y` its classes where they are known; `images` examples of each kind are shown.
-    Rows that the tree was learned from are recognised and counted apart from the others. The page holds everything it needs
-    and asks no other machine for anything.
+    The page is complete in itself and loads nothing from the internet. Rows that the tree was learned from are recognised
+    and counted separately.
+
+    Parameters
+    ----------
+    model : a model or a fitted classifier.
+    X : the table to be shown.
+    y : the classes of its rows, if known.
+    title : the title of the page.
+    images : the most examples of each kind.
+
+    Returns
+    -------
+    The HTML text.
     """
     return page_and_scores(model, X, y, title=title, images=images)[0]
 
@@ -41,18 +52,18 @@ def evidence_page(model: Any, X: Any, y: Any = None, *, title: str = TITLE, imag
 def page_and_scores(
     model: Any, X: Any, y: Any = None, *, title: str = TITLE, images: int = 9
 ) -> tuple[str, tuple[str, ...]]:
-    """The page, and the sentences about scores at its top."""
-    tree = _tree_of(model)
+    """The evidence page, and the sentences about scores at its top."""
+    tree = _model_of(model)
     examples = tree.read(X)
-    facts = gather(tree, examples, y, images, X)
-    scores = sentences(facts.tallies, tree.training_record)
+    content = page_content(tree, examples, y, images, X)
+    scores = score_sentences(content.row_groups, tree.training_record)
     style, script = _file("page.css"), _file("page.js")
     page = Template(_file("page.html")).substitute(
         title=html.escape(title),
         policy=html.escape(_policy(style, script)),
         style=style,
         script=script,
-        facts=data_text(_told(facts, scores, _album(facts, examples))),
+        content=script_json(_content_to_json(content, scores, _pictures(content, examples))),
         text=html.escape("\n".join((export_text(tree.tree), "", *scores))),
     )
     return page, scores
@@ -67,27 +78,27 @@ def write_page(
     title: str = TITLE,
     images: int = 9,
 ) -> Path:
-    """Write `evidence_page` to a file, which is there whole or not at all."""
-    return keep_page(path, evidence_page(model, X, y, title=title, images=images))
+    """Write the evidence page to a file, atomically; parameters as in `evidence_page`. Returns the path."""
+    return save_page(path, evidence_page(model, X, y, title=title, images=images))
 
 
-def keep_page(path: str | Path, page: str) -> Path:
-    """Write a page to a file, which is there whole or not at all."""
+def save_page(path: str | Path, page: str) -> Path:
+    """Write a page to a file, atomically; returns the path."""
     target = Path(path)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(target, page.encode("utf-8"))
     except OSError as error:
-        raise ExportError(f"The page cannot be written to {target} ({error.strerror}); choose another place.") from None
+        raise ExportError(f"The page cannot be written to {target} ({error.strerror}); choose another path.") from None
     return target
 
 
-def _tree_of(model: Any) -> TreeModel:
+def _model_of(model: Any) -> TreeModel:
     if hasattr(model, "get_params"):
         check_is_fitted(model)
-    found = getattr(model, "model_", model)
-    if isinstance(found, TreeModel):
-        return found
+    tree_model = getattr(model, "model_", model)
+    if isinstance(tree_model, TreeModel):
+        return tree_model
     raise TreeError(
         f"A page is made of a fitted NeuID3Classifier or of a NeurosymbolicTree; found a {type(model).__name__}."
     )
@@ -98,111 +109,111 @@ def _file(name: str) -> str:
 
 
 def _policy(style: str, script: str) -> str:
-    """What the browser may do with this page: show its pictures, its one style and its one script, nothing else."""
+    """The content security policy: the browser may show the pictures, the style and the script of the page, nothing else."""
     return (
-        f"default-src 'none'; img-src data:; style-src {_fingerprint(style)}; script-src {_fingerprint(script)}; "
+        f"default-src 'none'; img-src data:; style-src {_source_hash(style)}; script-src {_source_hash(script)}; "
         "base-uri 'none'; form-action 'none'"
     )
 
 
-def _fingerprint(text: str) -> str:
+def _source_hash(text: str) -> str:
     return f"'sha256-{b64encode(sha256(text.encode('utf-8')).digest()).decode('ascii')}'"
 
 
-def data_text(facts: Any) -> str:
-    """Facts as JSON that can stand inside a script element, whatever names they hold.
+def script_json(content: Any) -> str:
+    """JSON that is safe inside a script element, whatever strings it contains.
 
-    >>> data_text(["</script>"])
+    >>> script_json(["</script>"])
     '["\\\\u003c/script\\\\u003e"]'
     """
-    text = json.dumps(facts, separators=(",", ":"), allow_nan=False)  # ASCII only, so U+2028 is escaped, too
-    for letter in "<>&":
-        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    text = json.dumps(content, separators=(",", ":"), allow_nan=False)  # ASCII only, so U+2028 is escaped, too
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
     return text
 
 
-# Facts as the script reads them --------------------------------------------------------------------
+# Content as JSON, with the field names that page.js reads -----------------------------------------
 
 
-def _album(facts: Facts, examples: Examples) -> PageImages:
-    needed = [(shown.row, column) for shown in _all_shown(facts) for column in shown.columns]
-    # Whoever chooses an example wants to see all of it, also what the test that showed it did not look at.
-    by_tests = dict.fromkeys(shown.row for shown in _all_shown(facts))
-    return page_images(examples, needed, [(row, column) for row in by_tests for column in facts.columns])
+def _pictures(content: PageContent, examples: Examples) -> PageImages:
+    required = [(tile.row, column) for tile in _all_tiles(content) for column in tile.columns]
+    # The panel of a selected example shows all its columns, also those that the test of its tile does not read.
+    rows = dict.fromkeys(tile.row for tile in _all_tiles(content))
+    return page_images(examples, required, [(row, column) for row in rows for column in content.columns])
 
 
-def _all_shown(facts: Facts) -> Iterable[Shown]:
-    yield from facts.surprises
-    for node in facts.nodes:
-        if isinstance(node, Question):
+def _all_tiles(content: PageContent) -> Iterable[Tile]:
+    yield from content.errors
+    for node in content.nodes:
+        if isinstance(node, BranchContent):
             yield from (*node.surely_true, *node.undecided, *node.surely_false)
-    for predicate in facts.predicates:
+    for predicate in content.predicates:
         for value in predicate.values:
             yield from value.shown
 
 
-def _told(facts: Facts, scores: Sequence[str], pictures: PageImages) -> dict[str, Any]:
+def _content_to_json(content: PageContent, scores: Sequence[str], pictures: PageImages) -> dict[str, Any]:
     return {
         "version": __version__,
-        "classes": facts.classes,
-        "rows": facts.rows,
-        "columns": facts.columns,
+        "classes": content.classes,
+        "rows": content.rows,
+        "columns": content.columns,
         "scores": scores,
-        "nodes": [_question(node) if isinstance(node, Question) else _end(node) for node in facts.nodes],
+        "nodes": [_branch_to_json(n) if isinstance(n, BranchContent) else _leaf_to_json(n) for n in content.nodes],
         "networks": [
             {
                 "name": predicate.network,
                 "predicate": predicate.predicate,
-                "reads": predicate.reads,
-                "askedBy": predicate.asked_by,
-                "looks": predicate.looks,
+                "inputs": predicate.inputs,
+                "branches": predicate.branches,
+                "calls": predicate.calls,
                 "values": [
                     {
                         "name": value.name,
                         "count": value.count,
-                        "sureness": _rounded(value.sureness),
-                        "shown": _strip(value.shown),
+                        "probability": _rounded(value.mean_probability),
+                        "tiles": _tiles_to_json(value.shown),
                     }
                     for value in predicate.values
                 ],
             }
-            for predicate in facts.predicates
+            for predicate in content.predicates
         ],
-        "surprises": _strip(facts.surprises),
+        "errors": _tiles_to_json(content.errors),
         "examples": [
             {
                 "row": example.row,
                 "label": example.label,
                 "classes": [_rounded(p) for p in example.probabilities],
-                "answers": [_rounded(answer) for answer in example.answers],
+                "responses": [_rounded(response) for response in example.responses],
                 "values": dict(example.values),
-                "calls": example.calls,
+                "networkValues": example.network_values,
                 "learned": example.learned,
-                "pictures": _pictures(example.row, facts.columns, pictures),
+                "pictures": _picture_indices(example.row, content.columns, pictures),
             }
-            for example in facts.examples
+            for example in content.examples
         ],
         "pictures": pictures.pictures,
     }
 
 
-def _question(node: Question) -> dict[str, Any]:
+def _branch_to_json(node: BranchContent) -> dict[str, Any]:
     return {
         "test": node.test,
         "rules": node.rules,
         "networks": node.networks,
         "columns": node.columns,
         "gain": node.gain,
-        "statistics": node.statistics and _statistics(node.statistics),
+        "statistics": node.statistics and _statistics_to_json(node.statistics),
         "yes": node.yes,
         "no": node.no,
-        "strips": [_strip(shown) for shown in (node.surely_true, node.undecided, node.surely_false)],
-        "sides": node.sides and [{"values": side.values, **_reached(side.reached)} for side in node.sides],
-        **_reached(node.reached),
+        "strips": [_tiles_to_json(strip) for strip in (node.surely_true, node.undecided, node.surely_false)],
+        "sides": node.sides and [{"values": side.values, **_masses_to_json(side.masses)} for side in node.sides],
+        **_masses_to_json(node.masses),
     }
 
 
-def _statistics(statistics: NetworkStatistics) -> dict[str, Any]:
+def _statistics_to_json(statistics: NetworkStatistics) -> dict[str, Any]:
     return {
         "decided": statistics.decided,
         "trained": statistics.trained_gain,
@@ -212,27 +223,27 @@ def _statistics(statistics: NetworkStatistics) -> dict[str, Any]:
     }
 
 
-def _end(node: End) -> dict[str, Any]:
-    return {"probabilities": node.probabilities, **_reached(node.reached)}
+def _leaf_to_json(node: LeafContent) -> dict[str, Any]:
+    return {"probabilities": node.probabilities, **_masses_to_json(node.masses)}
 
 
-def _reached(reached: Reached) -> dict[str, Any]:
-    # As they are: shares that are counted from rounded masses would not be those of the tree's text and pictures.
+def _masses_to_json(masses: NodeMasses) -> dict[str, Any]:
+    # Not rounded: shares of rounded masses would differ from those in text exports and drawings.
     return {
-        "training": reached.training,
-        "trainingMass": reached.written,
-        "mass": reached.mass,
-        "shares": reached.classes,
+        "training": masses.training,
+        "trainingMass": masses.training_text,
+        "mass": masses.mass,
+        "shares": masses.classes,
     }
 
 
-def _strip(strip: Iterable[Shown]) -> list[list[Any]]:
-    return [[shown.row, _rounded(shown.probability), shown.columns] for shown in strip]
+def _tiles_to_json(tiles: Iterable[Tile]) -> list[list[Any]]:
+    return [[tile.row, _rounded(tile.probability), tile.columns] for tile in tiles]
 
 
-def _pictures(row: int, columns: Sequence[str], pictures: PageImages) -> dict[str, int]:
-    wanted: list[Wanted] = [(row, column) for column in columns]
-    return {column: pictures.places[row, column] for row, column in wanted if (row, column) in pictures.places}
+def _picture_indices(row: int, columns: Sequence[str], pictures: PageImages) -> dict[str, int]:
+    entries: list[Entry] = [(row, column) for column in columns]
+    return {column: pictures.index[row, column] for row, column in entries if (row, column) in pictures.index}
 
 
 def _rounded(number: float | None) -> float | None:

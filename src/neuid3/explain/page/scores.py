@@ -13,55 +13,62 @@ from neuid3.tree.record import HELD_OUT, VALIDATION, Codes, Mask, Score, Trainin
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
-    """How many rows there are of one kind, and the score on them where their classes are known."""
+class RowGroup:
+    """The number of rows of a group, and the score on them if their classes are known."""
 
     rows: int
     score: Score | None
 
 
 @dataclass(frozen=True, slots=True)
-class Tallies:
+class RowGroups:
     """The rows of a table: those that the tree was learned from, and the others.
 
-    Where that cannot be told, `unknown` counts all of them, and the others are None.
+    If these cannot be distinguished, all rows are in `unknown`, and the other groups are None.
     """
 
-    learned: Tally | None
-    others: Tally | None
-    unknown: Tally | None
+    learned: RowGroup | None
+    others: RowGroup | None
+    unknown: RowGroup | None
 
 
 def learned_rows(model: TreeModel, table: Any, codes: Codes | None) -> Mask | None:
-    """Which rows of a table the tree was learned from; None where that cannot be told."""
+    """Whether the tree was learned from each row of a table; None if that is unknown."""
     record = model.training_record
     return None if record is None else record.learned(table, model.schema, codes)
 
 
-def tallied(learned: Mask | None, probabilities: npt.NDArray[np.float64], codes: Codes | None) -> Tallies:
-    """The rows of a table with these class probabilities, and classes of these codes, counted apart."""
+def group_rows(learned: Mask | None, probabilities: npt.NDArray[np.float64], codes: Codes | None) -> RowGroups:
+    """The rows of a table in groups, with their scores.
 
-    def tally(rows: Mask) -> Tally:
+    Parameters
+    ----------
+    learned : whether the tree was learned from each row; None if that is unknown.
+    probabilities : the predicted class probabilities, `(row, class)`.
+    codes : the index of the class of each row, if known.
+    """
+
+    def group(rows: Mask) -> RowGroup:
         count = int(rows.sum())
         score = None if codes is None or not count else score_of("table", probabilities[rows], codes[rows])
-        return Tally(count, score)
+        return RowGroup(count, score)
 
     if learned is None:
-        return Tallies(None, None, tally(np.ones(len(probabilities), dtype=bool)))
-    return Tallies(tally(learned), tally(~learned), None)
+        return RowGroups(None, None, group(np.ones(len(probabilities), dtype=bool)))
+    return RowGroups(group(learned), group(~learned), None)
 
 
-def sentences(tallies: Tallies, record: TrainingRecord | None) -> tuple[str, ...]:
-    """What a reader is to know of these scores before any other number, training rows and others never mixed."""
-    return (*_of_table(tallies, record), *remembered(record))
+def score_sentences(groups: RowGroups, record: TrainingRecord | None) -> tuple[str, ...]:
+    """Sentences about the scores of a tree on a table and in its training record, training rows and others apart."""
+    return (*_table_sentences(groups, record), *record_sentences(record))
 
 
-def _of_table(tallies: Tallies, record: TrainingRecord | None) -> tuple[str, ...]:
-    learned, others, unknown = tallies.learned, tallies.others, tallies.unknown
+def _table_sentences(groups: RowGroups, record: TrainingRecord | None) -> tuple[str, ...]:
+    learned, others, unknown = groups.learned, groups.others, groups.unknown
     if unknown is not None:
-        right = "" if unknown.score is None else f"On these {_rows(unknown.rows)}: {_accuracy(unknown.score)}. "
-        what = "is not remembered" if record is None else "cannot be told"
-        return (f"{right}Which of them it was learned from {what}.",)
+        accuracy = "" if unknown.score is None else f"On these {_rows(unknown.rows)}: {_accuracy(unknown.score)}. "
+        reason = "is not recorded" if record is None else "is unknown"
+        return (f"{accuracy}Which of them it was learned from {reason}.",)
     assert learned is not None
     assert others is not None
     if not others.rows:
@@ -72,17 +79,17 @@ def _of_table(tallies: Tallies, record: TrainingRecord | None) -> tuple[str, ...
     if not learned.rows:
         score = "" if others.score is None else f": {_accuracy(others.score)}"
         return (f"None of these {_rows(others.rows)} was learned from{score}.",)
-    scores = ["" if tally.score is None else f": {_accuracy(tally.score)}" for tally in (learned, others)]
+    scores = ["" if group.score is None else f": {_accuracy(group.score)}" for group in (learned, others)]
     verb = "was" if learned.rows == 1 else "were"
     both = _rows(learned.rows + others.rows)
     rest = f"the other {others.rows:,}{scores[1]}" if scores[1] else f"the other {others.rows:,} were not"
     return (f"Of these {both} {learned.rows:,} {verb} learned from{scores[0]}; {rest}.",)
 
 
-def remembered(record: TrainingRecord | None) -> tuple[str, ...]:
-    """What a tree remembers of its learning, in sentences."""
+def record_sentences(record: TrainingRecord | None) -> tuple[str, ...]:
+    """Sentences about the training record of a tree: its rows and scores."""
     if record is None:
-        return ("Nothing is remembered of the rows that the tree was learned from.",)
+        return ("There is no record of the rows that the tree was learned from.",)
     held_out, validation = record.score(HELD_OUT), record.score(VALIDATION)
     lines = [f"Learned from {_rows(record.rows)}."]
     if held_out is not None:
@@ -92,7 +99,7 @@ def remembered(record: TrainingRecord | None) -> tuple[str, ...]:
             f"On {_rows(validation.rows)} that its networks were not trained on, and that chose its tests: {validation}."
         )
     if held_out is None:
-        lines.append("No score on rows without a part in learning is remembered.")
+        lines.append("No score on rows that had no part in learning is recorded.")
     return tuple(lines)
 
 

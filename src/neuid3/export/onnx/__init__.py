@@ -1,4 +1,4 @@
-"""How does a tree run where there is no Python? As one ONNX file: columns in, probabilities out."""
+"""Export of a tree with its networks to one ONNX file: columns in, probabilities out."""
 
 from __future__ import annotations
 
@@ -10,37 +10,50 @@ from neuid3.circuits.reach import Reach
 from neuid3.data.columns import Category, Distribution, Kind, Tensor, kind_name
 from neuid3.errors import ExportError
 from neuid3.export.onnx.circuits import write_reach
-from neuid3.export.onnx.graph import Graph, needed
+from neuid3.export.onnx.graph import Graph, require
 from neuid3.export.onnx.weights import CLASSES, LEAVES, Weights
-from neuid3.export.subject import model_of
 from neuid3.export.text import export_text
+from neuid3.export.unwrap import model_of
 from neuid3.io.serialize import labels_to_json
 from neuid3.tree.descent import conjunctions
 from neuid3.tree.model import TreeModel
 from neuid3.tree.tree import paths
 from neuid3.utils.files import model_path, write_atomically
 
-# The oldest set of operations that torch writes networks with; most programs know it.
+# The oldest operator set that torch exports networks to; most runtimes support it.
 OPSET = 18
 
 
 def export_onnx(model: Any, path: Path | str, *, opset: int = OPSET) -> Path:
-    """Write a model or a fitted classifier to one ONNX file; returns its path.
+    """Write a model or a fitted classifier to one ONNX file.
 
     The file takes one input for each column that the tree reads, by the column's name: numbers, probabilities and facts
-    (0 or 1) as float64, a distribution as `(n, values)`, a category as its int64 place in the domain that the file's
-    metadata tell, a tensor in the precision of the network that reads it, with bytes already divided by 255. An entry
-    that is missing (NaN; −1 for a category) follows the model's priors. It gives `class_probabilities` `(n, classes)` and
+    (0 or 1) as float64, a distribution as `(n, values)`, a category as the int64 index into its domain, which is in the
+    file's metadata, and a tensor in the precision of the network that reads it, with bytes already divided by 255. A missing
+    entry (NaN; −1 for a category) follows the model's priors. The outputs are `class_probabilities` `(n, classes)` and
     `leaf_probabilities` `(n, leaves)`, for any number of examples.
+
+    Parameters
+    ----------
+    model : a model or a fitted classifier.
+    path : the file to be written.
+    opset : the ONNX operator set.
+
+    Returns
+    -------
+    The path of the file.
+
+    Raises
+    ------
+    ExportError : if a package is missing, or a network cannot be written as ONNX.
     """
-    found = model_of(model, "columns and networks")
-    place = model_path(path)
-    return write_atomically(place, as_onnx(found, opset).SerializeToString())
+    exported = model_of(model, "columns and networks")
+    return write_atomically(model_path(path), as_onnx(exported, opset).SerializeToString())
 
 
 def as_onnx(model: TreeModel, opset: int = OPSET) -> Any:
     """A tree as an `onnx.ModelProto`."""
-    newest = needed("onnx").defs.onnx_opset_version()
+    newest = require("onnx").defs.onnx_opset_version()
     if not OPSET <= opset <= newest:
         raise ExportError(f"opset={opset!r} cannot be written; give a number from {OPSET} to {newest}.")
     graph = Graph(opset)
@@ -55,10 +68,10 @@ def as_onnx(model: TreeModel, opset: int = OPSET) -> Any:
 
 
 def _metadata(model: TreeModel) -> dict[str, str]:
-    """What the file says of itself."""
+    """The metadata of the file: version, classes, number of leaves, and columns."""
     from neuid3.utils.versions import installed_version
 
-    columns = [{"name": name, **_told(model.schema[name])} for name in model.columns]
+    columns = [{"name": name, **_column_to_json(model.schema[name])} for name in model.columns]
     return {
         "neuid3_version": installed_version(),
         "classes": json.dumps(labels_to_json(model.tree.classes)["values"], ensure_ascii=False),
@@ -67,7 +80,7 @@ def _metadata(model: TreeModel) -> dict[str, str]:
     }
 
 
-def _told(kind: Kind) -> dict[str, Any]:
+def _column_to_json(kind: Kind) -> dict[str, Any]:
     match kind:
         case Category() | Distribution():
             return {"kind": kind_name(kind), "domain": list(kind.domain)}

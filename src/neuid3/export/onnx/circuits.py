@@ -1,4 +1,4 @@
-"""How is a circuit written as ONNX? Level by level, with the sums and products that `infer.layers` plans."""
+"""Circuits as ONNX operations, level by level, with the sums and products of `circuits.evaluate`."""
 
 from __future__ import annotations
 
@@ -12,50 +12,50 @@ from neuid3.export.onnx.graph import Graph
 from neuid3.logic.formula import Variable
 
 
-class Weigher(Protocol):
-    """Whatever knows which values of the graph are the probabilities of a variable."""
+class WeightSource(Protocol):
+    """Access to the values of the graph that hold the probabilities of variables."""
 
     def weights(self, variable: Variable) -> str:
         """The probability of every value of a variable, as `(value, example)`."""
         ...
 
-    def same(self, numbers: list[float]) -> str:
-        """These numbers for every example, as `(number, example)`."""
+    def repeated(self, numbers: list[float]) -> str:
+        """The same numbers for every example, as `(number, example)`."""
         ...
 
 
-def write_reach(graph: Graph, reach: Reach, weigher: Weigher) -> str:
+def write_reach(graph: Graph, reach: Reach, source: WeightSource) -> str:
     """P(path | e) as `(example, path)`."""
-    certain = weigher.same([1.0])
-    roots = [_circuit(graph, circuit, weigher) for circuit in reach.circuits]
+    certain = source.repeated([1.0])
+    roots = [_circuit(graph, circuit, source) for circuit in reach.circuits]
     roots_and_truth = graph.add("Concat", *roots, certain, axis=0)  # (root, example)
     reached = certain
-    for place, factor in enumerate(reach.factors.T):
-        chosen = _rows(graph, roots_and_truth, factor)
-        reached = graph.add("Mul", reached, chosen) if place else chosen
+    for i, factor in enumerate(reach.factors.T):
+        selected = _rows(graph, roots_and_truth, factor)
+        reached = graph.add("Mul", reached, selected) if i else selected
     return graph.add("Transpose", reached, perm=[1, 0])
 
 
-def _circuit(graph: Graph, circuit: LayeredCircuit, weigher: Weigher) -> str:
+def _circuit(graph: Graph, circuit: LayeredCircuit, source: WeightSource) -> str:
     """The probability of every root, as `(root, example)`."""
     if not circuit.levels:
-        return weigher.same(circuit.constant_roots)
-    weights = [weigher.weights(variable) for variable in circuit.circuit.variables]
-    frontier = weigher.same([1.0])
+        return source.repeated(circuit.constant_roots)
+    weights = [source.weights(variable) for variable in circuit.circuit.variables]
+    frontier = source.repeated([1.0])
     for level in circuit.levels:
-        frontier = _level(graph, level, frontier, weights[level.variable], weigher)
+        frontier = _level(graph, level, frontier, weights[level.variable], source)
     if circuit.root_rows is None:
         return frontier
-    return _rows(graph, graph.add("Concat", frontier, weigher.same([0.0, 1.0]), axis=0), circuit.root_rows)
+    return _rows(graph, graph.add("Concat", frontier, source.repeated([0.0, 1.0]), axis=0), circuit.root_rows)
 
 
-def _level(graph: Graph, level: Level, frontier: str, weights: str, weigher: Weigher) -> str:
-    """The next frontier."""
+def _level(graph: Graph, level: Level, frontier: str, weights: str, source: WeightSource) -> str:
+    """The values of the nodes after one level."""
     steps = graph.add("MatMul", graph.constant(level.masks.cpu()), weights)  # (step, example)
     if level.children is not None:
         steps = graph.add("Mul", steps, _rows(graph, frontier, level.children))
     if level.gathers is not None:
-        padded = graph.add("Concat", steps, weigher.same([0.0]), axis=0)
+        padded = graph.add("Concat", steps, source.repeated([0.0]), axis=0)
         gathered = _rows(graph, padded, level.gathers)  # (node, degree, example)
         steps = graph.add("ReduceSum", gathered, graph.constant([1]), keepdims=0)
     elif level.adds is not None:

@@ -1,4 +1,4 @@
-"""How is an ONNX graph written down? Node by node; every value is known by its name."""
+"""Builder of an ONNX graph: nodes are added one by one, and values are referred to by name."""
 
 from __future__ import annotations
 
@@ -10,27 +10,32 @@ import numpy.typing as npt
 
 from neuid3.errors import ExportError
 
-# All values that we make are called "/…", which keeps them apart from columns and outputs.
-OURS = "/"
+# The names of intermediate values begin with this, so that they differ from those of columns and outputs.
+PREFIX = "/"
 
-# The axis of the batch; its length is whatever the caller hands in.
+# The name of the batch axis, which has any length.
 EXAMPLES = "examples"
 
 
-def needed(package: str) -> Any:
-    """A package that only those need who write ONNX files."""
+def require(package: str) -> Any:
+    """Import an optional package that ONNX export needs.
+
+    Raises
+    ------
+    ExportError : if it is not installed.
+    """
     try:
         return import_module(package)
     except ImportError:
-        told = f'ONNX files need {package.split(".")[0]}; install it with: pip install "neuid3[onnx]".'
-        raise ExportError(told) from None
+        name = package.split(".")[0]
+        raise ExportError(f'ONNX files need {name}; install it with: pip install "neuid3[onnx]".') from None
 
 
 class Graph:
-    """Inputs, constants, nodes and outputs of a graph that is being written."""
+    """Inputs, constants, nodes and outputs of a graph under construction."""
 
     def __init__(self, opset: int) -> None:
-        self._onnx = needed("onnx")
+        self._onnx = require("onnx")
         self.opset = opset
         self._domains = {"": opset}
         self._inputs: list[Any] = []
@@ -40,11 +45,11 @@ class Graph:
         self._constants: dict[tuple[str, tuple[int, ...], bytes], str] = {}
 
     def input(self, name: str, dtype: npt.DTypeLike, *shape: int) -> None:
-        """A value that the caller hands in, of this shape for each example."""
+        """Declare an input with this shape for each example."""
         self._inputs.append(self._value(name, dtype, shape))
 
     def output(self, value: str, name: str, dtype: npt.DTypeLike, *shape: int) -> None:
-        """Hand a value out by this name."""
+        """Declare a value as an output with this name, and this shape for each example."""
         self._nodes.append(self._onnx.helper.make_node("Identity", [value], [name]))
         self._outputs.append(self._value(name, dtype, shape))
 
@@ -52,21 +57,21 @@ class Graph:
         return self._onnx.helper.make_tensor_value_info(name, self._type(dtype), [EXAMPLES, *shape])
 
     def _type(self, dtype: npt.DTypeLike) -> int:
-        found: int = self._onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
-        return found
+        tensor_type: int = self._onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        return tensor_type
 
     def constant(self, array: Any, dtype: npt.DTypeLike | None = None) -> str:
-        """A value that is the same for all examples; equal ones are kept once."""
+        """The name of a constant; equal constants are stored once."""
         values = np.asarray(array, dtype=dtype)
         key = (values.dtype.str, values.shape, values.tobytes())
         if key not in self._constants:
-            name = self._constants[key] = f"{OURS}constant_{len(self._constants)}"
+            name = self._constants[key] = f"{PREFIX}constant_{len(self._constants)}"
             self._tensors.append(self._onnx.numpy_helper.from_array(values, name))
         return self._constants[key]
 
     def add(self, operation: str, *inputs: str, **attributes: Any) -> str:
-        """The value that an operation makes of others."""
-        name = f"{OURS}{operation}_{len(self._nodes)}"
+        """Add an operation; returns the name of its output."""
+        name = f"{PREFIX}{operation}_{len(self._nodes)}"
         self._nodes.append(self._onnx.helper.make_node(operation, inputs, [name], **attributes))
         return name
 
@@ -74,24 +79,24 @@ class Graph:
         return self.add("Cast", value, to=self._type(dtype))
 
     def embed(self, model: Any, inputs: list[str]) -> list[str]:
-        """Another model as a part of this graph: the names of what it makes of these values."""
-        graph = self._onnx.compose.add_prefix_graph(model.graph, f"{OURS}networks/")
-        for value, given in zip(inputs, graph.input, strict=True):
-            self._nodes.append(self._onnx.helper.make_node("Identity", [value], [given.name]))
+        """Add another model to this graph, applied to these values; returns the names of its outputs."""
+        graph = self._onnx.compose.add_prefix_graph(model.graph, f"{PREFIX}networks/")
+        for value, target in zip(inputs, graph.input, strict=True):
+            self._nodes.append(self._onnx.helper.make_node("Identity", [value], [target.name]))
         self._nodes.extend(graph.node)
         self._tensors.extend(graph.initializer)
         self._domains |= {entry.domain: entry.version for entry in model.opset_import}
-        return [made.name for made in graph.output]
+        return [output.name for output in graph.output]
 
-    def model(self, told: str, metadata: dict[str, str]) -> Any:
-        """The finished model, checked; `told` says in words what it is."""
+    def model(self, description: str, metadata: dict[str, str]) -> Any:
+        """The finished model, checked."""
         helper = self._onnx.helper
         graph = helper.make_graph(self._nodes, "neuid3", self._inputs, self._outputs, self._tensors)
         imports = [helper.make_opsetid(domain, version) for domain, version in self._domains.items()]
-        # The oldest format that has these operations is read by most programs.
+        # Most runtimes read the oldest format that has these operations.
         oldest = helper.find_min_ir_version_for(imports, ignore_unknown=True)
-        made_by = {"producer_name": "neuid3", "producer_version": metadata["neuid3_version"]}
-        model = helper.make_model(graph, opset_imports=imports, ir_version=oldest, doc_string=told, **made_by)
+        producer = {"producer_name": "neuid3", "producer_version": metadata["neuid3_version"]}
+        model = helper.make_model(graph, opset_imports=imports, ir_version=oldest, doc_string=description, **producer)
         helper.set_model_props(model, metadata)
         self._onnx.checker.check_model(model, full_check=True)
         return model

@@ -1,4 +1,4 @@
-"""How are networks written as ONNX? By torch, all of a tree at once, and then compared with themselves."""
+"""Networks as ONNX: all networks of a tree are exported at once by torch and compared with the originals."""
 
 from __future__ import annotations
 
@@ -17,61 +17,73 @@ from neuid3.data.columns import Tensor
 from neuid3.data.priors import network_use
 from neuid3.errors import ExportError, NeuID3Error
 from neuid3.export.deepproblog import as_module
-from neuid3.export.onnx.graph import EXAMPLES, needed
+from neuid3.export.onnx.graph import EXAMPLES, require
 from neuid3.tree.evidence import NetworkCall, as_probabilities, check_output, input_dtype, run_network
 from neuid3.tree.model import TreeModel
 
-# How far the probabilities that a network gives as ONNX may be from those it gives in torch.
+# The largest difference between the probabilities of a network in onnxruntime and in torch.
 TOLERANCE = 1e-4
 
-# Networks are traced with one number of examples and compared with others, one example among them.
+# Batch sizes: networks are traced with one and compared with others, among them a single example.
 _TRACED, _COMPARED = 3, (1, 4)
 
 
 def precision(model: TreeModel, column: str) -> torch.dtype:
-    """In which precision a tensor is handed in: that of the networks that read it, single at least."""
+    """The precision of a tensor input: that of the networks that read it, at least single."""
     readers = [input_dtype(model.networks[network]) for network, inputs, _ in model.uses if column in inputs]
     return reduce(torch.promote_types, readers, torch.float32)
 
 
 class Networks(nn.Module):
-    """Networks of a tree as one module: from columns, as the file takes them, to probabilities for each look."""
+    """The networks of a tree as one module: from the columns of the file to the probabilities of each network call."""
 
-    def __init__(self, model: TreeModel, looks: Sequence[NetworkCall]) -> None:
+    def __init__(self, model: TreeModel, calls: Sequence[NetworkCall]) -> None:
         super().__init__()
-        self.looks, self.dtype = looks, model.dtype
-        self.columns = [name for name in model.schema if any(name in inputs for _, inputs, _ in looks)]
-        names = list(dict.fromkeys(network for network, _, _ in looks))
+        self.calls, self.dtype = calls, model.dtype
+        self.columns = [name for name in model.schema if any(name in inputs for _, inputs, _ in calls)]
+        names = list(dict.fromkeys(network for network, _, _ in calls))
+        # This attribute's name is part of the names of weights in exported files.
         self.held = nn.ModuleList(as_module(model.networks[name]) for name in names)
-        self.places = [(names.index(name), [self.columns.index(i) for i in inputs]) for name, inputs, _ in looks]
+        # For each call, the index of its network and those of its columns.
+        self.indices = [(names.index(name), [self.columns.index(i) for i in inputs]) for name, inputs, _ in calls]
         self.precisions = [input_dtype(model.networks[name]) for name in names]
 
     def forward(self, columns: list[torch.Tensor]) -> list[torch.Tensor]:
-        shown = zip(self.places, self.looks, strict=True)
+        """The probabilities of each call, as `(example, value)`."""
+        pairs = zip(self.indices, self.calls, strict=True)
         return [
-            as_probabilities(self.held[place](*self.read(columns, place, inputs)), self.dtype, width)
-            for (place, inputs), (_, _, width) in shown
+            as_probabilities(self.held[index](*self.inputs(columns, index, inputs)), self.dtype, width)
+            for (index, inputs), (_, _, width) in pairs
         ]
 
-    def read(self, columns: list[torch.Tensor], place: int, inputs: list[int]) -> list[torch.Tensor]:
-        """Columns as a network reads them: in its precision, a number as a vector of length 1."""
-        given = [columns[i].to(self.precisions[place]) for i in inputs]
-        return [column.unsqueeze(1) if column.ndim == 1 else column for column in given]
+    def inputs(self, columns: list[torch.Tensor], network: int, indices: list[int]) -> list[torch.Tensor]:
+        """The inputs of a network: columns in its precision, a number as a vector of length 1."""
+        converted = [columns[i].to(self.precisions[network]) for i in indices]
+        return [column.unsqueeze(1) if column.ndim == 1 else column for column in converted]
 
     def check(self, columns: list[torch.Tensor]) -> None:
-        """Does every network return probabilities?"""
-        for (place, inputs), (network, names, width) in zip(self.places, self.looks, strict=True):
-            output = run_network(self.held[place], network, names, self.read(columns, place, inputs))
+        """Refuse networks that do not return probabilities."""
+        for (index, inputs), (network, names, width) in zip(self.indices, self.calls, strict=True):
+            output = run_network(self.held[index], network, names, self.inputs(columns, index, inputs))
             check_output(output, network, names, len(columns[0]), width)
 
 
-def write_networks(model: TreeModel, looks: Sequence[NetworkCall], opset: int) -> tuple[list[str], Any]:
-    """The columns that networks read, and the ONNX model that makes a table of probabilities of them for each look."""
-    needed("onnxscript")
-    runtime = needed("onnxruntime")
-    networks = Networks(model, looks)
+def write_networks(model: TreeModel, calls: Sequence[NetworkCall], opset: int) -> tuple[list[str], Any]:
+    """An ONNX model of network calls.
+
+    Returns
+    -------
+    The columns that it reads, in order, and the model, with an output `(example, value)` for each call.
+
+    Raises
+    ------
+    ExportError : if a network cannot be exported, or gives other probabilities as ONNX.
+    """
+    require("onnxscript")
+    runtime = require("onnxruntime")
+    networks = Networks(model, calls)
     with model.evaluating(), torch.no_grad(), _quiet():
-        samples = {n: _noise(model, networks.columns, n) for n in (_TRACED, *_COMPARED)}
+        samples = {n: _random_columns(model, networks.columns, n) for n in (_TRACED, *_COMPARED)}
         networks.check(samples[_TRACED])
         try:
             written = _write(networks, samples[_TRACED], opset)
@@ -79,42 +91,42 @@ def write_networks(model: TreeModel, looks: Sequence[NetworkCall], opset: int) -
         except NeuID3Error:
             raise
         except Exception as error:
-            if len(looks) > 1:
-                for look in looks:  # whoever fails alone is the culprit
-                    write_networks(model, [look], opset)
+            if len(calls) > 1:
+                for call in calls:  # the first one that fails alone is named in the error
+                    write_networks(model, [call], opset)
             raise ExportError(
-                f"{_called(looks)} cannot be written as ONNX ({_shortly(error)}); "
-                "it must be made of operations that torch.onnx and onnxruntime know, for any number of examples."
+                f"{_named(calls)} cannot be written as ONNX ({_first_line(error)}); "
+                "it must consist of operations that torch.onnx and onnxruntime support, for any number of examples."
             ) from error
     return networks.columns, written
 
 
-def _noise(model: TreeModel, columns: Sequence[str], n: int) -> list[torch.Tensor]:
-    """Examples that mean nothing, to be looked at."""
+def _random_columns(model: TreeModel, columns: Sequence[str], n: int) -> list[torch.Tensor]:
+    """Random numbers of the shapes of these columns, for tracing and comparing."""
     generator = torch.Generator().manual_seed(n)
-    made = []
+    tensors = []
     for name in columns:
         kind = model.schema[name]
         shape, dtype = (kind.shape, precision(model, name)) if isinstance(kind, Tensor) else ((), torch.float64)
-        made.append(torch.rand(n, *shape, generator=generator).to(model.device, dtype))
-    return made
+        tensors.append(torch.rand(n, *shape, generator=generator).to(model.device, dtype))
+    return tensors
 
 
 def _write(networks: Networks, columns: list[torch.Tensor], opset: int) -> Any:
-    captured = _captured(networks, columns)
-    program = torch.onnx.export(captured, dynamo=True, opset_version=opset, verbose=False)
+    traced = _traced(networks, columns)
+    program = torch.onnx.export(traced, dynamo=True, opset_version=opset, verbose=False)
     assert program is not None
-    return needed("onnx.inliner").inline_local_functions(program.model_proto)
+    return require("onnx.inliner").inline_local_functions(program.model_proto)
 
 
-def _captured(networks: Networks, columns: list[torch.Tensor]) -> Any:
-    """What the networks do, for any number of examples."""
+def _traced(networks: Networks, columns: list[torch.Tensor]) -> Any:
+    """The networks as a `torch.export` program for any number of examples."""
     shapes = ([{0: torch.export.Dim(EXAMPLES)} for _ in columns],)
     try:
         return torch.export.export(networks, (columns,), dynamic_shapes=shapes, strict=False)
     except Exception as error:
         try:
-            # Slower; it reads the code itself, and so understands len(x).
+            # Slower, but it analyses the bytecode and so supports len(x).
             return torch.export.export(networks, (columns,), dynamic_shapes=shapes, strict=True)
         except Exception:
             raise error from None
@@ -122,42 +134,42 @@ def _captured(networks: Networks, columns: list[torch.Tensor]) -> Any:
 
 def _session(runtime: Any, written: Any) -> Any:
     options = runtime.SessionOptions()
-    options.intra_op_num_threads = 1  # for a handful of examples, threads take more time than they save
+    options.intra_op_num_threads = 1  # for a few examples, threads cost more time than they save
     options.log_severity_level = 3  # errors, which are raised as well
     return runtime.InferenceSession(written.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
 def _compare(networks: Networks, session: Any, samples: Sequence[list[torch.Tensor]]) -> None:
-    """Refuse networks that answer otherwise in onnxruntime than in torch."""
-    names = [given.name for given in session.get_inputs()]
+    """Refuse networks whose probabilities in onnxruntime differ from those in torch."""
+    names = [value.name for value in session.get_inputs()]
     for columns in samples:
-        theirs = session.run(None, {name: c.cpu().numpy() for name, c in zip(names, columns, strict=True)})
-        for look, ours, found in zip(networks.looks, networks(columns), theirs, strict=True):
-            expected = ours.cpu().numpy()
-            difference = abs(expected - found).max() if found.shape == expected.shape else float("inf")
+        outputs = session.run(None, {name: c.cpu().numpy() for name, c in zip(names, columns, strict=True)})
+        for call, reference, output in zip(networks.calls, networks(columns), outputs, strict=True):
+            expected = reference.cpu().numpy()
+            difference = abs(expected - output).max() if output.shape == expected.shape else float("inf")
             if not difference <= TOLERANCE:
                 raise ExportError(
-                    f"{_called([look])} gives other probabilities as ONNX (a difference of {difference:.2g} for "
-                    f"{len(expected)} examples); is it the same for any number of examples, and each time?"
+                    f"{_named([call])} gives other probabilities as ONNX (a difference of {difference:.2g} for "
+                    f"{len(expected)} examples); make it deterministic and independent of the number of examples."
                 )
 
 
-def _called(looks: Sequence[NetworkCall]) -> str:
-    told = ", ".join(network_use(network, inputs) for network, inputs, _ in looks)
-    return f"Network {told}" if len(looks) == 1 else f"Networks {told}"
+def _named(calls: Sequence[NetworkCall]) -> str:
+    names = ", ".join(network_use(network, inputs) for network, inputs, _ in calls)
+    return f"Network {names}" if len(calls) == 1 else f"Networks {names}"
 
 
-def _shortly(error: BaseException) -> str:
-    """The first line of what went wrong first."""
+def _first_line(error: BaseException) -> str:
+    """The first line of the message of the original error."""
     while error.__cause__ is not None:
         error = error.__cause__
-    told = str(error).strip().partition("\n")[0]
-    return told[:200].rstrip(".!") or type(error).__name__
+    line = str(error).strip().partition("\n")[0]
+    return line[:200].rstrip(".!") or type(error).__name__
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """torch tells at length what it is doing, and what it could not do; our errors say what matters."""
+    """Suppress the log, the warnings and the messages of torch; errors of this module carry what matters."""
     logger = logging.getLogger("torch")
     level = logger.level
     logger.setLevel(logging.CRITICAL)

@@ -1,4 +1,4 @@
-"""How does an explanation look? Probability flows from the root through the tests into the classes."""
+"""Drawing of an explanation: the flow of probability from the root through the tests into the classes."""
 
 from __future__ import annotations
 
@@ -10,36 +10,34 @@ from typing import TYPE_CHECKING, Any
 
 from neuid3.errors import ExportError
 from neuid3.explain.explanation import Explanation, LeafShare, Reading
-from neuid3.explain.words import mentioned, ranked
-from neuid3.export.words import class_name
+from neuid3.explain.text import mentioned, ranked_text
+from neuid3.export.labels import class_name
+from neuid3.export.palette import FLOW_COLOURS
 from neuid3.logic.quoting import entry_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Colours that also the colour-blind tell apart.
-PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#999933", "#777777")
+# Leaves with a smaller probability are not drawn.
+MIN_PROBABILITY = 0.01
 
-# Leaves with less than this are not drawn.
-SHOWN = 0.01
+# The most readings that are drawn.
+MAX_READINGS = 9
 
-# At most so many rows of what the tree sees.
-ROWS = 9
-
-# The picture is a unit square; where its parts stand in it.
-SEEN_RIGHT, FLOW_LEFT, FLOW_RIGHT, CLASSES_LEFT, BAR = 0.24, 0.29, 0.74, 0.87, 0.007
+# Positions in the drawing, which is a unit square.
+READINGS_RIGHT, FLOW_LEFT, FLOW_RIGHT, CLASSES_LEFT, BAR = 0.24, 0.29, 0.74, 0.87, 0.007
 BOTTOM, TOP, LINE = 0.15, 0.86, 0.032
 
-# How wide a letter of a test is, and of how many lines a test has at most.
-LETTER, LINES = 0.0066, 3
+# The width of a character of a test, and the most lines of a test.
+CHARACTER_WIDTH, MAX_LINES = 0.0066, 3
 
-# With more classes than this, a long name shares one line with its probability.
-FEW = 5
+# With more classes than this, a long name and its probability are on one line.
+FEW_CLASSES = 5
 
 
 @dataclass(slots=True, eq=False)
 class _Box:
-    """A node of the drawing: its mass, its mass by class, where it stands, and the flows that leave it."""
+    """A node of the drawing: its probability, in total and by class, its test, its position, and its children."""
 
     mass: float
     by_class: list[float]
@@ -49,23 +47,24 @@ class _Box:
     children: list[tuple[str, _Box]] = field(default_factory=list)
 
 
-def draw(e: Explanation, ax: Axes | None = None) -> Axes:
-    """Draw the explanation into these axes, or into a figure of its own."""
+def draw_explanation(explanation: Explanation, ax: Axes | None = None) -> Axes:
+    """Draw an explanation into these axes, or into a new figure; returns the axes."""
+    e = explanation
     if ax is None:
         ax = _own_axes(e)
     ax.set(xlim=(0, 1), ylim=(0, 1))
     ax.axis("off")
-    colours = [PALETTE[i % len(PALETTE)] for i in range(len(e.classes))]
-    kept = sorted(e.leaves, key=lambda leaf: -leaf.probability)
-    kept = [leaf for i, leaf in enumerate(kept) if leaf.probability >= SHOWN or i == 0]
-    visible = [leaf for leaf in e.leaves if leaf in kept]
+    colours = [FLOW_COLOURS[i % len(FLOW_COLOURS)] for i in range(len(e.classes))]
+    ordered = sorted(e.leaves, key=lambda leaf: -leaf.probability)
+    probable = [leaf for i, leaf in enumerate(ordered) if leaf.probability >= MIN_PROBABILITY or i == 0]
+    visible = [leaf for leaf in e.leaves if leaf in probable]
     root, leaves = _boxes(visible)
     scale = _lay_out(root, leaves)
     _draw_tree(ax, root, scale, colours)
     _draw_classes(ax, e, leaves, scale, colours)
-    _draw_readings(ax, e, mentioned(e, visible)[:ROWS])
+    _draw_readings(ax, e, mentioned(e, visible)[:MAX_READINGS])
     ax.text(0.0, 0.99, f"Predicted: {class_name(e.prediction)}", fontsize=13, fontweight="bold", va="top")
-    ax.text(0.0, 0.935, ranked(e.classes, e.probabilities, 2), fontsize=9, va="top", color="0.35")
+    ax.text(0.0, 0.935, ranked_text(e.classes, e.probabilities, 2), fontsize=9, va="top", color="0.35")
     ax.text(0.0, 0.075, _caption(e, len(e.leaves) - len(visible)), fontsize=8, va="top", color="0.25")
     return ax
 
@@ -75,26 +74,26 @@ def _own_axes(e: Explanation) -> Axes:
         from matplotlib import pyplot
     except ImportError:
         raise ExportError("Pictures need matplotlib; install it with: pip install 'neuid3[plots]'.") from None
-    visible = [leaf for leaf in e.leaves if leaf.probability >= SHOWN]
-    rows = max(len(visible), len(mentioned(e, visible)[:ROWS]))
+    visible = [leaf for leaf in e.leaves if leaf.probability >= MIN_PROBABILITY]
+    rows = max(len(visible), len(mentioned(e, visible)[:MAX_READINGS]))
     figure = pyplot.figure(figsize=(12, min(3.2 + 0.45 * rows, 9)))
     axes: Axes = figure.add_axes((0.02, 0.02, 0.96, 0.96))
     return axes
 
 
 def _boxes(visible: Sequence[LeafShare]) -> tuple[_Box, list[_Box]]:
-    """The tree of what is visible, and its leaves from top to bottom."""
+    """The boxes of the paths to the visible leaves: the root, and the leaves from top to bottom."""
     root = _Box(1.0, [0.0] * len(visible[0].leaf))
-    made: dict[tuple[int, bool], _Box] = {}  # by the parent and the answer
+    boxes: dict[tuple[int, bool], _Box] = {}  # by the parent and the response
     leaves = []
     for leaf in visible:
         box = root
         _add(box, leaf)
         for step in leaf.steps:
             box.label = step.test
-            child = made.get((id(box), step.answer))
+            child = boxes.get((id(box), step.answer))
             if child is None:
-                child = made[id(box), step.answer] = _Box(step.reach, [0.0] * len(leaf.leaf))
+                child = boxes[id(box), step.answer] = _Box(step.reach, [0.0] * len(leaf.leaf))
                 box.children.append((f"{'yes' if step.answer else 'no'} {step.probability:.2f}", child))
             box = child
             _add(box, leaf)
@@ -107,21 +106,21 @@ def _add(box: _Box, leaf: LeafShare) -> None:
 
 
 def _with_levels(root: _Box) -> list[tuple[_Box, int]]:
-    """Every box and its depth, a parent before its children."""
-    found = []
+    """All boxes and their depths, parents before children."""
+    boxes = []
     stack = [(root, 0)]
     while stack:
         box, level = stack.pop()
-        found.append((box, level))
+        boxes.append((box, level))
         stack.extend((child, level + 1) for _, child in reversed(box.children))
-    return found
+    return boxes
 
 
 def _lay_out(root: _Box, leaves: Sequence[_Box]) -> float:
-    """Place all boxes; returns how high a probability of 1 is."""
+    """Set the positions of all boxes; returns the height of a probability of 1."""
     gap = min(0.09, 0.45 / len(leaves))
-    room = TOP - BOTTOM - gap * len(leaves)
-    scale = room / sum(leaf.mass for leaf in leaves)
+    available = TOP - BOTTOM - gap * len(leaves)
+    scale = available / sum(leaf.mass for leaf in leaves)
     y = TOP
     for leaf in leaves:
         height = leaf.mass * scale
@@ -138,32 +137,32 @@ def _lay_out(root: _Box, leaves: Sequence[_Box]) -> float:
 
 
 def _draw_tree(ax: Axes, root: _Box, scale: float, colours: Sequence[str]) -> None:
-    """Flows before the boxes that they lead to, and the bar and the test of a box upon all that is below it."""
-    waiting: list[Callable[[], Iterable[Callable[[], Any]]]] = [partial(_drawn, ax, root, scale, colours)]
-    while waiting:
-        waiting.extend(reversed(list(waiting.pop()())))
+    """Draw bands before the boxes that they lead to, and the bar and the test of a box on top of all below it."""
+    pending: list[Callable[[], Iterable[Callable[[], Any]]]] = [partial(_steps, ax, root, scale, colours)]
+    while pending:
+        pending.extend(reversed(list(pending.pop()())))
 
 
-def _drawn(ax: Axes, box: _Box, scale: float, colours: Sequence[str]) -> Iterator[Callable[[], Any]]:
-    """What is to be drawn for a box and all below it, in order; each part hands out what it consists of."""
+def _steps(ax: Axes, box: _Box, scale: float, colours: Sequence[str]) -> Iterator[Callable[[], Any]]:
+    """The drawing steps of a box and all below it, in order; each step returns the steps that it consists of."""
     top = box.middle + box.mass * scale / 2
-    told_at = 1.0
-    for answer, child in box.children:
+    label_y = 1.0
+    for label, child in box.children:
         height = child.mass * scale
         start = top - height / 2
-        told_at = min(start, told_at - LINE)
-        yield partial(_draw_answer, ax, box, child, start, height, (told_at, answer), colours)
-        yield partial(_drawn, ax, child, scale, colours)
+        label_y = min(start, label_y - LINE)
+        yield partial(_draw_edge, ax, box, child, start, height, (label_y, label), colours)
+        yield partial(_steps, ax, child, scale, colours)
         top -= height
     if box.children:
         yield partial(_draw_bar, ax, box, scale)
 
 
-def _draw_answer(
-    ax: Axes, box: _Box, child: _Box, start: float, height: float, told: tuple[float, str], colours: Sequence[str]
+def _draw_edge(
+    ax: Axes, box: _Box, child: _Box, start: float, height: float, label: tuple[float, str], colours: Sequence[str]
 ) -> tuple[()]:
     _flow(ax, (box.x + BAR, child.x), (start, child.middle), height, _mixed(child.by_class, colours))
-    ax.text(box.x + BAR + 0.006, *told, fontsize=8, va="center", color="0.15")
+    ax.text(box.x + BAR + 0.006, *label, fontsize=8, va="center", color="0.15")
     return ()
 
 
@@ -171,16 +170,16 @@ def _draw_bar(ax: Axes, box: _Box, scale: float) -> tuple[()]:
     from matplotlib.patheffects import withStroke
 
     ax.add_patch(_rectangle(box.x, box.middle - box.mass * scale / 2, BAR, box.mass * scale, "0.2"))
-    room = min(child.x for _, child in box.children) - box.x
-    told = _wrapped(f"{box.label}?", int(room / LETTER))
-    written = ax.text(box.x, box.middle + box.mass * scale / 2 + 0.012, told, fontsize=9, linespacing=1.05)
-    written.set_path_effects([withStroke(linewidth=2.5, foreground="white", alpha=0.8)])
+    width = min(child.x for _, child in box.children) - box.x
+    test = _wrapped(f"{box.label}?", int(width / CHARACTER_WIDTH))
+    text = ax.text(box.x, box.middle + box.mass * scale / 2 + 0.012, test, fontsize=9, linespacing=1.05)
+    text.set_path_effects([withStroke(linewidth=2.5, foreground="white", alpha=0.8)])
     return ()
 
 
 def _draw_classes(ax: Axes, e: Explanation, leaves: Sequence[_Box], scale: float, colours: Sequence[str]) -> None:
-    """Every leaf as a bar of its classes, which flow into the bars of the classes of the whole example."""
-    few = len(e.classes) <= FEW
+    """Draw each leaf as a bar of its classes, with bands to the bars of the class probabilities."""
+    few = len(e.classes) <= FEW_CLASSES
     gap = 0.085 if few and any(len(str(label)) > 8 for label in e.classes) else 0.05
     height = scale + gap * (len(e.classes) - 1)
     middle = (TOP + BOTTOM) / 2
@@ -190,12 +189,12 @@ def _draw_classes(ax: Axes, e: Explanation, leaves: Sequence[_Box], scale: float
         bottom = y - probability * scale
         ax.add_patch(_rectangle(CLASSES_LEFT, bottom, 2 * BAR, probability * scale, colour))
         weight = "bold" if label == e.prediction else "normal"
-        place = (CLASSES_LEFT + 0.022, (y + bottom) / 2)
+        position = (CLASSES_LEFT + 0.022, (y + bottom) / 2)
         long = few and len(str(label)) > 8
-        told = f"{_short(class_name(label), 16)}{chr(10) if long else ' '}{probability:.2f}"
+        text = f"{_truncated(class_name(label), 16)}{chr(10) if long else ' '}{probability:.2f}"
         ax.text(
-            *place,
-            told,
+            *position,
+            text,
             fontsize=10 if long or len(str(label)) <= 8 else 7,
             va="center",
             fontweight=weight,
@@ -220,21 +219,21 @@ def _rectangle(x: float, y: float, width: float, height: float, colour: str) -> 
 
 
 def _flow(ax: Axes, xs: tuple[float, float], ys: tuple[float, float], width: float, colour: Any) -> None:
-    """A band of even width from one place to another."""
+    """Draw a curved band of constant width between two points."""
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
 
     (start, end), (first, last), half = xs, ys, width / 2
     bend = (start + end) / 2
-    there = [(start, first + half), (bend, first + half), (bend, last + half), (end, last + half)]
-    back = [(end, last - half), (bend, last - half), (bend, first - half), (start, first - half)]
+    upper = [(start, first + half), (bend, first + half), (bend, last + half), (end, last + half)]
+    lower = [(end, last - half), (bend, last - half), (bend, first - half), (start, first - half)]
     curve = [Path.CURVE4] * 3
     codes = [Path.MOVETO, *curve, Path.LINETO, *curve, Path.CLOSEPOLY]
-    ax.add_patch(PathPatch(Path([*there, *back, there[0]], codes), facecolor=colour, alpha=0.4, linewidth=0))
+    ax.add_patch(PathPatch(Path([*upper, *lower, upper[0]], codes), facecolor=colour, alpha=0.4, linewidth=0))
 
 
 def _mixed(by_class: Sequence[float], colours: Sequence[str]) -> tuple[float, ...]:
-    """The colours of the classes in the proportion in which they are met."""
+    """The mean of the class colours, weighted by the probabilities of the classes."""
     from matplotlib.colors import to_rgb
 
     total = sum(by_class) or 1.0
@@ -243,17 +242,17 @@ def _mixed(by_class: Sequence[float], colours: Sequence[str]) -> tuple[float, ..
 
 
 def _draw_readings(ax: Axes, e: Explanation, rows: Sequence[Reading]) -> None:
-    """A row for each reading: the images behind it, its name, and its leading values as bars."""
+    """Draw a row for each reading: its images, its name, and its leading values as bars."""
     height = min((TOP - BOTTOM) / max(len(rows), 1), 0.2)
-    most = max((sum(name in e.images for name in reading.columns) for reading in rows), default=0)
+    max_images = max((sum(name in e.images for name in reading.columns) for reading in rows), default=0)
     for number, reading in enumerate(rows):
         top = TOP - number * height
-        pictures = [e.images[name] for name in reading.columns if name in e.images]
-        for place, picture in enumerate(pictures):
-            inset = ax.inset_axes((0.045 * place, top - 0.9 * height, 0.04, 0.85 * height), transform=ax.transData)
-            inset.imshow(picture, cmap="gray")
+        images = [e.images[name] for name in reading.columns if name in e.images]
+        for i, image in enumerate(images):
+            inset = ax.inset_axes((0.045 * i, top - 0.9 * height, 0.04, 0.85 * height), transform=ax.transData)
+            inset.imshow(image, cmap="gray")
             inset.axis("off")
-        x = 0.045 * most + 0.005
+        x = 0.045 * max_images + 0.005
         missing = " (missing)" if reading.missing else ""
         ax.text(x, top - 0.05 * height, f"{reading.name}{missing}", fontsize=9, va="top")
         if reading.number is not None:
@@ -262,27 +261,27 @@ def _draw_readings(ax: Axes, e: Explanation, rows: Sequence[Reading]) -> None:
             values = [pair for pair in reading.values[:2] if pair[1] >= 0.005]
         for line, (value, probability) in enumerate(values):
             y = top - (0.42 + 0.25 * line) * height
-            width = (SEEN_RIGHT - x - 0.07) * probability
+            width = (READINGS_RIGHT - x - 0.07) * probability
             ax.add_patch(_rectangle(x, y - 0.1 * height, width, 0.2 * height, "0.75"))
-            told = value if probability == 1.0 else f"{value}  {probability:.2f}"
-            ax.text(x + 0.004, y, told, fontsize=8, va="center")
+            text = value if probability == 1.0 else f"{value}  {probability:.2f}"
+            ax.text(x + 0.004, y, text, fontsize=8, va="center")
 
 
 def _caption(e: Explanation, hidden: int) -> str:
-    """What would change the class, and what is not drawn."""
-    found = [change for change in (e.other_answers, e.other_facts) if change.status == "found"]
+    """The counterfactuals, and the number of leaves that are not drawn."""
+    counterfactuals = [c for c in (e.other_answers, e.other_facts) if c.status == "found"]
     lines = [
-        f"If {' and '.join(map(str, change.changes))}, it would be {class_name(change.prediction)}." for change in found
+        f"If {' and '.join(map(str, c.changes))}, it would be {class_name(c.prediction)}." for c in counterfactuals
     ]
     if hidden:
-        lines.append(f"{hidden} {'leaf' if hidden == 1 else 'leaves'} with less than {SHOWN} not drawn.")
-    return "\n".join(_short(line, 170) for line in dict.fromkeys(lines))
+        lines.append(f"{hidden} {'leaf' if hidden == 1 else 'leaves'} with less than {MIN_PROBABILITY} not drawn.")
+    return "\n".join(_truncated(line, 170) for line in dict.fromkeys(lines))
 
 
 def _wrapped(text: str, width: int) -> str:
-    """A text in lines of about so many letters; what does not fit into a few of them is left out."""
-    return "\n".join(wrap(text, max(width, 8), max_lines=LINES, placeholder=" …"))
+    """A text in lines of this many characters; a long text is truncated."""
+    return "\n".join(wrap(text, max(width, 8), max_lines=MAX_LINES, placeholder=" …"))
 
 
-def _short(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+def _truncated(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"

@@ -1,4 +1,4 @@
-"""How does a tree read as a logic program? `leaf_i :- literals.`, `δ_i::d_i.`, `pos :- d_i, leaf_i.`"""
+"""Export of a tree to ProbLog: `leaf_i :- literals.`, `δ_i::d_i.`, `pos :- d_i, leaf_i.`"""
 
 from __future__ import annotations
 
@@ -36,35 +36,49 @@ _DECIMALS = 15
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """A tree as a program for one example, and the atom that stands for each class."""
+    """A tree as a program for one example, and the atom of each class."""
 
     program: str
     class_atoms: tuple[str, ...]
 
 
 def to_problog(model: TreeModel, X: Any, row: int = 0) -> str:
-    """The tree as a ProbLog program for one example, with the networks' outputs written in."""
+    """A tree as a ProbLog program for one example, with the outputs of the networks as probabilities.
+
+    Parameters
+    ----------
+    model : the tree with its program and networks.
+    X : a table of examples.
+    row : the example.
+    """
     translation = translate_row(model, X, row)
     return translation.program + "\n" + _queries(translation)
 
 
 def verify(model: TreeModel, X: Any, *, rows: int = 10) -> float:
-    """Run the exported program of the first `rows` examples in ProbLog; the largest difference to ours."""
+    """The largest difference between the class probabilities of ProbLog and of this library.
+
+    Parameters
+    ----------
+    model : the tree with its program and networks.
+    X : a table of examples.
+    rows : the number of examples, from the first, whose exported programs are run in ProbLog.
+    """
     examples = model.read(X)
-    ours = model.predict_proba(examples[:rows])
-    worst = 0.0
+    expected = model.predict_proba(examples[:rows])
+    largest = 0.0
     for row in range(min(rows, len(examples))):
         translation = translate_row(model, examples, row)
         reply = send_request(
             {"do": "evaluate", "program": translation.program + _queries(translation)}, model.program.limits
         )
-        theirs = [reply["probabilities"][atom] for atom in translation.class_atoms]
-        worst = max(worst, float(np.abs(ours[row] - theirs).max()))
-    return worst
+        exported = [reply["probabilities"][atom] for atom in translation.class_atoms]
+        largest = max(largest, float(np.abs(expected[row] - exported).max()))
+    return largest
 
 
 def translate_row(model: TreeModel, X: Any, row: int, constants: Mapping[str, str] | None = None) -> Translation:
-    """The tree of a model as a program for one of these examples; `constants` as in `translate`."""
+    """A tree as a program for one row of a table; `constants` as in `translate`."""
     examples = model.read(X)[row]
     with model.evaluating(), torch.no_grad():
         return translate(model.tree, model.program, model.evidence(examples), constants)
@@ -77,27 +91,36 @@ def _queries(translation: Translation) -> str:
 def translate(
     tree: Tree, program: Program, evidence: Evidence, constants: Mapping[str, str] | None = None
 ) -> Translation:
-    """The tree as a program, for the one example in `evidence`.
+    """A tree as a program, for the one example in `evidence`.
 
-    Network outputs are written in as probabilities. With `constants`, which replace the columns that networks
-    read, the networks stay in the program instead, except where what they read is missing.
+    Parameters
+    ----------
+    tree : the tree.
+    program : its background knowledge.
+    evidence : one example.
+    constants : the terms that stand for the columns that networks read. With them, the networks stay in the program, except
+        where an input is missing; without them, the outputs of the networks become probabilities in the program.
+
+    Raises
+    ------
+    ExportError : if a column name or two constants cannot be written in ProbLog.
     """
     formulas = [test.formula(program) for test in tree.tests]
     variables = _variables(formulas)
     reply = program.request(
         {
             "do": "translate",
-            "tests": [_told(test) for test in tree.tests],
+            "tests": [_test_to_json(test) for test in tree.tests],
             "constants": dict(constants or {}),
             "compares": any(isinstance(node, Compare) for node in bottom_up(formulas)),
             "neural": [_neural(v, evidence, constants) for v in variables if isinstance(v, NeuralVariable)],
         }
     )
     taken = {name.rsplit("/", 1)[0] for name in program.predicates} | set(program.schema) | RESERVED
-    odd = sorted(RESERVED & {v.column for v in variables if isinstance(v, ColumnVariable)})
-    if odd:
+    reserved = sorted(RESERVED & {v.column for v in variables if isinstance(v, ColumnVariable)})
+    if reserved:
         raise ExportError(
-            f"Column {odd[0]!r} has a name that ProbLog keeps for itself; rename the column to export the tree."
+            f"Column {reserved[0]!r} has a name that ProbLog reserves; rename the column to export the tree."
         )
     goals = dict(zip(tree.tests, reply["goals"], strict=True))
     classes = tuple(_class_atom(label, taken) for label in tree.classes)
@@ -112,28 +135,27 @@ def translate(
     return Translation(text + "\n", classes)
 
 
-def _told(test: Any) -> dict[str, Any]:
+def _test_to_json(test: Any) -> dict[str, Any]:
     return {"atom": str(test), "instances": dict(test.instances) if isinstance(test, AtomTest) else {}}
 
 
 def _variables(formulas: Iterable[Formula]) -> list[Any]:
-    found = dict.fromkeys(node.variable for node in bottom_up(formulas) if isinstance(node, Literal))
-    return list(found)
+    return list(dict.fromkeys(node.variable for node in bottom_up(formulas) if isinstance(node, Literal)))
 
 
 def _neural(variable: NeuralVariable, evidence: Evidence, constants: Mapping[str, str] | None) -> dict[str, Any]:
-    written = constants is None or any(evidence.is_missing(name) for name in variable.inputs)
+    as_probabilities = constants is None or any(evidence.is_missing(name) for name in variable.inputs)
     return {
         "declaration": variable.declaration,
         "network": variable.network,
         "inputs": list(variable.inputs),
         "arguments": list(variable.arguments),
-        "weights": at_most_one(evidence.weights(variable)[:, 0].tolist()) if written else None,
+        "weights": at_most_one(evidence.weights(variable)[:, 0].tolist()) if as_probabilities else None,
     }
 
 
 def at_most_one(weights: Sequence[float]) -> list[float]:
-    """The same distribution, rounded so that it never sums to more than 1, which ProbLog would reject.
+    """A distribution rounded so that it never sums to more than 1, which ProbLog would reject.
 
     >>> sum(at_most_one([0.1] * 10)) <= 1.0
     True
@@ -151,7 +173,7 @@ def _disjunction(heads: Sequence[str], weights: Sequence[float]) -> str:
 
 
 def _facts(program: Program, evidence: Evidence, formulas: Sequence[Formula], mentioned: str) -> Iterator[str]:
-    """The symbolic columns that are mentioned; what is false gets a clause that fails, so that it is not unknown."""
+    """Clauses for the symbolic columns that are mentioned; a false atom gets a clause that fails, so that it is known."""
     used = {variable.column for variable in _variables(formulas) if isinstance(variable, ColumnVariable)}
     for name, kind in program.schema.items():
         atom = atom_text(name)
@@ -165,8 +187,8 @@ def _facts(program: Program, evidence: Evidence, formulas: Sequence[Formula], me
             heads = [f"{atom}({v if isinstance(v, int) else atom_text(v)})" for v in kind.domain]
             yield f"{heads[weights.index(1.0)]}." if 1.0 in weights else _disjunction(heads, weights)
         else:
-            held = float(evidence.weights(ColumnVariable(name, 2))[1, 0]) if name in used else 0.0
-            yield f"{atom} :- fail." if held == 0.0 else f"{atom}." if held == 1.0 else f"{held!r}::{atom}."
+            p = float(evidence.weights(ColumnVariable(name, 2))[1, 0]) if name in used else 0.0
+            yield f"{atom} :- fail." if p == 0.0 else f"{atom}." if p == 1.0 else f"{p!r}::{atom}."
 
 
 def _numbers(
@@ -176,11 +198,11 @@ def _numbers(
     reply: Mapping[str, Any],
     constants: Mapping[str, str],
 ) -> list[str]:
-    """Everything the rules may ask about number columns, and nothing where they ask nothing."""
+    """Clauses for all comparisons of number columns in the rules."""
     names = {c: constants.get(c, atom_text(c)) for c, kind in program.schema.items() if isinstance(kind, Number)}
     lines = list(_comparisons(formulas, evidence, names))
     if reply["held"] or any("neuid3_compare(" in line for line in (*reply["goals"], *reply["clauses"])):
-        # A comparison that is never true has no fact; this clause keeps ProbLog from calling it unknown.
+        # A comparison that is never true has no fact; without this clause ProbLog raises an unknown-clause error.
         lines.append("neuid3_compare(_, _, _) :- fail.")
     if reply["held"]:
         lines.extend(_holds(list(names.values()), reply["held"]))
@@ -188,18 +210,18 @@ def _numbers(
 
 
 def _comparisons(formulas: Sequence[Formula], evidence: Evidence, names: Mapping[str, str]) -> Iterator[str]:
-    """What is asked about numbers: a fact for each comparison that holds, or cells where the number is missing."""
-    asked = {node for node in bottom_up(formulas) if isinstance(node, Compare)}
-    for column in sorted({comparison.column for comparison in asked}):
-        mine = sorted((c for c in asked if c.column == column), key=lambda c: (c.constant, c.operator))
-        _check_precision(column, {c.constant for c in mine})
-        cells = [node for node in draw_cells(mine) if isinstance(node, Literal)]
+    """A fact for each comparison that holds; where the number is missing, a distribution over its cells."""
+    comparisons = {node for node in bottom_up(formulas) if isinstance(node, Compare)}
+    for column in sorted({comparison.column for comparison in comparisons}):
+        of_column = sorted((c for c in comparisons if c.column == column), key=lambda c: (c.constant, c.operator))
+        _check_precision(column, {c.constant for c in of_column})
+        cells = [node for node in draw_cells(of_column) if isinstance(node, Literal)]
         variable = cells[0].variable
         weights = evidence.weights(variable)[:, 0].tolist()
         name = names[column]
         if 1.0 not in weights:
             yield _disjunction([f"neuid3_cell({name}, {k})" for k in range(variable.size)], weights)
-        for comparison, cell in zip(mine, cells, strict=True):
+        for comparison, cell in zip(of_column, cells, strict=True):
             goal = f"neuid3_compare({name}, '{comparison.operator}', {number_text(comparison.constant)})"
             if 1.0 not in weights:
                 yield from (f"{goal} :- neuid3_cell({name}, {k})." for k in sorted(cell.values))
@@ -208,7 +230,7 @@ def _comparisons(formulas: Sequence[Formula], evidence: Evidence, names: Mapping
 
 
 def _check_precision(column: str, constants: Iterable[float]) -> None:
-    """ProbLog rounds constants to 15 decimals; it must still tell them apart."""
+    """Refuse constants that are equal after ProbLog rounds them to 15 decimals."""
     rounded: dict[float, float] = {}
     for constant in sorted(constants):
         other = rounded.setdefault(round(constant, _DECIMALS), constant)
@@ -220,7 +242,7 @@ def _check_precision(column: str, constants: Iterable[float]) -> None:
 
 
 def _holds(columns: Sequence[str], operators: Sequence[str]) -> Iterator[str]:
-    """Comparisons whose sides are known only when they are called: columns are looked up, numbers compared."""
+    """Clauses for comparisons whose operands are bound only when they are called."""
     yield from (f"neuid3_number({column})." for column in columns)
     yield "neuid3_holds(O, X, Y) :- neuid3_number(X), C is 1.0 * Y, neuid3_compare(X, O, C)."
     for operator in operators:
@@ -244,14 +266,14 @@ def _class_atom(label: Any, taken: set[str]) -> str:
 
 def _tree_clauses(tree: Tree, goals: Mapping[Any, str], classes: Sequence[str], taken: set[str]) -> Iterator[str]:
     leaf_name = "leaf" if not any(name.startswith("leaf_") for name in taken) else "tree_leaf"
-    coin_name = "d" if not any(name.startswith("d_") for name in taken) else "tree_d"
+    choice_name = "d" if not any(name.startswith("d_") for name in taken) else "tree_d"
     for i, (path, leaf) in enumerate(paths(tree.root), 1):
-        literals = [goals[test] if answer else f"\\+ {goals[test]}" for test, answer in path]
+        literals = [goals[test] if response else f"\\+ {goals[test]}" for test, response in path]
         yield f"{leaf_name}_{i} :- {', '.join(literals) or 'true'}."
         if len(classes) == 2:
-            yield f"{leaf.probabilities[1]!r}::{coin_name}_{i}."
-            yield f"{classes[1]} :- {coin_name}_{i}, {leaf_name}_{i}."
-            yield f"{classes[0]} :- \\+ {coin_name}_{i}, {leaf_name}_{i}."
+            yield f"{leaf.probabilities[1]!r}::{choice_name}_{i}."
+            yield f"{classes[1]} :- {choice_name}_{i}, {leaf_name}_{i}."
+            yield f"{classes[0]} :- \\+ {choice_name}_{i}, {leaf_name}_{i}."
         else:
-            yield _disjunction([f"{coin_name}_{i}({name})" for name in classes], leaf.probabilities)
-            yield from (f"{name} :- {coin_name}_{i}({name}), {leaf_name}_{i}." for name in classes)
+            yield _disjunction([f"{choice_name}_{i}({name})" for name in classes], leaf.probabilities)
+            yield from (f"{name} :- {choice_name}_{i}({name}), {leaf_name}_{i}." for name in classes)

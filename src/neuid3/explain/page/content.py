@@ -1,0 +1,502 @@
+"""Content of the evidence page: the rules and most certain examples of each test, and the values of each network."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from neuid3.data.columns import Boolean, Category, Column, Distribution, Number, Probability, Tensor
+from neuid3.data.examples import Examples
+from neuid3.errors import DataError, did_you_mean
+from neuid3.explain.page.responses import MIN_REACH, Floats, NetworkValues, PageNode, PageResponses, page_responses
+from neuid3.explain.page.scores import RowGroups, group_rows, learned_rows
+from neuid3.export.labels import mass_formatter
+from neuid3.logic.formula import NeuralVariable, sources
+from neuid3.logic.quoting import atom_name, entry_text
+from neuid3.tree.descent import network_calls
+from neuid3.tree.evidence import NetworkCall
+from neuid3.tree.model import TreeModel
+from neuid3.tree.tree import Branch, Leaf, Masses, NetworkStatistics, Node
+
+# A response with a probability between these is undecided.
+UNDECIDED = (0.05, 0.95)
+
+# The most examples of a network; a network of many values shows fewer of each.
+MAX_NETWORK_EXAMPLES = 96
+
+# A tensor of at most this many numbers is written as numbers.
+FEW_NUMBERS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """An example in a strip, the probability that it is shown with, and the columns that are shown."""
+
+    row: int
+    probability: float
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeMasses:
+    """The mass of the examples that reach a node.
+
+    Attributes
+    ----------
+    training : the mass of the training examples by class, if known.
+    training_text : the total of these as text exports and drawings write it; "" if unknown.
+    mass : the mass of the examples of the table.
+    classes : the same by class, if their classes are known.
+    """
+
+    training: Masses | None
+    training_text: str
+    mass: float
+    classes: Masses | None
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """The examples on one side of a symbolic test: their mass, and a summary of each column of the test."""
+
+    masses: NodeMasses
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BranchContent:
+    """A branch: its test with rules, networks and columns, its masses, and its most certain and undecided examples."""
+
+    number: int
+    test: str
+    rules: tuple[str, ...]
+    networks: tuple[str, ...]
+    columns: tuple[str, ...]
+    gain: float | None
+    statistics: NetworkStatistics | None
+    masses: NodeMasses
+    yes: int
+    no: int
+    surely_true: tuple[Tile, ...]
+    undecided: tuple[Tile, ...]
+    surely_false: tuple[Tile, ...]
+    sides: tuple[Side, Side] | None
+
+
+@dataclass(frozen=True, slots=True)
+class LeafContent:
+    """A leaf: its class probabilities and masses."""
+
+    number: int
+    probabilities: tuple[float, ...]
+    masses: NodeMasses
+
+
+@dataclass(frozen=True, slots=True)
+class ValueContent:
+    """One value of a neural predicate.
+
+    Attributes
+    ----------
+    name : the value.
+    count : how often it is the most probable value.
+    mean_probability : its mean probability where it is the most probable value; None if it never is.
+    shown : the examples with the highest probabilities.
+    """
+
+    name: str
+    count: int
+    mean_probability: float | None
+    shown: tuple[Tile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PredicateContent:
+    """A neural predicate: a network in one of its declarations.
+
+    Attributes
+    ----------
+    network, predicate : the names of the network and of the predicate.
+    inputs : the columns of each network call.
+    branches : the numbers of the branches whose tests call it.
+    calls : the number of examples that it is called for, over all network calls.
+    values : its values.
+    """
+
+    network: str
+    predicate: str
+    inputs: tuple[tuple[str, ...], ...]
+    branches: tuple[int, ...]
+    calls: int
+    values: tuple[ValueContent, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleContent:
+    """An example that is shown on the page.
+
+    Attributes
+    ----------
+    row : its row in the table.
+    label : the index of its class, if known.
+    probabilities : the predicted class probabilities.
+    responses : P(yes | reached) at every branch; None where the example does not reach it.
+    values : its symbolic entries as text, by column.
+    network_values : for every neural predicate and each of its calls, the index of the most probable value.
+    learned : whether the tree was learned from it; None if that is unknown.
+    """
+
+    row: int
+    label: int | None
+    probabilities: tuple[float, ...]
+    responses: tuple[float | None, ...]
+    values: tuple[tuple[str, str], ...]
+    network_values: tuple[tuple[int | None, ...], ...]
+    learned: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class PageContent:
+    """The content of an evidence page as plain values.
+
+    Attributes
+    ----------
+    classes : the names of the classes.
+    rows : the number of rows of the table.
+    columns : the columns that the tree reads.
+    nodes : the nodes in preorder.
+    predicates : the neural predicates of the tests.
+    examples : the examples that are shown anywhere on the page.
+    row_groups : training rows and others, with their scores.
+    errors : examples that are predicted to be of another class, with the probability of their own.
+    """
+
+    classes: tuple[str, ...]
+    rows: int
+    columns: tuple[str, ...]
+    nodes: tuple[BranchContent | LeafContent, ...]
+    predicates: tuple[PredicateContent, ...]
+    examples: tuple[ExampleContent, ...]
+    row_groups: RowGroups
+    errors: tuple[Tile, ...]
+
+
+def page_content(model: TreeModel, X: Any, y: Any = None, images: int = 9, table: Any = None) -> PageContent:
+    """The content of the evidence page of a tree on a table.
+
+    Parameters
+    ----------
+    model : the tree with its program and networks.
+    X : the examples.
+    y : their classes, if known.
+    images : the most examples of each kind.
+    table : the whole table if `X` has only the columns that the tree reads; training rows are recognised by all columns.
+
+    Raises
+    ------
+    DataError : if `images` is not positive, or `y` does not fit.
+    """
+    if isinstance(images, bool) or not isinstance(images, int) or images < 1:
+        raise DataError(f"images={images!r} is no number of pictures; give a whole number, 1 or more.")
+    examples = model.read(X)
+    labels = None if y is None else _labels(model, y, len(examples))
+    learned = learned_rows(model, X if table is None else table, labels)
+    mass_text = mass_formatter(model.tree.root)
+    return _ContentBuilder(
+        model, examples, labels, learned, page_responses(model, examples), images, mass_text
+    ).content()
+
+
+def _labels(model: TreeModel, y: Any, rows: int) -> npt.NDArray[np.int64]:
+    labels = np.asarray(y)
+    if labels.shape != (rows,):
+        raise DataError(f"y has shape {labels.shape} and the table {rows} examples; give one class each.")
+    index = {label: i for i, label in enumerate(model.classes)}
+    unknown = [label for label in dict.fromkeys(labels.tolist()) if label not in index]
+    if unknown:
+        hint = did_you_mean(str(unknown[0]), map(str, index))
+        raise DataError(f"y has the class {str(unknown[0])!r}, which the tree does not know.{hint}")
+    return np.array([index[label] for label in labels.tolist()], dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ContentBuilder:
+    model: TreeModel
+    examples: Examples
+    labels: npt.NDArray[np.int64] | None
+    learned: npt.NDArray[np.bool_] | None
+    responses: PageResponses
+    images: int
+    mass_text: Callable[[Node], str]
+
+    def content(self) -> PageContent:
+        branches = [node for node in self.responses.nodes if isinstance(node.node, Branch)]
+        rules = self.model.program.clauses_behind([str(node.node.test) for node in branches])  # type: ignore[union-attr]
+        rules_of = {node.number: clauses for node, clauses in zip(branches, rules, strict=True)}
+        nodes = tuple(
+            self._branch(node, node.node, rules_of[node.number])
+            if isinstance(node.node, Branch)
+            else self._leaf(node, node.node)
+            for node in self.responses.nodes
+        )
+        predicates = tuple(self._predicates(branches))
+        probabilities = self.responses.classes()
+        errors = self._errors(probabilities)
+        rows = sorted({tile.row for tile in (*errors, *_branch_tiles(nodes), *_predicate_tiles(predicates))})
+        return PageContent(
+            tuple(map(str, self.model.classes)),
+            len(self.examples),
+            self.examples.names,
+            nodes,
+            predicates,
+            tuple(self._examples(rows, branches, predicates, probabilities)),
+            group_rows(self.learned, probabilities, self.labels),
+            errors,
+        )
+
+    # Nodes -------------------------------------------------------------------------------------------
+
+    def _leaf(self, node: PageNode, leaf: Leaf) -> LeafContent:
+        return LeafContent(node.number, leaf.probabilities, self._masses(node.number))
+
+    def _masses(self, number: int) -> NodeMasses:
+        mass, node = self.responses.reach[:, number], self.responses.nodes[number].node
+        classes = None
+        if self.labels is not None:
+            classes = tuple(np.bincount(self.labels, mass, len(self.model.classes)).tolist())
+        return NodeMasses(node.masses, self.mass_text(node), float(mass.sum()), classes)
+
+    def _branch(self, node: PageNode, branch: Branch, rules: tuple[str, ...]) -> BranchContent:
+        calls = network_calls(branch.test, self.model.program)
+        columns = in_order(str(branch.test), self.model.columns_of(branch.test))
+        yes, no = self.responses.children(node)
+        surely_true, undecided, surely_false = self._strips(node, columns)
+        return BranchContent(
+            node.number,
+            str(branch.test),
+            rules,
+            tuple(sorted({network for network, _, _ in calls})),
+            columns,
+            branch.gain,
+            branch.statistics,
+            self._masses(node.number),
+            yes,
+            no,
+            surely_true,
+            undecided,
+            surely_false,
+            None if calls else (self._side(yes, columns), self._side(no, columns)),
+        )
+
+    def _strips(self, node: PageNode, columns: tuple[str, ...]) -> tuple[tuple[Tile, ...], ...]:
+        """The examples for which the test is most surely true, most undecided, and most surely false."""
+        rows = reaching(self.responses.reach[:, node.number], 3 * self.images)
+        yes = self.responses.yes_probabilities(node)[rows]
+        low, high = UNDECIDED
+        strips = (
+            smallest(-yes, yes >= 0.5, self.images),
+            smallest(np.abs(yes - 0.5), (yes > low) & (yes < high), self.images),
+            smallest(yes, yes < 0.5, self.images),
+        )
+        return tuple(tuple(Tile(int(rows[i]), float(yes[i]), columns) for i in strip) for strip in strips)
+
+    def _side(self, number: int, columns: Sequence[str]) -> Side:
+        mass = self.responses.reach[:, number]
+        values = tuple(column_summary(self.examples.column(name), mass) for name in columns)
+        return Side(self._masses(number), values)
+
+    # Networks ----------------------------------------------------------------------------------------
+
+    def _predicates(self, branches: Sequence[PageNode]) -> Iterable[PredicateContent]:
+        """Every network of the tree, once for each declaration that uses it."""
+        calls: dict[tuple[str, int], dict[tuple[str, ...], list[int]]] = {}  # branches, by predicate and inputs
+        for node in branches:
+            assert isinstance(node.node, Branch)
+            variables = sources(node.node.test.formula(self.model.program))
+            for neural in sorted((v for v in variables if isinstance(v, NeuralVariable)), key=lambda v: v.inputs):
+                by_inputs = calls.setdefault((neural.network, neural.declaration), {})
+                by_inputs.setdefault(neural.inputs, []).append(node.number)
+        for (network, number), by_inputs in calls.items():
+            declaration = self.model.program.declarations[number]
+            names = ("no", "yes") if declaration.values is None else declaration.values
+            values = {
+                inputs: self.responses.network_values[NetworkCall(network, inputs, declaration.width)]
+                for inputs in by_inputs
+            }
+            yield PredicateContent(
+                network,
+                atom_name(declaration.predicate),
+                tuple(by_inputs),
+                tuple(sorted({branch for numbers in by_inputs.values() for branch in numbers})),
+                sum(len(of_call.rows) for of_call in values.values()),
+                tuple(self._value(name, code, values, len(names)) for code, name in enumerate(names)),
+            )
+
+    def _value(
+        self, name: str, code: int, values: dict[tuple[str, ...], NetworkValues], value_count: int
+    ) -> ValueContent:
+        """The examples for which a value is the most probable one, in all network calls, most probable first."""
+        entries = [
+            (float(of_call.probabilities[i]), int(of_call.rows[i]), inputs)
+            for inputs, of_call in values.items()
+            for i in np.flatnonzero(of_call.values == code).tolist()
+        ]
+        max_tiles = max(1, min(self.images, MAX_NETWORK_EXAMPLES // value_count))
+        best = sorted(entries, key=lambda entry: -entry[0])[:max_tiles]
+        mean = math.fsum(probability for probability, _, _ in entries) / len(entries) if entries else None
+        return ValueContent(name, len(entries), mean, tuple(Tile(row, p, inputs) for p, row, inputs in best))
+
+    # Examples ----------------------------------------------------------------------------------------
+
+    def _errors(self, probabilities: Floats) -> tuple[Tile, ...]:
+        """The misclassified examples whose own class has the smallest probability."""
+        if self.labels is None:
+            return ()
+        of_label = probabilities[np.arange(len(self.labels)), self.labels]
+        rows = smallest(of_label, probabilities.argmax(axis=1) != self.labels, self.images)
+        return tuple(Tile(int(row), float(of_label[row]), self.examples.names) for row in rows)
+
+    def _examples(
+        self,
+        rows: Sequence[int],
+        branches: Sequence[PageNode],
+        predicates: Sequence[PredicateContent],
+        probabilities: Floats,
+    ) -> Iterable[ExampleContent]:
+        responses = [self.responses.yes_probabilities(node) for node in branches]
+        columns = [(name, column) for name, column in self.examples.items() if is_textual(column)]
+        network_values = {
+            (network, inputs): values.by_row() for (network, inputs, _), values in self.responses.network_values.items()
+        }
+        for row in rows:
+            yield ExampleContent(
+                row,
+                None if self.labels is None else int(self.labels[row]),
+                tuple(probabilities[row].tolist()),
+                tuple(None if math.isnan(of_branch[row]) else float(of_branch[row]) for of_branch in responses),
+                tuple((name, entry_summary(column, row)) for name, column in columns),
+                tuple(tuple(network_values[p.network, inputs].get(row) for inputs in p.inputs) for p in predicates),
+                None if self.learned is None else bool(self.learned[row]),
+            )
+
+
+def _branch_tiles(nodes: Iterable[BranchContent | LeafContent]) -> Iterable[Tile]:
+    for node in nodes:
+        if isinstance(node, BranchContent):
+            yield from (*node.surely_true, *node.undecided, *node.surely_false)
+
+
+def _predicate_tiles(predicates: Iterable[PredicateContent]) -> Iterable[Tile]:
+    return (tile for predicate in predicates for value in predicate.values for tile in value.shown)
+
+
+def reaching(reach: Floats, enough: int) -> npt.NDArray[np.int64]:
+    """The rows with a reach of at least 0.5; if these are fewer than `enough`, those with the largest reach.
+
+    >>> reaching(np.array([0.9, 0.2, 0.6, 0.0, 0.3]), 2), reaching(np.array([0.9, 0.2, 0.6, 0.0, 0.3]), 3)
+    (array([0, 2]), array([0, 2, 4]))
+    """
+    least = 0.0 if len(reach) <= enough else float(np.partition(reach, -enough)[-enough])
+    return np.flatnonzero((reach >= min(least, 0.5)) & (reach > MIN_REACH))
+
+
+def smallest(keys: Floats, eligible: npt.NDArray[np.bool_], count: int) -> npt.NDArray[np.int64]:
+    """The indices of the smallest keys among the eligible ones, in stable order.
+
+    >>> smallest(np.array([3.0, 1.0, 2.0, 1.0]), np.array([True, True, True, True]), 3)
+    array([1, 3, 2])
+    """
+    indices = np.flatnonzero(eligible)
+    return indices[np.argsort(keys[indices], kind="stable")[:count]]
+
+
+def in_order(test: str, columns: Sequence[str]) -> tuple[str, ...]:
+    """The columns in the order in which a test names them, followed by those that only its rules name.
+
+    >>> in_order("gt(rank_2, rank_10)", ("rank_1", "rank_10", "rank_2"))
+    ('rank_2', 'rank_10', 'rank_1')
+    """
+    names = [atom_name(token) for token in re.findall(r"'(?:\\.|[^'\\])*'|\w+", test)]
+    return tuple(sorted(columns, key=lambda name: names.index(name) if name in names else len(names)))
+
+
+# Entries and columns as text ---------------------------------------------------------------------
+
+
+def is_textual(column: Column) -> bool:
+    """Whether the entries of a column are written as text instead of drawn."""
+    return not isinstance(column.kind, Tensor) or math.prod(column.kind.shape) <= FEW_NUMBERS
+
+
+def entry_summary(column: Column, row: int) -> str:
+    """One entry as text."""
+    if column.missing is not None and column.missing[row]:
+        return "missing"
+    value = column.values[row]
+    match column.kind:
+        case Boolean():
+            return "true" if value else "false"
+        case Category() as kind:
+            return str(kind.domain[int(value)])
+        case Distribution(values):
+            return f"{values[int(value.argmax())]} ({value.max():.0%})"
+        case Number():
+            return entry_text(value)
+        case Probability():
+            return f"{value:.4g}"
+        case Tensor():
+            return ", ".join(f"{number:.3g}" for number in np.ravel(value))
+
+
+def column_summary(column: Column, mass: Floats, max_values: int = 4) -> str:
+    """A summary of a symbolic column over weighted examples.
+
+    Parameters
+    ----------
+    column : the column.
+    mass : the weight of each example.
+    max_values : the most values that are listed.
+
+    >>> column_summary(Column(Number(), np.array([1.0, 5.0, 9.0, 2.0])), np.array([1.0, 1.0, 1.0, 0.0]))
+    '1 to 9, median 5'
+    >>> column_summary(Column(Boolean(), np.array([True, False, True])), np.array([1.0, 1.0, 2.0]))
+    'true 75%, false 25%'
+    """
+    present = mass if column.missing is None else np.where(column.missing, 0.0, mass)
+    total = float(present.sum())
+    if total <= MIN_REACH:
+        return "missing" if float(mass.sum()) > MIN_REACH else "no examples"
+    match column.kind:
+        case Boolean() | Probability():
+            true_share = float(present @ column.values.astype(np.float64)) / total
+            return _shares({"true": true_share, "false": 1.0 - true_share}, max_values)
+        case Category() as kind:
+            frequencies = np.bincount(column.values, present, len(kind.domain)) / total
+            return _shares(dict(zip(map(str, kind.domain), frequencies.tolist(), strict=True)), max_values)
+        case Distribution(values):
+            means = (present @ np.nan_to_num(column.values)) / total
+            return _shares(dict(zip(map(str, values), means.tolist(), strict=True)), max_values)
+        case Number():
+            return _range(column.values, present)
+        case Tensor():
+            raise AssertionError("a tensor column is not symbolic")
+
+
+def _shares(shares: dict[str, float], max_values: int) -> str:
+    ranked = [(name, share) for name, share in sorted(shares.items(), key=lambda pair: -pair[1]) if share >= 0.005]
+    rest = f", {len(ranked) - max_values} more" if len(ranked) > max_values else ""
+    return ", ".join(f"{name} {share:.0%}" for name, share in ranked[:max_values]) + rest
+
+
+def _range(values: Floats, mass: Floats) -> str:
+    rows = np.flatnonzero(mass > MIN_REACH)
+    order = rows[np.argsort(values[rows], kind="stable")]
+    half = np.searchsorted(np.cumsum(mass[order]), mass[order].sum() / 2)
+    low, middle, high = (float(values[order[i]]) for i in (0, min(half, len(order) - 1), -1))
+    return f"{entry_text(low)} to {entry_text(high)}, median {entry_text(middle)}"

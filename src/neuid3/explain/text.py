@@ -1,0 +1,145 @@
+"""Explanations as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from neuid3.explain.explanation import Counterfactual, Explanation, LeafShare, Proof, Reading, Step
+from neuid3.export.labels import class_name, share_text
+from neuid3.logic.quoting import entry_text
+
+# The leading paths are listed until they have this much of the probability, and at most this many of them.
+COVERAGE, MAX_PATHS = 0.95, 5
+
+# The most values of an uncertain reading.
+MAX_VALUES = 3
+
+
+def explanation_text(explanation: Explanation, decimals: int = 2) -> str:
+    """An explanation as text: the class, the leading paths, their proofs, the readings and the counterfactuals."""
+    e = explanation
+    leading = leading_leaves(e.leaves)
+    sections = [
+        ("Where the probability goes", list(_paths(e, leading, decimals))),
+        ("Why", list(_reasons(leading, e.readings, decimals))),
+        ("What the tree reads", [f"  {_reading(reading, decimals)}" for reading in mentioned(e, e.leaves)]),
+        ("What would change it", list(_changes(e, decimals))),
+    ]
+    paragraphs = [f"{title}\n" + "\n".join(lines) for title, lines in sections if lines]
+    return "\n\n".join([_headline(e, decimals), *paragraphs])
+
+
+def leading_leaves(leaves: Sequence[LeafShare]) -> list[LeafShare]:
+    """The most probable leaves, until they have most of the probability together."""
+    leading: list[LeafShare] = []
+    for leaf in sorted(leaves, key=lambda leaf: -leaf.probability):
+        if sum(other.probability for other in leading) >= COVERAGE or len(leading) == MAX_PATHS:
+            break
+        leading.append(leaf)
+    return leading
+
+
+def mentioned(e: Explanation, leaves: Iterable[LeafShare]) -> list[Reading]:
+    """The readings that occur in the proofs on the paths to these leaves or in the changes of `other_facts`."""
+    proofs = (proof for leaf in leaves for step in leaf.steps for proof in step.proofs or ())
+    names = {assignment.variable for proof in proofs for assignment in proof.assignments}
+    names.update(change.name for change in e.other_facts.changes)
+    return [reading for reading in e.readings if reading.name in names]
+
+
+def _headline(e: Explanation, decimals: int) -> str:
+    return f"Predicted: {class_name(e.prediction)}   ({ranked_text(e.classes, e.probabilities, decimals)})"
+
+
+def ranked_text(classes: Iterable[Any], probabilities: Iterable[float], decimals: int) -> str:
+    """Classes and their probabilities as text, most probable first."""
+    pairs = sorted(zip(classes, probabilities, strict=True), key=lambda pair: -pair[1])
+    return ", ".join(share_text(class_name(label), p, decimals) for label, p in pairs)
+
+
+def _paths(e: Explanation, leading: Sequence[LeafShare], decimals: int) -> Iterator[str]:
+    for leaf in leading:
+        path = ", ".join(_step(step, decimals) for step in leaf.steps) or "the only leaf"
+        contributions = ", ".join(
+            f"{p:.{decimals}f} to {class_name(label)}" for label, p in zip(e.classes, leaf.contributions, strict=True)
+        )
+        yield f"  {leaf.probability:.{decimals}f}  {path}"
+        yield f"  {'':{decimals + 2}}  → {ranked_text(e.classes, leaf.leaf, decimals)}; adds {contributions}"
+    rest = len(e.leaves) - len(leading)
+    if rest:
+        mass = max(0.0, 1.0 - sum(leaf.probability for leaf in leading))
+        yield f"  {mass:.{decimals}f}  in {rest} other {'leaf' if rest == 1 else 'leaves'}"
+
+
+def _step(step: Step, decimals: int) -> str:
+    probability = "" if step.probability is None else f" {step.probability:.{decimals}f}"
+    return f"{step.test}: {'yes' if step.answer else 'no'}{probability}"
+
+
+def _reasons(leading: Sequence[LeafShare], readings: Sequence[Reading], decimals: int) -> Iterator[str]:
+    """The proofs of the steps of the leading paths, each step once."""
+    variables = {reading.name for reading in readings}
+    certain = {reading.name for reading in readings if reading.certain}
+    steps = dict.fromkeys(step for leaf in leading for step in leaf.steps)
+    for step in steps:
+        if not step.proofs or step.test in variables or all(_is_trivial(step.test, p, certain) for p in step.proofs):
+            continue
+        given = f", given {', '.join(step.given)}," if step.given else ""
+        yield f"  {step.test} is {str(step.answer).lower()}{given} with {step.probability:.{decimals}f}, because"
+        listed = [proof for proof in step.proofs if _is_visible(proof.probability, decimals)]
+        yield from (f"    {proof.probability:.{decimals}f}  {proof}" for proof in listed)
+        rest = (step.probability or 0.0) - sum(proof.probability for proof in listed)
+        if _is_visible(rest, decimals):
+            yield f"    {rest:.{decimals}f}  in less probable ways"
+
+
+def _is_visible(probability: float, decimals: int) -> bool:
+    """Whether a probability has a digit other than zero when it is rounded."""
+    return probability >= 0.5 * 0.1**decimals
+
+
+def _is_trivial(test: str, proof: Proof, certain: set[str]) -> bool:
+    """Whether a proof is one certain fact that the test itself names, such as `suit` in `suit(hearts)`."""
+    names = [assignment.variable for assignment in proof.assignments]
+    return len(names) == 1 and names[0] in certain and names[0] in test
+
+
+def _reading(reading: Reading, decimals: int) -> str:
+    listed = [f"{value} {p:.{decimals}f}" for value, p in reading.values[:MAX_VALUES] if _is_visible(p, decimals)]
+    values = ", ".join(listed) + (", …" if len(listed) == MAX_VALUES < len(reading.values) else "")
+    if reading.missing:
+        missing = " and ".join(reading.columns) if reading.kind == "network" else "it"
+        verb = "are" if reading.kind == "network" and len(reading.columns) > 1 else "is"
+        return f"{reading.name}: {missing} {verb} missing, so its prior: {values}"
+    if reading.number is not None:
+        return f"{reading.name}: {entry_text(reading.number)}"
+    if reading.kind == "network":
+        return f"{reading.name}: {values} (from network {reading.network})"
+    if reading.kind == "chance":
+        return f"{reading.name}: {values} (a probabilistic fact of the program)"
+    return f"{reading.name}: {reading.values[0][0] if reading.certain else values}"
+
+
+def _changes(e: Explanation, decimals: int) -> Iterator[str]:
+    yield f"  Other answers: {_counterfactual(e, e.other_answers, 'answers', decimals)}"
+    yield f"  Other facts: {_counterfactual(e, e.other_facts, 'facts', decimals)}"
+
+
+def _counterfactual(e: Explanation, counterfactual: Counterfactual, changed: str, decimals: int) -> str:
+    match counterfactual.status:
+        case "found":
+            conditions = " and ".join(map(str, counterfactual.changes))
+            probabilities = ranked_text(e.classes, counterfactual.probabilities, decimals)
+            return f"if {conditions}, it would be {class_name(counterfactual.prediction)} ({probabilities})."
+        case "impossible":
+            return f"no {changed} would change the class."
+        case "none":
+            return f"none with up to {_counted(counterfactual.searched)}."
+        case "too many":
+            searched = _counted(counterfactual.searched)
+            return f"none with up to {searched}; there are too many larger sets to try them all."
+
+
+def _counted(changes: int) -> str:
+    return "1 change" if changes == 1 else f"{changes} changes"

@@ -1,0 +1,106 @@
+"""Text labels of nodes: class names, class shares, masses and network statistics."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+
+from neuid3.tree.tree import Branch, Label, Leaf, Node, preorder
+
+
+def printable(text: object) -> str:
+    """A name on one line; characters that are invisible or change the direction of text are escaped.
+
+    >>> printable("two\\nlines")
+    'two\\\\nlines'
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
+
+
+_NUMBER_OR_SPACED = re.compile(r"|[-+.]?\d.*|['\"\s].*|.*\s|.*\s\s.*|(?:mass|gain) .*", re.DOTALL)
+
+
+def class_name(label: object) -> str:
+    """The name of a class in a line of text; one that could be mistaken for a number or for a neighbouring field is quoted.
+
+    >>> class_name("holds"), class_name(5), class_name("mass 240")
+    ('holds', "'5'", "'mass 240'")
+    """
+    name = printable(label)
+    return repr(name) if _NUMBER_OR_SPACED.fullmatch(name) else name
+
+
+def text_cells(text: str) -> int:
+    """The width of a text in a monospaced font, in character cells.
+
+    >>> text_cells("leaf"), text_cells("葉")
+    (4, 2)
+    """
+    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
+    return len(text) + wide - sum(map(bool, map(unicodedata.combining, text)))
+
+
+def class_shares(node: Node) -> tuple[float, ...] | None:
+    """The share of each class at a node.
+
+    Returns
+    -------
+    The class probabilities of a leaf, the normalized class masses of a branch, or None if a branch has no masses.
+    """
+    match node:
+        case Leaf(probabilities):
+            return probabilities
+        case Branch(masses=masses) if masses is not None and sum(masses) > 0:
+            return tuple(mass / sum(masses) for mass in masses)
+        case _:
+            return None
+
+
+def mass_formatter(root: Node) -> Callable[[Node], str]:
+    """A function that formats the mass of a node of this tree.
+
+    Masses are written as whole numbers if all of them are whole, otherwise with one decimal; an unknown mass is "".
+    """
+    masses = [sum(visit.node.masses) for visit in preorder(root) if visit.node.masses is not None]
+    decimals = 0 if all(abs(mass - round(mass)) < 1e-6 for mass in masses) else 1
+    return lambda node: "" if node.masses is None else f"{sum(node.masses):.{decimals}f}"
+
+
+def is_near_chance(node: Node) -> bool:
+    """Whether a node is a test whose networks are close to chance."""
+    return isinstance(node, Branch) and node.statistics is not None and node.statistics.near_chance
+
+
+def network_summary(node: Node, decimals: int = 2) -> str:
+    """The network statistics of a test: decidedness, and gains in bits on unseen and on training examples; "" if unknown.
+
+    A test that is close to chance is marked with `(!)`.
+
+    >>> from neuid3.tree.tree import NetworkStatistics
+    >>> network_summary(Branch("odd(card)", Leaf(1.0), Leaf(0.0), statistics=NetworkStatistics(0.1, 0.8, 0.25, 40.0)))
+    'decided 0.10 (!)  unseen 0.25, trained 0.80'
+    """
+    if isinstance(node, Leaf) or node.statistics is None:
+        return ""
+    statistics = node.statistics
+    decided = [] if statistics.decided is None else [f"decided {statistics.decided:.{decimals}f}"]
+    decided += ["(!)"] if statistics.near_chance else []
+    gains = (("unseen", statistics.unseen_gain), ("trained", statistics.trained_gain))
+    bits = [f"{name} {gain:.{decimals}f}" for name, gain in gains if gain is not None]
+    return "  ".join(part for part in (" ".join(decided), ", ".join(bits)) if part)
+
+
+def ranked_classes(shares: Sequence[float], classes: Sequence[Label]) -> list[tuple[str, float]]:
+    """Class names with their shares, largest share first."""
+    pairs = zip(map(class_name, classes), shares, strict=True)
+    return sorted(pairs, key=lambda pair: -pair[1])
+
+
+def share_text(label: str, share: float, decimals: int = 2) -> str:
+    """A class name and its share; a colon separates a name that ends in a digit.
+
+    >>> share_text("holds", 0.5), share_text("group 1", 0.5)
+    ('holds 0.50', 'group 1: 0.50')
+    """
+    return f"{label}{':' if label[-1:].isdigit() else ''} {share:.{decimals}f}"
