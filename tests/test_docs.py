@@ -1,4 +1,4 @@
-"""What the pages show, works; and every page, name and parameter has its place."""
+"""The documentation: its code, links, lists of pages, names and parameters, and the map of packages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DOCS = ROOT / "docs"
 PAGES = sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))
 CONFIGURATION = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
 
-# The tutorial is run by test_tutorial.py, with the files that it makes.
+# The tutorial is run by test_tutorial.py, with the files that it writes.
 WITH_PYTHON = [page for page in PAGES if page != "tutorial.md" and "```python" in (DOCS / page).read_text("utf-8")]
 
 # Where no network is trained, every digit is as it is shown.
@@ -102,7 +102,7 @@ def test_the_site_lists_every_page() -> None:
     assert sorted(listed) == sorted([*PAGES, *hooks().ALSO_PAGES.values()])
 
 
-def test_the_reference_tells_of_every_public_name() -> None:
+def test_the_reference_lists_every_public_name() -> None:
     assert set(re.findall(r"^::: neuid3\.(\w+)$", page_text("api.md"), flags=re.MULTILINE)) == {
         *neuid3.__all__,
         "errors",
@@ -117,20 +117,20 @@ PARAMETERS = {
 
 
 @pytest.mark.parametrize(("name", "default"), PARAMETERS.items())
-def test_the_page_about_settings_tells_of_every_parameter_with_its_default(name: str, default: Any) -> None:
+def test_the_page_about_settings_lists_every_parameter_with_its_default(name: str, default: Any) -> None:
     (row,) = re.findall(rf"^\| `{name}` \|(.*)$", page_text("settings.md"), flags=re.MULTILINE)
     first, *more = row.split(" | ")
     assert first.strip() == f"`{default!r}`"
     if hasattr(TrainingConfig(), name):
-        told = re.fullmatch(r"(\S+), paper (\S+)", more[0].strip())
-        assert told is not None
+        shown = re.fullmatch(r"(\S+), paper (\S+)", more[0].strip())
+        assert shown is not None
         values = [getattr(recipe, name) for recipe in (TrainingConfig(), PAPER_TRAINING)]
-        assert list(told.groups()) == [f"{value:g}" if type(value) in (int, float) else str(value) for value in values]
+        assert list(shown.groups()) == [f"{value:g}" if type(value) in (int, float) else str(value) for value in values]
 
 
-def test_a_docstring_tells_of_every_parameter() -> None:
-    told = re.findall(r"^    (\w+) : ", neuid3.NeuID3Classifier.__doc__ or "", flags=re.MULTILINE)
-    assert sorted(told) == sorted(PARAMETERS)
+def test_the_docstring_of_the_classifier_lists_every_parameter() -> None:
+    listed = re.findall(r"^    (\w+) : ", neuid3.NeuID3Classifier.__doc__ or "", flags=re.MULTILINE)
+    assert sorted(listed) == sorted(PARAMETERS)
 
 
 def hooks() -> Any:
@@ -157,17 +157,17 @@ def test_links_that_leave_the_site_become_words_and_others_stay() -> None:
     assert kept == "`results/`, [speed](speed.md#a), [the web](https://example.org), ![x](images/cards.png)"
 
 
-def test_the_place_of_the_measured_table_is_marked() -> None:
+def test_the_position_of_the_measured_table_is_marked() -> None:
     assert re.search(r"^<!-- bank -->\n(.*\n)*<!-- /bank -->$", page_text("bank.md"), flags=re.MULTILINE)
 
 
-# The map of packages in CONTRIBUTING.md: a package at the start of a line, its modules indented below it.
+# The map of packages in CONTRIBUTING.md: a package at the start of a line, its modules below it, indented by 15 spaces.
 _MAP = re.search(r"## Packages\n.*?```text\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), flags=re.DOTALL)
-_PACKAGE = re.compile(r"^(\w+)/?  ?.*\n((?: +.*\n)*)", flags=re.MULTILINE)
+_PACKAGE = re.compile(r"^(\w+)/? +.*\n(?: {13}\S.*\n)*((?: {15}.*\n)*)", flags=re.MULTILINE)
 
 
 def mapped_packages() -> dict[str, set[str]]:
-    """The packages of the map, in its order, each with all words below it."""
+    """The packages of the map, in its order, each with its modules and inner packages."""
     assert _MAP is not None
     return {name: set(re.findall(r"\w+", modules)) for name, modules in _PACKAGE.findall(_MAP.group(1))}
 
@@ -188,7 +188,7 @@ def test_the_map_names_every_package_and_module() -> None:
     for name, folder in folders.items():
         modules = {path.stem for path in folder.rglob("*.py")} - {"__init__", "__main__"}
         inner = {path.parent.name for path in folder.glob("*/__init__.py")}
-        assert modules | inner <= mapped[name], f"{name} lacks {sorted((modules | inner) - mapped[name])}"
+        assert mapped[name] == modules | inner, f"{name}: {sorted(mapped[name] ^ (modules | inner))}"
 
 
 def test_modules_named_on_the_page_about_places_exist() -> None:
