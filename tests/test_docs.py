@@ -1,4 +1,4 @@
-"""What the pages show, works; and every page, name and parameter has its place."""
+"""The documentation: its code, links, lists of pages, names and parameters, and the map of packages."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import inspect
 import os
 import re
 import sys
+import tomllib
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ DOCS = ROOT / "docs"
 PAGES = sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))
 CONFIGURATION = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
 
-# The tutorial is run by test_tutorial.py, with the files that it makes.
+# The tutorial is run by test_tutorial.py, with the files that it writes.
 WITH_PYTHON = [page for page in PAGES if page != "tutorial.md" and "```python" in (DOCS / page).read_text("utf-8")]
 
 # Where no network is trained, every digit is as it is shown.
@@ -36,12 +37,12 @@ _RULES = re.compile(r"```prolog\n(.*?)```(?:\n+```text\n(.*?)```)?", flags=re.DO
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
-def said(page: str) -> str:
+def page_text(page: str) -> str:
     return (DOCS / page).read_text(encoding="utf-8")
 
 
-def given(page: str) -> dict[str, Any]:
-    """What a page takes for granted: a tree and examples."""
+def page_names(page: str) -> dict[str, Any]:
+    """Names that a page uses without defining them: a tree and examples."""
     if page not in ("pages.md", "speed.md"):
         return {}
     table = load_iris(as_frame=True)
@@ -64,9 +65,9 @@ def test_the_code_of_a_page_runs_and_prints_what_is_shown_below_it(
 ) -> None:
     if page == "datasets.md" and not os.environ.get("NEUID3_DATA"):
         pytest.skip("NEUID3_DATA names no folder with the real data")
-    names: dict[str, Any] = {"__name__": page, **given(page)}
+    names: dict[str, Any] = {"__name__": page, **page_names(page)}
     monkeypatch.chdir(tmp_path)  # pages save files
-    for code, shown in _STEP.findall(said(page)):
+    for code, shown in _STEP.findall(page_text(page)):
         exec(compile(code, page, "exec"), names)
         printed = capsys.readouterr().out
         if shown and page in UNTRAINED:
@@ -84,7 +85,7 @@ def test_the_rules_of_the_page_about_rules_are_read_or_refused_as_it_says() -> N
         "age": [31.5, 42.0, 57.0],
     }
     schema = neuid3.Examples(columns).schema
-    found = _RULES.findall(said("background.md"))
+    found = _RULES.findall(page_text("background.md"))
     assert sum(bool(shown) for _, shown in found) >= 10
     for rules, shown in found:
         if shown:
@@ -101,8 +102,11 @@ def test_the_site_lists_every_page() -> None:
     assert sorted(listed) == sorted([*PAGES, *hooks().ALSO_PAGES.values()])
 
 
-def test_the_reference_tells_of_every_public_name() -> None:
-    assert set(re.findall(r"^::: neuid3\.(\w+)$", said("api.md"), flags=re.MULTILINE)) == {*neuid3.__all__, "errors"}
+def test_the_reference_lists_every_public_name() -> None:
+    assert set(re.findall(r"^::: neuid3\.(\w+)$", page_text("api.md"), flags=re.MULTILINE)) == {
+        *neuid3.__all__,
+        "errors",
+    }
 
 
 PARAMETERS = {
@@ -113,20 +117,20 @@ PARAMETERS = {
 
 
 @pytest.mark.parametrize(("name", "default"), PARAMETERS.items())
-def test_the_page_about_settings_tells_of_every_parameter_with_its_default(name: str, default: Any) -> None:
-    (row,) = re.findall(rf"^\| `{name}` \|(.*)$", said("settings.md"), flags=re.MULTILINE)
+def test_the_page_about_settings_lists_every_parameter_with_its_default(name: str, default: Any) -> None:
+    (row,) = re.findall(rf"^\| `{name}` \|(.*)$", page_text("settings.md"), flags=re.MULTILINE)
     first, *more = row.split(" | ")
     assert first.strip() == f"`{default!r}`"
     if hasattr(TrainingConfig(), name):
-        told = re.fullmatch(r"(\S+), paper (\S+)", more[0].strip())
-        assert told is not None
+        shown = re.fullmatch(r"(\S+), paper (\S+)", more[0].strip())
+        assert shown is not None
         values = [getattr(recipe, name) for recipe in (TrainingConfig(), PAPER_TRAINING)]
-        assert list(told.groups()) == [f"{value:g}" if type(value) in (int, float) else str(value) for value in values]
+        assert list(shown.groups()) == [f"{value:g}" if type(value) in (int, float) else str(value) for value in values]
 
 
-def test_a_docstring_tells_of_every_parameter() -> None:
-    told = re.findall(r"^    (\w+) : ", neuid3.NeuID3Classifier.__doc__ or "", flags=re.MULTILINE)
-    assert sorted(told) == sorted(PARAMETERS)
+def test_the_docstring_of_the_classifier_lists_every_parameter() -> None:
+    listed = re.findall(r"^    (\w+) : ", neuid3.NeuID3Classifier.__doc__ or "", flags=re.MULTILINE)
+    assert sorted(listed) == sorted(PARAMETERS)
 
 
 def hooks() -> Any:
@@ -158,5 +162,69 @@ def test_links_that_leave_the_site_become_words_and_others_stay() -> None:
     assert kept == "`results/`, [speed](speed.md#a), [the web](https://example.org), ![x](images/cards.png)"
 
 
-def test_the_place_of_the_measured_table_is_marked() -> None:
-    assert re.search(r"^<!-- bank -->\n(.*\n)*<!-- /bank -->$", said("bank.md"), flags=re.MULTILINE)
+def test_the_position_of_the_measured_table_is_marked() -> None:
+    assert re.search(r"^<!-- bank -->\n(.*\n)*<!-- /bank -->$", page_text("bank.md"), flags=re.MULTILINE)
+
+
+# The map of packages in CONTRIBUTING.md: a package at the start of a line, its modules below it, indented by 15 spaces.
+_MAP = re.search(r"## Packages\n.*?```text\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), flags=re.DOTALL)
+_PACKAGE = re.compile(r"^(\w+)/? +.*\n(?: {13}\S.*\n)*((?: {15}.*\n)*)", flags=re.MULTILINE)
+
+
+def mapped_packages() -> dict[str, set[str]]:
+    """The packages of the map, in its order, each with its modules and inner packages."""
+    assert _MAP is not None
+    return {name: set(re.findall(r"\w+", modules)) for name, modules in _PACKAGE.findall(_MAP.group(1))}
+
+
+def test_the_map_of_packages_has_the_order_of_the_import_layers() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = settings["tool"]["importlinter"]["contracts"]
+    (layers,) = [contract["layers"] for contract in contracts if contract["type"] == "layers"]
+    assert list(mapped_packages()) == [layer.removeprefix("neuid3.") for layer in reversed(layers)]
+
+
+def test_the_map_names_every_package_and_module() -> None:
+    mapped = mapped_packages()
+    library = ROOT / "src" / "neuid3"
+    folders = {path.parent.name: path.parent for path in library.glob("*/__init__.py")}
+    folders |= {name: ROOT / name for name in ("experiments", "benchmarks")}
+    assert set(mapped) == {*folders, "errors"}
+    for name, folder in folders.items():
+        modules = {path.stem for path in folder.rglob("*.py")} - {"__init__", "__main__"}
+        inner = {path.parent.name for path in folder.glob("*/__init__.py")}
+        assert mapped[name] == modules | inner, f"{name}: {sorted(mapped[name] ^ (modules | inner))}"
+
+
+def test_modules_named_on_the_page_about_places_exist() -> None:
+    named = re.findall(r"`([\w/]+\.py)`", page_text("where.md"))
+    assert len(named) > 20
+    assert [path for path in named if not (ROOT / "src" / "neuid3" / path).is_file()] == []
+
+
+def test_the_journey_of_a_fit_opens_at_most_twelve_files_each_once() -> None:
+    journey = page_text("where.md").split("\n## ")[1]
+    files = re.findall(r"^\| \d+ \| `([\w/]+\.py)` \|", journey, flags=re.MULTILINE)
+    assert len(files) == len(set(files))
+    assert 8 <= len(files) <= 12
+
+
+_LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s#:]*)(?:#([^)\s]+))?\)")
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors of a page's headings, as the site makes them."""
+    headings = re.findall(r"^#+ (.*)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), flags=re.MULTILINE)
+    plain = (re.sub(r"[^\w\s-]", "", heading).strip().lower() for heading in headings)
+    return {re.sub(r"[-\s]+", "-", heading) for heading in plain}
+
+
+@pytest.mark.parametrize("page", ["README.md", *hooks().ALSO_PAGES, *(f"docs/{page}" for page in PAGES)])
+def test_links_between_pages_lead_to_files_and_headings(page: str) -> None:
+    also = {name: ROOT / source for source, name in hooks().ALSO_PAGES.items()}
+    text = re.sub(r"```.*?```", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target, anchor in _LINK.findall(text):
+        path = also.get(Path(target).name) or (ROOT / page).parent / target if target else ROOT / page
+        assert path.exists(), f"{page} links to {target}"
+        if anchor and path.suffix == ".md":
+            assert anchor in anchors(path.read_text(encoding="utf-8")), f"{page} links to {target}#{anchor}"
