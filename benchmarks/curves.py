@@ -2,7 +2,7 @@
 
 NEUID3_DATA=… python -m benchmarks.curves results/curves.jsonl; finished roots are not repeated. Every restart of every test of
 the union pool is trained to the end, and its gain on validation windows is written down on the way.
-python -m benchmarks.curves --table results/curves.jsonl PAGE draws what the judgements of `successive_halving` and others make of them.
+python -m benchmarks.curves --table results/curves.jsonl docs/notes/speed.md draws what the rounds of `successive_halving` and others make of them.
 """
 
 from __future__ import annotations
