@@ -643,7 +643,7 @@ def test_why_a_tree_is_a_single_leaf_is_told_where_nobody_asked_for_one(recwarn:
     assert not recwarn
     NeuID3Classifier(time_limit=0).fit(X, y)
     assert ["time_limit" in str(warning.message) for warning in recwarn] == [True]
-    with pytest.warns(UserWarning, match="single leaf. What they tell about the classes does not pay"):
+    with pytest.warns(UserWarning, match="single leaf. Their gains are below the penalty of a split"):
         NeuID3Classifier().fit(X, y)
     with pytest.warns(UserWarning, match="single leaf. Networks may need more epochs"):
         NeuID3Classifier(epochs=1, restarts=1).fit({"image": np.zeros((40, 8, 8), dtype="float32")}, y)
