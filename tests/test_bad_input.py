@@ -404,5 +404,5 @@ def test_what_is_no_schema_or_no_tree_is_told_so() -> None:
 
 def test_priors_of_networks_are_checked() -> None:
     networks = {"rank_net": lambda x: torch.full((len(x), 3), 1 / 3)}
-    with pytest.raises(ValueError, match="no distribution"):
+    with pytest.raises(ValueError, match="not a distribution"):
         model("rank(card_1, 1)", RANKS, networks=networks, priors=Priors(networks={"rank_net": [1.5, -0.5, 0.0]}))

@@ -345,7 +345,7 @@ def test_a_network_that_returns_nan_is_dropped_with_a_warning_and_the_fit_goes_o
         ({"tests": []}, "tests='auto'"),
         ({"tests": [3]}, "give an atom"),
         ({"networks": {"net": torch.nn.Linear}}, "never uses it"),
-        ({"pos_label": "maybe"}, "no class of y"),
+        ({"pos_label": "maybe"}, "not a class of y"),
     ],
 )
 def test_bad_input_is_told_in_one_sentence(change: dict[str, object], words: str) -> None:
@@ -842,7 +842,7 @@ def test_free_text_is_left_out_with_a_warning_unless_it_is_declared_or_named() -
         named = NeuID3Classifier(background="first :- note('patient 0 was seen').").fit(X, y)
     assert list(named.schema_) == ["note", "alarm"]
     with pytest.warns(
-        UserWarning, match=r"'note' holds numbers that are written as text, such as '0\.5'.*turn it into"
+        UserWarning, match=r"'note' holds numbers that are written as text, such as '0\.5'.*convert it to"
     ):
         NeuID3Classifier().fit(X.assign(note=[f"{i}.5" for i in range(60)]), y)
     with pytest.raises(DataError, match="no column to learn from: 'note'"), pytest.warns(UserWarning, match="left out"):
