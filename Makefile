@@ -34,7 +34,7 @@ test: lint
 test-all: lint
 	NEUID3_EXAMPLES=all $(PY) -m pytest -n 2 --dist worksteal --cov --cov-report=term
 
-# Ten thousand made-up programs, tables and model files each, and whatever loads is used in all ways; about an hour.
+# Ten thousand made-up programs, tables and model files each, and whatever loads is used in all ways; about a quarter of an hour.
 FUZZ ?= 10000
 fuzz: setup
 	NEUID3_FUZZ=$(FUZZ) $(PY) -m pytest -q --timeout=0 tests/test_hostile.py tests/test_saved.py -k "whatever"
