@@ -48,6 +48,19 @@ def test_what_goes_in_comes_out_with_its_card(tmp_path: Path, sure: TrainedTest)
     assert len(bank) == 0
 
 
+def test_a_test_carries_the_clauses_that_it_depends_on_and_no_others(tmp_path: Path) -> None:
+    X, y = first_problem()
+    rules = RULES + " 0.9 :: works. alert :- fact, works, bright(left)."
+    clf = NeuID3Classifier(background=rules, tests=["bright(left)"], max_depth=1, **HOW).fit(X, y)
+    (test,) = clf.tests_
+    assert "fact" not in test.background
+    bank = Bank(tmp_path)
+    bank.add("bright", test)
+    narrow = {name: X.column(name).values for name in ("left", "right")}  # without the column that `alert` reads
+    later = NeuID3Classifier(background=RULES, bank=bank, max_depth=1, **HOW).fit(narrow, y)
+    assert later.gradient_steps_ == 0
+
+
 def test_names_are_checked(tmp_path: Path, sure: TrainedTest) -> None:
     bank = Bank(tmp_path)
     bank.add("bright", sure)
@@ -115,7 +128,7 @@ def test_tests_over_other_columns_or_other_rules_are_left_in_the_bank(tmp_path: 
 def test_a_test_of_other_networks_is_refused(sure: TrainedTest) -> None:
     X, y = first_problem()
     other = "nn(other_net, [I]) :: bright(I)."
-    with pytest.raises(NodeTestError, match=r"'bright\(left\)' was trained with .* asks 'other_net' for it"):
+    with pytest.raises(NodeTestError, match=r"'bright\(left\)' was trained with .* uses 'other_net' in it"):
         NeuID3Classifier(background=other, tests=[sure], **HOW).fit(X, y)
 
 

@@ -87,12 +87,15 @@ def restore_test(
 
 
 def trained_tests(model: TreeModel) -> list[TrainedTest]:
-    """The atoms among the tests of a tree, each with its networks and background knowledge."""
+    """The atoms among the tests of a tree, each with its networks and the clauses that it depends on.
+
+    Other clauses may mention columns that the test does not need, and that a later table does not have.
+    """
+    atoms = [test for test in model.tree.tests if isinstance(test, AtomTest)]
     tests = []
-    for test in model.tree.tests:
-        if isinstance(test, AtomTest):
-            names = {s.network for s in sources(test.formula(model.program)) if isinstance(s, NeuralVariable)}
-            networks: dict[str, Any] = {name: model.networks[name] for name in sorted(names)}
-            columns = {name: model.schema[name] for name in model.columns_of(test)}
-            tests.append(TrainedTest(test, networks, background=model.program.text, columns=columns))
+    for test, clauses in zip(atoms, model.program.clauses_behind([test.atom for test in atoms]), strict=True):
+        names = {s.network for s in sources(test.formula(model.program)) if isinstance(s, NeuralVariable)}
+        networks: dict[str, Any] = {name: model.networks[name] for name in sorted(names)}
+        columns = {name: model.schema[name] for name in model.columns_of(test)}
+        tests.append(TrainedTest(test, networks, background="".join(f"{c}\n" for c in clauses), columns=columns))
     return tests
