@@ -64,7 +64,7 @@ def test_what_cannot_be_shown_is_told_in_a_sentence(tmp_path: Path, monkeypatch:
     assert done.exit_code == 2
     assert done.output == "Error: There is no dataset 'rank_oder' to show. Did you mean 'rank_order'?\n"
     for out, message in (
-        ("there/digits.png", "There is no folder there; make it first"),
+        ("there/digits.png", "There is no folder there; create it first"),
         ("digits.jpg", "digits.jpg is no name for a PNG image; end it in .png"),
     ):
         done = CliRunner().invoke(main, ["datasets", "show", "digits", "--out", out])

@@ -20,6 +20,12 @@ from neuid3.cli.main import main
 from neuid3.utils import files as disk
 
 SCRIPT = Path(__file__).with_name("abandoned.py")
+
+# `experiments` is part of the checkout and not of the installed library.
+IN_CHECKOUT = {
+    **os.environ,
+    "PYTHONPATH": os.pathsep.join([str(SCRIPT.parent.parent), os.environ.get("PYTHONPATH", "")]),
+}
 GENEROUS = 60.0
 
 
@@ -56,7 +62,7 @@ def test_children_end_with_their_parent(kind: str, number: int, tmp_path: Path) 
     if kind == "locked" and sys.platform != "linux":
         pytest.skip("only Linux signals the end of a pipe")
     command = [sys.executable, str(SCRIPT), kind, str(tmp_path)]
-    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=IN_CHECKOUT)
     assert run.stdout is not None
     count = 1 if kind == "problog" else 2
     try:
