@@ -77,7 +77,7 @@ TESTS = (
 
 def run(jobs: int = 2) -> None:
     """Learn the concept from labelled windows, print the tree and its scores on unseen windows, and verify it with ProbLog."""
-    console = Console(highlight=False)
+    console = Console(highlight=False, soft_wrap=True)  # a line of the tree stays one line
     generator = np.random.default_rng(0)
     (X, y), (X_test, y_test) = windows(1500, generator), windows(1000, generator)
     labels = np.array(["violates", "holds"])
