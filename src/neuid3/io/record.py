@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from neuid3.io.container import Tensors
-from neuid3.io.serialize import Json
+from neuid3.io.serialize import Json, as_count
 from neuid3.tree.record import HELD_OUT, MOST_ROWS, VALIDATION, Score, TrainingRecord
 
 # Names of tensors; no network has the name `/training`.
@@ -45,9 +45,7 @@ def record_from_json(fields: Json | None, tensors: Tensors, classes: int) -> Tra
     """The record of a file; None where it has none, as in files of early versions."""
     if fields is None:
         return None
-    rows, salt = _count(fields["rows"]), _count(fields["salt"])
-    if salt >= 2**63:
-        raise ValueError("the salt of its training record is too large")
+    rows, salt = as_count(fields["rows"]), as_count(fields["salt"])
     scores = tuple(map(_score, fields["scores"]))
     if DIGESTS not in tensors:
         return TrainingRecord(rows, salt, scores=scores)
@@ -70,10 +68,4 @@ def _score(fields: Any) -> Score:
             raise TypeError(f"{number!r:.40} is not a score")
     if accuracy > 1:
         raise ValueError(f"{accuracy!r} is not an accuracy")
-    return Score(kind, _count(fields["rows"]), float(accuracy), float(loss))
-
-
-def _count(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise TypeError(f"{value!r:.40} is not a non-negative integer")
-    return value
+    return Score(kind, as_count(fields["rows"]), float(accuracy), float(loss))

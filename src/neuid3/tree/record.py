@@ -25,7 +25,7 @@ MOST_BYTES = 1 << 30
 BLOCK = 512
 
 # The least probability in the log-loss.
-FLOOR = 1e-15
+MIN_LOG_LOSS_PROBABILITY = 1e-15
 
 HELD_OUT, VALIDATION = "held-out", "validation"
 
@@ -62,7 +62,7 @@ def score_of(kind: str, probabilities: npt.NDArray[Any], codes: Codes) -> Score:
     >>> score_of("held-out", np.array([[0.5, 0.5], [0.0, 1.0]]), np.array([0, 1]))
     Score(kind='held-out', rows=2, accuracy=1.0, log_loss=0.34657359027997264)
     """
-    likelihoods = np.clip(probabilities[np.arange(len(codes)), codes], FLOOR, 1.0)
+    likelihoods = np.clip(probabilities[np.arange(len(codes)), codes], MIN_LOG_LOSS_PROBABILITY, 1.0)
     correct = probabilities.argmax(axis=1) == codes
     return Score(kind, len(codes), float(correct.mean()), float(0.0 - np.log(likelihoods).mean()))
 

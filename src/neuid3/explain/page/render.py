@@ -14,7 +14,6 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from neuid3 import __version__
 from neuid3.data.examples import Examples
 from neuid3.errors import ExportError, TreeError
 from neuid3.explain.page.content import BranchContent, LeafContent, NodeMasses, PageContent, Tile, page_content
@@ -24,6 +23,7 @@ from neuid3.export import export_text
 from neuid3.tree.model import TreeModel
 from neuid3.tree.tree import NetworkStatistics
 from neuid3.utils.files import write_atomically
+from neuid3.utils.versions import installed_version
 
 TITLE = "What the tree looks at"
 
@@ -154,7 +154,7 @@ def _all_tiles(content: PageContent) -> Iterable[Tile]:
 
 def _content_to_json(content: PageContent, scores: Sequence[str], pictures: PageImages) -> dict[str, Any]:
     return {
-        "version": __version__,
+        "version": installed_version(),
         "classes": content.classes,
         "rows": content.rows,
         "columns": content.columns,
