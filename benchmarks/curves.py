@@ -91,8 +91,8 @@ def learned(trials: Sequence[Restart]) -> list[dict[str, Any]]:
                 for network_group in trainer.network_groups:
                     network_group.networks.train()
                 trainer.advance(share)
-                for curve, gain in zip(gains, trainer.gains(), strict=True):
-                    curve.append(round(float(gain), 4))
+                for curve, (score, _) in zip(gains, trainer.scores(), strict=True):
+                    curve.append(round(score, 4))
         for trial, curve in zip(group, gains, strict=True):
             variant = trial.task.variants[trial.number]
             rows.append(

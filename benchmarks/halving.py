@@ -16,7 +16,7 @@ from benchmarks.learning import WORKERS
 from benchmarks.timing import Row, rounded, seconds_of
 from neuid3 import Branch, Examples, NeuID3Classifier
 from neuid3.training import halving as tournament
-from neuid3.tree.criteria import gain_of
+from neuid3.tree.criteria import ClassCriterion, Target
 
 SEEDS = 20  # learned side by side, each on one thread
 BACKGROUND = """
@@ -107,5 +107,5 @@ def _root(seed: int, quick: bool) -> Root:
         return Root(None, 0.0, clf.gradient_steps_, seconds)
     unseen, labels = digits(100 if quick else 2000, seed, unseen=True)
     probabilities = clf.model_.path_probability(unseen, ((root.test, True),))
-    gain = gain_of(probabilities, np.ones(len(labels)), labels.astype(np.int64), 2)
+    gain = Target(labels.astype(np.int64), np.ones(len(labels)), ClassCriterion(2)).gain(probabilities)
     return Root(str(root.test), gain, clf.gradient_steps_, seconds)

@@ -67,11 +67,10 @@ def grown(concept: str, seed: int) -> tuple[Task, int]:
     more = replace(
         task,
         columns=columns,
-        labels=np.concatenate([task.labels, labels]),
-        weights=np.concatenate([task.weights, np.ones(len(labels))]),
+        target=task.target.concatenated(labels, np.ones(len(labels))),
         unseen=np.concatenate([task.unseen, np.ones(len(labels), dtype=bool)]),
     )
-    return more, int((task.unseen & (task.weights > 0)).sum())
+    return more, int((task.unseen & (task.target.weights > 0)).sum())
 
 
 def curve(task: Task, judges: int, epochs: int) -> list[tuple[float, float]]:

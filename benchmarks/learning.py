@@ -27,6 +27,7 @@ from neuid3.training.halving import restart_groups
 from neuid3.training.task import NetworkOutput, Restart, Task
 from neuid3.training.train import advance, one_thread
 from neuid3.training.trainer import BatchedTrainer
+from neuid3.tree.criteria import ClassCriterion, Target
 
 Labels = npt.NDArray[Any]
 
@@ -63,11 +64,8 @@ def _task(
         },
         {},
         columns,
-        labels,
-        np.ones(len(labels)),
+        Target(labels, np.ones(len(labels)), ClassCriterion(2)),
         np.zeros(len(labels), dtype=bool),
-        2,
-        1,
         ({variables[0].network: network},),
         recipe,
         seed,

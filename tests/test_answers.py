@@ -23,9 +23,9 @@ from neuid3.learning.responses import (
     ProbabilisticResponse,
     Response,
     Responses,
-    by_class,
 )
 from neuid3.learning.symbolic_splitter import SymbolicSplitter
+from neuid3.tree.criteria import ClassCriterion, Target
 from neuid3.tree.tree import Node
 
 Row = dict[str, object]
@@ -123,7 +123,7 @@ def test_all_kinds_of_responses_are_counted_as_one_by_one(seed: int) -> None:
     rows = np.flatnonzero(rng.random(n) < 0.7).astype(np.int32)
     labels, masses = rng.integers(0, classes, n)[rows], rng.random(len(rows))
     responses = Responses(given_responses)
-    yes = responses.yes_masses(rows, labels, masses, classes)
+    yes = responses.yes_sums(rows, Target(labels, masses, ClassCriterion(classes)))
     for i, answer in enumerate(given_responses):
         wanted = np.zeros(classes)
         for row, label, mass in zip(rows, labels, masses, strict=True):
@@ -143,11 +143,12 @@ def test_a_column_is_cut_alike_whether_its_rows_are_picked_or_sorted(seed: int) 
     values[rng.random(len(values)) < 0.1] = np.nan
     ordered = SortedColumn(Examples({"h": values}, {"h": "number"}).column("h"), "h")
     rows = np.sort(rng.choice(len(values), 30, replace=False)).astype(np.int32)
-    spread = by_class(rng.integers(0, 2, len(rows)), rng.random(len(rows)), 2)
-    sorted_anew = ordered.best_cut(rows, spread, (), 0.0)
+    criterion = ClassCriterion(2)
+    statistics = criterion.statistics(rng.integers(0, 2, len(rows)), rng.random(len(rows)))
+    sorted_anew = ordered.best_cut(rows, statistics, criterion, (), 0.0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("neuid3.learning.cuts.SORT_DIVISOR", 1)
-        assert ordered.best_cut(rows, spread, (), 0.0) == sorted_anew
+        assert ordered.best_cut(rows, statistics, criterion, (), 0.0) == sorted_anew
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

@@ -22,6 +22,7 @@ from neuid3.circuits.reach import Reach
 from neuid3.export.text import export_text
 from neuid3.learning.joint import with_leaves
 from neuid3.logic.formula import ColumnVariable, Literal
+from neuid3.tree.criteria import ClassCriterion
 from neuid3.tree.node_tests import CutTest, FactTest, NodeTest
 from neuid3.tree.tree import branches, fold, node_paths, paths, preorder
 
@@ -118,7 +119,7 @@ def test_walks_number_nodes_from_the_root_and_agree_with_the_paths() -> None:
 def test_leaves_are_replaced_from_left_to_right_at_any_depth() -> None:
     tree = chain([f"a{i}" for i in range(DEEP)])
     rows = np.stack((np.arange(DEEP + 1.0), np.full(DEEP + 1, 7.0)), axis=1)
-    replaced = Tree(with_leaves(tree.root, rows))
+    replaced = Tree(with_leaves(tree.root, rows, ClassCriterion(2)))
     expected = [tuple((row / row.sum()).tolist()) for row in rows]
     assert [leaf.probabilities for leaf in replaced.leaves] == expected
     assert replaced.tests == tree.tests

@@ -39,6 +39,7 @@ from neuid3.logic.program import Program
 from neuid3.networks.defaults import Dense, LeNet
 from neuid3.training import halving
 from neuid3.training.config import TrainingConfig
+from neuid3.tree.criteria import ClassCriterion, Target
 
 QUICK = {"epochs": 6, "restarts": 2, "joint_epochs": 2, "random_state": 0}
 
@@ -149,7 +150,7 @@ def test_a_rule_over_two_networks_is_tried_through_those_on_its_path() -> None:
     )
     tests = [AtomTest("same(first, second)"), AtomTest("differ(first, second)")]
     labels = (y == "holds").astype(np.int64)
-    sample = Sample(X, labels, np.ones(80), np.arange(80) % 4 == 0, 2, 1)
+    sample = Sample(X, Target(labels, np.ones(80), ClassCriterion(2)), np.arange(80) % 4 == 0)
     instances = {f"{name}#1": Instance(LeNet(2, size=8), name, frozenset({"first"}), False) for name in ("one", "two")}
     learner = NodeLearner(
         sample, program, Candidates(tuple(tests), ()), {}, TrainingConfig(), priors=Priors(), penalty=2.0, adaptive=True, seed=0,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from neuid3.learning.grow import GrowthLimits, OpenNode, Split, TimedLearner, grow_tree, split_node
-from neuid3.tree.criteria import information_gain
+from neuid3.tree.criteria import ClassCriterion
 from neuid3.tree.node_tests import AtomTest
 from neuid3.tree.tree import Branch, Leaf
 
@@ -23,7 +23,11 @@ class ToyLearner:
     choices: int = 1
     classes: int = 2
 
-    def class_masses(self, node: OpenNode) -> np.ndarray:
+    @property
+    def criterion(self) -> ClassCriterion:
+        return ClassCriterion(self.classes)
+
+    def leaf_statistics(self, node: OpenNode) -> np.ndarray:
         return self._masses(node.reach)
 
     def _masses(self, reach: np.ndarray) -> np.ndarray:
@@ -34,7 +38,7 @@ class ToyLearner:
         for test in sorted(node.tests, key=str):
             p = self.responses[test]
             scored.append(
-                (float(information_gain(self._masses(node.reach * p), self._masses(node.reach * (1 - p)))), test)
+                (float(self.criterion.gain(self._masses(node.reach * p), self._masses(node.reach * (1 - p)))), test)
             )
         if not scored:
             return None

@@ -15,6 +15,7 @@ from neuid3.learning.semantics import Semantics
 from neuid3.logic.program import Program
 from neuid3.training.config import TrainingConfig
 from neuid3.training.task import RestartVariant
+from neuid3.tree.criteria import ClassCriterion, Target
 from neuid3.tree.node_tests import AtomTest
 
 PROGRAM = """
@@ -32,7 +33,7 @@ def variants_of(
     """The restarts of a test over small images, half of whose examples are positive."""
     shape = (6, 3, 12, 12) if colours else (6, 12, 12)
     examples = Examples({name: np.zeros(shape, dtype=np.float32) for name in "ab"})
-    sample = Sample(examples, np.arange(6) % 2, np.ones(6), np.zeros(6, dtype=bool), 2, 1)
+    sample = Sample(examples, Target(np.arange(6) % 2, np.ones(6), ClassCriterion(2)), np.zeros(6, dtype=bool))
     semantics = Semantics(Program(PROGRAM, examples.schema), examples, [test])
     root = OpenNode.root(6, frozenset({test}))
     node = replace(root, path=((NETWORK, True),)) if inner else root

@@ -20,7 +20,7 @@ from neuid3.training.config import PAPER_TRAINING, TrainingConfig
 from neuid3.training.task import NetworkOutput, Restart, Task
 from neuid3.training.train import advance
 from neuid3.training.trainer import BatchedTrainer
-from neuid3.tree.criteria import gain_of
+from neuid3.tree.criteria import ClassCriterion, Target
 
 WIDTH = 3
 LEFT, RIGHT = (NeuralVariable(0, "net", (name,), (name,), WIDTH) for name in ("left", "right"))
@@ -48,11 +48,8 @@ def task(recipe: TrainingConfig, n: int = 90, seed: int = 0, network: type[nn.Mo
         {v: NetworkOutput("net", v.inputs, WIDTH, False) for v in (LEFT, RIGHT)},
         {},
         columns,
-        labels,
-        rng.uniform(0.2, 1.0, n),
+        Target(labels, rng.uniform(0.2, 1.0, n), ClassCriterion(2)),
         np.arange(n) % 6 == 0,
-        2,
-        1,
         starts,
         recipe,
         seed,
@@ -63,7 +60,7 @@ def task(recipe: TrainingConfig, n: int = 90, seed: int = 0, network: type[nn.Mo
 def averaged(given: Task, net: nn.Module, name: str, rows: np.ndarray) -> torch.Tensor:
     """The weighted average output on these rows, where the column is there."""
     rows = rows[~given.missing[name][rows]]
-    weights = torch.from_numpy(given.weights[rows])
+    weights = torch.from_numpy(given.target.weights[rows])
     return (weights @ net(torch.from_numpy(given.columns[name][rows]))).detach() / weights.sum()
 
 
@@ -91,18 +88,18 @@ def test_the_gradient_of_a_step_is_that_of_the_sum_over_all_values_with_the_aver
 
     net = given.initial_networks[0]["net"]
     yes = enumerated(given, net, rows, {name: averaged(given, net, name, rows) for name in given.columns})
-    labels, weights = torch.from_numpy(given.labels[rows]), torch.from_numpy(given.weights[rows])
+    labels, weights = torch.from_numpy(given.target.values[rows]), torch.from_numpy(given.target.weights[rows])
     if recipe.loss == "branches":
         training = ~given.unseen
-        share = given.weights[training & (given.labels == 1)].sum() / given.weights[training].sum()
-        balance = 0.5 / np.where(given.labels == 1, share, 1 - share)
+        share = given.target.weights[training & (given.target.values == 1)].sum() / given.target.weights[training].sum()
+        balance = 0.5 / np.where(given.target.values == 1, share, 1 - share)
         chosen = torch.where(labels == 1, yes, 1 - yes)
-        scale = (given.weights * balance)[given.training_rows].mean()
+        scale = (given.target.weights * balance)[given.training_rows].mean()
         weights = weights * torch.from_numpy(balance[rows])
     else:
         leaves = torch.softmax(BatchedTrainer([Restart(given, 0)]).task_groups[0].leaves.detach()[0], 1)
         chosen = yes * leaves[0, labels] + (1 - yes) * leaves[1, labels]
-        scale = given.weights[given.training_rows].mean()
+        scale = given.target.weights[given.training_rows].mean()
     (-(weights * chosen.log()).sum() / (len(rows) * scale)).backward()
     for name, parameter in net.named_parameters():
         assert parameter.grad is not None
@@ -116,7 +113,7 @@ def test_the_gain_on_unseen_rows_takes_the_average_over_all_training_rows() -> N
     rows = np.flatnonzero(given.unseen)
     averages = {name: averaged(given, net, name, given.training_rows) for name in given.columns}
     yes = enumerated(given, net, rows, averages).detach().numpy()
-    assert state.score == pytest.approx(gain_of(yes, given.weights[rows], given.labels[rows], 2), abs=1e-9)
+    assert state.score == pytest.approx(given.target[rows].gain(yes), abs=1e-9)
 
 
 def test_only_rows_in_which_no_network_can_be_called_are_left_out() -> None:

@@ -26,7 +26,7 @@ from neuid3.logic.program import Program
 from neuid3.networks.defaults import default_network
 from neuid3.training.config import TrainingConfig
 from neuid3.training.task import TrainingResult
-from neuid3.tree.criteria import gain_of, gain_of_tests
+from neuid3.tree.criteria import ClassCriterion, Target
 from neuid3.tree.node_tests import AtomTest
 from neuid3.tree.tree import Branch, Node
 
@@ -52,11 +52,15 @@ def networks_in(node: Node) -> set[str]:
     return {*named, *networks_in(node.yes), *networks_in(node.no)}
 
 
+def target_of(y: np.ndarray) -> Target:
+    return Target(y.astype(np.int64), np.ones(len(y)), ClassCriterion(int(y.max()) + 1))
+
+
 def learner_of(columns: dict[str, np.ndarray], y: np.ndarray, **settings: object) -> NodeLearner:
     X = Examples(columns)
     background = "\n".join(f"nn({name}_net, [I]) :: {name}_on(I)." for name in columns)
     tests = tuple(AtomTest(f"{name}_on({name})") for name in columns)
-    sample = Sample(X, y.astype(np.int64), np.ones(len(y)), np.arange(len(y)) % 4 == 0, int(y.max()) + 1, 1)
+    sample = Sample(X, target_of(y), np.arange(len(y)) % 4 == 0)
     arguments = {"priors": Priors(), "penalty": 2.0, "adaptive": True, "share_networks": True, "seed": 0, **settings}
     return NodeLearner(sample, Program(background, X.schema), Candidates(tests, ()), {}, TrainingConfig(), **arguments)
 
@@ -73,11 +77,9 @@ def test_the_average_gain_is_that_of_tests_one_by_one(seed: int, tests: int, cla
     answers = rng.random(n)
     sides = np.zeros((2 * tests, n))
     sides[2 * which, np.arange(n)], sides[2 * which + 1, np.arange(n)] = answers, 1.0 - answers
-    alone = sum(
-        weights[which == j].sum() * gain_of(answers[which == j], weights[which == j], labels[which == j], classes)
-        for j in range(tests)
-    )
-    assert gain_of_tests(sides, weights, labels, classes) == pytest.approx(alone / weights.sum(), abs=1e-12)
+    target = Target(labels, weights, ClassCriterion(classes))
+    alone = sum(weights[which == j].sum() * target[which == j].gain(answers[which == j]) for j in range(tests))
+    assert target.mean_information_gain(sides) == pytest.approx(alone / weights.sum(), abs=1e-12)
 
 
 def test_each_half_of_the_columns_trains_once_and_validates_once() -> None:
@@ -87,7 +89,7 @@ def test_each_half_of_the_columns_trains_once_and_validates_once() -> None:
     assert not one.columns & other.columns
     for shared in (one, other):
         task = shared.task
-        assert len(task.labels) == 45 * 4 + 60 * 4, "training columns without the rows of the validation split"
+        assert len(task.target) == 45 * 4 + 60 * 4, "training columns without the rows of the validation split"
         assert int((~task.unseen).sum()) == 45 * 4
         shown = np.asarray(task.columns["image"])
         training = sorted(shared.columns)
@@ -99,7 +101,7 @@ def test_an_example_takes_the_paths_of_its_column_only() -> None:
     columns, y = drawn(40, 0)
     task = shared_tasks_of(learner_of(columns, y))[0].task
     (network,) = task.outputs
-    outputs = np.random.default_rng(0).random(len(task.labels))
+    outputs = np.random.default_rng(0).random(len(task.target))
 
     class GivenEvidence:
         def __len__(self) -> int:
@@ -183,7 +185,7 @@ def test_fewer_than_four_columns_share_nothing() -> None:
 def test_missing_images_are_used_neither_for_training_nor_for_validation() -> None:
     columns, y = drawn(60, 0)
     columns["c3"][::3] = np.nan
-    sizes = {len(shared.task.labels) for shared in shared_tasks_of(learner_of(columns, y))}
+    sizes = {len(shared.task.target) for shared in shared_tasks_of(learner_of(columns, y))}
     assert sizes == {45 * 4 + 60 * 4 - 15, 45 * 4 + 60 * 4 - 20}
 
 
@@ -230,12 +232,12 @@ def test_a_shared_network_serves_columns_it_was_not_trained_on_and_counts_like_a
         assert dict(candidate.test.instances) == {f"{str(test)[:2]}_net": other}
         assert not candidate.validated
         answers = learner.inference.conditional((), candidate.test)
-        assert candidate.gain == pytest.approx(gain_of(answers, np.ones(80), y.astype(int), 2)), "all examples count"
+        assert candidate.gain == pytest.approx(target_of(y).gain(answers)), "all examples count"
         assert candidate.bits == pytest.approx(80 * candidate.gain)
         assert candidate.tolerance * 80 == pytest.approx(0.5), "half a bit less is as good"
         unseen = np.arange(80) % 4 == 0
-        assert learner.neural.ready.validation_gain(learner.root, candidate.test) == pytest.approx(
-            gain_of(answers[unseen], np.ones(20), y[unseen].astype(int), 2)
+        assert learner.neural.ready.validation_bits(learner.root, candidate.test) == pytest.approx(
+            target_of(y)[unseen].gain(answers[unseen])
         )
 
 
@@ -263,7 +265,7 @@ def test_a_network_of_its_own_must_gain_more_than_a_shared_one_on_the_same_examp
     test = neural.tests[5]
     ready[test][0].bits = 100.0  # as if it had a large gain
     gains = neural._gains_to_beat(node, ready)
-    assert gains[test] == neural.ready.validation_gain(node, ready[test][0].test)
+    assert gains[test] == neural.ready.validation_bits(node, ready[test][0].test)
     assert all(gain == 0.0 for other, gain in gains.items() if other != test)
     below = replace(node, path=((AtomTest("c6_on(c6)", (("c6_net", "c0_net#1"),)), True),))
     assert not neural._gains_to_beat(below, ready), "below the root, shared networks are used as they are"

@@ -19,7 +19,7 @@ from neuid3.errors import ModelFileError
 from neuid3.explain.page import evidence_page
 from neuid3.explain.page.content import BranchContent, LeafContent, page_content
 from neuid3.io.container import SavedFile, read_container, write_container
-from neuid3.tree.criteria import gain_of
+from neuid3.tree.criteria import ClassCriterion, Target
 from neuid3.tree.tree import NetworkStatistics, branches, node_paths
 
 
@@ -81,10 +81,10 @@ def test_statistics_are_those_that_plain_recomputation_finds(good: Any) -> None:
             axis=0,
         )
         decided = np.average((favourite - 0.25) / 0.75, weights=reach * unseen)
-        statistics = branch.statistics
+        statistics, target = branch.statistics, Target(codes, reach, ClassCriterion(2))
         assert statistics.decided == pytest.approx(decided, abs=0.01)
         for rows, gain in ((unseen, statistics.unseen_gain), (~unseen, statistics.trained_gain)):
-            assert gain == pytest.approx(gain_of(answer[rows], reach[rows], codes[rows], 2), abs=0.01)
+            assert gain == pytest.approx(target[rows].gain(answer[rows]), abs=0.01)
         assert statistics.unseen_mass == pytest.approx(reach[unseen].sum(), abs=0.5)
         assert not statistics.near_chance
 
@@ -177,7 +177,8 @@ def test_the_statistics_are_those_of_the_networks_in_the_end() -> None:
     (branch,) = branches(clf.tree_.root)
     answer = clf.model_.path_probability(X[60:], ((branch.test, True),))
     assert branch.statistics.decided == pytest.approx(np.abs(2 * answer - 1).mean(), abs=1e-6)
-    assert branch.statistics.unseen_gain == pytest.approx(gain_of(answer, np.ones(20), (y[60:] == "light") * 1, 2))
+    target = Target((y[60:] == "light") * 1, np.ones(20), ClassCriterion(2))
+    assert branch.statistics.unseen_gain == pytest.approx(target.gain(answer))
 
 
 # The same numbers -----------------------------------------------------------------------------------

@@ -35,6 +35,7 @@ from neuid3.training.config import TrainingConfig
 from neuid3.training.halving import restart_groups, successive_halving
 from neuid3.training.task import NetworkOutput, Restart, Task
 from neuid3.training.train import advance
+from neuid3.tree.criteria import ClassCriterion, Target
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -388,11 +389,8 @@ def tasks(make: Sequence[nn.Module], dtype: torch.dtype, count: int) -> list[Tas
                 {VARIABLE: NetworkOutput("net", ("x",), 1, True)},
                 {},
                 {"x": images},
-                labels,
-                rng.uniform(0.5, 1.0, 40),
+                Target(labels, rng.uniform(0.5, 1.0, 40), ClassCriterion(2)),
                 np.arange(40) % 5 == 0,
-                2,
-                1,
                 initial_networks,
                 config,
                 seed,

@@ -17,7 +17,7 @@ from neuid3.training.halving import _survivors, successive_halving
 from neuid3.training.task import NetworkOutput, Restart, RestartState, RestartVariant, Task
 from neuid3.training.train import advance, exclusive_training, train_jointly
 from neuid3.training.trainer import BatchedTrainer
-from neuid3.tree.criteria import gain_of
+from neuid3.tree.criteria import ClassCriterion, Target
 
 VARIABLE = NeuralVariable(0, "net", ("x",), ("x",), 2)
 
@@ -36,11 +36,8 @@ def task(config: TrainingConfig, restarts: int = 1, n: int = 120, seed: int = 0)
         {VARIABLE: NetworkOutput("net", ("x",), 1, True)},
         {},
         {"x": x},
-        labels,
-        rng.uniform(0.2, 1.0, n),
+        Target(labels, rng.uniform(0.2, 1.0, n), ClassCriterion(2)),
         unseen,
-        2,
-        1,
         modules,
         config,
         seed,
@@ -59,9 +56,9 @@ def evaluate(given: Task, rows: torch.Tensor) -> tuple[float, np.ndarray, np.nda
 
 def test_the_papers_loss_is_reach_weighted_and_class_balanced() -> None:
     given = task(PAPER_TRAINING)
-    rows = torch.arange(len(given.labels))[~torch.from_numpy(given.unseen)]
+    rows = torch.arange(len(given.target.values))[~torch.from_numpy(given.unseen)]
     loss, p, _ = evaluate(given, rows)
-    y, w = given.labels[rows], given.weights[rows]
+    y, w = given.target.values[rows], given.target.weights[rows]
     share = {1: w[y == 1].sum() / w.sum(), 0: w[y == 0].sum() / w.sum()}
     terms = [w[i] / (2 * share[y[i]]) * -np.log(p[i] if y[i] == 1 else 1 - p[i]) for i in range(len(y))]
     assert loss == pytest.approx(sum(terms) / w.sum(), rel=1e-4)
@@ -70,15 +67,20 @@ def test_the_papers_loss_is_reach_weighted_and_class_balanced() -> None:
 def test_the_loss_of_a_one_test_tree_is_its_likelihood() -> None:
     given = task(TrainingConfig(restarts=2), restarts=2)
     loss, p, leaves = evaluate(given, torch.arange(20))
-    y, w = given.labels[:20], given.weights[:20]
-    mean = given.weights[~given.unseen].mean()
+    y, w = given.target.values[:20], given.target.weights[:20]
+    mean = given.target.weights[~given.unseen].mean()
     plain = -(w * np.log(p * leaves[0, y] + (1 - p) * leaves[1, y])).sum() / (20 * mean)
     assert loss == pytest.approx(plain, rel=1e-5)
 
 
+def relabelled(given: Task, rows: np.ndarray) -> Target:
+    """The targets of a task with the other class in these rows."""
+    return replace(given.target, values=np.where(rows, 1 - given.target.values, given.target.values))
+
+
 def test_unseen_examples_are_never_trained_on() -> None:
     given = task(replace(TrainingConfig(), restarts=1, epochs=3, batch_size=8))
-    changed = replace(given, labels=np.where(given.unseen, 1 - given.labels, given.labels))
+    changed = replace(given, target=relabelled(given, given.unseen))
     one, two = (advance([Restart(t, 0)], 1.0)[0] for t in (given, changed))
     for a, b in zip(one.networks["net"].parameters(), two.networks["net"].parameters(), strict=True):
         assert torch.equal(a, b)
@@ -186,8 +188,8 @@ def test_many_examples_need_fewer_epochs() -> None:
 def tree(against: bool = False) -> Task:
     """A tree of one test; with `against`, the labels of its unseen examples contradict those of the others."""
     start = task(replace(TrainingConfig(), restarts=1, epochs=8, batch_size=16))
-    labels = np.where(start.unseen & against, 1 - start.labels, start.labels)
-    return replace(start, labels=labels, leaves=np.array([[0.3, 0.7], [0.7, 0.3]]))
+    leaves = np.log([[0.3, 0.7], [0.7, 0.3]])
+    return replace(start, target=relabelled(start, start.unseen & against), leaves=leaves)
 
 
 def test_joint_training_goes_to_the_end() -> None:
@@ -228,9 +230,9 @@ def test_a_network_that_returns_nan_is_reported_and_not_raised() -> None:
 
 
 def test_the_gain_of_test_responses_is_the_information_gain() -> None:
-    labels = np.array([0, 0, 1, 1])
-    assert gain_of(np.array([0.0, 0.0, 1.0, 1.0]), np.ones(4), labels, 2) == pytest.approx(1.0)
-    assert gain_of(np.full(4, 0.5), np.ones(4), labels, 2) == pytest.approx(0.0)
+    target = Target(np.array([0, 0, 1, 1]), np.ones(4), ClassCriterion(2))
+    assert target.gain(np.array([0.0, 0.0, 1.0, 1.0])) == pytest.approx(1.0)
+    assert target.gain(np.full(4, 0.5)) == pytest.approx(0.0)
 
 
 def test_a_sharpened_network_is_less_uniform() -> None:

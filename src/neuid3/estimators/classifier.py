@@ -6,7 +6,6 @@ import time
 import warnings
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -59,7 +58,7 @@ from neuid3.learning.validation import read_validation, validation_split, with_v
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import Limits
 from neuid3.training.config import TrainingConfig
-from neuid3.tree.criteria import column_importances
+from neuid3.tree.criteria import ClassCriterion, Target, column_importances, criterion_of
 from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.record import HELD_OUT, VALIDATION, Score, TrainingRecord, score_of
 from neuid3.tree.tree import Branch, Node, Tree, paths
@@ -102,12 +101,14 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The columns that may fill each argument of a rule's head, as in `"gt_rank(+rank_1, +rank_2)"`.
     recipe : {"default", "paper"}
         How networks are trained: with the settings that measured best, or exactly as in the paper.
+    criterion : {"entropy", "gini"} or ClassCriterion
+        How good a split is: information gain, the decrease of Gini impurity, or a criterion of your own.
     max_depth : int, optional
         The most tests on a path.
     min_mass : float
         The least Σ P(κ|e) of a node that is split; each side must keep half of it.
     min_gain : float
-        The least gain of a test, in bits.
+        The least gain of a test, in the unit of the criterion: bits for entropy.
     pruning : float
         The penalty of a split: it must save `pruning` · log₂ (M / T) bits in the description length of its examples'
         classes, where M is the number of candidates and T the number of those with the same gain (0: no pruning).
@@ -173,6 +174,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         bank: Bank | Path | str | None = None,
         modes: Sequence[str] | None = None,
         recipe: str = "default",
+        criterion: str | ClassCriterion = "entropy",
         max_depth: int | None = None,
         min_mass: float = 2.0,
         min_gain: float = 1e-7,
@@ -207,6 +209,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.bank = bank
         self.modes = modes
         self.recipe = recipe
+        self.criterion = criterion
         self.max_depth = max_depth
         self.min_mass = min_mass
         self.min_gain = min_gain
@@ -318,16 +321,16 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
             self.rule_tests_ = list(problem.candidates.expanded)
             learner.progress.expanded(self.rule_tests_)
-            root, test_bits = self._grow(learner, checkpoint, deadline)
+            root, test_gains = self._grow(learner, checkpoint, deadline)
         self._set_learned(root, learner, problem.program)
         self.model_.training_record = self._record(sample, learner, seed)
-        gains = [(self.model_.columns_of(test), bits) for test, bits in test_bits]
+        gains = [(self.model_.columns_of(test), gain) for test, gain in test_gains]
         self.feature_importances_ = column_importances(gains, self.schema_)
 
     def _grow(
         self, learner: NodeLearner, checkpoint: Checkpoint | None, deadline: float
     ) -> tuple[Node, Sequence[tuple[NodeTest, float]]]:
-        """The root of the finished tree, and the bits that each test saved while it was grown."""
+        """The root of the finished tree, and the gain of each test times the mass of its node when it was grown."""
         limits = GrowthLimits(self.max_depth, self.min_mass, self.min_gain, self.epsilon, self._pruning())
         grower = learner if checkpoint is None else CheckpointedLearner(learner, checkpoint)
         timed = TimedLearner(grower, lambda: time.monotonic() >= deadline)
@@ -340,7 +343,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 if not regrower.is_worse(regrown.node, root):
                     grown, root = regrown, regrown.node
         self._warn_of_small_tree(root, learner, timed.skipped_nodes)
-        return root, grown.test_bits
+        return root, grown.test_gains
 
     def _warn_of_small_tree(self, root: Node, learner: NodeLearner, skipped_nodes: int) -> None:
         """Warn where the time limit or the lack of good tests has kept the tree small."""
@@ -425,15 +428,15 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, examples: Examples, labels: Any, weights: Any, validation: Any, seed: int, validated: bool
     ) -> Sample:
         """The training sample, with a validation split where `validated`."""
-        sample = Sample(examples, labels, weights, np.zeros(len(labels), dtype=bool), len(self.classes_), 1)
+        positive = 1 if self.pos_label is None else class_index(self.pos_label, self.classes_)
+        criterion = criterion_of(self.criterion).for_classes(len(self.classes_), positive)
+        sample = Sample(examples, Target(labels, weights, criterion), np.zeros(len(labels), dtype=bool))
         if validated and validation is not None:
             class_weights = None if self.class_weight is None else self.class_weights_
             sample = with_validation(sample, validation, self.classes_, class_weights)
         elif validated:
             sample = validation_split(sample, self.validation_fraction, seed)
-        return (
-            sample if self.pos_label is None else replace(sample, positive=class_index(self.pos_label, self.classes_))
-        )
+        return sample
 
     def _learner(
         self, sample: Sample, problem: Problem, candidates: Candidates, recipe: TrainingConfig, seed: int
@@ -475,14 +478,14 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _record(self, sample: Sample, learner: NodeLearner, seed: int) -> TrainingRecord:
         """The training record, with the score on the validation split where there is one."""
-        record = TrainingRecord.of(sample.examples, sample.labels, seed)
+        record = TrainingRecord.of(sample.examples, sample.target.values, seed)
         if not sample.unseen.any():
             return record
         rows = np.flatnonzero(sample.unseen)
         # The learner holds the outputs of its networks on these examples, so that no network runs again.
         reach = learner.inference.reach([path for path, _ in paths(self.tree_.root)], rows)  # (example, leaf)
         leaves = np.array([leaf.probabilities for leaf in self.tree_.leaves])
-        return record.with_score(score_of(VALIDATION, reach @ leaves, sample.labels[rows]))
+        return record.with_score(score_of(VALIDATION, reach @ leaves, sample.target.values[rows]))
 
     @property
     def training_record_(self) -> TrainingRecord | None:

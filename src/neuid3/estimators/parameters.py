@@ -14,6 +14,7 @@ from neuid3.errors import DataError
 from neuid3.io.bank import Bank
 from neuid3.logic.sandbox import Limits
 from neuid3.training.config import PAPER_TRAINING, TrainingConfig
+from neuid3.tree.criteria import ClassCriterion
 
 # The bits on unseen examples that a trained test must save, for each unit of `pruning`.
 BITS_PER_PRUNING = 8 / 3
@@ -28,6 +29,7 @@ CONSTRAINTS: dict[str, Any] = {
     "bank": [Bank, str, Path, None],
     "modes": [list, tuple, None],
     "recipe": [StrOptions({"default", "paper"})],
+    "criterion": [str, ClassCriterion],
     "max_depth": [Interval(Integral, 0, None, closed="left"), None],
     "min_mass": [Interval(Real, 0, None, closed="left")],
     "min_gain": [Interval(Real, 0, None, closed="left")],

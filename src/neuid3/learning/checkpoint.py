@@ -25,6 +25,7 @@ from neuid3.io.serialize import Json, nodes_from_json, nodes_to_json, test_from_
 from neuid3.learning.grow import Floats, OpenNode, Split
 from neuid3.learning.node_learner import NodeLearner
 from neuid3.learning.sample import Instance
+from neuid3.tree.criteria import Criterion
 from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.tree import Node
 from neuid3.utils.files import write_atomically
@@ -218,9 +219,14 @@ class CheckpointedLearner:
         self.learner, self.checkpoint = learner, checkpoint
         self.number = 0  # of the next node
 
-    def class_masses(self, node: OpenNode) -> Floats:
-        """Estimated mass Σ P(κ|e) of each class, `(class,)`."""
-        return self.learner.class_masses(node)
+    @property
+    def criterion(self) -> Criterion:
+        """What is counted, how good a split is, what a leaf says."""
+        return self.learner.criterion
+
+    def leaf_statistics(self, node: OpenNode) -> Floats:
+        """The statistics of the targets that a leaf at this node is estimated from, `(statistic,)`."""
+        return self.learner.leaf_statistics(node)
 
     def best_split(self, node: OpenNode) -> Split | None:
         """The split of a node, loaded where the checkpoint has it."""
@@ -337,6 +343,9 @@ def _feed(digest: Any, value: Any) -> None:
             _feed(digest, value.item())
         case bytes():
             digest.update(value)
+        case Criterion():  # its class and settings; the address in the usual `repr` differs in every process
+            digest.update(f"{value.name} {type(value).__qualname__}".encode())
+            _feed(digest, vars(value))
         case Mapping():
             for key, item in value.items():
                 digest.update(f"{key}=".encode())

@@ -30,12 +30,9 @@ from neuid3.training.config import TrainingConfig
 from neuid3.training.parallel.pool import WorkerPool
 from neuid3.training.parallel.shared import SharedColumns
 from neuid3.training.train import train_jointly
-from neuid3.tree.criteria import leaf_estimate
+from neuid3.tree.criteria import Criterion
 from neuid3.tree.node_tests import AtomTest, NodeTest
 from neuid3.tree.tree import Node
-
-# Weight of the training examples at a node, in validation examples, where networks above it were trained on them.
-PRIOR_MASS = 2.0
 
 
 class NodeLearner:
@@ -118,7 +115,12 @@ class NodeLearner:
     @property
     def root(self) -> OpenNode:
         """The root, with all examples and all candidates."""
-        return OpenNode.root(len(self.sample.labels), self.all_tests)
+        return OpenNode.root(len(self.sample), self.all_tests)
+
+    @property
+    def criterion(self) -> Criterion:
+        """What is counted, how good a split is, what a leaf says."""
+        return self.sample.criterion
 
     @property
     def instances(self) -> Mapping[str, Instance]:
@@ -142,24 +144,16 @@ class NodeLearner:
 
     # The node ------------------------------------------------------------------------------------
 
-    def class_masses(self, node: OpenNode) -> Floats:
-        """Weighted mass Σ P(κ|e) of each class, `(class,)`.
+    def leaf_statistics(self, node: OpenNode) -> Floats:
+        """The statistics of the targets that a leaf at this node is estimated from, `(statistic,)`.
 
-        Below networks that were trained on these examples, the validation examples determine the proportions of the classes.
+        Below networks that were trained on these examples, the validation examples determine the proportions.
         """
-        labels, masses = self.sample.labels_and_masses(node)
-        all_masses = np.bincount(labels, masses, self.sample.classes)
+        target = self.sample.target_at(node)
         if not self.inference.was_trained_on(node.path):
-            return all_masses
-        # Networks route their training examples too well: counted on these, the leaf would be overconfident.
-        validation_masses = np.bincount(
-            labels, np.where(self.sample.unseen[node.rows], masses, 0.0), self.sample.classes
-        )
-        proportions = (validation_masses + PRIOR_MASS * np.array(leaf_estimate(all_masses))) / (
-            validation_masses.sum() + PRIOR_MASS
-        )
-        estimated: Floats = proportions * all_masses.sum()
-        return estimated
+            return target.sums()
+        validation = target.weighted(np.where(self.sample.unseen[node.rows], target.weights, 0.0))
+        return self.criterion.leaf_statistics(target.sums(), validation.sums())
 
     def best_split(self, node: OpenNode) -> Split | None:
         """The candidate with the highest gain among those that save enough bits; None where there is none."""
@@ -194,7 +188,7 @@ class NodeLearner:
         if trained is None:
             return root
         self.inference.replace_networks(trained.networks)
-        return with_leaves(root, trained.leaves)
+        return with_leaves(root, trained.leaves, self.criterion)
 
     def regrower(self, root: Node) -> Regrower | None:
         """A learner that regrows the tree from the predictions of its networks; None where these cannot be used."""

@@ -14,13 +14,10 @@ from neuid3.learning.sample import Floats, best_candidate, same_architecture
 from neuid3.learning.shared_networks import MIN_COLUMNS, SharedNetworks
 from neuid3.learning.symbolic_splitter import SymbolicSplitter
 from neuid3.training.train import is_clearly_worse
-from neuid3.tree.criteria import gain_of, leaf_estimate
+from neuid3.tree.criteria import Criterion
 from neuid3.tree.evidence import NetworkCall
 from neuid3.tree.node_tests import AtomTest, NodeTest
 from neuid3.tree.tree import Node, branches, paths
-
-# Weight of the class distribution of all training examples in the estimate of a leaf, in examples, where trees are compared.
-PRIOR_MASS = 2.0
 
 
 class Regrower:
@@ -54,12 +51,16 @@ class Regrower:
     @property
     def root(self) -> OpenNode:
         """The root, with all examples and all candidates."""
-        return OpenNode.root(len(self.sample.labels), self.tests)
+        return OpenNode.root(len(self.sample), self.tests)
 
-    def class_masses(self, node: OpenNode) -> Floats:
-        """Weighted mass Σ P(κ|e) of each class, `(class,)`; all examples count."""
-        labels, masses = self.sample.labels_and_masses(node)
-        return np.bincount(labels, masses, self.sample.classes)
+    @property
+    def criterion(self) -> Criterion:
+        """What is counted, how good a split is, what a leaf says."""
+        return self.sample.criterion
+
+    def leaf_statistics(self, node: OpenNode) -> Floats:
+        """The statistics of the targets at a node, `(statistic,)`; all examples count."""
+        return self.sample.target_at(node).sums()
 
     def best_split(self, node: OpenNode) -> Split | None:
         """The candidate with the highest gain."""
@@ -83,16 +84,12 @@ class Regrower:
         return is_clearly_worse(self._likelihoods(before), self._likelihoods(tree), weights)
 
     def _likelihoods(self, root: Node) -> Floats:
-        """log P(class | e) of every validation example, `(example,)`, with leaves estimated from training examples."""
-        sample, unseen = self.sample, self.sample.unseen
-        reach = self.inference.reach([path for path, _ in paths(root)])
-        training_weights = np.where(unseen, 0.0, sample.weights)
-        masses = np.stack([np.bincount(sample.labels, training_weights * leaf, sample.classes) for leaf in reach.T])
-        counted = masses + PRIOR_MASS * np.array(leaf_estimate(masses.sum(0)))
-        probabilities = reach[unseen] @ (counted / counted.sum(1, keepdims=True))  # (example, class)
-        of_labels = probabilities[np.arange(len(probabilities)), sample.labels[unseen]]
-        likelihoods: Floats = np.log(np.maximum(of_labels, 1e-12))
-        return likelihoods
+        """Log-likelihood of every validation example, `(example,)`, with leaves estimated from training examples."""
+        target, unseen = self.sample.target, self.sample.unseen
+        reach = self.inference.reach([path for path, _ in paths(root)])  # (example, leaf)
+        training_weights = np.where(unseen, 0.0, target.weights)
+        statistics = np.stack([target.weighted(training_weights * leaf).sums() for leaf in reach.T])
+        return self.criterion.log_likelihoods(reach[unseen], statistics, target.values[unseen])
 
 
 def network_responses(
@@ -122,10 +119,7 @@ def network_responses(
     for test, call in single_image_calls.items():
         decisions = {bound: _decisions(inference, bound, call) for bound in bindings[test]}
         if decisions:
-            gains = {
-                bound: gain_of(decided, sample.weights, sample.labels, sample.classes)
-                for bound, decided in decisions.items()
-            }
+            gains = {bound: sample.target.gain(decided) for bound, decided in decisions.items()}
             best = max(gains, key=lambda bound: gains[bound])
             responses[best] = _as_response(decisions[best])
     return responses

@@ -72,13 +72,15 @@ class RestartVariants:
         return isinstance(formula, Literal) and isinstance(formula.variable, NeuralVariable)
 
     def _is_upright_likelier(self, node: OpenNode, test: NodeTest) -> bool:
-        """Whether a rule, under uniform network outputs, is true about as often as the positive class occurs at the node."""
-        if self.config.loss == "branches" or self.sample.classes != 2:
+        """Whether a rule, under uniform network outputs, is true about as often as examples at the node are positive."""
+        if self.config.loss == "branches":
+            return True
+        training = self.sample.sums(np.where(self.sample.unseen, 0.0, node.reach))
+        frequency = self.sample.criterion.positive_fraction(training)
+        if frequency is None:
             return True
         reach = Reach(self.semantics.split_conjunctions((), test), torch.float64, self.device)
         chance = float(reach(_UniformEvidence())[0, 0])
-        masses = self.sample.class_masses(np.where(self.sample.unseen, 0.0, node.reach))
-        frequency = float(masses[self.sample.positive] / max(masses.sum(), 1e-300))
         return abs(chance - frequency) <= abs(chance - (1.0 - frequency))
 
 

@@ -11,7 +11,6 @@ from neuid3.learning.grow import OpenNode, Split, split_node
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.sample import Floats
 from neuid3.logic.formula import NeuralVariable, sources
-from neuid3.tree.criteria import gain_of
 from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.tree import Branch, NetworkStatistics, Node
 
@@ -29,7 +28,7 @@ def with_statistics(root: Node, inference: ExactInference, epsilon: float) -> No
 def _measured(root: Node, inference: ExactInference, epsilon: float) -> Iterator[tuple[Branch, NetworkStatistics]]:
     """The branches whose tests call networks, with their statistics."""
     with_networks = _above_networks(root, inference)
-    stack: list[tuple[Node, OpenNode]] = [(root, OpenNode.root(len(inference.sample.labels), frozenset()))]
+    stack: list[tuple[Node, OpenNode]] = [(root, OpenNode.root(len(inference.sample), frozenset()))]
     while stack:
         node, open_node = stack.pop()
         if not isinstance(node, Branch) or id(node) not in with_networks or not len(open_node.rows):
@@ -59,12 +58,12 @@ def _above_networks(root: Node, inference: ExactInference) -> set[int]:
 
 def _statistics(test: NodeTest, open_node: OpenNode, responses: Floats, inference: ExactInference) -> NetworkStatistics:
     """The statistics of a test at a node."""
-    labels, weights = inference.sample.labels_and_masses(open_node)
-    unseen = inference.sample.unseen[open_node.rows]
-    unseen_mass, classes = float(weights[unseen].sum()), inference.sample.classes
+    target = inference.sample.target_at(open_node)
+    weights, unseen = target.weights, inference.sample.unseen[open_node.rows]
+    unseen_mass = float(weights[unseen].sum())
 
     def gain(rows: Floats) -> float | None:
-        return gain_of(responses[rows], weights[rows], labels[rows], classes) if weights[rows].sum() > 0 else None
+        return target[rows].gain(responses[rows]) if weights[rows].sum() > 0 else None
 
     counted = np.where(unseen, weights, 0.0) if unseen_mass > 0 else weights
     return NetworkStatistics(_decided(test, open_node, counted, inference), gain(~unseen), gain(unseen), unseen_mass)

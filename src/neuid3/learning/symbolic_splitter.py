@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -18,11 +19,10 @@ from neuid3.learning.responses import (
     ProbabilisticResponse,
     Response,
     Responses,
-    by_class,
 )
 from neuid3.learning.sample import GAIN_TOLERANCE, Floats, ScoredCandidate
 from neuid3.logic.formula import ColumnVariable, Literal, Source, sources
-from neuid3.tree.criteria import gain_of, information_gain
+from neuid3.tree.criteria import Target
 from neuid3.tree.node_tests import CutTest, NodeTest
 from neuid3.tree.tree import Path
 
@@ -78,56 +78,55 @@ class SymbolicSplitter:
 
     def candidates(self, node: OpenNode) -> Iterator[ScoredCandidate]:
         """The best test that the path of a node has not used up, and the best cut of each number column."""
-        labels, masses = self.sample.labels_and_masses(node)
-        total = np.bincount(labels, masses, self.sample.classes)
+        target = self.sample.target_at(node)
+        total = target.sums()
         used = [self._indices[test] for test in self._test_set - node.tests]
         if len(used) < len(self.tests):
-            yield self._best(node, labels, masses, total, used)
+            yield self._best(node, target, total, used)
         if self.numbers:
-            spread = by_class(labels, masses, self.sample.classes)
+            statistics = target.statistics()
             for name, column in self.numbers.items():
-                cut = column.best_cut(node.rows, spread, node.path, self.min_child_mass)
+                cut = column.best_cut(node.rows, statistics, target.criterion, node.path, self.min_child_mass)
                 if cut is not None:
                     threshold, gain, cuts = cut
                     # A column of noise has many cuts; the best would be accepted if they counted like other choices.
-                    yield ScoredCandidate(
-                        CutTest(name, threshold), gain, gain * float(total.sum()), None, False, cuts**CUT_EXPONENT
-                    )
+                    yield ScoredCandidate(CutTest(name, threshold), gain, math.nan, None, False, cuts**CUT_EXPONENT)
 
-    def _best(self, node: OpenNode, labels: Any, masses: Floats, total: Floats, used: list[int]) -> ScoredCandidate:
+    def _best(self, node: OpenNode, target: Target, total: Floats, used: list[int]) -> ScoredCandidate:
         """The test with the highest gain."""
-        gains, is_large = self._gains(node, labels, masses, total, used)
+        gains, is_large = self._gains(node, target, total, used)
         gains[used], is_large[used] = -1.0, False
         best = int(np.argmax(gains))
         test, gain = self.tests[best], float(gains[best])
         choices, ties = max(int(is_large.sum()), 1), int((gains >= gain - GAIN_TOLERANCE).sum())
-        return ScoredCandidate(test, gain, gain * float(total.sum()), test, False, choices, ties)
+        return ScoredCandidate(test, gain, math.nan, test, False, choices, ties)
 
     def _gains(
-        self, node: OpenNode, labels: Any, masses: Floats, total: Floats, used: list[int]
+        self, node: OpenNode, target: Target, total: Floats, used: list[int]
     ) -> tuple[Floats, npt.NDArray[np.bool_]]:
         """The gain of every test at a node, and whether both children have enough mass, `(test,)` each."""
-        classes = self.sample.classes
-        yes = self.responses.yes_masses(node.rows, labels, masses, classes)
+        criterion = target.criterion
+        yes = self.responses.yes_sums(node.rows, target)
         is_large = self._is_large(yes, total)
-        gains = np.where(is_large, information_gain(yes, total - yes), 0.0)
+        gains = np.where(is_large, criterion.gain(yes, total - yes), 0.0)
         shared = set(self._shared(node.path)) - set(used)
         for variable, possible in self._narrowed(node.path).items():
             indices = sorted(i for i in shared if self._value_of(i, variable))
             if indices:
-                by_value = self._by_value(node, variable, possible, by_class(labels, masses, classes))
+                by_value = self._by_value(node, variable, possible, target.statistics())
                 counted = np.array([by_value[list(self._value_of(i, variable))].sum(0) for i in indices])
-                gains[indices], is_large[indices] = information_gain(counted, total - counted), True
+                gains[indices], is_large[indices] = criterion.gain(counted, total - counted), True
                 shared -= set(indices)
         for i in shared:
             responses = self.inference.conditional(node.path, self.tests[i], node.rows)
-            gains[i], is_large[i] = gain_of(responses, masses, labels, classes), True
+            gains[i], is_large[i] = target.gain(responses), True
         return gains, is_large
 
     def _is_large(self, yes: Floats, total: Floats) -> Any:
         """Whether both children have enough mass, `(test,)`."""
-        mass = yes.sum(-1)
-        return np.minimum(mass, total.sum() - mass) >= self.min_child_mass
+        criterion = self.sample.criterion
+        mass = criterion.mass(yes)
+        return np.minimum(mass, criterion.mass(total) - mass) >= self.min_child_mass
 
     def _shared(self, path: Path) -> list[int]:
         """Tests that share an uncertain variable with the path: their responses depend on the path."""
@@ -153,14 +152,14 @@ class SymbolicSplitter:
         formula = self.semantics.formula(self.tests[test])
         return formula.values if isinstance(formula, Literal) and formula.variable == variable else frozenset()
 
-    def _by_value(self, node: OpenNode, variable: ColumnVariable, possible: Floats, spread: Floats) -> Floats:
-        """Mass of each class for each value of a column, given the values that are still `possible`, `(value, class)`."""
-        masses = np.zeros((variable.size, spread.shape[1]))
+    def _by_value(self, node: OpenNode, variable: ColumnVariable, possible: Floats, statistics: Floats) -> Floats:
+        """The statistics for each value of a column, given those that are still `possible`, `(value, statistic)`."""
+        sums = np.zeros((variable.size, statistics.shape[1]))
         for chunk, weights in self.inference.value_probabilities(variable, node.rows):
             remaining = weights * possible[:, None]
             total = remaining.sum(0)
-            masses += np.divide(remaining, total, out=np.zeros_like(remaining), where=total > 0) @ spread[chunk]
-        return masses
+            sums += np.divide(remaining, total, out=np.zeros_like(remaining), where=total > 0) @ statistics[chunk]
+        return sums
 
     def certain_responses(self, node: OpenNode, test: NodeTest) -> Floats | None:
         """Boolean responses for the examples that reach a node; None where they are uncertain."""

@@ -14,13 +14,14 @@ from neuid3.learning.grow import OpenNode
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.initialize import NetworkInitializer
 from neuid3.learning.restarts import RestartVariants
-from neuid3.learning.sample import Floats, ScoredCandidate
+from neuid3.learning.sample import ScoredCandidate
 from neuid3.learning.semantics import variables_of
 from neuid3.logic.formula import NeuralVariable
 from neuid3.networks.defaults import sharpened
 from neuid3.training.config import TrainingConfig
 from neuid3.training.parallel.shared import RowSubset, SharedColumns
 from neuid3.training.task import RestartVariant, Task
+from neuid3.tree.criteria import Target
 from neuid3.tree.evidence import NetworkCall
 from neuid3.tree.node_tests import AtomTest
 
@@ -31,8 +32,7 @@ class TrainingRows:
 
     node: OpenNode
     rows: npt.NDArray[np.int64]
-    labels: npt.NDArray[np.int64]
-    weights: Floats  # weighted reach of each row
+    target: Target  # with the weighted reach of each row
     unseen: npt.NDArray[np.bool_]
 
 
@@ -90,11 +90,8 @@ class TaskBuilder:
             {v: self.semantics.network_output(v) for v in variables if v in trainable},
             self.inference.fixed_weights([v for v in variables if v not in trainable], training_rows.rows),
             RowSubset(self.shared_columns, tuple(inputs), training_rows.rows),
-            training_rows.labels,
-            training_rows.weights,
+            training_rows.target,
             training_rows.unseen,
-            self.sample.classes,
-            self.sample.positive,
             tuple({renamed[network]: module for network, module in start.items()} for start in modules),
             self.config,
             self.initializer.seed * 104_729 + self.initializer.count,
@@ -111,16 +108,16 @@ class TaskBuilder:
         if training_rows is None or training_rows.node is not node:
             rows = np.flatnonzero(node.reach > 0)
             weights = (node.reach * sample.weights)[rows]
-            training_rows = self._last_rows = TrainingRows(
-                node, rows, sample.labels[rows], weights, sample.unseen[rows]
-            )
+            target = Target(sample.target.values[rows], weights, sample.criterion)
+            training_rows = self._last_rows = TrainingRows(node, rows, target, sample.unseen[rows])
         return training_rows
 
     def _is_trainable(self, training_rows: TrainingRows, calls: Sequence[NetworkCall]) -> bool:
-        """Whether there are training examples of two classes, and a validation example, that networks can be called on."""
+        """Whether networks can be called on training examples with different targets, and on a validation example."""
         computable = np.any([self.sample.examples.complete(call.inputs)[training_rows.rows] for call in calls], axis=0)
         can_validate = bool((training_rows.unseen & computable).any()) or not self.sample.unseen.any()
-        return len(np.unique(training_rows.labels[~training_rows.unseen & computable])) > 1 and can_validate
+        targets = training_rows.target.values[~training_rows.unseen & computable]
+        return len(np.unique(targets)) > 1 and can_validate
 
     def _restarts(
         self,

@@ -17,17 +17,16 @@ from neuid3.learning.tasks import TaskBuilder
 from neuid3.training.halving import successive_halving
 from neuid3.training.parallel.pool import WorkerPool
 from neuid3.training.task import Task, TrainingResult
-from neuid3.tree.criteria import entropy
 from neuid3.tree.node_tests import AtomTest, NodeTest
 
-# No networks are trained where a test of the bank gains this fraction of the entropy at a node.
+# No networks are trained where a test of the bank gains this fraction of the impurity at a node.
 SUFFICIENT_FRACTION = 0.1
 
 # Below a test of the bank, networks are trained where the entropy is at least this, in bits per example; one error in 13
 # examples is 0.4 bits.
 SETTLED_ENTROPY = 0.4
 
-# Networks are trained where the training examples outside the majority class have at least this mass.
+# Networks are trained where the training examples outside the majority have at least this mass.
 MIN_MINORITY_MASS = 8.0
 
 # Of the tests that trained networks can serve, so many are trained further: those with the highest gain without training.
@@ -147,14 +146,14 @@ class TrainingSplitter:
                 gains[test] = 0.0
             elif test in shared and not node.path:
                 is_informative = test in best and best[test].bits >= penalty
-                gains[test] = self.ready.validation_gain(node, best[test].test) if is_informative else 0.0
+                gains[test] = self.ready.validation_bits(node, best[test].test) if is_informative else 0.0
         return gains
 
     def _bank_suffices(self, node: OpenNode, ready: Mapping[NodeTest, Sequence[ScoredCandidate]]) -> bool:
         """Whether a test of the bank is good enough at this node without training."""
-        masses = self.sample.class_masses(node.reach)
+        impurity = float(self.sample.criterion.impurity(self.sample.sums(node.reach)))
         return any(
-            candidate.bits >= self._penalty(node) and candidate.gain >= SUFFICIENT_FRACTION * float(entropy(masses))
+            candidate.bits >= self._penalty(node) and candidate.gain >= SUFFICIENT_FRACTION * impurity
             for test, candidates in ready.items()
             if test in self.bank_tests
             for candidate in candidates
@@ -163,21 +162,21 @@ class TrainingSplitter:
     def _is_settled(self, node: OpenNode) -> bool:
         """Whether tests of the bank leave so little entropy here that networks would learn from their errors only."""
         by_bank = any(test in self.bank_tests for test, _ in node.path)
-        return by_bank and float(entropy(self.sample.class_masses(node.reach))) < SETTLED_ENTROPY
+        return by_bank and float(self.sample.criterion.entropy(self.sample.sums(node.reach))) < SETTLED_ENTROPY
 
     def _is_promising(self, node: OpenNode) -> bool:
         """Whether a perfect test could save the bits that a split must save, and there are examples to train it on.
 
-        The bits are those of the validation examples; the training examples must include some of a second class.
+        The bits are those of the validation examples; the training examples must include some outside the majority.
         """
-        sample = self.sample
+        sample, criterion = self.sample, self.sample.criterion
         if not sample.unseen.any():
             return True
-        training_masses = sample.class_masses(np.where(sample.unseen, 0.0, node.reach))
-        if training_masses.sum() - training_masses.max() < MIN_MINORITY_MASS:
+        training = sample.sums(np.where(sample.unseen, 0.0, node.reach))
+        if criterion.minority_mass(training) < MIN_MINORITY_MASS:
             return False
-        validation_masses = sample.class_masses(np.where(sample.unseen, node.reach, 0.0))
-        return float(validation_masses.sum() * entropy(validation_masses)) >= self._penalty(node)
+        validation = sample.sums(np.where(sample.unseen, node.reach, 0.0))
+        return float(criterion.mass(validation) * criterion.entropy(validation)) >= self._penalty(node)
 
     def _penalty(self, node: OpenNode) -> float:
         """The bits that a trained test must save: those of a split, and log₂ of the number of tests to choose from."""
@@ -195,13 +194,14 @@ class TrainingSplitter:
     ) -> ScoredCandidate | None:
         """The score of a trained test on validation examples; None where training failed.
 
-        Only gain above `gain_to_beat` saves bits.
+        Only information gain above `gain_to_beat` saves bits.
         """
         if trained.failed is not None:
             warnings.warn(f"Test '{candidate}' was dropped at one node: {trained.failed}", UserWarning, stacklevel=2)
             return None
-        rows = task.unseen if bool((task.unseen & (task.weights > 0)).any()) else np.ones(len(task.labels), dtype=bool)
-        mass = float(task.weights[rows].sum())
+        weights = task.target.weights
+        rows = task.unseen if bool((task.unseen & (weights > 0)).any()) else np.ones(len(weights), dtype=bool)
+        mass = float(weights[rows].sum())
         columns = (
             frozenset(name for output in task.outputs.values() for name in output.inputs) | self._columns_trained_on()
         )
@@ -209,7 +209,7 @@ class TrainingSplitter:
         instances = {name: Instance(net, declared[name], columns, False) for name, net in trained.networks.items()}
         # The measured gain of the best of many trained tests is too high on average.
         bits = (trained.score - gain_to_beat) * mass - (self._penalty(node) - self.penalty)
-        return ScoredCandidate(named, trained.score, bits, candidate, bool(task.unseen.any()), instances=instances)
+        return ScoredCandidate(named, trained.gain, bits, candidate, bool(task.unseen.any()), instances=instances)
 
     def _columns_trained_on(self) -> frozenset[str]:
         """The columns that networks to start from were trained on."""

@@ -54,8 +54,7 @@ def with_validation(sample: Sample, validation: Any, classes: Any, class_weights
     return replace(
         sample,
         examples=sample.examples.concatenate(added),
-        labels=np.concatenate((sample.labels, added_labels)),
-        weights=np.concatenate((sample.weights, weights)),
+        target=sample.target.concatenated(added_labels, weights),
         unseen=np.concatenate((sample.unseen, np.ones(len(added_labels), dtype=bool))),
     )
 
@@ -70,7 +69,7 @@ def _relative(class_weights: Any | None, labels: Any) -> Any:
 
 def validation_split(sample: Sample, fraction: float, seed: int) -> Sample:
     """The sample with a stratified fraction of examples as validation split; warns where that is empty."""
-    unseen = stratified(sample.labels, fraction, np.random.default_rng(seed))
+    unseen = stratified(sample.criterion.strata(sample.target.values), fraction, np.random.default_rng(seed))
     if unseen.any():
         return replace(sample, unseen=unseen)
     warnings.warn(

@@ -108,7 +108,7 @@ def restart_groups(restarts: Sequence[Restart]) -> Iterator[list[Restart]]:
 def _kind(restart: Restart) -> tuple[Any, ...]:
     task = restart.task
     architectures = tuple(architecture(net) for _, net in sorted(restart.networks.items()))
-    return (architectures, len(task.training_rows), len(task.validation_rows), len(task.labels), task.config)
+    return (architectures, len(task.training_rows), len(task.validation_rows), len(task.target), task.config)
 
 
 def survivor_count(fraction: float, restarts: int) -> int:
@@ -164,4 +164,4 @@ def _best_result(restarts: Sequence[Restart]) -> TrainingResult | None:
     best = max(restarts, key=lambda restart: restart.score, default=None)
     if best is None or best.state is None:
         return None
-    return training_result(best.state)
+    return training_result(best.state, best.task.target.criterion)

@@ -18,9 +18,8 @@ from neuid3.networks.adam import Adam, one_cycle
 from neuid3.networks.augmentation import Augmentation, InputColumns
 from neuid3.networks.groups import NetworkGroup, architecture, network_group
 from neuid3.training.task import NetworkOutput, Restart, RestartState, RestartVariant, Task
-from neuid3.tree.criteria import gain_of, gain_of_tests
+from neuid3.tree.criteria import FLOOR
 from neuid3.tree.evidence import as_tensor, check_output, dtype_of, input_dtype, run_network
-from neuid3.tree.loss import FLOOR
 
 Floats = npt.NDArray[Any]
 Outputs: TypeAlias = dict[tuple[int, str, tuple[str, ...]], torch.Tensor]  # of (restart, network, inputs)
@@ -85,7 +84,7 @@ class _MissingEntries:
             for output in task.outputs.values()
             if not task.computable(output.inputs).all()
         }
-        self.weights = as_tensor(task.weights).to(task.device)
+        self.weights = as_tensor(task.target.weights).to(task.device)
         self.substitutes = {name: self._substitutes(missing) for name, missing in task.missing.items()}
 
     def _substitutes(self, missing: npt.NDArray[np.bool_]) -> torch.Tensor | None:
@@ -122,11 +121,10 @@ class _RestartRun:
         task, number = restart.task, restart.number
         self.restart, self.task = restart, task
         self.variant = task.variants[number] if task.variants else RestartVariant()
-        self.positive = 1 - task.positive if self.variant.flipped_polarity and task.classes == 2 else task.positive
         self.random = torch.Generator().manual_seed(task.seed * 1009 + number)
         self.training_rows = torch.from_numpy(task.training_rows)
         self.validation_rows = torch.from_numpy(task.validation_rows)
-        self.leaves = _initial_leaves(task, self.positive, self.random)
+        self.leaves = _initial_leaves(task, self.variant.flipped_polarity, self.random)
         self.networks = {name: copy.deepcopy(net).to(task.device) for name, net in restart.networks.items()}
         self.failed: str | None = None
         if restart.state is not None:
@@ -188,12 +186,12 @@ class _RestartRun:
 
 
 class _TaskGroup:
-    """The restarts of one task, which share its circuits, labels and weights.
+    """The restarts of one task, which share its circuits, targets and weights.
 
     Attributes
     ----------
     members : numbers of the restarts.
-    leaves : logits of the leaves, `(restart, path, class)`.
+    leaves : parameters of the leaves, `(restart, path, parameter)`.
     scale : mean weight of the training rows, by which losses are divided.
     """
 
@@ -203,8 +201,9 @@ class _TaskGroup:
         self.dtype = torch.float64 if any(dtype_of(net) == torch.float64 for net in nets) else torch.float32
         self.reach = Reach(task.paths, self.dtype, task.device)
         self.fixed_weights = {v: as_tensor(w).to(task.device, self.dtype) for v, w in task.fixed_weights.items()}
-        self.labels = torch.from_numpy(task.labels.copy()).to(task.device)
-        self.weights = as_tensor(task.weights).to(task.device, self.dtype)
+        self.criterion = task.target.criterion
+        self.targets = torch.from_numpy(task.target.values.copy()).to(task.device)
+        self.weights = as_tensor(task.target.weights).to(task.device, self.dtype)
         self.leaves = torch.stack([runs[i].leaves for i in members]).to(task.device, self.dtype).requires_grad_()
         self.leaves.grad = torch.zeros_like(self.leaves)
         self.optimizer = Adam([self.leaves])
@@ -212,14 +211,14 @@ class _TaskGroup:
             state = runs[i].restart.state
             if state is not None:
                 self.optimizer.resume(row, state.leaf_moments)
-        self.positive = torch.tensor([runs[i].positive for i in members], device=task.device).unsqueeze(1)
-        self.class_weights = _class_weights(task).to(task.device, self.dtype)
-        balance = self._balance(self.labels) if task.config.loss == "branches" else torch.ones(1)
+        self.flipped = torch.tensor([[runs[i].variant.flipped_polarity] for i in members], device=task.device)
+        self.balance_weights = _balance_weights(task).to(task.device, self.dtype)
+        balance = self._balance(self.targets) if task.config.loss == "branches" else torch.ones(1)
         rows = runs[members[0]].training_rows
         self.scale = float((self.weights * balance)[rows].mean()) if len(rows) else 1.0
 
-    def _balance(self, labels: torch.Tensor) -> torch.Tensor:
-        return self.class_weights[(labels == self.task.positive).long()]
+    def _balance(self, targets: torch.Tensor) -> torch.Tensor:
+        return self.balance_weights[self.criterion.is_positive(targets).long()]
 
     def path_probabilities(self, outputs: Outputs, rows: torch.Tensor) -> torch.Tensor:
         """P(path | κ, e) as `(path, restart, row)`, for rows `(restart, row)`; the circuits run once for all restarts."""
@@ -229,16 +228,15 @@ class _TaskGroup:
 
     def losses(self, path_probabilities: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
         """The mean loss of each restart on its rows, `(restart,)`."""
-        labels, weights = self.labels[rows], self.weights[rows]
+        targets, weights = self.targets[rows], self.weights[rows]
         if self.task.config.loss == "branches":
-            # The positive class belongs to τ.
-            likelihoods = torch.where(labels == self.positive, path_probabilities[0], path_probabilities[1])
-            weights = weights * self._balance(labels)
+            # The positive examples belong to τ.
+            is_positive = self.criterion.is_positive(targets, self.flipped)
+            likelihoods = torch.where(is_positive, path_probabilities[0], path_probabilities[1])
+            weights = weights * self._balance(targets)
         else:
-            leaves = torch.softmax(self.leaves, 2)  # (restart, path, class)
-            restarts = torch.arange(len(rows), device=rows.device).unsqueeze(1)
-            likelihoods = (path_probabilities * leaves[restarts, :, labels].permute(2, 0, 1)).sum(0)
-        # Divided by a constant, not by the weight of the batch: that would undo the balance of the classes.
+            likelihoods = (path_probabilities * self.criterion.likelihoods(self.leaves, targets)).sum(0)
+        # Divided by a constant, not by the weight of the batch: that would undo the balance.
         return -(weights * likelihoods.clamp_min(FLOOR).log()).sum(1) / (rows.shape[1] * self.scale)
 
 
@@ -508,32 +506,37 @@ class BatchedTrainer:
                     self._update_averages(outputs, rows, 1.0)
         return running
 
-    def gains(self) -> list[float]:
-        """The information gain of each restart's test on unseen examples, in bits; -∞ where training failed."""
-        probabilities = self._validation_probabilities()
-        return [self._gain(i, probabilities) for i in range(len(self.runs))]
+    def scores(self) -> list[tuple[float, float]]:
+        """The information gain of each restart's test on unseen examples, in bits, and its gain in the unit of the criterion.
 
-    def _gain(self, i: int, probabilities: Mapping[int, Floats]) -> float:
+        Both are -∞ where training failed. Several tests of one network have no common gain: NaN.
+        """
+        probabilities = self._validation_probabilities()
+        return [self._score(i, probabilities) for i in range(len(self.runs))]
+
+    def _score(self, i: int, probabilities: Mapping[int, Floats]) -> tuple[float, float]:
         run = self.runs[i]
         if run.failed is not None:
-            return -np.inf
-        rows, task = run.validation_rows.numpy(), run.task
-        weights, labels = task.weights[rows], task.labels[rows]
+            return -np.inf, -np.inf
+        target = run.task.target[run.validation_rows.numpy()]
         if len(probabilities[i]) > 2:
-            return gain_of_tests(probabilities[i], weights, labels, task.classes)
-        return gain_of(probabilities[i][0], weights, labels, task.classes)
+            return target.mean_information_gain(probabilities[i]), np.nan
+        sides = target.sides(probabilities[i][0])
+        return float(target.criterion.information_gain(*sides)), float(target.criterion.gain(*sides))
 
     def log_likelihoods(self) -> tuple[Floats, Floats]:
         """The log-likelihood of each unseen example under the first restart's leaves, and the weights of the examples."""
         probabilities, run = self._validation_probabilities(), self.runs[0]
-        rows, task = run.validation_rows.numpy(), run.task
+        rows = run.validation_rows
+        weights = run.task.target.weights[rows.numpy()]
         if run.failed is not None:
-            return np.full(len(rows), -np.inf), task.weights[rows]
-        leaves = torch.softmax(self.task_groups[0].leaves.detach()[0], 1).double().cpu().numpy()
-        likelihoods = (probabilities[0] * leaves[:, task.labels[rows]]).sum(0)
-        return np.log(np.maximum(likelihoods, FLOOR)), task.weights[rows]
+            return np.full(len(rows), -np.inf), weights
+        group = self.task_groups[0]
+        at_leaves = group.criterion.likelihoods(group.leaves.detach()[:1], group.targets[rows].unsqueeze(0))
+        likelihoods = (probabilities[0] * at_leaves[:, 0].double().cpu().numpy()).sum(0)
+        return np.log(np.maximum(likelihoods, FLOOR)), weights
 
-    def state(self, i: int, score: float) -> RestartState:
+    def state(self, i: int, score: float, gain: float = np.nan) -> RestartState:
         """The state of a restart, in copies, from which training can continue."""
         run = self.runs[i]
         networks, moments = dict(run.networks), {}
@@ -550,7 +553,8 @@ class BatchedTrainer:
                 leaf_moments = task_group.optimizer.moments(row)
         averages = {call: average.sums.cpu() for call, average in run.averages.items()}
         random = run.random.get_state()
-        return RestartState(networks, moments, leaves, leaf_moments, random, self.steps, score, run.failed, averages)
+        scores = (score, gain)
+        return RestartState(networks, moments, leaves, leaf_moments, random, self.steps, *scores, run.failed, averages)
 
 
 def _check_networks(run: _RestartRun, columns: InputColumns, missing: _MissingEntries) -> None:
@@ -581,26 +585,24 @@ def _failure_reason(task: Task, i: int, outputs: Outputs) -> str:
     return f"its loss was no finite number; try a learning rate below {task.config.learning_rate:g}."
 
 
-def _initial_leaves(task: Task, positive: int, random: torch.Generator) -> torch.Tensor:
-    """Initial logits of the leaves, `(path, class)`: the task's own, or the class frequencies, tilted apart."""
+def _initial_leaves(task: Task, flipped: bool, random: torch.Generator) -> torch.Tensor:
+    """Initial parameters of the leaves, `(path, parameter)`: the task's own, or those that the criterion begins with."""
     if task.leaves is not None:
-        return torch.from_numpy(np.log(np.clip(task.leaves, 1e-4, None)))
-    masses = np.bincount(task.labels, task.weights * ~task.unseen, task.classes) + 1e-3
-    prior = torch.from_numpy(np.log(masses / masses.sum()))
+        return torch.from_numpy(task.leaves)
+
+    def coins(count: int) -> npt.NDArray[np.bool_]:
+        return (torch.rand(count, generator=random) < 0.5).numpy()
+
+    training = task.target.weighted(task.target.weights * ~task.unseen)
     path_count = len(task.paths.factors)
-    if path_count > 2:  # nothing is known about which path belongs to which class
-        return prior.repeat(path_count, 1)
-    if task.classes == 2:
-        tilt = torch.tensor([-1.0, -1.0])
-        tilt[positive] = 1.0
-    else:
-        tilt = 2.0 * (torch.rand(task.classes, generator=random) < 0.5).float() - 1.0
-    return torch.stack((prior + tilt, prior - tilt))
+    return torch.from_numpy(task.target.criterion.initial_parameters(training.sums(), path_count, flipped, coins))
 
 
-def _class_weights(task: Task) -> torch.Tensor:
-    """The factor 1 / (2 · P(c|κ)) of w_c = P(κ|e) / (2 · P(c|κ)), for the negative and the positive class."""
-    weights = task.weights * ~task.unseen
-    positive = float(weights[task.labels == task.positive].sum()) / max(float(weights.sum()), 1e-12)
+def _balance_weights(task: Task) -> torch.Tensor:
+    """The factor 1 / (2 · P(c|κ)) of w_c = P(κ|e) / (2 · P(c|κ)), for the negative and the positive examples."""
+    target = task.target
+    weights = target.weights * ~task.unseen
+    is_positive = target.criterion.is_positive(target.values)
+    positive = float(weights[is_positive].sum()) / max(float(weights.sum()), 1e-12)
     frequencies = np.clip(np.array([1.0 - positive, positive]), 1e-6, None)
     return torch.from_numpy(0.5 / frequencies)
