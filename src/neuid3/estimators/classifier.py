@@ -305,6 +305,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> None:
         deadline = time.monotonic() + (np.inf if self.time_limit is None else self.time_limit)
         check_read_together(self.get_params(deep=False))
+        criterion_of(self.criterion)  # an unknown name is an error before anything is read
         examples, labels, weights = self._read(X, y, sample_weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         problem = self._problem(examples)
@@ -367,6 +368,8 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         parameters = {name: v for name, v in self.get_params(deep=False).items() if name not in IRRELEVANT_TO_TREE}
         if self.bank is not None:  # its contents, not its path
             parameters["bank"] = (self.bank if isinstance(self.bank, Bank) else Bank(self.bank)).contents()
+        criterion = criterion_of(self.criterion)  # its class and settings: the usual `repr` has an address
+        parameters["criterion"] = (type(criterion).__qualname__, vars(criterion))
         held_out = None if validation is None else read_validation(validation, examples.schema)
         arrays = () if held_out is None else ([(c.values, c.missing) for _, c in held_out[0].items()], held_out[1])
         targets = {"classes": self.classes_, "labels": labels, "sample_weight": weights, "validation": arrays}

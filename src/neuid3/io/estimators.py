@@ -10,6 +10,7 @@ import numpy as np
 
 from neuid3.errors import ModelFileError
 from neuid3.io.serialize import Json, as_count, as_number, as_text, labels_from_json, labels_to_json
+from neuid3.tree.criteria import ClassCriterion
 
 
 def classifier_to_json(classifier: Any) -> Json:
@@ -17,7 +18,7 @@ def classifier_to_json(classifier: Any) -> Json:
     parameters = classifier.get_params(deep=False)
     names = getattr(classifier, "feature_names_in_", None)
     return {
-        "parameters": {name: value for name, value in parameters.items() if _is_plain(value)},
+        "parameters": {name: value for name, value in map(_by_name, parameters.items()) if _is_plain(value)},
         "labels": labels_to_json(classifier.classes_),
         "features": int(classifier.n_features_in_),
         "names": None if names is None else names.tolist(),
@@ -61,6 +62,12 @@ def learned_from_json(fields: Mapping[str, Any], classes: tuple[Any, ...], colum
     learned["feature_importances_"] = np.array(importances, dtype=float)
     learned["gradient_steps_"] = as_count(fields["steps"])
     return learned
+
+
+def _by_name(parameter: tuple[str, Any]) -> tuple[str, Any]:
+    """A parameter with the name of a criterion in place of the criterion itself."""
+    name, value = parameter
+    return name, value.name if isinstance(value, ClassCriterion) else value
 
 
 def _is_plain(value: Any) -> bool:

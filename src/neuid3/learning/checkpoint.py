@@ -343,9 +343,6 @@ def _feed(digest: Any, value: Any) -> None:
             _feed(digest, value.item())
         case bytes():
             digest.update(value)
-        case Criterion():  # its class and settings; the address in the usual `repr` differs in every process
-            digest.update(f"{value.name} {type(value).__qualname__}".encode())
-            _feed(digest, vars(value))
         case Mapping():
             for key, item in value.items():
                 digest.update(f"{key}=".encode())

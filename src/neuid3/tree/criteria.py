@@ -240,6 +240,12 @@ class ClassCriterion(Criterion):
     classes: int = 2
     positive: int = 1
 
+    def __init_subclass__(cls) -> None:
+        """Name a criterion after its class, unless that has a `name`: it must not be saved under that of its parent."""
+        super().__init_subclass__()
+        if "name" not in vars(cls):
+            cls.name = cls.__name__
+
     def for_classes(self, classes: int, positive: int) -> ClassCriterion:
         """The same criterion for so many classes, with the number of the positive one."""
         return replace(self, classes=classes, positive=positive)
