@@ -1,10 +1,11 @@
-"""Node tests, trees, and the exact inference of a tree."""
+"""Node tests, trees, criteria, and the exact inference of a tree."""
 
 from typing import TYPE_CHECKING
 
 from neuid3.utils.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from neuid3.tree.criteria import ClassCriterion, Criterion, GiniCriterion, Target, register_criterion
     from neuid3.tree.evidence import Evidence, NetworkCall
     from neuid3.tree.model import TreeModel
     from neuid3.tree.node_tests import AtomTest, CutTest, FactTest, NodeTest, ValueTest
@@ -14,9 +15,12 @@ if TYPE_CHECKING:
 __all__ = [
     "AtomTest",
     "Branch",
+    "ClassCriterion",
+    "Criterion",
     "CutTest",
     "Evidence",
     "FactTest",
+    "GiniCriterion",
     "Leaf",
     "NetworkCall",
     "NetworkStatistics",
@@ -24,15 +28,18 @@ __all__ = [
     "NodeTest",
     "Path",
     "Score",
+    "Target",
     "TrainingRecord",
     "Tree",
     "TreeModel",
     "ValueTest",
+    "register_criterion",
 ]
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
+        "neuid3.tree.criteria": ["ClassCriterion", "Criterion", "GiniCriterion", "Target", "register_criterion"],
         "neuid3.tree.evidence": ["Evidence", "NetworkCall"],
         "neuid3.tree.model": ["TreeModel"],
         "neuid3.tree.node_tests": ["AtomTest", "CutTest", "FactTest", "NodeTest", "ValueTest"],
