@@ -22,6 +22,7 @@ from neuid3.data.tables import (
     check_target,
     check_weights,
     class_index,
+    class_numbers,
     drop_free_text,
     encode_classes,
     examples_from_array,
@@ -435,8 +436,10 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         criterion = criterion_of(self.criterion).for_classes(len(self.classes_), positive)
         sample = Sample(examples, Target(labels, weights, criterion), np.zeros(len(labels), dtype=bool))
         if validated and validation is not None:
-            class_weights = None if self.class_weight is None else self.class_weights_
-            sample = with_validation(sample, validation, self.classes_, class_weights)
+            added, added_labels = read_validation(validation, examples.schema)
+            targets = class_numbers(added_labels, self.classes_)
+            relative = np.ones(len(targets)) if self.class_weight is None else self.class_weights_[targets]
+            sample = with_validation(sample, added, targets, relative)
         elif validated:
             sample = validation_split(sample, self.validation_fraction, seed)
         return sample

@@ -37,34 +37,23 @@ def read_validation(validation: Any, schema: Schema) -> tuple[Examples, Any]:
     return examples, labels
 
 
-def with_validation(sample: Sample, validation: Any, classes: Any, class_weights: Any | None) -> Sample:
-    """The sample with validation examples, each with the weight of the average example.
+def with_validation(sample: Sample, added: Examples, targets: Any, weights: Any) -> Sample:
+    """The sample with validation examples, which have the weight of the average example on average.
 
-    Raises
-    ------
-    DataError : where a label is none of `classes`.
+    Parameters
+    ----------
+    sample : the training examples.
+    added : the validation examples.
+    targets : their targets, as the criterion takes them, `(example,)`.
+    weights : their weights relative to each other, `(example,)`.
     """
-    added, labels = read_validation(validation, sample.examples.schema)
-    indices = {label: i for i, label in enumerate(classes)}
-    try:
-        added_labels = np.array([indices[label] for label in labels], dtype=np.int64)
-    except KeyError as error:
-        raise DataError(f"The validation examples have the class {error}, which y does not have.") from None
-    weights = _relative(class_weights, added_labels) * float(sample.weights.mean())
+    weights = weights / weights.mean() * float(sample.weights.mean())
     return replace(
         sample,
         examples=sample.examples.concatenate(added),
-        target=sample.target.concatenated(added_labels, weights),
-        unseen=np.concatenate((sample.unseen, np.ones(len(added_labels), dtype=bool))),
+        target=sample.target.concatenated(targets, weights),
+        unseen=np.concatenate((sample.unseen, np.ones(len(added), dtype=bool))),
     )
-
-
-def _relative(class_weights: Any | None, labels: Any) -> Any:
-    """The weight of each label's class, relative to the average example."""
-    if class_weights is None:
-        return np.ones(len(labels))
-    weights = class_weights[labels]
-    return weights / weights.mean()
 
 
 def validation_split(sample: Sample, fraction: float, seed: int) -> Sample:
