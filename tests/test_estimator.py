@@ -25,7 +25,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from neuid3 import AtomTest, Examples, NeuID3Classifier, NeuID3Error
+from neuid3 import AtomTest, Examples, NeuID3Classifier, NeuID3Error, NodeTest
 from neuid3.cli.demo import BACKGROUND, windows
 from neuid3.data.priors import Priors
 from neuid3.errors import DataError, NetworkError, NodeTestError
@@ -129,9 +129,9 @@ def test_judging_by_examples_that_were_trained_on_is_warned_of() -> None:
         )
 
 
-def test_a_test_of_ones_own_cannot_be_trained() -> None:
+def test_a_test_without_a_field_for_its_networks_cannot_be_trained() -> None:
     @dataclass(frozen=True)
-    class Own:
+    class Own(NodeTest):
         def formula(self, program: Program) -> Formula:
             return AtomTest("gt_rank(first, second)").formula(program)
 

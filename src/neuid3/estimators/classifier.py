@@ -314,7 +314,11 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             validated = problem.are_neural and self.recipe == "default"
             sample = self._sample(examples, labels, weights, validation, seed, validated)
             learner = self._learner(
-                sample, problem, varying_candidates(problem.candidates, examples, self.tests), recipe, seed
+                sample,
+                problem,
+                varying_candidates(problem.candidates, examples, self.tests, problem.program),
+                recipe,
+                seed,
             )
             self.rule_tests_ = list(problem.candidates.expanded)
             learner.progress.expanded(self.rule_tests_)

@@ -320,26 +320,29 @@ def make_candidates(
     if modes is not None and not any(test == "auto" for test in listed):
         expanded = _from_modes(modes, program, most)
         collected.extend(expanded)
-    program.formulas([test.atom for test in collected if isinstance(test, AtomTest)])
+    program.formulas([atom for test in collected for atom in test.atoms])
     return Candidates(
         tuple(dict.fromkeys(collected)), tuple(dict.fromkeys(numbers)), tuple(test.atom for test in expanded)
     )
 
 
 def _check_named(listed: Sequence[str | NodeTest], program: Program) -> list[str]:
-    """The atoms among the tests that a caller gave; an error where one of them is always true or always false."""
+    """The atoms of the tests that a caller gave; an error where such a test is always true or always false."""
     chosen = [_named(test, program.schema.get(test)) if isinstance(test, str) else test for test in listed]
-    names = [
-        test.atom
+    of_program = [
+        test
         for test in chosen
-        if isinstance(test, AtomTest)
-        and not isinstance(program.schema.get(test.atom), Number)
-        and (test.atom != "auto" or "auto" in program.schema)
+        if test.atoms
+        and not isinstance(program.schema.get(test.goal), Number)
+        and (test.goal != "auto" or "auto" in program.schema)
     ]
-    for atom, formula in zip(names, program.formulas(names), strict=True):
+    atoms = list(dict.fromkeys(atom for test in of_program for atom in test.atoms))
+    program.formulas(atoms)
+    for test in of_program:
+        formula = test.formula(program)
         if isinstance(formula, Truth):
-            raise NodeTestError(f"Test {_constant(atom, formula, program)} Name one that depends on the example.")
-    return names
+            raise NodeTestError(f"Test {_constant(test.goal, formula, program)} Name one that depends on the example.")
+    return atoms
 
 
 def _named(test: str, kind: Kind | None) -> NodeTest:

@@ -21,11 +21,11 @@ from neuid3.data.stores import Entries
 from neuid3.errors import CheckpointError, NeuID3Error
 from neuid3.io.container import READ_ERRORS, SavedFile, from_bytes, to_bytes
 from neuid3.io.networks import tensors_of
-from neuid3.io.serialize import Json, nodes_from_json, nodes_to_json, test_from_json, test_to_json
+from neuid3.io.serialize import Json, nodes_from_json, nodes_to_json
 from neuid3.learning.grow import Floats, OpenNode, Split
 from neuid3.learning.node_learner import NodeLearner
 from neuid3.learning.sample import Instance
-from neuid3.tree.node_tests import NodeTest
+from neuid3.tree.node_tests import NodeTest, test_from_json, test_to_json
 from neuid3.tree.tree import Node
 from neuid3.utils.files import write_atomically
 from neuid3.utils.locks import FileLock

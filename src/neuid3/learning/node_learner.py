@@ -9,7 +9,6 @@ import numpy as np
 from torch import nn
 
 from neuid3.data.priors import Priors
-from neuid3.errors import NodeTestError
 from neuid3.learning.candidates import Candidates
 from neuid3.learning.grow import OpenNode, Split
 from neuid3.learning.inference import ExactInference
@@ -31,7 +30,7 @@ from neuid3.training.parallel.pool import WorkerPool
 from neuid3.training.parallel.shared import SharedColumns
 from neuid3.training.train import train_jointly
 from neuid3.tree.criteria import leaf_estimate
-from neuid3.tree.node_tests import AtomTest, NodeTest
+from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.tree import Node
 
 # Weight of the training examples at a node, in validation examples, where networks above it were trained on them.
@@ -224,8 +223,7 @@ class NodeLearner:
 
     def network(self, name: str) -> nn.Module:
         """A declared network by name, whose weights are to be loaded."""
-        atoms = (AtomTest(getattr(test, "atom", str(test))) for test in self.neural.tests)
-        calls = (call for test in atoms for call in self.inference.semantics.calls(test))
+        calls = (call for test in self.neural.tests for call in self.inference.semantics.calls(test.bind({})))
         return self.initializer.template(next(call for call in calls if call.network == name))
 
 
@@ -244,11 +242,6 @@ def _input_columns(tests: Sequence[NodeTest], semantics: Semantics) -> list[str]
 
 
 def _check_trainable(tests: Sequence[NodeTest], ready: ReadySplitter) -> None:
-    """Raise an error for a test with untrained networks that is no atom."""
+    """Raise an error for a test with untrained networks to which no trained ones can be bound."""
     for test in tests:
-        untrained = ready.untrained(test)
-        if untrained and not isinstance(test, AtomTest):
-            raise NodeTestError(
-                f"Test '{test}' calls network {untrained[0]!r}, which is not trained, and only tests that are atoms "
-                "can be trained; write it as a rule, or give a trained network."
-            )
+        test.bind({network: network for network in ready.untrained(test)})

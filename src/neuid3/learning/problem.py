@@ -23,7 +23,7 @@ from neuid3.learning.sample import Instance, same_weights
 from neuid3.logic.formula import NeuralVariable, sources
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import Limits
-from neuid3.tree.node_tests import AtomTest, NodeTest
+from neuid3.tree.node_tests import NodeTest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,8 +98,8 @@ def _named(tests: Iterable[Any], program: Program) -> tuple[list[Any], dict[str,
     named: list[Any] = []
     for number, test in enumerate(tests):
         if isinstance(test, TrainedTest):
-            names = _reuse(test, _networks_of(AtomTest(test.test.atom), program), number, reused)
-            named.append(AtomTest(test.test.atom, tuple(sorted(names.items()))))
+            names = _reuse(test, _networks_of(test.test.bind({}), program), number, reused)
+            named.append(test.test.bind(names))
         elif isinstance(test, (str, NodeTest)):
             named.append(test)
         else:
@@ -131,13 +131,20 @@ def _networks_of(test: NodeTest, program: Program) -> list[str]:
     return sorted({source.network for source in sources(test.formula(program)) if isinstance(source, NeuralVariable)})
 
 
-def varying_candidates(candidates: Candidates, examples: Examples, tests: str | Sequence[Any]) -> Candidates:
-    """Candidates without tests of constant columns; warns where `tests` names such a column."""
+def varying_candidates(
+    candidates: Candidates, examples: Examples, tests: str | Sequence[Any], program: Program
+) -> Candidates:
+    """Candidates without tests that read constant columns only; warns where `tests` names such a column.
+
+    Tests that are made of atoms of the program stay candidates.
+    """
     constant = {name for name, column in examples.items() if is_constant(column)}
     named = set() if isinstance(tests, str) else {test for test in tests if isinstance(test, str)}
     for name in sorted(constant & named):
         warnings.warn(f"Column {name!r} is constant and was skipped.", UserWarning, stacklevel=3)
-    varying = tuple(test for test in candidates.tests if getattr(test, "column", None) not in constant)
+    varying = tuple(
+        test for test in candidates.tests if test.atoms or not constant or not test.columns(program) <= constant
+    )
     return replace(
         candidates, tests=varying, numbers=tuple(name for name in candidates.numbers if name not in constant)
     )

@@ -13,7 +13,7 @@ from neuid3.learning.initialize import NetworkInitializer
 from neuid3.learning.sample import Floats, Instance, ScoredCandidate, same_architecture
 from neuid3.tree.criteria import gain_of
 from neuid3.tree.evidence import NetworkCall
-from neuid3.tree.node_tests import AtomTest, NodeTest
+from neuid3.tree.node_tests import NodeTest
 
 # A test is scored with at most so many trained networks, or combinations of them.
 MAX_BINDINGS = 6
@@ -63,9 +63,9 @@ class ReadySplitter:
         untrained = self.untrained(test)
         if not untrained:
             yield from self._scored(node, test, test, [instances[name] for name in trained], calls)
-        elif self.adaptive and isinstance(test, AtomTest):
+        elif self.adaptive:
             for chosen in self._bindings(node, calls, untrained):
-                bound = AtomTest(test.atom, tuple(sorted(zip(untrained, chosen, strict=True))))
+                bound = test.bind(dict(zip(untrained, chosen, strict=True)))
                 instances_used = [instances[name] for name in (*chosen, *trained)]
                 yield from self._scored(node, test, bound, instances_used, calls)
 

@@ -16,7 +16,7 @@ from neuid3.learning.symbolic_splitter import SymbolicSplitter
 from neuid3.training.train import is_clearly_worse
 from neuid3.tree.criteria import gain_of, leaf_estimate
 from neuid3.tree.evidence import NetworkCall
-from neuid3.tree.node_tests import AtomTest, NodeTest
+from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.tree import Node, branches, paths
 
 # Weight of the class distribution of all training examples in the estimate of a leaf, in examples, where trees are compared.
@@ -136,12 +136,12 @@ def _bindings(
 ) -> list[NodeTest]:
     """A trained test itself; any other with the networks that can replace its own, first those trained on its column."""
     instances = shared_networks.inference.instances
-    if call.network in instances or not isinstance(test, AtomTest):
+    if call.network in instances:
         return [test]
     fresh = shared_networks.initializer.template(call)
     similar = [name for name in networks if same_architecture(instances[name].module, fresh)]
     preferred = sorted(similar, key=lambda name: not instances[name].trained_on.issuperset(call.inputs))[:MAX_BINDINGS]
-    return [AtomTest(test.atom, ((call.network, name),)) for name in similar if name in preferred]
+    return [test.bind({call.network: name}) for name in similar if name in preferred]
 
 
 def _decisions(inference: ExactInference, test: NodeTest, call: NetworkCall) -> Floats:

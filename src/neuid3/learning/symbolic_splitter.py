@@ -21,7 +21,7 @@ from neuid3.learning.responses import (
     by_class,
 )
 from neuid3.learning.sample import GAIN_TOLERANCE, Floats, ScoredCandidate
-from neuid3.logic.formula import ColumnVariable, Literal, Source, sources
+from neuid3.logic.formula import ColumnVariable, Compare, Literal, Source, sources
 from neuid3.tree.criteria import gain_of, information_gain
 from neuid3.tree.node_tests import CutTest, NodeTest
 from neuid3.tree.tree import Path
@@ -85,8 +85,9 @@ class SymbolicSplitter:
             yield self._best(node, labels, masses, total, used)
         if self.numbers:
             spread = by_class(labels, masses, self.sample.classes)
+            path = [(self.semantics.formula(test), response) for test, response in node.path]
             for name, column in self.numbers.items():
-                cut = column.best_cut(node.rows, spread, node.path, self.min_child_mass)
+                cut = column.best_cut(node.rows, spread, path, self.min_child_mass)
                 if cut is not None:
                     threshold, gain, cuts = cut
                     # A column of noise has many cuts; the best would be accepted if they counted like other choices.
@@ -164,7 +165,8 @@ class SymbolicSplitter:
 
     def certain_responses(self, node: OpenNode, test: NodeTest) -> Floats | None:
         """Boolean responses for the examples that reach a node; None where they are uncertain."""
-        if isinstance(test, CutTest) and not self.semantics.uncertain(test):
-            below: Floats = self.sample.examples.column(test.column).values[node.rows] <= test.threshold
-            return below
+        match self.semantics.formula(test):
+            case Compare(column, "=<", threshold) if not self.semantics.uncertain(test):
+                below: Floats = self.sample.examples.column(column).values[node.rows] <= threshold
+                return below
         return self.responses.certain(self._indices[test], node.rows) if test in self._indices else None

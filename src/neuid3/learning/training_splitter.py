@@ -18,7 +18,7 @@ from neuid3.training.halving import successive_halving
 from neuid3.training.parallel.pool import WorkerPool
 from neuid3.training.task import Task, TrainingResult
 from neuid3.tree.criteria import entropy
-from neuid3.tree.node_tests import AtomTest, NodeTest
+from neuid3.tree.node_tests import NodeTest
 
 # No networks are trained where a test of the bank gains this fraction of the entropy at a node.
 SUFFICIENT_FRACTION = 0.1
@@ -106,11 +106,11 @@ class TrainingSplitter:
         self, node: OpenNode, ready: Mapping[NodeTest, Sequence[ScoredCandidate]]
     ) -> tuple[list[ScoredCandidate], int]:
         """The scores of tests whose networks are trained for this node, and the number of gradient steps."""
-        tasks: list[tuple[NodeTest, AtomTest, Task]] = []
+        tasks: list[tuple[NodeTest, NodeTest, Task]] = []
         gains_to_beat = self._gains_to_beat(node, ready)
         for test, gain in gains_to_beat.items():
             untrained = self.ready.untrained(test)
-            if untrained and isinstance(test, AtomTest):
+            if untrained:
                 built = self.tasks.build(node, test, untrained, () if gain else ready[test], self._penalty(node), gain)
                 if built is not None:
                     tasks.append((test, *built))
@@ -188,7 +188,7 @@ class TrainingSplitter:
         self,
         node: OpenNode,
         candidate: NodeTest,
-        named: AtomTest,
+        named: NodeTest,
         task: Task,
         trained: TrainingResult,
         gain_to_beat: float,

@@ -204,6 +204,20 @@ def sources(formula: Formula) -> frozenset[Source]:
     return frozenset(variables)
 
 
+def columns_of(formula: Formula) -> frozenset[str]:
+    """The columns that a formula depends on, directly and through networks."""
+    columns: set[str] = set()
+    for source in sources(formula):
+        match source:
+            case NeuralVariable(inputs=inputs):
+                columns.update(inputs)
+            case ColumnVariable(column) | str(column):
+                columns.add(column)
+            case _:
+                pass
+    return frozenset(columns)
+
+
 def rebuild(roots: Iterable[Formula], leaf: Callable[[Formula], Formula]) -> list[Formula]:
     """The same formulas with every literal, comparison and constant replaced by `leaf` of it."""
     roots = list(roots)
