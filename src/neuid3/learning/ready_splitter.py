@@ -7,6 +7,7 @@ from itertools import islice, product
 
 from torch import nn
 
+from neuid3.learning.candidates import Candidates
 from neuid3.learning.grow import OpenNode
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.initialize import NetworkInitializer
@@ -56,7 +57,13 @@ class ReadySplitter:
         )
         return any(same_architecture(module, fresh) for module in modules)
 
-    def candidates(self, node: OpenNode, test: NodeTest) -> Iterator[ScoredCandidate]:
+    def candidates(self, node: OpenNode, offered: Candidates) -> Iterator[ScoredCandidate]:
+        """The scores of the tests with networks that are offered and that the path has not used up."""
+        for test in offered.tests:
+            if test not in node.used and self.semantics.is_neural(test):
+                yield from self.scored(node, test)
+
+    def scored(self, node: OpenNode, test: NodeTest) -> Iterator[ScoredCandidate]:
         """The test itself where all its networks are trained; otherwise with each choice of trained replacements."""
         calls, instances = self.semantics.calls(test), self.inference.instances
         trained = [name for name in dict.fromkeys(call.network for call in calls) if name in instances]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from neuid3.learning.candidates import Candidates
 from neuid3.learning.grow import OpenNode, Split
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.ready_splitter import MAX_BINDINGS
@@ -32,29 +33,29 @@ class Regrower:
     Parameters
     ----------
     inference : exact inference with the trained networks.
-    symbolic_tests : candidates without networks.
-    numbers : number columns.
+    symbolic : candidates without networks, and number columns.
     responses : tests with networks, and their responses for all examples.
     min_child_mass : the least mass of each child.
+    offered : the candidates of each node, given those of all nodes.
     """
 
     def __init__(
         self,
         inference: ExactInference,
-        symbolic_tests: Sequence[NodeTest],
-        numbers: Sequence[str],
+        symbolic: Candidates,
         responses: Mapping[NodeTest, Response],
         min_child_mass: float,
+        offered: Callable[[OpenNode, Candidates], Candidates],
     ) -> None:
         self.inference, self.sample = inference, inference.sample
-        self.tests = frozenset((*symbolic_tests, *responses))
         self.network_responses = responses
-        self.symbolic = SymbolicSplitter(inference, (*symbolic_tests, *responses), numbers, min_child_mass, responses)
+        self.listed, self.offered = Candidates((*symbolic.tests, *responses), symbolic.numbers), offered
+        self.symbolic = SymbolicSplitter(inference, self.listed, min_child_mass, responses)
 
     @property
     def root(self) -> OpenNode:
-        """The root, with all examples and all candidates."""
-        return OpenNode.root(len(self.sample.labels), self.tests)
+        """The root, with all examples."""
+        return OpenNode.root(len(self.sample.labels))
 
     def class_masses(self, node: OpenNode) -> Floats:
         """Weighted mass Σ P(κ|e) of each class, `(class,)`; all examples count."""
@@ -63,7 +64,7 @@ class Regrower:
 
     def best_split(self, node: OpenNode) -> Split | None:
         """The candidate with the highest gain."""
-        best = best_candidate(list(self.symbolic.candidates(node)))
+        best = best_candidate(list(self.symbolic.candidates(node, self.offered(node, self.listed))))
         if best is None:
             return None
         chosen, choices = best

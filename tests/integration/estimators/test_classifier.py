@@ -156,8 +156,8 @@ def test_a_rule_over_two_networks_is_tried_through_those_on_its_path() -> None:
         reused=instances,
     )  # fmt: skip
     asked = AtomTest("same(first, second)", (("one", "one#1"), ("two", "two#1")))
-    node = replace(OpenNode.root(80, frozenset(tests)), path=((asked, True),))
-    (option,) = learner.neural.ready.candidates(node, tests[1])
+    node = replace(OpenNode.root(80), path=((asked, True),))
+    (option,) = learner.neural.ready.scored(node, tests[1])
     assert option.test == AtomTest("differ(first, second)", (("one", "one#1"), ("two", "two#1")))
     assert option.gain == pytest.approx(0.0, abs=1e-9), "what differs is known once it is known what is the same"
 

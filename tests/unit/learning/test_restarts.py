@@ -34,7 +34,7 @@ def variants_of(
     examples = Examples({name: np.zeros(shape, dtype=np.float32) for name in "ab"})
     sample = Sample(examples, np.arange(6) % 2, np.ones(6), np.zeros(6, dtype=bool), 2, 1)
     semantics = Semantics(Program(PROGRAM, examples.schema), examples, [test])
-    root = OpenNode.root(6, frozenset({test}))
+    root = OpenNode.root(6)
     node = replace(root, path=((NETWORK, True),)) if inner else root
     chosen = RestartVariants(sample, semantics, replace(TrainingConfig(), restarts=restarts), tests, "cpu")
     return chosen.variants(node, test, ("a", "b"))
