@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from neuid3.data.columns import Boolean, Category, Distribution, Kind, Number, Probability, Schema, Tensor, kind_name
 from neuid3.errors import NeuID3Error, NodeTestError, did_you_mean
-from neuid3.logic.formula import Formula, NeuralVariable, Truth, sources
+from neuid3.logic.formula import Formula, NeuralVariable, Truth, constant_value, sources
 from neuid3.logic.program import Program
 from neuid3.logic.quoting import atom_name, atom_text, plain_name
 from neuid3.tree.node_tests import AtomTest, FactTest, NodeTest, ValueTest
@@ -249,17 +249,17 @@ def _reason_against(atoms: Sequence[str], program: Program) -> str:
     except NeuID3Error as error:
         return str(error)
     if isinstance(formula, Truth):
-        return _constant(atoms[0], formula, program)
+        return _constant(atoms[0], formula.value, program)
     return (
         f"'{atoms[0]}' would let one network read inputs of different shapes, or of another shape than the rules name."
     )
 
 
-def _constant(atom: str, formula: Truth, program: Program) -> str:
+def _constant(goal: str, value: bool, program: Program) -> str:
     """A sentence about a test that is always true or always false."""
-    flaw = program.flaw(atom)
+    flaw = program.flaw(goal)
     reason = f"In {flaw}" if flaw else "No column, fact or network can change it."
-    return f"'{atom}' is always {str(formula.value).lower()}. {reason}"
+    return f"'{goal}' is always {str(value).lower()}. {reason}"
 
 
 def _from_modes(modes: Sequence[str], program: Program, most: int) -> tuple[AtomTest, ...]:
@@ -339,9 +339,9 @@ def _check_named(listed: Sequence[str | NodeTest], program: Program) -> list[str
     atoms = list(dict.fromkeys(atom for test in of_program for atom in test.atoms))
     program.formulas(atoms)
     for test in of_program:
-        formula = test.formula(program)
-        if isinstance(formula, Truth):
-            raise NodeTestError(f"Test {_constant(test.goal, formula, program)} Name one that depends on the example.")
+        value = constant_value(test.formula(program))
+        if value is not None:
+            raise NodeTestError(f"Test {_constant(test.goal, value, program)} Name one that depends on the example.")
     return atoms
 
 

@@ -7,7 +7,16 @@ from neuid3.utils.lazy import lazy_names
 if TYPE_CHECKING:
     from neuid3.tree.evidence import Evidence, NetworkCall
     from neuid3.tree.model import TreeModel
-    from neuid3.tree.node_tests import AtomTest, CutTest, FactTest, NodeTest, ValueTest
+    from neuid3.tree.node_tests import (
+        AtomTest,
+        CutTest,
+        FactTest,
+        NodeTest,
+        ValueTest,
+        bind_networks,
+        instances_from_json,
+        register_test_kind,
+    )
     from neuid3.tree.record import Score, TrainingRecord
     from neuid3.tree.tree import Branch, Leaf, NetworkStatistics, Node, Path, Tree
 
@@ -28,6 +37,9 @@ __all__ = [
     "Tree",
     "TreeModel",
     "ValueTest",
+    "bind_networks",
+    "instances_from_json",
+    "register_test_kind",
 ]
 
 __getattr__, __dir__ = lazy_names(
@@ -35,7 +47,16 @@ __getattr__, __dir__ = lazy_names(
     {
         "neuid3.tree.evidence": ["Evidence", "NetworkCall"],
         "neuid3.tree.model": ["TreeModel"],
-        "neuid3.tree.node_tests": ["AtomTest", "CutTest", "FactTest", "NodeTest", "ValueTest"],
+        "neuid3.tree.node_tests": [
+            "AtomTest",
+            "CutTest",
+            "FactTest",
+            "NodeTest",
+            "ValueTest",
+            "bind_networks",
+            "instances_from_json",
+            "register_test_kind",
+        ],
         "neuid3.tree.record": ["Score", "TrainingRecord"],
         "neuid3.tree.tree": ["Branch", "Leaf", "NetworkStatistics", "Node", "Path", "Tree"],
     },

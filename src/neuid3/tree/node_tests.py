@@ -21,10 +21,27 @@ Instances = tuple[tuple[str, str], ...]
 _Kind = TypeVar("_Kind", bound="type[NodeTest]")
 
 
+if TYPE_CHECKING:
+    _FieldOrDefault = property
+else:
+
+    class _FieldOrDefault:
+        """A property that a field of a subclass may replace; a dataclass would take another one for the field's default."""
+
+        def __init__(self, compute: Callable[[Any], Any]) -> None:
+            self.compute, self.__doc__ = compute, compute.__doc__
+
+        def __get__(self, test: Any, kind: type) -> Any:
+            if test is None:
+                raise AttributeError("it has a value for each test only")
+            return self.compute(test)
+
+
 class NodeTest(ABC):
     """A Boolean test at a node: the base class of all kinds of tests.
 
-    A kind of test is a frozen dataclass. It must have `formula`; everything else has a default.
+    A kind of test is a frozen dataclass. It must have `formula`; everything else has a default. `atoms`, `goal` and
+    `instances` may be fields.
 
     - Learning, inference and explanation ask for its `formula` only.
     - A test that calls networks has a field `instances`, and its formula is bound to it: `bind_networks(formula,
@@ -34,21 +51,14 @@ class NodeTest(ABC):
 
     Laws: tests are hashable values; equal tests have equal formulas; `bind` changes nothing but the networks that are
     called; `from_json(to_json(test)) == test`.
-
-    Attributes
-    ----------
-    instances : pairs of a network of the program and the instance of it that this test calls; a network without a pair is
-        its own only instance. Tests without networks have none.
     """
 
     __slots__ = ()
 
-    if TYPE_CHECKING:
-
-        @property
-        def instances(self) -> Instances: ...
-    else:
-        instances = ()  # a default that fields of dataclasses can replace, as they cannot replace a property
+    @_FieldOrDefault
+    def instances(self) -> Instances:
+        """Pairs of a network of the program and the instance of it that this test calls."""
+        return ()
 
     @abstractmethod
     def formula(self, program: Program) -> Formula:
@@ -58,7 +68,7 @@ class NodeTest(ABC):
         """The columns that its formula depends on, directly and through networks."""
         return columns_of(self.formula(program))
 
-    @property
+    @_FieldOrDefault
     def atoms(self) -> tuple[str, ...]:
         """The atoms of the program that its formula is made of; those of many tests are grounded in one request.
 
@@ -66,7 +76,7 @@ class NodeTest(ABC):
         """
         return ()
 
-    @property
+    @_FieldOrDefault
     def goal(self) -> str:
         """The test as a goal of the program: an atom, or a body such as `a, \\+ b` or `a ; b`."""
         return str(self)
