@@ -49,6 +49,7 @@ from neuid3.io.models import save_model
 from neuid3.io.trained_tests import TrainedTest, trained_tests
 from neuid3.learning.candidates import Candidates
 from neuid3.learning.checkpoint import Checkpoint, CheckpointedLearner, fit_digests
+from neuid3.learning.generators import CandidateGenerator
 from neuid3.learning.grow import GrowthLimits, TimedLearner, grow_tree
 from neuid3.learning.node_learner import NodeLearner
 from neuid3.learning.problem import Problem, check_device, check_networks, read_problem, varying_candidates
@@ -91,10 +92,10 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     networks : dict, optional
         For a network of the program, a function that makes a new one, or a module, which counts as trained.
         A declared network that is not given gets the default architecture for its input's shape.
-    tests : "auto", or a list of tests
+    tests : "auto", a list of tests, or a CandidateGenerator
         The candidate tests: atoms, tests of an earlier tree (`clf.tests_`), and "auto" for those of the columns and
         rules: facts, values, cuts, a network for each image, and every instance of the rules' heads over image columns
-        that their networks can read, which `rule_tests_` lists after a fit.
+        that their networks can read, which `rule_tests_` lists after a fit. A generator offers candidates node by node.
     bank : Bank, or the path of one, optional
         Trained tests, which are tried first: at a node where one of them is good enough, no network is trained. Copies
         of its networks are trained further in the joint training of the finished tree.
@@ -319,7 +320,11 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             validated = problem.are_neural and self.recipe == "default"
             sample = self._sample(examples, labels, weights, validation, seed, validated)
             learner = self._learner(
-                sample, problem, varying_candidates(problem.candidates, examples, self.tests), recipe, seed
+                sample,
+                problem,
+                varying_candidates(problem, examples),
+                recipe,
+                seed,
             )
             self.rule_tests_ = list(problem.candidates.expanded)
             learner.progress.expanded(self.rule_tests_)
@@ -414,7 +419,8 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _mentioned(self) -> str:
         """All parameters' text in which a column may be named."""
-        tests = [self.tests] if isinstance(self.tests, str) else self.tests
+        listed = self.tests.tests if isinstance(self.tests, CandidateGenerator) else self.tests
+        tests = [listed] if isinstance(listed, str) else listed
         return "\n".join([self.background, *map(str, tests), *(self.modes or ())])
 
     def _problem(self, examples: Examples) -> Problem:
@@ -462,6 +468,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             jobs=self.n_jobs,
             device=self.device,
             reused=problem.reused,
+            generator=problem.generator,
             bank_tests=problem.bank_tests,
             progress=ProgressBar(gains=self.verbose > 1) if self.verbose else SilentProgress(),
         )

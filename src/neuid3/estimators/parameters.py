@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from neuid3.errors import DataError
 from neuid3.io.bank import Bank
+from neuid3.learning.generators import CandidateGenerator
 from neuid3.logic.sandbox import Limits
 from neuid3.training.config import PAPER_TRAINING, TrainingConfig
 from neuid3.tree.criteria import ClassCriterion
@@ -25,7 +26,7 @@ IRRELEVANT_TO_TREE = frozenset({"n_jobs", "device", "verbose", "limits", "time_l
 CONSTRAINTS: dict[str, Any] = {
     "background": [str],
     "networks": [dict, Mapping, None],
-    "tests": [str, list, tuple],
+    "tests": [str, list, tuple, CandidateGenerator],
     "bank": [Bank, str, Path, None],
     "modes": [list, tuple, None],
     "recipe": [StrOptions({"default", "paper"})],

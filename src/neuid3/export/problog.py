@@ -27,7 +27,7 @@ from neuid3.logic.quoting import RESERVED, atom_text, number_text, plain_name
 from neuid3.logic.sandbox import send_request
 from neuid3.tree.evidence import Evidence
 from neuid3.tree.model import TreeModel
-from neuid3.tree.node_tests import AtomTest
+from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.tree import Tree, paths
 
 # The precision of ProbLog's floats.
@@ -110,13 +110,14 @@ def translate(
     reply = program.request(
         {
             "do": "translate",
-            "tests": [_test_to_json(test) for test in tree.tests],
+            "tests": [_goal_to_json(test) for test in tree.tests],
             "constants": dict(constants or {}),
             "compares": any(isinstance(node, Compare) for node in bottom_up(formulas)),
             "neural": [_neural(v, evidence, constants) for v in variables if isinstance(v, NeuralVariable)],
         }
     )
     taken = {name.rsplit("/", 1)[0] for name in program.predicates} | set(program.schema) | RESERVED
+    taken |= set(reply["defined"])
     reserved = sorted(RESERVED & {v.column for v in variables if isinstance(v, ColumnVariable)})
     if reserved:
         raise ExportError(
@@ -135,8 +136,8 @@ def translate(
     return Translation(text + "\n", classes)
 
 
-def _test_to_json(test: Any) -> dict[str, Any]:
-    return {"atom": str(test), "instances": dict(test.instances) if isinstance(test, AtomTest) else {}}
+def _goal_to_json(test: NodeTest) -> dict[str, Any]:
+    return {"goal": test.goal, "instances": dict(test.instances)}
 
 
 def _variables(formulas: Iterable[Formula]) -> list[Any]:

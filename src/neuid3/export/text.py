@@ -59,7 +59,7 @@ def export_text(tree: Any, decimals: int = 2, *, rules: bool = False) -> str:
     ]
     if rules:
         program = model_of(tree, "background knowledge").program
-        clauses = list(dict.fromkeys(chain(*program.clauses_behind([str(test) for test in exported.tests]))))
+        clauses = list(dict.fromkeys(chain(*program.clauses_behind([test.goal for test in exported.tests]))))
         lines += ["", "Rules behind the tests:", *(f"  {printable(clause)}" for clause in clauses)] if clauses else []
     return "\n".join(lines)
 

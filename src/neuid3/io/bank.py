@@ -11,10 +11,11 @@ from typing import Any
 
 from neuid3.data.columns import Schema
 from neuid3.errors import BankError, NeuID3Error, did_you_mean
-from neuid3.io.container import SavedFile, read_container
+from neuid3.io.container import SavedFile, read_container, reporting_damage
 from neuid3.io.networks import NetworkFactories
 from neuid3.io.trained_tests import TrainedTest, restore_test
 from neuid3.logic.program import Program
+from neuid3.tree.node_tests import test_from_json
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _SUFFIX = ".neuid3"
@@ -68,10 +69,13 @@ class Bank:
         return replace(test, card=full_card).save(path)
 
     def card(self, name: str) -> dict[str, Any]:
-        """The card of a test with its name, atom and columns; its networks are not built."""
-        fields = _checked(self._existing_path(name)).fields
-        columns = [f"{column['name']}: {column['kind']}" for column in fields.get("columns", [])]
-        return {"name": name, "test": fields["test"]["atom"], "columns": columns, **fields.get("card", {})}
+        """The card of a test with its name, text and columns; its networks are not built."""
+        path = self._existing_path(name)
+        fields = _checked(path).fields
+        with reporting_damage(path):
+            test = test_from_json(fields["test"])
+            columns = [f"{column['name']}: {column['kind']}" for column in fields.get("columns", [])]
+            return {"name": name, "test": str(test), "columns": columns, **fields.get("card", {})}
 
     def test(self, name: str) -> TrainedTest:
         """A test with its networks, built anew from its file."""
@@ -108,7 +112,7 @@ class Bank:
             test = self.test(name)
             if _fits(test, program.schema):
                 trained_with = Program(test.background, test.columns, program.limits)
-                (new,) = trained_with.clauses_behind([test.test.atom])
+                (new,) = trained_with.clauses_behind([test.test.goal])
                 if not {_predicate(clause) for clause in new} & known:
                     lines |= dict.fromkeys(new)
         return "".join(f"{line}\n" for line in lines)
@@ -147,7 +151,7 @@ def has_same_clauses(test: TrainedTest, program: Program) -> bool:
 
 def _clauses_behind(test: TrainedTest, program: Program) -> set[str]:
     """The clauses behind a test, without white space."""
-    (clauses,) = program.clauses_behind([test.test.atom])
+    (clauses,) = program.clauses_behind([test.test.goal])
     return {"".join(clause.split()) for clause in clauses}
 
 

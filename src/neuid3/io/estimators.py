@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from neuid3.errors import ModelFileError
-from neuid3.io.serialize import Json, as_count, as_number, as_text, labels_from_json, labels_to_json
+from neuid3.io.serialize import Json, labels_from_json, labels_to_json
 from neuid3.tree.criteria import ClassCriterion
+from neuid3.utils.json_values import as_count, as_number, as_text
 
 
 def classifier_to_json(classifier: Any) -> Json:

@@ -21,7 +21,6 @@ from neuid3.io.serialize import (
 )
 from neuid3.logic.sandbox import Limits
 from neuid3.tree.model import TreeModel
-from neuid3.tree.node_tests import AtomTest
 from neuid3.tree.tree import Tree
 
 _Model = TypeVar("_Model", bound=TreeModel)
@@ -96,6 +95,6 @@ def declared_names(tree: Tree) -> dict[str, list[str]]:
     """The declared names of every network instance of a tree, in the order of the tests."""
     names: dict[str, dict[str, None]] = {}
     for test in tree.tests:
-        for name, instance in test.instances if isinstance(test, AtomTest) else ():
+        for name, instance in test.instances:
             names.setdefault(instance, {})[name] = None
     return {instance: list(declared) for instance, declared in names.items()}

@@ -10,8 +10,9 @@ from torch import nn
 
 from neuid3.errors import ModelFileError, NetworkError
 from neuid3.io.container import Tensors
-from neuid3.io.serialize import Json, as_text
+from neuid3.io.serialize import Json
 from neuid3.networks.defaults import Dense, LeNet
+from neuid3.utils.json_values import as_text
 
 NetworkFactories = Mapping[str, Callable[..., Any]]
 

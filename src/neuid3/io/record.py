@@ -9,8 +9,9 @@ import numpy as np
 import torch
 
 from neuid3.io.container import Tensors
-from neuid3.io.serialize import Json, as_count
+from neuid3.io.serialize import Json
 from neuid3.tree.record import HELD_OUT, MOST_ROWS, VALIDATION, Score, TrainingRecord
+from neuid3.utils.json_values import as_count
 
 # Names of tensors; no network has the name `/training`.
 DIGESTS, LABELS = "/training/digests", "/training/labels"

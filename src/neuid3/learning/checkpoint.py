@@ -21,12 +21,13 @@ from neuid3.data.stores import Entries
 from neuid3.errors import CheckpointError, NeuID3Error
 from neuid3.io.container import READ_ERRORS, SavedFile, from_bytes, to_bytes
 from neuid3.io.networks import tensors_of
-from neuid3.io.serialize import Json, nodes_from_json, nodes_to_json, test_from_json, test_to_json
+from neuid3.io.serialize import Json, nodes_from_json, nodes_to_json
+from neuid3.learning.candidates import Candidates
 from neuid3.learning.grow import Floats, OpenNode, Split
 from neuid3.learning.node_learner import NodeLearner
 from neuid3.learning.sample import Instance
 from neuid3.tree.criteria import Criterion
-from neuid3.tree.node_tests import NodeTest
+from neuid3.tree.node_tests import NodeTest, test_from_json, test_to_json
 from neuid3.tree.tree import Node
 from neuid3.utils.files import write_atomically
 from neuid3.utils.locks import FileLock
@@ -258,6 +259,7 @@ class CheckpointedLearner:
     def _restored(self, node: OpenNode, saved: SavedFile) -> Split | None:
         """The split of a saved node; restores the state of the learner after it."""
         content, learner = saved.fields, self.learner
+        offered = learner.candidates.at(node)  # tests that come up here may declare the networks of this node
         instances = {}
         for name, entry in content["instances"].items():
             module = _filled(learner.network(entry["network"]), name, saved.tensors)
@@ -269,7 +271,7 @@ class CheckpointedLearner:
         if split is None:
             return None
         test = test_from_json(split["test"])
-        candidate = None if split["asked"] is None else _checked(test_from_json(split["asked"]), node)
+        candidate = None if split["asked"] is None else _checked(test_from_json(split["asked"]), node, offered)
         gain, choices = float(split["gain"]), float(split["among"])
         return learner.make_split(node, test, gain, bool(split["vouched"]), candidate, choices)
 
@@ -356,7 +358,10 @@ def _feed(digest: Any, value: Any) -> None:
             digest.update(getattr(value, "__qualname__", type(value).__qualname__).encode())
         case _:
             networks = getattr(value, "networks", None)
-            if networks is None:
+            if networks is None and repr(value) == object.__repr__(value):  # its `repr` is its address
+                digest.update(type(value).__qualname__.encode())
+                _feed(digest, vars(value))
+            elif networks is None:
                 digest.update(repr(value).encode())
             else:  # a trained test
                 digest.update(str(value).encode())
@@ -375,8 +380,8 @@ def _split_to_json(split: Split | None) -> Json | None:
     }
 
 
-def _checked(test: NodeTest, node: OpenNode) -> NodeTest:
-    if test not in node.tests:
+def _checked(test: NodeTest, node: OpenNode, offered: Candidates) -> NodeTest:
+    if test in node.used or test not in offered.tests:
         raise ValueError(f"its test '{test}' is no candidate")
     return test
 

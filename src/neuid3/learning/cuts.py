@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from neuid3.data.columns import Column
+from neuid3.logic.formula import Compare, Formula
 from neuid3.tree.criteria import Criterion
-from neuid3.tree.node_tests import CutTest
-from neuid3.tree.tree import Path
 
 Floats = npt.NDArray[Any]
+
+# The formulas of the tests on a path, with their responses.
+SignedFormulas = Sequence[tuple[Formula, bool]]
 
 # Fewer than 1 / SORT_DIVISOR of the rows of a column are sorted; more are picked from the order of the whole column.
 SORT_DIVISOR = 16
@@ -73,7 +76,7 @@ class SortedColumn:
         self.below = np.concatenate(([0.0], np.cumsum(masses) / max(float(masses.sum()), 1e-300)))
 
     def best_cut(
-        self, rows: Any, statistics: Floats, criterion: Criterion, path: Path, min_child_mass: float
+        self, rows: Any, statistics: Floats, criterion: Criterion, path: SignedFormulas, min_child_mass: float
     ) -> tuple[float, float, int] | None:
         """The threshold with the highest gain, its gain, and the number of thresholds; None where none has gain.
 
@@ -86,7 +89,7 @@ class SortedColumn:
         rows : the examples at the node.
         statistics : those of their targets, `(row, statistic)`.
         criterion : scores the cuts.
-        path : the path κ to the node.
+        path : the path κ to the node, as formulas with responses.
         min_child_mass : the least mass of each child.
         """
         order = self._in_order(rows)
@@ -125,16 +128,18 @@ class SortedColumn:
         ordered = positions[self.order]
         return ordered[ordered >= 0]
 
-    def _fraction_below(self, thresholds: Floats, path: Path) -> Floats:
+    def _fraction_below(self, thresholds: Floats, path: SignedFormulas) -> Floats:
         """The fraction of the known values that the path leaves possible which lies below each threshold, `(threshold,)`."""
 
-        def below(threshold: Any) -> Any:
-            return self.below[np.searchsorted(self.values, threshold, side="right")]
+        def below(threshold: Any, side: Literal["left", "right"] = "right") -> Any:
+            return self.below[np.searchsorted(self.values, threshold, side=side)]
 
         low, high = 0.0, 1.0
-        for test, response in path:
-            if isinstance(test, CutTest) and test.column == self.name:
-                fraction_below = float(below(test.threshold))
-                low, high = (low, min(high, fraction_below)) if response else (max(low, fraction_below), high)
+        for formula, response in path:
+            match formula:
+                case Compare(self.name, ("<" | "=<" | ">" | ">=") as operator, constant):
+                    fraction_below = float(below(constant, "left" if operator in ("<", ">=") else "right"))
+                    is_below = (operator in ("<", "=<")) == response
+                    low, high = (low, min(high, fraction_below)) if is_below else (max(low, fraction_below), high)
         fraction: Floats = np.clip((below(thresholds) - low) / max(high - low, 1e-300), 0.0, 1.0)
         return fraction

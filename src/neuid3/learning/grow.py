@@ -50,19 +50,19 @@ class OpenNode:
     rows : indices of the examples that reach the node, in ascending order.
     reach_of_rows : P(κ | e) of each of `rows`.
     size : the number of all examples.
-    tests : the candidates that the path has not used up.
+    used : the candidates that the path has used up.
     """
 
     path: Path
     rows: Rows
     reach_of_rows: Floats
     size: int
-    tests: frozenset[NodeTest]
+    used: frozenset[NodeTest] = frozenset()
 
     @classmethod
-    def root(cls, size: int, tests: frozenset[NodeTest]) -> OpenNode:
+    def root(cls, size: int) -> OpenNode:
         """The root: all examples reach it with probability 1."""
-        return cls((), np.arange(size, dtype=np.int32), full_reach(size), size, tests)
+        return cls((), np.arange(size, dtype=np.int32), full_reach(size), size)
 
     @cached_property
     def reach(self) -> Floats:
@@ -171,7 +171,7 @@ def grow_tree(
     Parameters
     ----------
     learner : finds the best split of each node.
-    root : the root, with all examples and all candidates.
+    root : the root, with all examples.
     limits : stopping and pruning criteria.
     on_node : called with each node that was learned and its split, None where there is none.
     """
@@ -236,14 +236,12 @@ def split_node(node: OpenNode, split: Split, epsilon: float) -> tuple[OpenNode, 
 
     Every example reaches both with its probabilities; where these are below `epsilon`, it is left out.
     """
-    tests = node.tests - {split.candidate} if split.candidate is not None else node.tests
+    used = node.used | {split.candidate} if split.candidate is not None else node.used
     children = []
     for response in (True, False):
         rows, reach_of_rows = _child_rows(node, split.responses, response, epsilon)
         children.append(
-            replace(
-                node, path=(*node.path, (split.test, response)), rows=rows, reach_of_rows=reach_of_rows, tests=tests
-            )
+            replace(node, path=(*node.path, (split.test, response)), rows=rows, reach_of_rows=reach_of_rows, used=used)
         )
     return children[0], children[1]
 

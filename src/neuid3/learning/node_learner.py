@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from torch import nn
 
+from neuid3.data.columns import Number, Tensor
 from neuid3.data.priors import Priors
-from neuid3.errors import NodeTestError
 from neuid3.learning.candidates import Candidates
+from neuid3.learning.generators import CandidateGenerator, FixedCandidates, NodeCandidates
 from neuid3.learning.grow import OpenNode, Split
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.initialize import NetworkInitializer
@@ -22,6 +23,7 @@ from neuid3.learning.restarts import RestartVariants
 from neuid3.learning.sample import Factory, Floats, Instance, Sample, best_candidate
 from neuid3.learning.semantics import Semantics
 from neuid3.learning.shared_networks import SharedNetworks
+from neuid3.learning.splitter import Splitter
 from neuid3.learning.symbolic_splitter import SymbolicSplitter
 from neuid3.learning.tasks import TaskBuilder
 from neuid3.learning.training_splitter import TrainingSplitter
@@ -31,7 +33,7 @@ from neuid3.training.parallel.pool import WorkerPool
 from neuid3.training.parallel.shared import SharedColumns
 from neuid3.training.train import train_jointly
 from neuid3.tree.criteria import Criterion
-from neuid3.tree.node_tests import AtomTest, NodeTest
+from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.tree import Node
 
 
@@ -42,7 +44,7 @@ class NodeLearner:
     ----------
     sample : labelled examples, with the validation split.
     program : background knowledge.
-    candidates : tests and number columns to choose from.
+    candidates : tests and number columns that are known before the tree is grown.
     networks : trained modules or factories that the caller gave, by name.
     config : how networks are trained.
     priors : distributions of missing values.
@@ -54,6 +56,7 @@ class NodeLearner:
     jobs : the number of worker processes.
     device : the torch device of the networks.
     reused : instances that came with trained tests, by name.
+    generator : the candidates of each node; by default all of `candidates`.
     bank_tests : tests of a bank, which are tried before others are trained.
     progress : receives reports.
     """
@@ -75,26 +78,27 @@ class NodeLearner:
         jobs: int | None = None,
         device: str = "cpu",
         reused: Mapping[str, Instance] | None = None,
+        generator: CandidateGenerator | None = None,
         bank_tests: frozenset[NodeTest] = frozenset(),
         progress: SilentProgress | None = None,
     ) -> None:
         self.sample, self.config, self.penalty, self.min_child_mass = sample, config, penalty, min_child_mass
         self.may_regrow = adaptive and not share_networks
         self.progress = progress or SilentProgress()
-        self.all_tests = frozenset(candidates.tests)
-        self.steps = 0
+        self.candidates = NodeCandidates(generator or FixedCandidates(), candidates, program, seed)
         semantics = Semantics(program, sample.examples, candidates.tests)
-        neural = [test for test in candidates.tests if semantics.is_neural(test)]
+        at_root = self.candidates.at(self.root).tests
+        neural = [test for test in dict.fromkeys((*candidates.tests, *at_root)) if semantics.is_neural(test)]
         instances = {**_given_instances(networks, device), **(reused or {})}
         self.inference = ExactInference(sample, semantics, instances, priors, device)
         self.initializer = NetworkInitializer(networks, program.schema, seed, sample)
         ready = ReadySplitter(self.inference, self.initializer, adaptive, min_child_mass)
         _check_trainable(neural, ready)
         shared_columns = SharedColumns(
-            {name: sample.examples.column(name).values for name in _input_columns(neural, semantics)}
+            {name: sample.examples.column(name).values for name in _input_columns(neural, semantics, generator)}
         )
         self.pool = WorkerPool(jobs, shared_columns)
-        variants = RestartVariants(sample, semantics, config, len(neural), device)
+        variants = RestartVariants(sample, semantics, config, len(set(neural).intersection(at_root)), device)
         tasks = TaskBuilder(self.inference, self.initializer, variants, shared_columns, config)
         shared_networks = SharedNetworks(self.inference, self.initializer, shared_columns, config, share_networks)
         self.neural = TrainingSplitter(
@@ -108,14 +112,14 @@ class NodeLearner:
             bank_tests=bank_tests,
             progress=self.progress,
         )
-        symbolic_tests = [test for test in candidates.tests if test not in self.neural.test_set]
-        self.symbolic = SymbolicSplitter(self.inference, symbolic_tests, candidates.numbers, min_child_mass)
+        self.symbolic = SymbolicSplitter(self.inference, candidates, min_child_mass)
+        self.splitters: tuple[Splitter, ...] = (self.symbolic, self.neural)
         self.shared_networks = shared_networks
 
     @property
     def root(self) -> OpenNode:
-        """The root, with all examples and all candidates."""
-        return OpenNode.root(len(self.sample), self.all_tests)
+        """The root, with all examples."""
+        return OpenNode.root(len(self.sample))
 
     @property
     def criterion(self) -> Criterion:
@@ -138,6 +142,11 @@ class NodeLearner:
         return self.inference.device
 
     @property
+    def steps(self) -> int:
+        """The number of gradient steps so far."""
+        return self.neural.steps
+
+    @property
     def count(self) -> int:
         """The number of networks that have been created or named."""
         return self.initializer.count
@@ -157,11 +166,9 @@ class NodeLearner:
 
     def best_split(self, node: OpenNode) -> Split | None:
         """The candidate with the highest gain among those that save enough bits; None where there is none."""
-        symbolic = list(self.symbolic.candidates(node))
-        neural, steps = self.neural.candidates(node)
-        self.steps += steps
-        self.progress.compared(node, [(str(candidate.test), candidate.gain) for candidate in neural])
-        best = best_candidate([*symbolic, *neural], self.penalty)
+        offered = self.candidates.at(node)
+        scored = [candidate for splitter in self.splitters for candidate in splitter.candidates(node, offered)]
+        best = best_candidate(scored, self.penalty)
         if best is None:
             return None
         chosen, choices = best
@@ -184,7 +191,7 @@ class NodeLearner:
         if task is None:
             return root
         trained, steps = train_jointly(task)
-        self.steps += steps
+        self.neural.steps += steps
         if trained is None:
             return root
         self.inference.replace_networks(trained.networks)
@@ -195,8 +202,8 @@ class NodeLearner:
         responses = network_responses(root, self.shared_networks, self.neural.tests) if self.may_regrow else {}
         if not responses:
             return None
-        symbolic = self.symbolic
-        return Regrower(self.inference, symbolic.tests, tuple(symbolic.numbers), responses, self.min_child_mass)
+        symbolic = Candidates(self.symbolic.tests, tuple(self.symbolic.numbers))
+        return Regrower(self.inference, symbolic, responses, self.min_child_mass, self.candidates.at)
 
     def networks_of(self, tests: Sequence[NodeTest]) -> dict[str, nn.Module]:
         """The networks of these tests, by name; also stores the average output of each, for examples without its input."""
@@ -209,17 +216,16 @@ class NodeLearner:
     def restore(self, instances: Mapping[str, Instance], count: int, steps: int) -> None:
         """Restore the state after a node: its networks, the number of networks created and of gradient steps."""
         self.inference.add_instances(instances)
-        self.initializer.count, self.steps = count, steps
+        self.initializer.count, self.neural.steps = count, steps
 
     def restore_refined(self, networks: Mapping[str, nn.Module], steps: int) -> None:
         """Restore the state after joint training: the networks that it changed, and the number of gradient steps."""
         self.inference.replace_networks(networks)
-        self.steps = steps
+        self.neural.steps = steps
 
     def network(self, name: str) -> nn.Module:
         """A declared network by name, whose weights are to be loaded."""
-        atoms = (AtomTest(getattr(test, "atom", str(test))) for test in self.neural.tests)
-        calls = (call for test in atoms for call in self.inference.semantics.calls(test))
+        calls = (call for test in self.neural.tests for call in self.inference.semantics.calls(test.bind({})))
         return self.initializer.template(next(call for call in calls if call.network == name))
 
 
@@ -232,17 +238,16 @@ def _given_instances(networks: Mapping[str, nn.Module | Factory], device: str) -
     }
 
 
-def _input_columns(tests: Sequence[NodeTest], semantics: Semantics) -> list[str]:
-    """The input columns of the networks of these tests."""
-    return sorted({name for test in tests for call in semantics.calls(test) for name in call.inputs})
+def _input_columns(tests: Sequence[NodeTest], semantics: Semantics, generator: CandidateGenerator | None) -> list[str]:
+    """The input columns of the networks of these tests, or of any tests that a generator may come up with."""
+    names = {name for test in tests for call in semantics.calls(test) for name in call.inputs}
+    if not isinstance(generator, FixedCandidates | None) and semantics.program.networks:
+        schema = semantics.program.schema
+        names |= {name for name, kind in schema.items() if isinstance(kind, (Number, Tensor))}
+    return sorted(names)
 
 
 def _check_trainable(tests: Sequence[NodeTest], ready: ReadySplitter) -> None:
-    """Raise an error for a test with untrained networks that is no atom."""
+    """Raise an error for a test with untrained networks to which no trained ones can be bound."""
     for test in tests:
-        untrained = ready.untrained(test)
-        if untrained and not isinstance(test, AtomTest):
-            raise NodeTestError(
-                f"Test '{test}' calls network {untrained[0]!r}, which is not trained, and only tests that are atoms "
-                "can be trained; write it as a rule, or give a trained network."
-            )
+        test.bind({network: network for network in ready.untrained(test)})

@@ -7,13 +7,14 @@ from itertools import islice, product
 
 from torch import nn
 
+from neuid3.learning.candidates import Candidates
 from neuid3.learning.grow import OpenNode
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.initialize import NetworkInitializer
 from neuid3.learning.sample import Floats, Instance, ScoredCandidate, same_architecture
 from neuid3.tree.criteria import Target
 from neuid3.tree.evidence import NetworkCall
-from neuid3.tree.node_tests import AtomTest, NodeTest
+from neuid3.tree.node_tests import NodeTest
 
 # A test is scored with at most so many trained networks, or combinations of them.
 MAX_BINDINGS = 6
@@ -56,16 +57,22 @@ class ReadySplitter:
         )
         return any(same_architecture(module, fresh) for module in modules)
 
-    def candidates(self, node: OpenNode, test: NodeTest) -> Iterator[ScoredCandidate]:
+    def candidates(self, node: OpenNode, offered: Candidates) -> Iterator[ScoredCandidate]:
+        """The scores of the tests with networks that are offered and that the path has not used up."""
+        for test in offered.tests:
+            if test not in node.used and self.semantics.is_neural(test):
+                yield from self.scored(node, test)
+
+    def scored(self, node: OpenNode, test: NodeTest) -> Iterator[ScoredCandidate]:
         """The test itself where all its networks are trained; otherwise with each choice of trained replacements."""
         calls, instances = self.semantics.calls(test), self.inference.instances
         trained = [name for name in dict.fromkeys(call.network for call in calls) if name in instances]
         untrained = self.untrained(test)
         if not untrained:
             yield from self._scored(node, test, test, [instances[name] for name in trained], calls)
-        elif self.adaptive and isinstance(test, AtomTest):
+        elif self.adaptive:
             for chosen in self._bindings(node, calls, untrained):
-                bound = AtomTest(test.atom, tuple(sorted(zip(untrained, chosen, strict=True))))
+                bound = test.bind(dict(zip(untrained, chosen, strict=True)))
                 instances_used = [instances[name] for name in (*chosen, *trained)]
                 yield from self._scored(node, test, bound, instances_used, calls)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from neuid3.learning.candidates import Candidates
 from neuid3.learning.grow import OpenNode, Split
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.ready_splitter import MAX_BINDINGS
@@ -16,7 +17,7 @@ from neuid3.learning.symbolic_splitter import SymbolicSplitter
 from neuid3.training.train import is_clearly_worse
 from neuid3.tree.criteria import Criterion
 from neuid3.tree.evidence import NetworkCall
-from neuid3.tree.node_tests import AtomTest, NodeTest
+from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.tree import Node, branches, paths
 
 
@@ -29,29 +30,29 @@ class Regrower:
     Parameters
     ----------
     inference : exact inference with the trained networks.
-    symbolic_tests : candidates without networks.
-    numbers : number columns.
+    symbolic : candidates without networks, and number columns.
     responses : tests with networks, and their responses for all examples.
     min_child_mass : the least mass of each child.
+    offered : the candidates of each node, given those of all nodes.
     """
 
     def __init__(
         self,
         inference: ExactInference,
-        symbolic_tests: Sequence[NodeTest],
-        numbers: Sequence[str],
+        symbolic: Candidates,
         responses: Mapping[NodeTest, Response],
         min_child_mass: float,
+        offered: Callable[[OpenNode, Candidates], Candidates],
     ) -> None:
         self.inference, self.sample = inference, inference.sample
-        self.tests = frozenset((*symbolic_tests, *responses))
         self.network_responses = responses
-        self.symbolic = SymbolicSplitter(inference, (*symbolic_tests, *responses), numbers, min_child_mass, responses)
+        self.listed, self.offered = Candidates((*symbolic.tests, *responses), symbolic.numbers), offered
+        self.symbolic = SymbolicSplitter(inference, self.listed, min_child_mass, responses)
 
     @property
     def root(self) -> OpenNode:
-        """The root, with all examples and all candidates."""
-        return OpenNode.root(len(self.sample), self.tests)
+        """The root, with all examples."""
+        return OpenNode.root(len(self.sample))
 
     @property
     def criterion(self) -> Criterion:
@@ -64,7 +65,7 @@ class Regrower:
 
     def best_split(self, node: OpenNode) -> Split | None:
         """The candidate with the highest gain."""
-        best = best_candidate(list(self.symbolic.candidates(node)))
+        best = best_candidate(list(self.symbolic.candidates(node, self.offered(node, self.listed))))
         if best is None:
             return None
         chosen, choices = best
@@ -130,12 +131,12 @@ def _bindings(
 ) -> list[NodeTest]:
     """A trained test itself; any other with the networks that can replace its own, first those trained on its column."""
     instances = shared_networks.inference.instances
-    if call.network in instances or not isinstance(test, AtomTest):
+    if call.network in instances:
         return [test]
     fresh = shared_networks.initializer.template(call)
     similar = [name for name in networks if same_architecture(instances[name].module, fresh)]
     preferred = sorted(similar, key=lambda name: not instances[name].trained_on.issuperset(call.inputs))[:MAX_BINDINGS]
-    return [AtomTest(test.atom, ((call.network, name),)) for name in similar if name in preferred]
+    return [test.bind({call.network: name}) for name in similar if name in preferred]
 
 
 def _decisions(inference: ExactInference, test: NodeTest, call: NetworkCall) -> Floats:

@@ -20,7 +20,7 @@ from neuid3.training.config import TrainingConfig
 from neuid3.training.parallel.shared import SharedColumns, StackedRows
 from neuid3.training.task import NetworkOutput, Task, TrainingResult
 from neuid3.tree.evidence import NetworkCall
-from neuid3.tree.node_tests import AtomTest, NodeTest
+from neuid3.tree.node_tests import NodeTest
 
 # The fewest columns that share a network: each half of them serves once for training and once for validation.
 MIN_COLUMNS = 4
@@ -128,7 +128,7 @@ class SharedNetworks:
     def single_image_call(self, test: NodeTest) -> NetworkCall | None:
         """The network call of a test that is one Boolean call on one image; None for any other test."""
         formula = self.semantics.formula(test)
-        if not isinstance(test, AtomTest) or not isinstance(formula, Literal):
+        if not isinstance(formula, Literal):
             return None
         variable = formula.variable
         if not isinstance(variable, NeuralVariable):

@@ -28,7 +28,7 @@ def with_statistics(root: Node, inference: ExactInference, epsilon: float) -> No
 def _measured(root: Node, inference: ExactInference, epsilon: float) -> Iterator[tuple[Branch, NetworkStatistics]]:
     """The branches whose tests call networks, with their statistics."""
     with_networks = _above_networks(root, inference)
-    stack: list[tuple[Node, OpenNode]] = [(root, OpenNode.root(len(inference.sample), frozenset()))]
+    stack: list[tuple[Node, OpenNode]] = [(root, OpenNode.root(len(inference.sample)))]
     while stack:
         node, open_node = stack.pop()
         if not isinstance(node, Branch) or id(node) not in with_networks or not len(open_node.rows):

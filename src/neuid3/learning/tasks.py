@@ -23,7 +23,7 @@ from neuid3.training.parallel.shared import RowSubset, SharedColumns
 from neuid3.training.task import RestartVariant, Task
 from neuid3.tree.criteria import Target
 from neuid3.tree.evidence import NetworkCall
-from neuid3.tree.node_tests import AtomTest
+from neuid3.tree.node_tests import NodeTest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,12 +55,12 @@ class TaskBuilder:
     def build(
         self,
         node: OpenNode,
-        test: AtomTest,
+        test: NodeTest,
         untrained: Sequence[str],
         ready: Sequence[ScoredCandidate],
         penalty: float,
         gain_to_beat: float = 0.0,
-    ) -> tuple[AtomTest, Task] | None:
+    ) -> tuple[NodeTest, Task] | None:
         """The test with new instances, and the task that trains them; None where nothing can be learned.
 
         Parameters
@@ -74,7 +74,7 @@ class TaskBuilder:
         """
         calls = self.semantics.calls(test)
         renamed = {network: f"{network}#{self.initializer.next_number()}" for network in untrained}
-        named = AtomTest(test.atom, tuple(sorted(renamed.items())))
+        named = test.bind(renamed)
         inputs = sorted({name for call in calls if call.network in renamed for name in call.inputs})
         training_rows = self._training_rows(node)
         if not self._is_trainable(training_rows, [call for call in calls if call.network in renamed]):
@@ -122,7 +122,7 @@ class TaskBuilder:
     def _restarts(
         self,
         node: OpenNode,
-        test: AtomTest,
+        test: NodeTest,
         inputs: Sequence[str],
         calls: Sequence[NetworkCall],
         ready: Sequence[ScoredCandidate],
@@ -135,13 +135,12 @@ class TaskBuilder:
         modules = [{call.network: self._fresh_network(call, test) for call in calls} for _ in variants]
         if warm:
             best = max(ready, key=lambda candidate: candidate.gain).test
-            assert isinstance(best, AtomTest)
             network = calls[0].network
             trained = self.inference.instances[dict(best.instances)[network]].module
             variants, modules = [RestartVariant(), *variants], [{network: copy.deepcopy(trained)}, *modules]
         return variants, modules
 
-    def _fresh_network(self, call: NetworkCall, test: AtomTest) -> nn.Module:
+    def _fresh_network(self, call: NetworkCall, test: NodeTest) -> nn.Module:
         """A fresh network whose output distribution is sharpened, standardised for all its calls in the test."""
         calls = [other for other in self.semantics.calls(test) if other.network == call.network]
         return sharpened(self.initializer.create(call, calls), call.width, self.config.sharpness)

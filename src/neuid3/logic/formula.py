@@ -204,6 +204,20 @@ def sources(formula: Formula) -> frozenset[Source]:
     return frozenset(variables)
 
 
+def columns_of(formula: Formula) -> frozenset[str]:
+    """The columns that a formula depends on, directly and through networks."""
+    columns: set[str] = set()
+    for source in sources(formula):
+        match source:
+            case NeuralVariable(inputs=inputs):
+                columns.update(inputs)
+            case ColumnVariable(column) | str(column):
+                columns.add(column)
+            case _:
+                pass
+    return frozenset(columns)
+
+
 def rebuild(roots: Iterable[Formula], leaf: Callable[[Formula], Formula]) -> list[Formula]:
     """The same formulas with every literal, comparison and constant replaced by `leaf` of it."""
     roots = list(roots)
@@ -219,6 +233,29 @@ def rebuild(roots: Iterable[Formula], leaf: Callable[[Formula], Formula]) -> lis
             case _:
                 rebuilt[id(node)] = leaf(node)
     return [rebuilt[id(root)] for root in roots]
+
+
+def constant_value(formula: Formula) -> bool | None:
+    """The value of a formula whose constants decide it; None for any other.
+
+    >>> constant_value(Or((Compare("age", ">", 40.0), And((Truth(True),)))))
+    True
+    """
+    values: dict[int, bool | None] = {}
+    for node in bottom_up([formula]):
+        parts = [values[id(part)] for part in parts_of(node)]
+        match node:
+            case Truth(value):
+                values[id(node)] = value
+            case Not():
+                values[id(node)] = None if parts[0] is None else not parts[0]
+            case And():
+                values[id(node)] = False if False in parts else None if None in parts else True
+            case Or():
+                values[id(node)] = True if True in parts else None if None in parts else False
+            case _:
+                values[id(node)] = None
+    return values[id(formula)]
 
 
 def bind(formula: Formula, instances: Mapping[str, str]) -> Formula:

@@ -8,7 +8,16 @@ if TYPE_CHECKING:
     from neuid3.tree.criteria import ClassCriterion, Criterion, GiniCriterion, Target, register_criterion
     from neuid3.tree.evidence import Evidence, NetworkCall
     from neuid3.tree.model import TreeModel
-    from neuid3.tree.node_tests import AtomTest, CutTest, FactTest, NodeTest, ValueTest
+    from neuid3.tree.node_tests import (
+        AtomTest,
+        CutTest,
+        FactTest,
+        NodeTest,
+        ValueTest,
+        bind_networks,
+        instances_from_json,
+        register_test_kind,
+    )
     from neuid3.tree.record import Score, TrainingRecord
     from neuid3.tree.tree import Branch, Leaf, NetworkStatistics, Node, Path, Tree
 
@@ -33,7 +42,10 @@ __all__ = [
     "Tree",
     "TreeModel",
     "ValueTest",
+    "bind_networks",
+    "instances_from_json",
     "register_criterion",
+    "register_test_kind",
 ]
 
 __getattr__, __dir__ = lazy_names(
@@ -42,7 +54,16 @@ __getattr__, __dir__ = lazy_names(
         "neuid3.tree.criteria": ["ClassCriterion", "Criterion", "GiniCriterion", "Target", "register_criterion"],
         "neuid3.tree.evidence": ["Evidence", "NetworkCall"],
         "neuid3.tree.model": ["TreeModel"],
-        "neuid3.tree.node_tests": ["AtomTest", "CutTest", "FactTest", "NodeTest", "ValueTest"],
+        "neuid3.tree.node_tests": [
+            "AtomTest",
+            "CutTest",
+            "FactTest",
+            "NodeTest",
+            "ValueTest",
+            "bind_networks",
+            "instances_from_json",
+            "register_test_kind",
+        ],
         "neuid3.tree.record": ["Score", "TrainingRecord"],
         "neuid3.tree.tree": ["Branch", "Leaf", "NetworkStatistics", "Node", "Path", "Tree"],
     },

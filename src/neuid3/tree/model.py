@@ -24,7 +24,7 @@ from neuid3.logic.sandbox import Limits
 from neuid3.networks.groups import KernelNetwork
 from neuid3.tree.descent import LazyEvaluator, conjunctions, network_calls
 from neuid3.tree.evidence import Evidence, Network, NetworkCall
-from neuid3.tree.node_tests import AtomTest, NodeTest
+from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.record import TrainingRecord
 from neuid3.tree.tree import Path, Tree, paths
 
@@ -87,7 +87,7 @@ class TreeModel:
         self.dtype, self.device = dtype, torch.device(device)
         check_priors(self.priors, self.schema)
         # One request to the grounder for all atoms; the tests then find their formulas in the program's cache.
-        self.program.formulas([test.atom for test in tree.tests if isinstance(test, AtomTest)])
+        self.program.formulas([atom for test in tree.tests for atom in test.atoms])
         formulas = [test.formula(self.program) for test in tree.tests]
         for test, formula in zip(tree.tests, formulas, strict=True):
             if isinstance(formula, Truth):

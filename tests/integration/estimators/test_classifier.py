@@ -25,7 +25,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from neuid3 import AtomTest, Examples, NeuID3Classifier, NeuID3Error
+from neuid3 import AtomTest, Examples, NeuID3Classifier, NeuID3Error, NodeTest
 from neuid3.cli.demo import BACKGROUND, windows
 from neuid3.data.priors import Priors
 from neuid3.errors import DataError, NetworkError, NodeTestError
@@ -130,9 +130,9 @@ def test_judging_by_examples_that_were_trained_on_is_warned_of() -> None:
         )
 
 
-def test_a_test_of_ones_own_cannot_be_trained() -> None:
+def test_a_test_without_a_field_for_its_networks_cannot_be_trained() -> None:
     @dataclass(frozen=True)
-    class Own:
+    class Own(NodeTest):
         def formula(self, program: Program) -> Formula:
             return AtomTest("gt_rank(first, second)").formula(program)
 
@@ -157,8 +157,8 @@ def test_a_rule_over_two_networks_is_tried_through_those_on_its_path() -> None:
         reused=instances,
     )  # fmt: skip
     asked = AtomTest("same(first, second)", (("one", "one#1"), ("two", "two#1")))
-    node = replace(OpenNode.root(80, frozenset(tests)), path=((asked, True),))
-    (option,) = learner.neural.ready.candidates(node, tests[1])
+    node = replace(OpenNode.root(80), path=((asked, True),))
+    (option,) = learner.neural.ready.scored(node, tests[1])
     assert option.test == AtomTest("differ(first, second)", (("one", "one#1"), ("two", "two#1")))
     assert option.gain == pytest.approx(0.0, abs=1e-9), "what differs is known once it is known what is the same"
 

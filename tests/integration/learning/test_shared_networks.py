@@ -228,7 +228,7 @@ def test_a_shared_network_serves_columns_it_was_not_trained_on_and_counts_like_a
     learner = learner_of(columns, y, reused=networks)
     for test in learner.neural.tests:
         other = "c4_net#1" if str(test)[:2] in halves[0] else "c0_net#1"
-        (candidate,) = learner.neural.ready.candidates(learner.root, test)
+        (candidate,) = learner.neural.ready.scored(learner.root, test)
         assert dict(candidate.test.instances) == {f"{str(test)[:2]}_net": other}
         assert not candidate.validated
         answers = learner.inference.conditional((), candidate.test)
@@ -244,7 +244,7 @@ def test_a_shared_network_serves_columns_it_was_not_trained_on_and_counts_like_a
 def test_the_only_shared_network_is_scored_on_validation_examples_for_its_training_columns() -> None:
     columns, y = drawn(80, 0)
     learner = learner_of(columns, y, reused=dict([shared_network_of(columns, {"c0", "c1", "c2", "c3"}, "c0")]))
-    own, foreign = (next(learner.neural.ready.candidates(learner.root, learner.neural.tests[i])) for i in (1, 5))
+    own, foreign = (next(learner.neural.ready.scored(learner.root, learner.neural.tests[i])) for i in (1, 5))
     assert own.validated
     assert not foreign.validated
     assert own.bits == pytest.approx(20 * own.gain)
@@ -254,14 +254,14 @@ def test_a_column_that_leaves_a_child_too_small_is_no_candidate() -> None:
     columns, y = drawn(80, 0)
     networks = dict([shared_network_of(columns, {"c0", "c1", "c2", "c3"}, "c0")])
     learner = learner_of(columns, y, reused=networks, min_child_mass=41.0)
-    assert not list(learner.neural.ready.candidates(learner.root, learner.neural.tests[5])), "neither side has 41 of 80"
+    assert not list(learner.neural.ready.scored(learner.root, learner.neural.tests[5])), "neither side has 41 of 80"
 
 
 def test_a_network_of_its_own_must_gain_more_than_a_shared_one_on_the_same_examples() -> None:
     columns, y = drawn(80, 0)
     learner = learner_of(columns, y, reused=dict([shared_network_of(columns, {"c0"}, "c0")]))
     neural, node = learner.neural, learner.root
-    ready = {test: list(neural.ready.candidates(node, test)) for test in neural.tests}
+    ready = {test: list(neural.ready.scored(node, test)) for test in neural.tests}
     test = neural.tests[5]
     ready[test][0].bits = 100.0  # as if it had a large gain
     gains = neural._gains_to_beat(node, ready)

@@ -17,7 +17,7 @@ from conftest import EVERYTHING
 from hypothesis import assume, given, settings
 from strategies import PREAMBLE, PRIORS, REFERENCE, Case, TinyNetwork, cases, table
 
-from neuid3 import Branch, Examples, Leaf, NeuID3Classifier, NeuID3Error, NeurosymbolicTree, Priors, Tree
+from neuid3 import Branch, Examples, Leaf, NeuID3Classifier, NeuID3Error, NeurosymbolicTree, NodeTest, Priors, Tree
 from neuid3.explain import Explanation, counterfactuals
 from neuid3.explain.counterfactuals import MARGIN
 from neuid3.explain.example_view import ExampleView, view_example
@@ -455,7 +455,7 @@ def test_a_leaf_alone_is_explained_too() -> None:
 
 def test_a_new_kind_of_test_is_explained_as_any_other() -> None:
     @dataclass(frozen=True)
-    class EitherTest:
+    class EitherTest(NodeTest):
         def formula(self, program: object) -> Or:  # noqa: ARG002 - part of the protocol
             return Or(tuple(Literal(ColumnVariable(name, 2), frozenset({1})) for name in "ab"))
 

@@ -178,7 +178,7 @@ def test_importances_are_gain_times_mass_of_each_column() -> None:
 
 
 def test_certain_examples_take_no_memory_for_their_reach() -> None:
-    node = OpenNode.root(1000, frozenset())
+    node = OpenNode.root(1000)
     assert node.reach_of_rows.strides == (0,)
     assert (node.reach == 1.0).all()
     assert full_reach(3).tolist() == [1.0, 1.0, 1.0]

@@ -35,7 +35,7 @@ def variants_of(
     examples = Examples({name: np.zeros(shape, dtype=np.float32) for name in "ab"})
     sample = Sample(examples, Target(np.arange(6) % 2, np.ones(6), ClassCriterion(2)), np.zeros(6, dtype=bool))
     semantics = Semantics(Program(PROGRAM, examples.schema), examples, [test])
-    root = OpenNode.root(6, frozenset({test}))
+    root = OpenNode.root(6)
     node = replace(root, path=((NETWORK, True),)) if inner else root
     chosen = RestartVariants(sample, semantics, replace(TrainingConfig(), restarts=restarts), tests, "cpu")
     return chosen.variants(node, test, ("a", "b"))

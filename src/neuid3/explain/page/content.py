@@ -237,7 +237,7 @@ class _ContentBuilder:
 
     def content(self) -> PageContent:
         branches = [node for node in self.responses.nodes if isinstance(node.node, Branch)]
-        rules = self.model.program.clauses_behind([str(node.node.test) for node in branches])  # type: ignore[union-attr]
+        rules = self.model.program.clauses_behind([node.node.test.goal for node in branches])  # type: ignore[union-attr]
         rules_of = {node.number: clauses for node, clauses in zip(branches, rules, strict=True)}
         nodes = tuple(
             self._branch(node, node.node, rules_of[node.number])
