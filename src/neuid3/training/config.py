@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from neuid3.networks.backend import Backend
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,8 @@ class TrainingConfig:
     sharpness : factor of the last weights of a fresh multi-class network. Where its values are almost equally probable,
         rules have next to no gradient.
     warp : maximum random rotation, stretch and shear of images, as a fraction.
+    backend : who runs and trains the networks: "auto" is the fastest on this machine, "torch" the reference, which runs
+        one module after the other; or the name of a registered backend, or a `neuid3.networks.Backend`.
     """
 
     loss: Literal["leaves", "branches"] = "leaves"
@@ -45,6 +50,7 @@ class TrainingConfig:
     max_steps: int | None = 600
     sharpness: float = 8.0
     warp: float = 0.2
+    backend: str | Backend = "auto"
 
     def steps(self, examples: int) -> int:
         """Number of gradient steps of a training on so many examples.

@@ -10,7 +10,7 @@ import torch
 
 from neuid3.circuits.reach import Reach
 from neuid3.logic.formula import Variable
-from neuid3.networks.adam import Adam
+from neuid3.networks.backend import Backend
 from neuid3.training.restart_run import RestartRun
 from neuid3.training.task import Task
 from neuid3.tree.evidence import as_tensor, dtype_of
@@ -29,7 +29,7 @@ class TaskGroup:
     scale : mean weight of the training rows, by which losses are divided.
     """
 
-    def __init__(self, task: Task, members: Sequence[int], runs: Sequence[RestartRun]) -> None:
+    def __init__(self, task: Task, members: Sequence[int], runs: Sequence[RestartRun], backend: Backend) -> None:
         self.task, self.members = task, members
         nets = [net for i in members for net in runs[i].networks.values()]
         self.dtype = torch.float64 if any(dtype_of(net) == torch.float64 for net in nets) else torch.float32
@@ -39,7 +39,7 @@ class TaskGroup:
         self.weights = as_tensor(task.weights).to(task.device, self.dtype)
         self.leaves = torch.stack([runs[i].leaves for i in members]).to(task.device, self.dtype).requires_grad_()
         self.leaves.grad = torch.zeros_like(self.leaves)
-        self.optimizer = Adam([self.leaves])
+        self.optimizer = backend.optimizer([self.leaves])
         for row, i in enumerate(members):
             state = runs[i].restart.state
             if state is not None:

@@ -11,9 +11,11 @@ import numpy.typing as npt
 import torch
 
 from neuid3.errors import NetworkError
-from neuid3.networks.adam import Adam, one_cycle
+from neuid3.networks.adam import one_cycle
 from neuid3.networks.augmentation import Augmentation, InputColumns
-from neuid3.networks.groups import NetworkGroup, architecture, network_group
+from neuid3.networks.backend import Backend, GroupOptimizer, NetworkGroup, select_backend
+from neuid3.networks.groups import architecture
+from neuid3.networks.torch_backend import TorchBackend
 from neuid3.training.missing import MissingEntries, RunningAverage
 from neuid3.training.restart_run import RestartRun
 from neuid3.training.task import NetworkOutput, Restart, RestartState, Task
@@ -44,12 +46,14 @@ class _TrainedGroup:
     outputs : the outputs of each network.
     networks : the networks.
     optimizer : their optimizer.
+    dtype : floating-point type of the inputs.
     """
 
     members: list[tuple[int, str]]
     outputs: list[list[NetworkOutput]]
     networks: NetworkGroup
-    optimizer: Adam
+    optimizer: GroupOptimizer
+    dtype: torch.dtype
 
 
 class BatchedTrainer:
@@ -62,6 +66,7 @@ class BatchedTrainer:
     Attributes
     ----------
     runs : the restarts in training.
+    backend : runs and trains the networks.
     task_groups : the restarts of each task that have not failed.
     network_groups : the networks of these restarts, by architecture.
     steps : number of gradient steps taken.
@@ -71,6 +76,7 @@ class BatchedTrainer:
     def __init__(self, restarts: Sequence[Restart]) -> None:
         self.runs = [RestartRun(restart) for restart in restarts]
         self.config = restarts[0].task.config
+        self.backend = select_backend(self.config.backend)
         columns = {id(restart.task): InputColumns(restart.task.columns, restart.task.device) for restart in restarts}
         self.columns = [columns[id(restart.task)] for restart in restarts]
         missing = {id(restart.task): MissingEntries(restart.task) for restart in restarts}
@@ -80,7 +86,8 @@ class BatchedTrainer:
         healthy = [i for i, run in enumerate(self.runs) if run.failed is None]
         tasks = {id(self.runs[i].task): self.runs[i].task for i in healthy}
         self.task_groups = [
-            TaskGroup(task, [i for i in healthy if self.runs[i].task is task], self.runs) for task in tasks.values()
+            TaskGroup(task, [i for i in healthy if self.runs[i].task is task], self.runs, self.backend)
+            for task in tasks.values()
         ]
         self.total_steps = self.config.steps(len(self.runs[0].training_rows))
         self.steps = max((restart.state.steps for restart in restarts if restart.state is not None), default=0)
@@ -101,13 +108,15 @@ class BatchedTrainer:
         nets = [self.runs[i].networks[name] for i, name in members]
         outputs = [self.runs[i].outputs_of(name) for i, name in members]
         rows = torch.stack([self.runs[i].validation_rows[:2] for i, _ in members])
-        group = network_group(nets, self._inputs(members, outputs, rows, input_dtype(nets[0]), None))
-        optimizer = Adam(list(group.weights.values()), self.config.weight_decay)
+        dtype, device = input_dtype(nets[0]), torch.device(self.runs[members[0][0]].task.device)
+        backend: Backend = self.backend if self.backend.supports(nets[0], device) else TorchBackend()
+        group = backend.group(nets, self._inputs(members, outputs, rows, dtype, None))
+        optimizer = backend.optimizer(list(group.weights.values()), self.config.weight_decay)
         for row, (i, name) in enumerate(members):
             state = self.runs[i].restart.state
             if state is not None:
                 optimizer.resume(row, state.moments[name])
-        return _TrainedGroup(members, outputs, group, optimizer)
+        return _TrainedGroup(members, outputs, group, optimizer, dtype)
 
     # Network calls -------------------------------------------------------------------------------
 
@@ -148,8 +157,7 @@ class BatchedTrainer:
         outputs: Outputs = {}
         for group in self.network_groups:
             group_rows = rows[[i for i, _ in group.members]]
-            dtype = input_dtype(group.networks.modules[0])
-            inputs = self._inputs(group.members, group.outputs, group_rows, dtype, augmentations)
+            inputs = self._inputs(group.members, group.outputs, group_rows, group.dtype, augmentations)
             batch = group.networks(*inputs).view(len(group_rows), len(group.outputs[0]), rows.shape[1], -1)
             for (i, name), of_network, values in zip(group.members, group.outputs, batch.unbind(), strict=True):
                 outputs |= {
@@ -229,7 +237,7 @@ class BatchedTrainer:
         for task_group in self.task_groups:
             task_group.optimizer.step(self.steps, [leaf_rate] * len(task_group.members), beta1)
 
-    def _optimizers(self) -> Iterator[Adam]:
+    def _optimizers(self) -> Iterator[GroupOptimizer]:
         yield from (group.optimizer for group in self.network_groups)
         yield from (task_group.optimizer for task_group in self.task_groups)
 
