@@ -26,7 +26,7 @@ from neuid3.io.serialize import Json, nodes_from_json, nodes_to_json, test_from_
 from neuid3.learning.grow import Floats, OpenNode, Split
 from neuid3.learning.node_learner import NodeLearner
 from neuid3.learning.sample import Instance
-from neuid3.networks.backend import backend_name
+from neuid3.networks.backend import Backend
 from neuid3.training.config import TrainingConfig
 from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.tree import Node
@@ -338,9 +338,10 @@ def _feed(digest: Any, value: Any) -> None:
             digest.update(type(value).__name__.encode())  # its state changes with every draw
         case np.generic():
             _feed(digest, value.item())
-        case TrainingConfig():  # the name of a backend stands for it
-            values = {field.name: getattr(value, field.name) for field in fields(value)}
-            _feed(digest, values | {"backend": backend_name(value.backend)})
+        case TrainingConfig():
+            _feed(digest, {field.name: getattr(value, field.name) for field in fields(value)})
+        case Backend():
+            _feed(digest, value.name)
         case bytes():
             digest.update(value)
         case Mapping():

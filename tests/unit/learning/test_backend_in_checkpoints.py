@@ -28,4 +28,5 @@ def digest(backend: str | Backend, **settings: int) -> str:
 
 def test_the_name_of_a_backend_stands_for_it() -> None:
     assert digest(Named("mine")) == digest(Named("mine")) == digest("mine")
+    assert fit_digests({"it": Named("mine")}, {}) == fit_digests({"it": "mine"}, {})
     assert len({digest(Named("mine")), digest("torch"), digest("auto"), digest("auto", epochs=3)}) == 4
