@@ -141,9 +141,19 @@ class TreeModel:
         networks = (
             self.networks
             if torch.is_grad_enabled()
-            else {name: _on_backend(network, self.backend, self.device) for name, network in self.networks.items()}
+            else {name: self._on_backend(network) for name, network in self.networks.items()}
         )
         return Evidence(self.read(X), networks, self.program.declarations, self.priors, self.dtype, self.device)
+
+    @cached_property
+    def _selected_backend(self) -> Backend:
+        return select_backend(self.backend)
+
+    def _on_backend(self, network: Network) -> Network:
+        """The network as it runs in predictions: on the backend where it supports the network, else as it is."""
+        if not isinstance(network, torch.nn.Module) or not self._selected_backend.supports(network, self.device):
+            return network
+        return _BackendNetwork(network, self._selected_backend)
 
     @property
     def columns(self) -> list[str]:
@@ -314,11 +324,3 @@ class _BackendNetwork(torch.nn.Module):
 
     def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
         return self.backend.run(self.network, *inputs)
-
-
-def _on_backend(network: Network, backend: str | Backend, device: torch.device) -> Network:
-    """The network as it runs in predictions: on the backend where it supports the network, else as it is."""
-    if not isinstance(network, torch.nn.Module):
-        return network
-    selected = select_backend(backend)
-    return _BackendNetwork(network, selected) if selected.supports(network, device) else network
