@@ -141,11 +141,14 @@ def _full_configuration(tree: NeuID3Classifier) -> dict[str, Any]:
     parameters = {
         name: value for name, value in tree.get_params().items() if name not in ("tests", "background", "random_state")
     }
+    training = asdict(training_config(tree.get_params(), 2))
+    del training["backend"]  # the default, by which all units are learned
     return {
         "parameters": {
             name: value for name, value in parameters.items() if isinstance(value, str | int | float | None)
         },
-        "training": asdict(training_config(tree.get_params(), 2)),
+        # Units that were run before `max_steps` had its name compare with later ones.
+        "training": {"enough" if name == "max_steps" else name: value for name, value in training.items()},
         "judged": {
             "images": halving.ROUNDS,
             "colours": halving.GRAYSCALE_ROUNDS,

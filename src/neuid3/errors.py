@@ -85,6 +85,10 @@ class KernelError(NeuID3Error, ValueError):
     """NEUID3_KERNEL names a variant of the compiled kernel that does not run on this machine."""
 
 
+class BackendError(NeuID3Error, ValueError):
+    """A backend for networks is not known by its name, or lacks what a backend needs."""
+
+
 class TreeError(NeuID3Error, ValueError):
     """A tree is not well formed."""
 

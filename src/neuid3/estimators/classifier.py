@@ -487,6 +487,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             priors=learner.priors,
             limits=self.limits,
             device=self.device,
+            backend=learner.config.backend,
         )
 
     def _record(self, sample: Sample, learner: NodeLearner, seed: int) -> TrainingRecord:

@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ from neuid3.learning.candidates import Candidates
 from neuid3.learning.grow import Floats, OpenNode, Split
 from neuid3.learning.node_learner import NodeLearner
 from neuid3.learning.sample import Instance
+from neuid3.networks.backend import Backend
+from neuid3.training.config import TrainingConfig
 from neuid3.tree.criteria import Criterion
 from neuid3.tree.node_tests import NodeTest, test_from_json, test_to_json
 from neuid3.tree.tree import Node
@@ -343,6 +346,10 @@ def _feed(digest: Any, value: Any) -> None:
             digest.update(type(value).__name__.encode())  # its state changes with every draw
         case np.generic():
             _feed(digest, value.item())
+        case TrainingConfig():
+            _feed(digest, {field.name: getattr(value, field.name) for field in fields(value)})
+        case Backend():
+            _feed(digest, value.name)
         case bytes():
             digest.update(value)
         case Mapping():

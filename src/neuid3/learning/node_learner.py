@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from torch import nn
@@ -28,6 +29,7 @@ from neuid3.learning.symbolic_splitter import SymbolicSplitter
 from neuid3.learning.tasks import TaskBuilder
 from neuid3.learning.training_splitter import TrainingSplitter
 from neuid3.logic.program import Program
+from neuid3.networks.backend import select_backend
 from neuid3.training.config import TrainingConfig
 from neuid3.training.parallel.pool import WorkerPool
 from neuid3.training.parallel.shared import SharedColumns
@@ -82,6 +84,8 @@ class NodeLearner:
         bank_tests: frozenset[NodeTest] = frozenset(),
         progress: SilentProgress | None = None,
     ) -> None:
+        # Found by its name in this process, since workers do not know the backends that are registered here.
+        config = replace(config, backend=select_backend(config.backend))
         self.sample, self.config, self.penalty, self.min_child_mass = sample, config, penalty, min_child_mass
         self.may_regrow = adaptive and not share_networks
         self.progress = progress or SilentProgress()

@@ -21,7 +21,7 @@ from neuid3.errors import DataError, NetworkError, TreeError, did_you_mean
 from neuid3.logic.formula import ColumnVariable, NeuralVariable, Source, Truth, sources
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import Limits
-from neuid3.networks.groups import KernelNetwork
+from neuid3.networks.backend import Backend, select_backend
 from neuid3.tree.descent import LazyEvaluator, conjunctions, network_calls
 from neuid3.tree.evidence import Evidence, Network, NetworkCall
 from neuid3.tree.node_tests import NodeTest
@@ -48,6 +48,7 @@ class TreeModel:
     limits : the time, memory and circuit size that the background knowledge may take.
     dtype : the precision of inference.
     device : where networks and circuits run.
+    backend : who runs the networks in predictions, by name or itself; see `neuid3.networks.Backend`.
 
     Attributes
     ----------
@@ -73,6 +74,7 @@ class TreeModel:
         limits: Limits | None = None,
         dtype: torch.dtype = torch.float64,
         device: torch.device | str = "cpu",
+        backend: str | Backend = "auto",
     ) -> None:
         if not isinstance(tree, Tree):
             raise TreeError(
@@ -85,6 +87,7 @@ class TreeModel:
         self.priors = priors or Priors()
         self.training_record: TrainingRecord | None = None
         self.dtype, self.device = dtype, torch.device(device)
+        self.backend = backend
         check_priors(self.priors, self.schema)
         # One request to the grounder for all atoms; the tests then find their formulas in the program's cache.
         self.program.formulas([atom for test in tree.tests for atom in test.atoms])
@@ -138,9 +141,19 @@ class TreeModel:
         networks = (
             self.networks
             if torch.is_grad_enabled()
-            else {name: _fast_network(network) for name, network in self.networks.items()}
+            else {name: self._on_backend(network) for name, network in self.networks.items()}
         )
         return Evidence(self.read(X), networks, self.program.declarations, self.priors, self.dtype, self.device)
+
+    @cached_property
+    def _selected_backend(self) -> Backend:
+        return select_backend(self.backend)
+
+    def _on_backend(self, network: Network) -> Network:
+        """The network as it runs in predictions: on the backend where it supports the network, else as it is."""
+        if not isinstance(network, torch.nn.Module) or not self._selected_backend.supports(network, self.device):
+            return network
+        return _BackendNetwork(network, self._selected_backend)
 
     @property
     def columns(self) -> list[str]:
@@ -301,8 +314,13 @@ def _columns_read(variables: frozenset[Source]) -> set[str]:
     return columns
 
 
-def _fast_network(network: Network) -> Network:
-    """The network in a faster form for inference, where there is one."""
-    return (
-        KernelNetwork(network) if isinstance(network, torch.nn.Module) and KernelNetwork.supports(network) else network
-    )
+class _BackendNetwork(torch.nn.Module):
+    """A network that runs on a backend; its parameters and the precision of its inputs are those of the network."""
+
+    def __init__(self, network: torch.nn.Module, backend: Backend) -> None:
+        super().__init__()
+        self.network, self.backend = network, backend
+        self.input_dtype = getattr(network, "input_dtype", None)
+
+    def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
+        return self.backend.run(self.network, *inputs)

@@ -29,8 +29,9 @@ from neuid3.networks import kernel as kernel_module
 from neuid3.networks.adam import Adam, one_cycle
 from neuid3.networks.augmentation import Augmentation, InputColumns, augmented
 from neuid3.networks.defaults import Dense, LeNet
-from neuid3.networks.groups import FunctionalGroup, KernelNetwork, LayerGroup, ModuleGroup, network_group
+from neuid3.networks.groups import FunctionalGroup, LayerGroup, network_group, run_by_kernel, runs_by_kernel
 from neuid3.networks.layers import FusedConvolution, grouped_convolution
+from neuid3.networks.torch_backend import ModuleGroup
 from neuid3.training.config import TrainingConfig
 from neuid3.training.halving import restart_groups, successive_halving
 from neuid3.training.task import NetworkOutput, Restart, Task
@@ -282,24 +283,24 @@ def test_nan_weights_give_nan_outputs_of_that_network_only() -> None:
     assert torch.isnan(found[1]).all()
 
 
-def test_a_kernel_network_is_the_network_as_it_is_now() -> None:
+def test_the_kernel_runs_a_network_as_it_is_now() -> None:
     if not VARIANTS:
         pytest.skip(NO_KERNEL)
     torch.manual_seed(0)
     for inputs, shape in ((1, (5, 28, 28)), (2, (5, 1, 20, 31))):
         net = LeNet(3, inputs=inputs, size=shape[-2:]).requires_grad_(False).eval()
         seen = [torch.rand(shape) for _ in range(inputs)]
-        assert KernelNetwork.supports(net)
+        assert runs_by_kernel(net)
         for _ in range(2):
-            assert torch.allclose(KernelNetwork(net)(*seen), net(*seen), atol=1e-6)
+            assert torch.allclose(run_by_kernel(net, *seen), net(*seen), atol=1e-6)
             net.look[0].weight.mul_(-1)
         net.look[0].register_forward_hook(lambda *_: None)
-        assert not KernelNetwork.supports(net), "the kernel would skip the hook"
-    assert not KernelNetwork.supports(nn.utils.parametrizations.weight_norm(LeNet(3).look[0]))
+        assert not runs_by_kernel(net), "the kernel would skip the hook"
+    assert not runs_by_kernel(nn.utils.parametrizations.weight_norm(LeNet(3).look[0]))
     augmented = LeNet(3)
     nn.utils.parametrizations.weight_norm(augmented.look[0])
-    assert not KernelNetwork.supports(augmented)
-    assert not KernelNetwork.supports(LeNet(3, dropout=0.5).train())
+    assert not runs_by_kernel(augmented)
+    assert not runs_by_kernel(LeNet(3, dropout=0.5).train())
 
 
 @pytest.mark.usefixtures("way")
