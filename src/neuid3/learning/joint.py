@@ -49,7 +49,7 @@ def joint_task(root: Node, inference: ExactInference, config: TrainingConfig, se
 
 def _joint_config(config: TrainingConfig) -> TrainingConfig:
     epochs, rate = config.joint_epochs, config.joint_learning_rate
-    return replace(config, epochs=epochs, learning_rate=rate, loss="leaves", restarts=1, enough=None)
+    return replace(config, epochs=epochs, learning_rate=rate, loss="leaves", restarts=1, max_steps=None)
 
 
 def with_leaves(root: Node, leaves: Floats) -> Node:

@@ -186,4 +186,4 @@ class SharedNetworks:
         """The training configuration for so many training images."""
         steps = STEPS * self.config.epochs
         batch = int(np.clip(images // 8, *BATCHES))
-        return replace(self.config, loss="leaves", epochs=steps, enough=steps, batch_size=batch)
+        return replace(self.config, loss="leaves", epochs=steps, max_steps=steps, batch_size=batch)
