@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from neuid3.errors import ModelFileError, NeuID3Error
-from neuid3.utils.fields import FieldRule, read_field
+from neuid3.utils.fields import FieldRule, OptionalField, read_field
 from neuid3.utils.files import check_readable, check_writable, write_atomically
 from neuid3.utils.output import is_output_writable
 
@@ -48,7 +48,8 @@ class FieldType(click.ParamType):  # type: ignore[type-arg]
     name = "number"
 
     def __init__(self, rules: Mapping[str, FieldRule], field: str) -> None:
-        self.field, self.rule = field, rules[field]
+        rule = rules[field]
+        self.field, self.rule = field, rule.rule if isinstance(rule, OptionalField) else rule
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         try:

@@ -42,6 +42,8 @@ def classifier_to_json(classifier: Any) -> Json:
     parameters = classifier.get_params(deep=False)
     if isinstance(parameters["training"], TrainingConfig):
         parameters["training"] = asdict(parameters["training"])
+    if parameters["limits"] is not None:
+        parameters["max_candidates"] = parameters["limits"].max_candidates
     names = getattr(classifier, "feature_names_in_", None)
     return {
         "parameters": {name: value for name, value in parameters.items() if name == "training" or _is_plain(value)},

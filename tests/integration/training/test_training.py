@@ -176,7 +176,7 @@ def test_restarts_below_the_minimum_gain_are_given_up() -> None:
 
 
 def test_many_examples_need_fewer_epochs() -> None:
-    config = TrainingConfig(epochs=30, batch_size=10, enough=100)
+    config = TrainingConfig(epochs=30, batch_size=10, max_steps=100)
     assert config.steps(5) == 30
     assert config.steps(100) == 100
     assert config.steps(10_000) == 3 * 1000
