@@ -472,12 +472,12 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def leaf_probabilities(self, X: Any, *, threshold: float = 0.0) -> npt.NDArray[np.float64]:
         """P(leaf | e) from left (all yes) to right (all no), `(example, leaf)`; `threshold` as in `predict_proba`."""
         fitted = self._fitted()
-        return fitted.model_.apply(fitted._examples(X), threshold=threshold)
+        return fitted.model_.leaf_probabilities(fitted._examples(X), threshold=threshold)
 
     def apply(self, X: Any, *, threshold: float = 0.0) -> npt.NDArray[np.int64]:
-        """The number of each example's most probable leaf, counted from the left; `threshold` as in `predict_proba`."""
-        leaves: npt.NDArray[np.int64] = self.leaf_probabilities(X, threshold=threshold).argmax(axis=1)
-        return leaves
+        """The index of each example's most probable leaf, counted from the left, `(example,)`; see `predict_proba`."""
+        fitted = self._fitted()
+        return fitted.model_.apply(fitted._examples(X), threshold=threshold)
 
     def get_depth(self) -> int:
         """The most tests on a path from the root to a leaf; 0 for a tree of one leaf."""

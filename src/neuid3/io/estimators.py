@@ -65,11 +65,10 @@ def parameters_from_json(fields: Mapping[str, Any], known: Container[str]) -> di
     parameters = {name: value for name, value in saved.items() if name in known}
     try:
         parameters["training"] = _early_training(saved) if training is None else _training(training)
+        if saved.get("max_candidates", Limits().max_candidates) != Limits().max_candidates:
+            parameters["limits"] = Limits(max_candidates=saved["max_candidates"])
     except ParameterError as error:
-        raise ValueError(f"its training has {error}") from None
-    most = saved.get("max_candidates")
-    if most not in (None, Limits().max_candidates):
-        parameters["limits"] = Limits(max_candidates=as_count(most))
+        raise ValueError(f"of its parameters, {error}") from None
     return parameters
 
 
