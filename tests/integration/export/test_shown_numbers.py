@@ -173,7 +173,7 @@ def test_the_statistics_are_those_of_the_networks_in_the_end() -> None:
         background="nn(left_net, [I]) :: left_net(I).",
         training=TrainingConfig(epochs=4, restarts=1),
     )
-    clf.set_params(max_depth=1, random_state=0, pruning=0, joint_epochs=3).fit(
+    clf.set_params(max_depth=1, random_state=0, pruning=0, training__joint_epochs=3).fit(
         X[:60], y[:60], validation=(X[60:], y[60:])
     )
     (branch,) = branches(clf.tree_.root)
