@@ -16,7 +16,7 @@ import torch
 from neuid3.circuits.reach import Reach
 from neuid3.data.columns import Boolean, Category, Distribution, Number, Probability, Schema, Tensor
 from neuid3.data.examples import Examples
-from neuid3.data.priors import Priors, check_priors, column_priors, network_use
+from neuid3.data.priors import Priors, check_priors, column_priors, network_call_name
 from neuid3.errors import DataError, NetworkError, TreeError, did_you_mean
 from neuid3.logic.formula import ColumnVariable, NeuralVariable, Source, Truth, sources
 from neuid3.logic.program import Program
@@ -101,7 +101,7 @@ class TreeModel:
         self.network_calls = frozenset[NetworkCall]().union(*(network_calls(test, self.program) for test in tree.tests))
         self._check_networks()
         for network, inputs, width in self.network_calls:
-            if not {network, network_use(network, inputs)}.isdisjoint(self.priors.networks):
+            if not {network, network_call_name(network, inputs)}.isdisjoint(self.priors.networks):
                 self.priors.network(network, inputs, width)  # raises an error where the prior has another width
 
     def _check_networks(self) -> None:
@@ -123,11 +123,6 @@ class TreeModel:
     def classes(self) -> tuple[Any, ...]:
         """The labels of the classes."""
         return self.tree.classes
-
-    @property
-    def uses(self) -> frozenset[NetworkCall]:
-        """The same as `network_calls`."""
-        return self.network_calls
 
     def read(self, X: Any) -> Examples:
         """The columns of a table that the tree needs, with the kinds of its schema."""
@@ -264,7 +259,7 @@ class TreeModel:
                 outputs = self._in_batches(
                     present, batch_size, lambda batch, call=(network, inputs, width): self.evidence(batch).output(*call)
                 )
-                averages[network_use(network, inputs)] = tuple(outputs.mean(axis=0).tolist())
+                averages[network_call_name(network, inputs)] = tuple(outputs.mean(axis=0).tolist())
         priors = Priors({**self.priors.columns, **column_priors(examples)}, {**self.priors.networks, **averages})
         return self.with_priors(priors)
 
