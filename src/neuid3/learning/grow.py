@@ -28,7 +28,7 @@ class GrowthLimits:
     max_depth : the longest path; None for no limit.
     min_mass : the least mass Σ P(κ|e) of a node that is split; each child needs half of it.
     min_gain : the least information gain of a split, in bits.
-    epsilon : examples with P(κ|e) below it are left out of a child.
+    min_reach : examples with P(κ|e) below it are left out of a child.
     pruning : the factor of the pruning penalty. A split that was chosen among M tests, T of which are as good, is
         pruned unless it shortens the code of the classes at its node by `pruning` · log₂ (M / T) bits; 0 keeps all splits.
     """
@@ -36,7 +36,7 @@ class GrowthLimits:
     max_depth: int | None = None
     min_mass: float = 2.0
     min_gain: float = 1e-9
-    epsilon: float = 1e-3
+    min_reach: float = 1e-3
     pruning: float = 0.75
 
 
@@ -194,7 +194,7 @@ def _grow(
     on_node(node, split)
     if split is None or split.gain < limits.min_gain:
         return leaf
-    yes, no = split_node(node, split, limits.epsilon)
+    yes, no = split_node(node, split, limits.min_reach)
     yes_masses, no_masses = learner.class_masses(yes), learner.class_masses(no)
     if min(yes_masses.sum(), no_masses.sum()) < limits.min_mass / 2:
         return leaf
@@ -226,15 +226,15 @@ def _must_stop(masses: Floats, node: OpenNode, limits: GrowthLimits) -> bool:
     return deep or bool(pure) or float(masses.sum()) < limits.min_mass
 
 
-def split_node(node: OpenNode, split: Split, epsilon: float) -> tuple[OpenNode, OpenNode]:
+def split_node(node: OpenNode, split: Split, min_reach: float) -> tuple[OpenNode, OpenNode]:
     """The children κ∧τ and κ∧¬τ of a node.
 
-    Every example reaches both with its probabilities; where these are below `epsilon`, it is left out.
+    Every example reaches both with its probabilities; where these are below `min_reach`, it is left out.
     """
     tests = node.tests - {split.candidate} if split.candidate is not None else node.tests
     children = []
     for response in (True, False):
-        rows, reach_of_rows = _child_rows(node, split.responses, response, epsilon)
+        rows, reach_of_rows = _child_rows(node, split.responses, response, min_reach)
         children.append(
             replace(
                 node, path=(*node.path, (split.test, response)), rows=rows, reach_of_rows=reach_of_rows, tests=tests
@@ -243,12 +243,12 @@ def split_node(node: OpenNode, split: Split, epsilon: float) -> tuple[OpenNode, 
     return children[0], children[1]
 
 
-def _child_rows(node: OpenNode, responses: Floats, response: bool, epsilon: float) -> tuple[Rows, Floats]:
+def _child_rows(node: OpenNode, responses: Floats, response: bool, min_reach: float) -> tuple[Rows, Floats]:
     """Rows that reach a child, and their reach."""
     if responses.dtype == bool:
         mask = responses if response else ~responses
         rows = node.rows[mask]
         return rows, full_reach(len(rows)) if node.reach_of_rows.strides == (0,) else node.reach_of_rows[mask]
     reach = node.reach_of_rows * (responses if response else 1.0 - responses)
-    mask = (reach >= epsilon) & (reach > 0.0)
+    mask = (reach >= min_reach) & (reach > 0.0)
     return node.rows[mask], reach[mask]
