@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Container, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar
@@ -28,7 +28,7 @@ from neuid3.data.tables import (
     refuse_missing_labels,
     warn_of_identifiers,
 )
-from neuid3.errors import DataError
+from neuid3.errors import DataError, ParameterError
 from neuid3.estimators.model import NeurosymbolicTree
 from neuid3.estimators.parameters import CONSTRAINTS, IRRELEVANT_TO_TREE
 from neuid3.explain import Explanation
@@ -49,7 +49,7 @@ from neuid3.learning.statistics import with_statistics
 from neuid3.learning.validation import read_validation, training_sample
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import Limits
-from neuid3.training.config import NAMED_TRAINING, TrainingConfig, changed_training, read_training
+from neuid3.training.config import TrainingConfig, changed_training, read_training
 from neuid3.tree.criteria import column_importances
 from neuid3.tree.record import HELD_OUT, Score, TrainingRecord, score_of
 from neuid3.tree.tree import Tree
@@ -183,9 +183,10 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name; where `deep`, also the fields of `training`, as in `training__epochs`."""
         parameters: dict[str, Any] = super().get_params(deep=deep)
-        if deep and (isinstance(self.training, TrainingConfig) or self.training in NAMED_TRAINING):
-            config = read_training(self.training)
-            parameters |= {f"{_FIELD_PREFIX}{field.name}": getattr(config, field.name) for field in fields(config)}
+        if deep:
+            with suppress(ParameterError):  # an invalid `training` has no fields; `fit` reports it
+                config = read_training(self.training)
+                parameters |= {f"{_FIELD_PREFIX}{field.name}": getattr(config, field.name) for field in fields(config)}
         return parameters
 
     def set_params(self, **params: Any) -> NeuID3Classifier:
