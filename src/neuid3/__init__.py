@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from neuid3.learning.generators import CandidateGenerator, NodeContext, RandomCandidates
     from neuid3.logic.sandbox import Limits
     from neuid3.networks.defaults import LeNet
+    from neuid3.training.config import TrainingConfig
     from neuid3.tree.node_tests import AtomTest, NodeTest, register_test_kind
     from neuid3.tree.tree import Branch, Leaf, Tree
 
@@ -57,6 +58,7 @@ __all__ = [
     "RandomCandidates",
     "Tensor",
     "TrainedTest",
+    "TrainingConfig",
     "Tree",
     "evidence_page",
     "export_graphviz",
@@ -94,6 +96,7 @@ _get_name, _names = lazy_names(
         "neuid3.learning.generators": ("CandidateGenerator", "NodeContext", "RandomCandidates"),
         "neuid3.logic.sandbox": ("Limits",),
         "neuid3.networks.defaults": ("LeNet",),
+        "neuid3.training.config": ("TrainingConfig",),
         "neuid3.tree.node_tests": ("AtomTest", "NodeTest", "register_test_kind"),
         "neuid3.tree.tree": ("Branch", "Leaf", "Tree"),
     },

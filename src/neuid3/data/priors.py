@@ -81,7 +81,7 @@ class Priors:
 
     def network(self, network: str, inputs: tuple[str, ...], width: int) -> Floats:
         """The average output of a network, which stands in where an input is missing: `(width,)`."""
-        call = network_use(network, inputs)
+        call = network_call_name(network, inputs)
         given = self.networks.get(call, self.networks.get(network))
         if given is None:
             raise MissingPriorError(
@@ -107,10 +107,10 @@ class Priors:
         return self.columns[name]
 
 
-def network_use(network: str, inputs: tuple[str, ...]) -> str:
+def network_call_name(network: str, inputs: tuple[str, ...]) -> str:
     """The name of a network call in priors.
 
-    >>> network_use("same_net", ("card_1", "card_2"))
+    >>> network_call_name("same_net", ("card_1", "card_2"))
     'same_net(card_1, card_2)'
     """
     return f"{network}({', '.join(inputs)})"

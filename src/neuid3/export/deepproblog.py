@@ -81,7 +81,7 @@ def to_deepproblog(model: TreeModel, X: Any, row: int = 0) -> DeepProbLogProgram
     row : the example whose symbolic columns and tensors are exported.
     """
     examples = model.read(X)[row]
-    columns = sorted({name for _, inputs, _ in model.uses for name in inputs})
+    columns = sorted({name for _, inputs, _ in model.network_calls for name in inputs})
     constants = {name: f"tensor({atom_text(name)}(0))" for name in columns}
     translation = translate_row(model, examples, 0, constants)
     evidence = model.evidence(examples)
@@ -90,13 +90,15 @@ def to_deepproblog(model: TreeModel, X: Any, row: int = 0) -> DeepProbLogProgram
         for name in columns
         if not evidence.is_missing(name)
     }
-    networks = {plain_name(name): model.networks[name] for name in sorted({network for network, _, _ in model.uses})}
+    networks = {
+        plain_name(name): model.networks[name] for name in sorted({network for network, _, _ in model.network_calls})
+    }
     return DeepProbLogProgram(translation.program, translation.class_atoms, networks, tensors)
 
 
 def _precision(model: TreeModel, column: str) -> torch.dtype:
     """The precision of a column for DeepProbLog: double if all networks that read it are double."""
-    dtypes = {input_dtype(model.networks[network]) for network, inputs, _ in model.uses if column in inputs}
+    dtypes = {input_dtype(model.networks[network]) for network, inputs, _ in model.network_calls if column in inputs}
     return torch.float64 if dtypes == {torch.float64} else torch.get_default_dtype()
 
 

@@ -40,7 +40,7 @@ def save_model(model: TreeModel, path: Path | str, more: Mapping[str, Any], *, r
         instance: next((n for n in names if instance.startswith(f"{n}#")), names[0])
         for instance, names in declared_names(model.tree).items()
     }
-    networks = {name: model.networks[name] for name in sorted({network for network, _, _ in model.uses})}
+    networks = {name: model.networks[name] for name in sorted({network for network, _, _ in model.network_calls})}
     fields = {
         **more,
         "tree": tree_to_json(model.tree),

@@ -18,7 +18,7 @@ import torch
 from torch import nn
 
 from neuid3.data.columns import Column
-from neuid3.data.stores import Entries
+from neuid3.data.stores import StoredRows
 from neuid3.errors import CheckpointError, NeuID3Error
 from neuid3.io.container import READ_ERRORS, SavedFile, from_bytes, to_bytes
 from neuid3.io.networks import tensors_of
@@ -36,7 +36,7 @@ from neuid3.utils.files import write_atomically
 from neuid3.utils.locks import FileLock
 
 # The format of the folder; a fit cannot be resumed from another one.
-VERSION = 2
+VERSION = 3
 
 _FIT, _LOCK = "fit.json", ".lock"
 _HEADER = f"neuid3 checkpoint {VERSION} "
@@ -333,7 +333,7 @@ def _feed(digest: Any, value: Any) -> None:
         case np.ndarray() if value.dtype != object:
             digest.update(f"{value.dtype.str}{value.shape}".encode())
             digest.update(np.ascontiguousarray(value).view(np.uint8).data)
-        case Entries():  # the digest of the array, block by block
+        case StoredRows():  # the digest of the array, block by block
             digest.update(f"{value.dtype.str}{value.shape}".encode())
             for block in value.blocks():
                 digest.update(np.ascontiguousarray(block).view(np.uint8).data)

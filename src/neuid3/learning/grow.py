@@ -28,7 +28,7 @@ class GrowthLimits:
     max_depth : the longest path; None for no limit.
     min_mass : the least mass Σ P(κ|e) of a node that is split; each child needs half of it.
     min_gain : the least gain of a split, in the unit of the criterion: bits for entropy.
-    epsilon : examples with P(κ|e) below it are left out of a child.
+    min_reach : examples with P(κ|e) below it are left out of a child.
     pruning : the factor of the pruning penalty. A split that was chosen among M tests, T of which are as good, is
         pruned unless it shortens the code of the targets at its node by `pruning` · log₂ (M / T) bits; 0 keeps all splits.
     """
@@ -36,7 +36,7 @@ class GrowthLimits:
     max_depth: int | None = None
     min_mass: float = 2.0
     min_gain: float = 1e-9
-    epsilon: float = 1e-3
+    min_reach: float = 1e-3
     pruning: float = 0.75
 
 
@@ -208,7 +208,7 @@ def _grow(
     on_node(node, split)
     if split is None or split.gain < limits.min_gain:
         return leaf
-    yes, no = split_node(node, split, limits.epsilon)
+    yes, no = split_node(node, split, limits.min_reach)
     yes_statistics, no_statistics = learner.leaf_statistics(yes), learner.leaf_statistics(no)
     if min(criterion.mass(yes_statistics), criterion.mass(no_statistics)) < limits.min_mass / 2:
         return leaf
@@ -231,27 +231,27 @@ def _saves_bits(statistics: Floats, grown: GrownSubtree, criterion: Criterion) -
     return leaf_bits + grown.penalty < criterion.code_length(statistics, statistics)
 
 
-def split_node(node: OpenNode, split: Split, epsilon: float) -> tuple[OpenNode, OpenNode]:
+def split_node(node: OpenNode, split: Split, min_reach: float) -> tuple[OpenNode, OpenNode]:
     """The children κ∧τ and κ∧¬τ of a node.
 
-    Every example reaches both with its probabilities; where these are below `epsilon`, it is left out.
+    Every example reaches both with its probabilities; where these are below `min_reach`, it is left out.
     """
     used = node.used | {split.candidate} if split.candidate is not None else node.used
     children = []
     for response in (True, False):
-        rows, reach_of_rows = _child_rows(node, split.responses, response, epsilon)
+        rows, reach_of_rows = _child_rows(node, split.responses, response, min_reach)
         children.append(
             replace(node, path=(*node.path, (split.test, response)), rows=rows, reach_of_rows=reach_of_rows, used=used)
         )
     return children[0], children[1]
 
 
-def _child_rows(node: OpenNode, responses: Floats, response: bool, epsilon: float) -> tuple[Rows, Floats]:
+def _child_rows(node: OpenNode, responses: Floats, response: bool, min_reach: float) -> tuple[Rows, Floats]:
     """Rows that reach a child, and their reach."""
     if responses.dtype == bool:
         mask = responses if response else ~responses
         rows = node.rows[mask]
         return rows, full_reach(len(rows)) if node.reach_of_rows.strides == (0,) else node.reach_of_rows[mask]
     reach = node.reach_of_rows * (responses if response else 1.0 - responses)
-    mask = (reach >= epsilon) & (reach > 0.0)
+    mask = (reach >= min_reach) & (reach > 0.0)
     return node.rows[mask], reach[mask]

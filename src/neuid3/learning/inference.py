@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from neuid3.circuits.reach import Reach
-from neuid3.data.priors import Priors, network_use
+from neuid3.data.priors import Priors, network_call_name
 from neuid3.learning.sample import Floats, Instance, Sample
 from neuid3.learning.semantics import Semantics, variables_of
 from neuid3.logic.formula import CellVariable, ColumnVariable, NeuralVariable, Variable
@@ -125,7 +125,7 @@ class ExactInference:
 
     def _ensure_prior(self, call: NetworkCall, always: bool = False) -> None:
         """Compute the average output of a network call, where some input is missing or `always`, unless it is known."""
-        key = network_use(call.network, call.inputs)
+        key = network_call_name(call.network, call.inputs)
         complete = self.sample.examples.complete(call.inputs)
         if key not in self.priors.networks and call.network in self.instances and (always or not complete.all()):
             average = self._average_output(call, complete)

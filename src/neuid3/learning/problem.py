@@ -60,7 +60,6 @@ def read_problem(
     tests: str | Sequence[Any] | CandidateGenerator,
     bank: Bank | Path | str | None,
     modes: Sequence[str] | None,
-    most: int,
     limits: Limits | None,
 ) -> Problem:
     """The learning problem of rules, tests, modes and a bank, for examples of this schema.
@@ -72,8 +71,7 @@ def read_problem(
     tests : `"auto"`, explicit tests, trained tests, a list of them, or a generator of candidates.
     bank : a bank of trained tests, or its path.
     modes : modes to expand instead of all rules; None expands the rules.
-    most : the most atoms that rules or modes may be expanded to.
-    limits : limits of grounding and compilation.
+    limits : limits of grounding and compilation, and of the candidates that rules or modes may be expanded to.
 
     Raises
     ------
@@ -94,7 +92,7 @@ def read_problem(
     named, reused = _named([*listed, *from_bank], program)
     if not named and modes is None and isinstance(generator, FixedCandidates):
         raise NodeTestError("`tests` is empty; name some tests, or use tests='auto'.")
-    candidates = make_candidates(named, modes, program, most)
+    candidates = make_candidates(named, modes, program, program.limits.max_candidates)
     return Problem(program, candidates, reused, frozenset(named[len(listed) :]), generator)
 
 
@@ -137,8 +135,8 @@ def _networks_of(test: NodeTest, program: Program) -> list[str]:
     return sorted({source.network for source in sources(test.formula(program)) if isinstance(source, NeuralVariable)})
 
 
-def varying_candidates(problem: Problem, examples: Examples) -> Candidates:
-    """Candidates without tests that read constant columns only; warns where the caller named such a column.
+def varying_candidates(problem: Problem, examples: Examples) -> Problem:
+    """The problem without tests that read constant columns only; warns where the caller named such a column.
 
     Tests that are made of atoms of the program stay candidates.
     """
@@ -146,13 +144,12 @@ def varying_candidates(problem: Problem, examples: Examples) -> Candidates:
     candidates, tests = problem.candidates, problem.generator.tests
     named = set() if isinstance(tests, str) else {test for test in tests if isinstance(test, str)}
     for name in sorted(constant & named):
-        warnings.warn(f"Column {name!r} is constant and was skipped.", UserWarning, stacklevel=3)
+        warnings.warn(f"Column {name!r} is constant and was skipped.", UserWarning, stacklevel=5)
     varying = tuple(
         test for test in candidates.tests if test.atoms or not constant or not test.columns(problem.program) <= constant
     )
-    return replace(
-        candidates, tests=varying, numbers=tuple(name for name in candidates.numbers if name not in constant)
-    )
+    numbers = tuple(name for name in candidates.numbers if name not in constant)
+    return replace(problem, candidates=replace(candidates, tests=varying, numbers=numbers))
 
 
 def check_device(name: str) -> None:

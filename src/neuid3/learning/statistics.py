@@ -15,17 +15,17 @@ from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.tree import Branch, NetworkStatistics, Node
 
 
-def with_statistics(root: Node, inference: ExactInference, epsilon: float) -> Node:
+def with_statistics(root: Node, inference: ExactInference, min_reach: float) -> Node:
     """The tree with statistics at every branch whose test calls a network; trees without networks are returned unchanged.
 
     The statistics are those of the finished tree and its final networks. Examples that reach a branch with less
-    than `epsilon` are left out, as they were when the tree was grown.
+    than `min_reach` are left out, as they were when the tree was grown.
     """
-    by_branch = {id(branch): statistics for branch, statistics in _measured(root, inference, epsilon)}
+    by_branch = {id(branch): statistics for branch, statistics in _measured(root, inference, min_reach)}
     return _rebuilt(root, by_branch) if by_branch else root
 
 
-def _measured(root: Node, inference: ExactInference, epsilon: float) -> Iterator[tuple[Branch, NetworkStatistics]]:
+def _measured(root: Node, inference: ExactInference, min_reach: float) -> Iterator[tuple[Branch, NetworkStatistics]]:
     """The branches whose tests call networks, with their statistics."""
     with_networks = _above_networks(root, inference)
     stack: list[tuple[Node, OpenNode]] = [(root, OpenNode.root(len(inference.sample)))]
@@ -36,7 +36,7 @@ def _measured(root: Node, inference: ExactInference, epsilon: float) -> Iterator
         responses = inference.conditional(open_node.path, node.test, open_node.rows)
         if inference.semantics.is_neural(node.test):
             yield node, _statistics(node.test, open_node, responses, inference)
-        yes, no = split_node(open_node, Split(node.test, responses, 0.0, False, None), epsilon)
+        yes, no = split_node(open_node, Split(node.test, responses, 0.0, False, None), min_reach)
         stack += [(node.no, no), (node.yes, yes)]
 
 

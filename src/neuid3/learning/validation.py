@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils.validation import column_or_1d
 
 from neuid3.data.columns import Schema
@@ -14,6 +15,33 @@ from neuid3.data.examples import Examples
 from neuid3.data.tables import stratified
 from neuid3.errors import DataError
 from neuid3.learning.sample import Sample
+from neuid3.tree.criteria import Target
+
+
+def training_sample(
+    examples: Examples,
+    target: Target,
+    *,
+    validation: tuple[Examples, npt.NDArray[Any], npt.NDArray[Any]] | None,
+    fraction: float | None,
+    seed: int,
+) -> Sample:
+    """The examples of a fit with their targets and their validation split.
+
+    Parameters
+    ----------
+    examples : the training examples.
+    target : their targets and weights.
+    validation : validation examples of the caller with their targets and relative weights, or None.
+    fraction : the fraction of validation examples where the caller gives none; None for no validation split at all.
+    seed : seed of the split.
+    """
+    sample = Sample(examples, target, np.zeros(len(target), dtype=bool))
+    if fraction is None:
+        return sample
+    if validation is not None:
+        return with_validation(sample, *validation)
+    return validation_split(sample, fraction, seed)
 
 
 def read_validation(validation: Any, schema: Schema) -> tuple[Examples, Any]:

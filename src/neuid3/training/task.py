@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from neuid3.circuits.conjunctions import Conjunctions
-from neuid3.data.stores import Entries
+from neuid3.data.stores import StoredRows
 from neuid3.logic.formula import Variable
 from neuid3.networks.adam import Moments
 from neuid3.training.config import TrainingConfig
@@ -82,7 +82,7 @@ class Task:
     paths: Conjunctions
     outputs: Mapping[Variable, NetworkOutput]
     fixed_weights: Mapping[Variable, Floats]
-    columns: Mapping[str, npt.NDArray[Any] | Entries]
+    columns: Mapping[str, npt.NDArray[Any] | StoredRows]
     target: Target
     unseen: npt.NDArray[np.bool_]
     initial_networks: tuple[Mapping[str, nn.Module], ...]

@@ -10,7 +10,7 @@ import torch
 
 from neuid3.data.columns import Boolean, Category, Column, Distribution, Probability
 from neuid3.data.examples import Examples
-from neuid3.data.priors import Priors, network_use
+from neuid3.data.priors import Priors, network_call_name
 from neuid3.errors import NetworkError
 from neuid3.logic.formula import (
     CellVariable,
@@ -272,7 +272,7 @@ def run_network(
     except Exception as error:
         shapes = ", ".join(str(tuple(tensor.shape)) for tensor in tensors)
         raise NetworkError(
-            f"Network {network_use(network, inputs)} failed on inputs of shape {shapes}: {error}; does it fit its columns?"
+            f"Network {network_call_name(network, inputs)} failed on inputs of shape {shapes}: {error}; does it fit its columns?"
         ) from error
 
 
@@ -334,8 +334,8 @@ def check_output(output: Any, network: str, inputs: tuple[str, ...], n: int, wid
         problem = f"{float(lowest if float(lowest) < 0.0 else highest):.4g}, no probability; end it with a {end}"
     else:
         problem = f"rows that do not sum to 1; end it with a {end}"
-    raise NetworkError(f"Network {network_use(network, inputs)} returned {problem}.")
+    raise NetworkError(f"Network {network_call_name(network, inputs)} returned {problem}.")
 
 
 def _wrong_width(network: str, inputs: tuple[str, ...], shape: Any, n: int, width: int) -> str:
-    return f"Network {network_use(network, inputs)} returned {shape}; its declaration needs shape ({n}, {width})."
+    return f"Network {network_call_name(network, inputs)} returned {shape}; its declaration needs shape ({n}, {width})."

@@ -16,7 +16,7 @@ import torch
 from neuid3.circuits.reach import Reach
 from neuid3.data.columns import Boolean, Category, Distribution, Number, Probability, Schema, Tensor
 from neuid3.data.examples import Examples
-from neuid3.data.priors import Priors, check_priors, column_priors, network_use
+from neuid3.data.priors import Priors, check_priors, column_priors, network_call_name
 from neuid3.errors import DataError, NetworkError, TreeError, did_you_mean
 from neuid3.logic.formula import ColumnVariable, NeuralVariable, Source, Truth, sources
 from neuid3.logic.program import Program
@@ -104,7 +104,7 @@ class TreeModel:
         self.network_calls = frozenset[NetworkCall]().union(*(network_calls(test, self.program) for test in tree.tests))
         self._check_networks()
         for network, inputs, width in self.network_calls:
-            if not {network, network_use(network, inputs)}.isdisjoint(self.priors.networks):
+            if not {network, network_call_name(network, inputs)}.isdisjoint(self.priors.networks):
                 self.priors.network(network, inputs, width)  # raises an error where the prior has another width
 
     def _check_networks(self) -> None:
@@ -126,11 +126,6 @@ class TreeModel:
     def classes(self) -> tuple[Any, ...]:
         """The labels of the classes."""
         return self.tree.classes
-
-    @property
-    def uses(self) -> frozenset[NetworkCall]:
-        """The same as `network_calls`."""
-        return self.network_calls
 
     def read(self, X: Any) -> Examples:
         """The columns of a table that the tree needs, with the kinds of its schema."""
@@ -162,8 +157,8 @@ class TreeModel:
         # A tree without tests of columns still needs the number of examples.
         return [name for name in self.schema if name in read] or list(self.schema)[:1]
 
-    def leaf_probabilities(self, X: Any, *, threshold: float = 0.0) -> torch.Tensor:
-        """P(leaf | e) for each leaf from left to right, `(example, leaf)`, differentiable; see `predict_proba`.
+    def leaf_reach(self, X: Any, *, threshold: float = 0.0) -> torch.Tensor:
+        """P(leaf | e) for each leaf from left to right as a tensor, `(example, leaf)`, differentiable; see `predict_proba`.
 
         With gradients and a threshold of 0 every network runs on every example, since branches that are not reached
         contribute to the gradient of the tests above them.
@@ -180,7 +175,7 @@ class TreeModel:
 
     def class_probabilities(self, X: Any, *, threshold: float = 0.0) -> torch.Tensor:
         """P(class | e) for each class of the tree, `(example, class)`, differentiable; see `predict_proba`."""
-        return self.leaf_probabilities(X, threshold=threshold) @ self._leaves
+        return self.leaf_reach(X, threshold=threshold) @ self._leaves
 
     def predict_proba(self, X: Any, *, threshold: float = 0.0, batch_size: int = 4096) -> npt.NDArray[np.float64]:
         """P(class | e) as an array, `(example, class)`, computed in batches with the networks in `eval()` mode.
@@ -209,9 +204,15 @@ class TreeModel:
         most_probable: npt.NDArray[Any] = labels[probabilities.argmax(axis=1)]
         return most_probable
 
-    def apply(self, X: Any, *, threshold: float = 0.0, batch_size: int = 4096) -> npt.NDArray[np.float64]:
-        """P(leaf | e) as an array, `(example, leaf)`; parameters as in `predict_proba`."""
-        return self._in_batches(X, batch_size, lambda batch: self.leaf_probabilities(batch, threshold=threshold))
+    def leaf_probabilities(self, X: Any, *, threshold: float = 0.0, batch_size: int = 4096) -> npt.NDArray[np.float64]:
+        """P(leaf | e) from left (all yes) to right (all no), `(example, leaf)`; parameters as in `predict_proba`."""
+        return self._in_batches(X, batch_size, lambda batch: self.leaf_reach(batch, threshold=threshold))
+
+    def apply(self, X: Any, *, threshold: float = 0.0, batch_size: int = 4096) -> npt.NDArray[np.int64]:
+        """The index of each example's most probable leaf, counted from the left, `(example,)`; see `predict_proba`."""
+        probabilities = self.leaf_probabilities(X, threshold=threshold, batch_size=batch_size)
+        leaves: npt.NDArray[np.int64] = probabilities.argmax(axis=1)
+        return leaves
 
     def _in_batches(self, X: Any, batch_size: int, compute: Any) -> npt.NDArray[np.float64]:
         examples = self.read(X)
@@ -271,7 +272,7 @@ class TreeModel:
                 outputs = self._in_batches(
                     present, batch_size, lambda batch, call=(network, inputs, width): self.evidence(batch).output(*call)
                 )
-                averages[network_use(network, inputs)] = tuple(outputs.mean(axis=0).tolist())
+                averages[network_call_name(network, inputs)] = tuple(outputs.mean(axis=0).tolist())
         priors = Priors({**self.priors.columns, **column_priors(examples)}, {**self.priors.networks, **averages})
         return self.with_priors(priors)
 

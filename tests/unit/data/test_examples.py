@@ -22,7 +22,7 @@ from sklearn.utils import _safe_indexing, resample, shuffle
 
 from neuid3.data.columns import Boolean, Category, Column, Distribution, Kind, Number, Probability, Tensor, read_column
 from neuid3.data.examples import Examples
-from neuid3.data.stores import Entries
+from neuid3.data.stores import StoredRows
 from neuid3.errors import DataError, NeuID3Error
 
 NAN = float("nan")
@@ -344,7 +344,7 @@ def test_a_memory_mapped_column_stays_on_disk(tmp_path: Path, dtype: Any) -> Non
     images = np.load(path, mmap_mode="r")
     X = Examples({"image": images})[5:-5][::2].conform({"image": Tensor((32, 32))})
     values = X.column("image").values
-    assert isinstance(values, Entries)
+    assert isinstance(values, StoredRows)
     assert values[:1].rows == range(5, 6)
     assert X[[0, -1]].column("image").values.shape == (2, 32, 32)
     assert X[[0, -1]].column("image").values.rows.tolist() == [5, size[0] - 7]

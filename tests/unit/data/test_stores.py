@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import neuid3.data.reading.pictures
-from neuid3 import Examples, ImageFiles, NeuID3Classifier, evidence_page, load, plot_tree, read_table
+from neuid3 import Examples, ImageFiles, NeuID3Classifier, TrainingConfig, evidence_page, load, plot_tree, read_table
 from neuid3.data.columns import read_column
-from neuid3.data.stores import ConcatenatedStore, Entries, MappedStore, fetch_rows, value_range
+from neuid3.data.stores import ConcatenatedStore, MappedStore, StoredRows, fetch_rows, value_range
 from neuid3.errors import DataError, MissingFileError, RowError
 from neuid3.learning.checkpoint import fit_digests
 from neuid3.networks.augmentation import Augmentation, InputColumns
@@ -93,7 +93,9 @@ ELSEWHERE: dict[str, Callable[[np.ndarray, Path], Any]] = {
 
 
 def fitted(column: Any, fact: Any, y: Any, **more: Any) -> NeuID3Classifier:
-    clf = NeuID3Classifier(epochs=20, joint_epochs=1, restarts=1, batch_size=16, random_state=1, **more)
+    clf = NeuID3Classifier(
+        random_state=1, **more, training=TrainingConfig(epochs=20, joint_epochs=1, restarts=1, batch_size=16)
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return clf.fit(Examples({"image": column, "fact": fact}), y)
@@ -136,7 +138,7 @@ def test_workers_are_sent_the_way_to_a_file(in_memory: NeuID3Classifier, tmp_pat
 def test_validation_examples_may_lie_elsewhere_too(tmp_path: Path) -> None:
     images, fact, y = pictures()
     more, also, judged = pictures(60, seed=2)
-    clf = NeuID3Classifier(epochs=3, joint_epochs=0, restarts=1, random_state=0)
+    clf = NeuID3Classifier(random_state=0, training=TrainingConfig(epochs=3, joint_epochs=0, restarts=1))
     expected = clf.fit(Examples({"image": images, "fact": fact}), y, validation=({"image": more, "fact": also}, judged))
     tree = expected.tree_
     for train, judges in ((mapped(images, tmp_path), Pairs(more)), (images, Counting(more))):
@@ -163,7 +165,7 @@ def test_vectors_may_lie_elsewhere(tmp_path: Path) -> None:
     for column in (mapped(flat, tmp_path), Counting(flat)):
         found = Examples({"v": column, "fact": fact}, kinds={"v": "tensor"})
         held = Examples({"v": flat, "fact": fact}, kinds={"v": "tensor"})
-        clf = NeuID3Classifier(epochs=4, joint_epochs=0, restarts=1, random_state=0)
+        clf = NeuID3Classifier(random_state=0, training=TrainingConfig(epochs=4, joint_epochs=0, restarts=1))
         assert clf.fit(found, y).tree_ == clf.fit(held, y).tree_
 
 
@@ -178,7 +180,7 @@ def test_input_columns_read_the_same_of_both() -> None:
         rng.random((9, 5)),
     ):
         rows = torch.tensor([8, 1, 1, 0, 5])
-        columns = InputColumns({"c": values}), InputColumns({"c": Entries(Counting(values))})  # type: ignore[dict-item]
+        columns = InputColumns({"c": values}), InputColumns({"c": StoredRows(Counting(values))})  # type: ignore[dict-item]
         for augmentation in (None, still, moved):
             seen = [torch.empty(5, *values.shape[1:]) for _ in columns]
             for column, to in zip(columns, seen, strict=True):
@@ -192,7 +194,7 @@ def test_input_columns_read_the_same_of_both() -> None:
 def test_nobody_asks_for_everything_at_once(tmp_path: Path) -> None:
     images, fact, y = pictures(3000)
     store = Counting(images)
-    clf = NeuID3Classifier(epochs=1, joint_epochs=1, restarts=1, random_state=0)
+    clf = NeuID3Classifier(random_state=0, training=TrainingConfig(epochs=1, joint_epochs=1, restarts=1))
     clf.fit(Examples({"image": store, "fact": fact}), y, checkpoint=tmp_path)
     assert any("image" in str(test) for test in clf.tree_.tests)
     for work, times in (
@@ -217,9 +219,9 @@ def test_choosing_rows_fetches_nothing() -> None:
 @given(st.data())
 def test_rows_are_chosen_as_numpy_chooses_them(data: st.DataObject) -> None:
     held = np.arange(60).reshape(20, 3)
-    values: Any = Entries(Counting(held))
+    values: Any = StoredRows(Counting(held))
     if data.draw(st.booleans()):
-        held, values = np.concatenate((held, held + 60)), Entries(ConcatenatedStore((values, held + 60)))
+        held, values = np.concatenate((held, held + 60)), StoredRows(ConcatenatedStore((values, held + 60)))
     for _ in range(data.draw(st.integers(0, 3))):
         n = len(held)
         row = st.integers(-n, n - 1)
@@ -291,7 +293,7 @@ def test_a_file_is_learned_from_in_a_fraction_of_its_size(tmp_path: Path) -> Non
 
 def test_extremes_are_those_of_the_array() -> None:
     values = np.random.default_rng(0).normal(size=(1300, 4))
-    assert value_range(Entries(Counting(values))) == value_range(values) == (values.min(), values.max())
+    assert value_range(StoredRows(Counting(values))) == value_range(values) == (values.min(), values.max())
 
 
 def test_a_checkpoint_does_not_ask_where_a_column_lies(tmp_path: Path) -> None:
@@ -338,7 +340,7 @@ def test_image_files_are_read_as_tables_read_them(tmp_path: Path, monkeypatch: p
     lazily = read_table(tmp_path / "t.csv").examples.column("photo")
     files = read_column("photo", ImageFiles([None if n == "" else tmp_path / n for n in [*names[:3], "", *names[3:]]]))
     for column in (lazily, files):
-        assert isinstance(column.values, Entries)
+        assert isinstance(column.values, StoredRows)
         assert column.kind == held.kind
         np.testing.assert_array_equal(column.missing, held.missing)
         np.testing.assert_array_equal(np.asarray(column.values), held.values)
@@ -419,10 +421,10 @@ def test_a_kind_that_does_not_fit_is_told() -> None:
 
 def test_an_array_without_a_copy_cannot_be_had() -> None:
     with pytest.raises(ValueError, match="without a copy"):
-        Entries(Counting(np.zeros((4, 2)))).__array__(copy=False)
+        StoredRows(Counting(np.zeros((4, 2)))).__array__(copy=False)
 
 
 def test_rows_are_fetched_wherever_they_lie() -> None:
     values = np.arange(8).reshape(4, 2)
-    for where in (values, Entries(Counting(values))):
+    for where in (values, StoredRows(Counting(values))):
         np.testing.assert_array_equal(fetch_rows(where, np.array([3, 0])), values[[3, 0]])

@@ -95,7 +95,7 @@ def test_splits_that_save_too_few_bits_are_pruned_unless_they_are_validated() ->
 
 def test_every_example_reaches_both_children_fractionally_unless_below_epsilon() -> None:
     node = OpenNode.root(2)
-    yes, no = split_node(node, Split(A, np.array([0.7, 0.9999]), 0.1, False, A), epsilon=1e-3)
+    yes, no = split_node(node, Split(A, np.array([0.7, 0.9999]), 0.1, False, A), min_reach=1e-3)
     assert yes.reach == pytest.approx([0.7, 0.9999])
     assert no.reach == pytest.approx([0.3, 0.0])
     assert yes.path == ((A, True),)

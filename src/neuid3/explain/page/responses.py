@@ -108,7 +108,7 @@ def page_responses(model: TreeModel, examples: Examples) -> PageResponses:
     reach = Reach(conjunctions([node.path for node in nodes], model.program), model.dtype, model.device)
     descent = LazyEvaluator(model.tree.root, model.program, model.dtype, model.device)
     reach_batches: list[Floats] = []
-    value_batches: dict[NetworkCall, list[NetworkValues]] = {call: [] for call in sorted(model.uses)}
+    value_batches: dict[NetworkCall, list[NetworkValues]] = {call: [] for call in sorted(model.network_calls)}
     with model.evaluating(), torch.no_grad():
         for start in range(0, len(examples), BATCH):
             evidence = model.evidence(examples[start : start + BATCH])

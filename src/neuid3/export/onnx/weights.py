@@ -37,7 +37,7 @@ class Weights:
         self._row_shape = graph.add("Concat", graph.constant([1]), count, axis=0)  # (1, examples)
         self._nan_masks: dict[str, tuple[str, str]] = {}
         self._weights: dict[Variable, str] = {}
-        self._outputs = self._call_networks(sorted(model.uses)) if model.uses else {}
+        self._outputs = self._call_networks(sorted(model.network_calls)) if model.network_calls else {}
 
     def _declare(self, name: str) -> None:
         if name in (CLASSES, LEAVES) or name.startswith(PREFIX):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.data.stores import ConcatenatedStore, Entries
+from neuid3.data.stores import ConcatenatedStore, StoredRows
 
 Array = npt.NDArray[Any]
 
@@ -88,7 +88,7 @@ class RowSubset(Mapping[str, Array]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StackedRows(Mapping[str, Entries]):
+class StackedRows(Mapping[str, StoredRows]):
     """Rows of several shared columns, concatenated to a single column with a name of its own.
 
     >>> shared = SharedColumns({"a": np.arange(3), "b": np.arange(3) + 10})
@@ -100,14 +100,14 @@ class StackedRows(Mapping[str, Entries]):
     name: str
     parts: tuple[tuple[str, npt.NDArray[np.int64]], ...]
 
-    def __getitem__(self, name: str) -> Entries:
+    def __getitem__(self, name: str) -> StoredRows:
         if name != self.name:
             raise KeyError(name)
         columns = self.shared.resolve().columns
         joined = ConcatenatedStore([columns[column] for column, _ in self.parts])
         offsets = joined.starts[:-1]
         rows = [offset + rows for offset, (_, rows) in zip(offsets, self.parts, strict=True)]
-        return Entries(joined, np.concatenate(rows))
+        return StoredRows(joined, np.concatenate(rows))
 
     def __iter__(self) -> Iterator[str]:
         return iter((self.name,))
