@@ -2,7 +2,7 @@
 PYTHON ?= python3.11
 PY := .venv/bin/python
 
-.PHONY: setup demo test test-all lint bench fuzz audit docs clean
+.PHONY: setup demo test test-all lint bench fuzz audit docs dist clean
 
 setup: .venv/installed .venv/kernel
 
@@ -54,6 +54,12 @@ docs: .venv/docs
 .venv/docs: .venv/installed
 	$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[docs]"
 	touch .venv/docs
+
+# The source archive and the wheel, in dist/, and both tried in a new environment outside this checkout; a few minutes.
+dist: setup
+	rm -rf dist
+	$(PY) -m build --no-isolation --outdir dist .
+	$(PY) tests/try_dist.py dist
 
 clean:
 	rm -rf .venv .coverage .coverage.* .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist build site
