@@ -160,6 +160,33 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         1 prints nodes as they are grown, 2 also the gains of tests with networks that were trained to the end.
     limits : Limits, optional
         The time, memory and circuit size that the background knowledge may take.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The classes, sorted.
+    tree_ : Tree
+        The learned tree.
+    model_ : NeurosymbolicTree
+        The tree with its program, networks and priors.
+    networks_ : dict
+        The networks of the tree, by instance.
+    tests_ : list of TrainedTest
+        The atoms among the tests, with their networks, for reuse in another fit.
+    rule_tests_ : list of str
+        The candidates that were made from rules.
+    schema_ : dict
+        The kind of every column, by name.
+    n_features_in_ : int
+        The number of columns.
+    feature_names_in_ : array of shape (n_features_in_,)
+        The names of the columns.
+    feature_importances_ : array of shape (n_features_in_,)
+        The gain that each column contributes, as a fraction of the total.
+    training_record_ : TrainingRecord
+        The number of training rows, their digests, and scores on other rows.
+    gradient_steps_ : int
+        The number of gradient steps of the fit.
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = CONSTRAINTS

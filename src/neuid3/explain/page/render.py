@@ -78,7 +78,17 @@ def write_page(
     title: str = TITLE,
     images: int = 9,
 ) -> Path:
-    """Write the evidence page to a file, atomically; parameters as in `evidence_page`. Returns the path."""
+    """Write the evidence page to a file, atomically.
+
+    Parameters
+    ----------
+    path : the file.
+    model, X, y, title, images : as in `evidence_page`.
+
+    Returns
+    -------
+    The path of the file.
+    """
     return save_page(path, evidence_page(model, X, y, title=title, images=images))
 
 
