@@ -70,15 +70,15 @@ class Step:
     Attributes
     ----------
     test : the test.
-    answer : its response.
-    probability : P(answer | κ, e), where κ are the steps before it; None if P(κ | e) = 0.
+    response : the response that the path takes, true or false.
+    probability : P(response | κ, e), where κ are the steps before it; None if P(κ | e) = 0.
     reach : the probability of the path up to and including this step.
     given : the earlier responses that share variables with the test, and on which its proofs depend.
     proofs : the most probable proofs of the response, best first; None if the reach is too small.
     """
 
     test: str
-    answer: bool
+    response: bool
     probability: float | None
     reach: float
     given: tuple[str, ...] = ()
@@ -93,7 +93,7 @@ class Step:
         """The step as lists, dicts, strings and numbers, for JSON."""
         return {
             "test": self.test,
-            "answer": self.answer,
+            "answer": self.response,
             "probability": self.probability,
             "reach": self.reach,
             "given": list(self.given),
@@ -247,7 +247,7 @@ class Explanation:
     prediction : the most probable class.
     leaves : all leaves, with their paths and proofs.
     readings : the variables that the tests depend on, with their values in the example.
-    other_answers : the smallest change of test responses that changes the class.
+    other_responses : the smallest change of test responses that changes the class.
     other_facts : the smallest change of columns and network outputs that changes the class.
     images : the images that networks read, by column.
     """
@@ -257,7 +257,7 @@ class Explanation:
     prediction: Any
     leaves: tuple[LeafShare, ...]
     readings: tuple[Reading, ...]
-    other_answers: Counterfactual
+    other_responses: Counterfactual
     other_facts: Counterfactual
     images: Mapping[str, Array] = field(default_factory=dict, repr=False)
 
@@ -287,7 +287,7 @@ class Explanation:
             "prediction": plain(self.prediction),
             "leaves": [leaf.to_dict() for leaf in self.leaves],
             "readings": [reading.to_dict() for reading in self.readings],
-            "other_answers": self.other_answers.to_dict(),
+            "other_answers": self.other_responses.to_dict(),
             "other_facts": self.other_facts.to_dict(),
         }
 

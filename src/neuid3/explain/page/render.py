@@ -25,7 +25,7 @@ from neuid3.tree.tree import NetworkStatistics
 from neuid3.utils.files import write_atomically
 from neuid3.utils.versions import installed_version
 
-TITLE = "What the tree looks at"
+TITLE = "Evidence page"
 
 
 def evidence_page(model: Any, X: Any, y: Any = None, *, title: str = TITLE, images: int = 9) -> str:
