@@ -74,22 +74,23 @@ def grown(concept: str, seed: int) -> tuple[Task, int]:
     return more, int((task.unseen & (task.weights > 0)).sum())
 
 
-def curve(task: Task, judges: int, epochs: int) -> list[tuple[float, float]]:
-    """After each epoch, and before the first: the mean log-likelihood of the first `judges` validation rows, and the accuracy on the others."""
+def curve(task: Task, validation_rows: int, epochs: int) -> list[tuple[float, float]]:
+    """Before the first epoch and after each: the mean log-likelihood of the first rows, and the accuracy on the others."""
     found = []
     with exclusive_training():
         trainer = BatchedTrainer([Restart(replace(task, config=replace(task.config, epochs=epochs)), 0)])
         for epoch in range(epochs + 1):
             trainer.advance(epoch / epochs)
-            told, _ = trainer.log_likelihoods()
-            right = np.exp(told[judges:]) > 0.5  # of two classes
-            found.append((round(float(told[:judges].mean()), 4), round(float(right.mean()), 4)))
+            log_likelihoods, _ = trainer.log_likelihoods()
+            right = np.exp(log_likelihoods[validation_rows:]) > 0.5  # of two classes
+            validation = float(log_likelihoods[:validation_rows].mean())
+            found.append((round(validation, 4), round(float(right.mean()), 4)))
     return found
 
 
 def table(path: str, page: str) -> None:
     rows = read_rows(path)
-    lines = ["| | before | " + " | ".join(f"{epochs} epochs: best judged, last" for epochs in EPOCHS) + " |"]
+    lines = ["| | before | " + " | ".join(f"{epochs} epochs: best by validation, last" for epochs in EPOCHS) + " |"]
     lines.append("|---" * (len(EPOCHS) + 2) + "|")
     for concept in CONCEPTS:
         mine = [row["curves"] for row in rows if row["concept"] == concept]

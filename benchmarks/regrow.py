@@ -67,9 +67,9 @@ def measured(name: str, outer: int, inner: int, folds: int) -> dict[str, Any]:
 
     def caught(self: Regrower, tree: Node, before: Node) -> bool:
         trees.extend((before, tree))
-        return judged(self, tree, before)
+        return is_worse(self, tree, before)
 
-    judged, keep_tree = Regrower.is_worse, NeuID3Classifier._keep
+    is_worse, keep_tree = Regrower.is_worse, NeuID3Classifier._keep
     with (
         patch.object(Regrower, "is_worse", caught),
         patch.object(NeuID3Classifier, "_keep", autospec=True) as kept_as,
@@ -105,7 +105,7 @@ def digit_images(values: Any, part: int, drawn: tuple[int, int, str]) -> Any:
 
 def table(path: str, page: str) -> None:
     rows = read_rows(path)
-    lines = ["| table | rows judged | first tree | grown once more | from symbols |", "|---|---|---|---|---|"]
+    lines = ["| table | validation rows | first tree | regrown tree | from symbols |", "|---|---|---|---|---|"]
     for name in dict.fromkeys(name for name, _, _ in JOBS):
         mine = [row for row in rows if row["table"] == name]
         count = sum(row["rows"] for row in mine)
