@@ -59,7 +59,7 @@ docs: .venv/docs
 dist: setup
 	rm -rf dist
 	$(PY) -m build --no-isolation --outdir dist .
-	$(PY) tests/try_dist.py dist
+	$(PY) tests/helpers/try_dist.py dist
 
 clean:
 	rm -rf .venv .coverage .coverage.* .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist build site

@@ -1,4 +1,4 @@
-"""Trial of the built archives outside the checkout: `python tests/try_dist.py dist`, which `make dist` runs.
+"""Trial of the built archives outside the checkout: `python tests/helpers/try_dist.py dist`, which `make dist` runs.
 
 A new environment in a temporary folder gets the wheel and its dependencies from the package index. There the commands run, a
 tree is learned, every public name is imported and the model files of version 1 are loaded. The same is repeated with the source
@@ -15,7 +15,7 @@ import tempfile
 import venv
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "golden" / "v1"
 
 PUBLIC_NAMES = """
