@@ -48,15 +48,15 @@ def grown(concept: str, seed: int) -> tuple[Task, int]:
     """The joint training task of a grown tree, with windows of other seeds added to the validation split, and the size of the split before."""
     windows = eleusis(concept, seed)
     clf: Any = make(Unit("background", concept, "opt", TREE, "default", seed), list(pool(concept, "opt")))[0]
-    found: list[Task] = []
+    tasks: list[Task] = []
 
     def caught(task: Task) -> tuple[None, int]:
-        found.append(task)
+        tasks.append(task)
         return None, 0
 
     with patch.object(node, "train_jointly", caught):
         clf.fit(*windows.train, validation=windows.validation)
-    (task,) = found
+    (task,) = tasks
     assert not task.fixed_weights, "every variable of these pools is a network's"
     others = [eleusis(concept, other).train for other in OTHERS]
     labels = np.concatenate([np.searchsorted(clf.classes_, y) for _, y in others])
@@ -76,7 +76,7 @@ def grown(concept: str, seed: int) -> tuple[Task, int]:
 
 def curve(task: Task, validation_rows: int, epochs: int) -> list[tuple[float, float]]:
     """Before the first epoch and after each: the mean log-likelihood of the first rows, and the accuracy on the others."""
-    found = []
+    points = []
     with exclusive_training():
         trainer = BatchedTrainer([Restart(replace(task, config=replace(task.config, epochs=epochs)), 0)])
         for epoch in range(epochs + 1):
@@ -84,8 +84,8 @@ def curve(task: Task, validation_rows: int, epochs: int) -> list[tuple[float, fl
             log_likelihoods, _ = trainer.log_likelihoods()
             right = np.exp(log_likelihoods[validation_rows:]) > 0.5  # of two classes
             validation = float(log_likelihoods[:validation_rows].mean())
-            found.append((round(validation, 4), round(float(right.mean()), 4)))
-    return found
+            points.append((round(validation, 4), round(float(right.mean()), 4)))
+    return points
 
 
 def table(path: str, page: str) -> None:
