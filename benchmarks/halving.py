@@ -15,7 +15,7 @@ from joblib import Parallel, delayed
 from benchmarks.learning import WORKERS
 from benchmarks.timing import Row, rounded, seconds_of
 from neuid3 import Branch, Examples, NeuID3Classifier
-from neuid3.training import halving as schedule
+from neuid3.training import halving as tournament
 from neuid3.tree.criteria import gain_of
 
 SEEDS = 20  # learned side by side, each on one thread
@@ -88,7 +88,7 @@ def halving(quick: bool) -> Iterator[Row]:
 def _both(seed: int, quick: bool) -> tuple[Root, Root]:
     found = _root(seed, quick)
     to_the_end = ((1.0, 0.0),)  # every restart of every candidate
-    with patch.multiple(schedule, ROUNDS=to_the_end, GRAYSCALE_ROUNDS=to_the_end):
+    with patch.multiple(tournament, ROUNDS=to_the_end, GRAYSCALE_ROUNDS=to_the_end):
         return found, _root(seed, quick)
 
 

@@ -67,9 +67,9 @@ def measured(name: str, outer: int, inner: int, folds: int) -> dict[str, Any]:
 
     def caught(self: Regrower, tree: Node, before: Node) -> bool:
         trees.extend((before, tree))
-        return is_worse(self, tree, before)
+        return judged(self, tree, before)
 
-    is_worse, keep_tree = Regrower.is_worse, NeuID3Classifier._keep
+    judged, keep_tree = Regrower.is_worse, NeuID3Classifier._keep
     with (
         patch.object(Regrower, "is_worse", caught),
         patch.object(NeuID3Classifier, "_keep", autospec=True) as kept_as,

@@ -165,6 +165,8 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     classes_ : array of shape (n_classes,)
         The classes, sorted.
+    class_weights_ : array of shape (n_classes,)
+        The weight of each class, where `class_weight` is given.
     tree_ : Tree
         The learned tree.
     model_ : NeurosymbolicTree

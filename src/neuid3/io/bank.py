@@ -78,16 +78,7 @@ class Bank:
         return replace(test, card=full_card).save(path)
 
     def card(self, name: str) -> dict[str, Any]:
-        """The card of a test with its name, atom and columns; its networks are not built.
-
-        Parameters
-        ----------
-        name : the name of the test.
-
-        Returns
-        -------
-        The documentation of the test as JSON values.
-        """
+        """The card of a test with its name, atom and columns; its networks are not built."""
         fields = _checked(self._existing_path(name)).fields
         columns = [f"{column['name']}: {column['kind']}" for column in fields.get("columns", [])]
         return {"name": name, "test": fields["test"]["atom"], "columns": columns, **fields.get("card", {})}

@@ -128,6 +128,12 @@ def test_the_page_about_settings_lists_every_parameter_with_its_default(name: st
         assert list(shown.groups()) == [f"{value:g}" if type(value) in (int, float) else str(value) for value in values]
 
 
+def test_the_docstring_of_the_classifier_lists_every_parameter() -> None:
+    parameters, _, attributes = (neuid3.NeuID3Classifier.__doc__ or "").partition("Attributes\n")
+    assert sorted(re.findall(r"^    (\w+) : ", parameters, flags=re.MULTILINE)) == sorted(PARAMETERS)
+    assert all(name.endswith("_") for name in re.findall(r"^    (\w+) : ", attributes, flags=re.MULTILINE))
+
+
 def hooks() -> Any:
     spec = spec_from_file_location("neuid3_docs_hooks", DOCS / "hooks.py")
     assert spec is not None

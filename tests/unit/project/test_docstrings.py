@@ -26,8 +26,18 @@ ERRORS = {
 }
 SECTIONS = ("Parameters", "Returns", "Yields", "Raises", "Attributes", "Notes", "Examples", "See Also", "References")
 
-# Packages whose docstrings are not complete yet.
-INCOMPLETE = frozenset({"circuits", "estimators", "learning", "networks", "training", "tree"})
+# Packages and modules whose docstrings are not complete yet.
+INCOMPLETE: tuple[str, ...] = (
+    "circuits",
+    "data.priors",
+    "estimators",
+    "io.bank",
+    "io.networks",
+    "learning",
+    "networks",
+    "training",
+    "tree",
+)
 
 
 def packages() -> list[str]:
@@ -70,7 +80,7 @@ def documented() -> dict[str, Any]:
     """What must have a docstring: public classes and functions, with the methods and properties of the classes."""
     found = {}
     for path, thing in public_objects():
-        if path.split(".")[1] in INCOMPLETE:
+        if path.startswith(tuple(f"neuid3.{name}." for name in INCOMPLETE)):
             continue
         found[path] = thing
         if inspect.isclass(thing):
@@ -172,6 +182,6 @@ def test_a_docstring_names_the_errors_that_the_function_raises(path: str) -> Non
 
 
 def test_the_attributes_of_the_classifier_are_those_of_a_fit() -> None:
-    fitted = NeuID3Classifier(random_state=0).fit({"a": [True, False] * 20}, [1, 0] * 20)
+    fitted = NeuID3Classifier(class_weight="balanced", random_state=0).fit({"a": [True, False] * 20}, [1, 0] * 20)
     found = {name for name in dir(fitted) if name.endswith("_") and not name.startswith("_")}
     assert {*entries(sections(inspect.getdoc(NeuID3Classifier) or "")["Attributes"])} == found

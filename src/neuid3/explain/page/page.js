@@ -181,7 +181,7 @@ function drawTree() {
   content.nodes.forEach((node, number) => {
     const step = parents.get(number);
     const depth = pathTo(number).length;
-    const edge = make("span", { class: "response" }, step ? (step.response ? "yes" : "no") : "");
+    const edge = make("span", { class: "answer" }, step ? (step.response ? "yes" : "no") : "");
     const what = isTest(node)
       ? make("span", { class: "what" }, code(node.test), ...networkMark(node))
       : make("span", { class: "what" }, shareText(node.probabilities, 1), bar(node.probabilities));
