@@ -2,7 +2,7 @@
 PYTHON ?= python3.11
 PY := .venv/bin/python
 
-.PHONY: setup demo test test-all lint bench fuzz audit docs dist clean
+.PHONY: setup demo test test-all lint bench fuzz audit docs clean
 
 setup: .venv/installed .venv/kernel
 
@@ -56,6 +56,7 @@ docs: .venv/docs
 	touch .venv/docs
 
 # The source archive and the wheel, in dist/, and both tried in a new environment outside this checkout; a few minutes.
+.PHONY: dist
 dist: setup
 	rm -rf dist
 	$(PY) -m build --no-isolation --outdir dist .
