@@ -71,6 +71,10 @@ def read_problem(
     most : the most atoms that rules or modes may be expanded to.
     limits : limits of grounding and compilation.
 
+    Returns
+    -------
+    The program, the candidates, and the tests to be reused.
+
     Raises
     ------
     BankError, NodeTestError : where the bank does not exist or there is no test.
