@@ -93,12 +93,25 @@ everything = pytest.mark.parametrize("path", DOCUMENTED)
 
 
 def docstring(path: str) -> str:
-    """The docstring of a public name; a method without one has that of the class it overrides."""
+    """The docstring of a public name; a method without one has that of the method it overrides."""
     owner, _, name = path.rpartition(".")
     thing = DOCUMENTED[path]
     if owner in DOCUMENTED:
         return inspect.getdoc(getattr(DOCUMENTED[owner], name)) or ""
     return inspect.cleandoc(thing.__doc__ or "")
+
+
+def documented_sections(path: str) -> dict[str, str]:
+    """The sections of a docstring; a method that overrides another one may leave out what is the same there."""
+    owner, _, name = path.rpartition(".")
+    bases = DOCUMENTED[owner].__mro__ if owner in DOCUMENTED else ()
+    overridden = [
+        inspect.cleandoc(getattr(vars(base)[name], "__doc__", "") or "") for base in bases if name in vars(base)
+    ]
+    found: dict[str, str] = {}
+    for text in (*reversed(overridden), docstring(path)):
+        found |= sections(text)
+    return found
 
 
 def sections(text: str) -> dict[str, str]:
@@ -143,7 +156,7 @@ def test_a_docstring_begins_with_a_summary_of_one_line(path: str) -> None:
 
 @everything
 def test_the_parameters_of_a_docstring_are_those_of_the_signature(path: str) -> None:
-    thing, found = DOCUMENTED[path], sections(docstring(path))
+    thing, found = DOCUMENTED[path], documented_sections(path)
     if isinstance(thing, property):
         assert "Parameters" not in found
     elif not inspect.isclass(thing):
@@ -157,7 +170,7 @@ def test_the_parameters_of_a_docstring_are_those_of_the_signature(path: str) -> 
 
 @everything
 def test_a_function_with_parameters_says_what_it_returns(path: str) -> None:
-    thing, found = DOCUMENTED[path], sections(docstring(path))
+    thing, found = DOCUMENTED[path], documented_sections(path)
     if inspect.isclass(thing) or isinstance(thing, property) or not parameters(thing):
         return
     returns = inspect.signature(thing).return_annotation
@@ -166,7 +179,7 @@ def test_a_function_with_parameters_says_what_it_returns(path: str) -> None:
 
 @everything
 def test_a_docstring_names_the_errors_that_the_function_raises(path: str) -> None:
-    thing, found = DOCUMENTED[path], sections(docstring(path))
+    thing, found = DOCUMENTED[path], documented_sections(path)
     if inspect.isclass(thing):
         bodies = [vars(thing)[name] for name in ("__init__", "__post_init__") if name in vars(thing)]
         bodies = [body for body in bodies if not (dataclasses.is_dataclass(thing) and body.__name__ == "__init__")]
