@@ -55,5 +55,12 @@ docs: .venv/docs
 	$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[docs]"
 	touch .venv/docs
 
+# The source archive and the wheel, in dist/, and both tried in a new environment outside this checkout; a few minutes.
+.PHONY: dist
+dist: setup
+	rm -rf dist
+	$(PY) -m build --no-isolation --outdir dist .
+	$(PY) tests/helpers/try_dist.py dist
+
 clean:
 	rm -rf .venv .coverage .coverage.* .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist build site

@@ -133,7 +133,7 @@ def table(path: str, page: str) -> None:
     rows = read_rows(path)
     full = [replayed(row, ((1.0, 0.0),), False) for row in rows]
     lines = [
-        "| judged after, going on | without colour | same test | same restart | most bits lost | steps |",
+        "| compared after, continue | grayscale restarts | same test | same restart | most bits lost | steps |",
         "|---|---|---|---|---|---|",
     ]
     for rounds, apart in TRIED:

@@ -115,7 +115,7 @@ def digit_images(values: Any, part: int, drawn: tuple[int, int, str]) -> Any:
 
 def table(path: str, page: str) -> None:
     rows = read_rows(path)
-    lines = ["| table | rows judged | first tree | grown once more | from symbols |", "|---|---|---|---|---|"]
+    lines = ["| table | validation rows | first tree | regrown tree | from symbols |", "|---|---|---|---|---|"]
     for name in dict.fromkeys(name for name, _, _ in JOBS):
         mine = [row for row in rows if row["table"] == name]
         count = sum(row["rows"] for row in mine)

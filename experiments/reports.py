@@ -28,7 +28,7 @@ IMAGES_MEAN, IMAGES_GOAL = 0.95, 0.964
 IMAGES_BEHIND_SYMBOLS = 0.01
 
 SECONDS_OF_ELEUSIS = (
-    "Published: “around 5 minutes” for the network, 1.5 to 2.2 hours for a tree; for which pool is not said."
+    "Published: “around 5 minutes” for the network, 1.5 to 2.2 hours for a tree; the pool is not stated."
 )
 
 

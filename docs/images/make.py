@@ -1,4 +1,4 @@
-"""What do the pictures of docs/pictures.md show? Two trees, learned and drawn again by `python docs/images/make.py`."""
+"""The pictures of docs/pictures.md: two trees, learned and drawn by `python docs/images/make.py`."""
 
 from __future__ import annotations
 

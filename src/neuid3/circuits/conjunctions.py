@@ -40,6 +40,10 @@ def factorise(
     tests : the formulas of the tests.
     paths : for each path the numbers of its tests, with their outcomes.
     limits : the size and time of each circuit.
+
+    Returns
+    -------
+    The circuits, and for each path those whose product is its probability.
     """
     needs = [sources(test) for test in tests]
     clusters = groups(range(len(tests)), needs)

@@ -49,7 +49,12 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """One of a few named values; a value not in `values` is `other`."""
+    """One of a few named values; a value not in `values` is `other`.
+
+    Attributes
+    ----------
+    values : the names of the values, each once.
+    """
 
     values: tuple[Value, ...]
 
@@ -64,7 +69,12 @@ class Category:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """A probability for each of a few named values, in each example."""
+    """A probability for each of a few named values, in each example.
+
+    Attributes
+    ----------
+    values : the names of the values, each once.
+    """
 
     values: tuple[Value, ...]
 
@@ -86,7 +96,12 @@ def _check_distinct(values: tuple[Value, ...]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A numeric array of one shape, read by networks: an image, a signal, a vector of features."""
+    """A numeric array of one shape, read by networks: an image, a signal, a vector of features.
+
+    Attributes
+    ----------
+    shape : the shape of one entry, such as `(28, 28)` or `(3, 64, 64)`.
+    """
 
     shape: tuple[int, ...]
 
@@ -161,7 +176,16 @@ class Column:
         return len(self.values)
 
     def take(self, rows: Any) -> Column:
-        """The column restricted to these rows."""
+        """The column restricted to these rows.
+
+        Parameters
+        ----------
+        rows : indices, a mask or a slice.
+
+        Returns
+        -------
+        The column of these rows.
+        """
         missing = None if self.missing is None else self.missing[rows]
         return Column(self.kind, self.values[rows], missing, self.origin)
 
@@ -333,10 +357,10 @@ def _stack(name: str, values: Array, absent: Array) -> tuple[Array, Array]:
     if np.dtype(np.uint8) in types and len(types) > 1:  # bytes are read as fractions of 255, other numbers as they are
         _refuse(name, f"mixes entries of {', '.join(sorted(map(str, types)))}; give all entries one type.")
     shape = shapes[0] if shapes else np.shape(values[~absent][0])
-    concatenate = np.zeros((len(values), *shape), dtype=np.result_type(*types) if types else np.float64)
+    stacked = np.zeros((len(values), *shape), dtype=np.result_type(*types) if types else np.float64)
     for row, entry in entries.items():
-        concatenate[row] = entry
-    return concatenate, np.array([row not in entries for row in range(len(values))])
+        stacked[row] = entry
+    return stacked, np.array([row not in entries for row in range(len(values))])
 
 
 def _infer(name: str, values: Array, missing: Array | None) -> Column:

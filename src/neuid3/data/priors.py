@@ -61,7 +61,17 @@ class Priors:
     networks: Mapping[str, Sequence[float] | float] = field(default_factory=dict)
 
     def column(self, name: str, kind: Kind) -> Floats:
-        """The distribution of a missing entry over the values of the column: `(value,)`, for Booleans false and true."""
+        """The distribution of a missing entry over the values of its column.
+
+        Parameters
+        ----------
+        name : the name of the column.
+        kind : its kind; not a number or a tensor.
+
+        Returns
+        -------
+        Probabilities, `(value,)`; for Boolean and probability columns those of false and true.
+        """
         given = self._given(name)
         if isinstance(kind, (Boolean, Probability)):
             true = float(given)
@@ -70,7 +80,17 @@ class Priors:
         return np.array([float(given.get(value, 0.0)) for value in kind.domain])
 
     def cells(self, column: str, boundaries: Sequence[Cut]) -> Floats:
-        """The distribution of a missing number over the intervals between these boundaries: `(interval,)`."""
+        """The distribution of a missing number over the intervals between boundaries.
+
+        Parameters
+        ----------
+        column : the name of the number column.
+        boundaries : the boundaries, in increasing order.
+
+        Returns
+        -------
+        Probabilities, `(interval,)`, one more than there are boundaries.
+        """
         values, weights = _weighted_sample(self._given(column))
         below = [
             weights[: np.searchsorted(values, boundary.at, side="right" if boundary.above else "left")].sum()

@@ -128,19 +128,32 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    classes_ : array of the class labels, `(class,)`.
-    tree_ : `Tree`, the tests and leaves.
-    model_ : `NeurosymbolicTree`, the tree with its program, networks and priors.
-    networks_ : dict of the networks of the tree, by name.
-    schema_ : dict of the kinds of the columns, by name.
-    tests_ : list of the tests with their trained networks.
-    rule_tests_ : list of the tests that rules, neural facts and modes were expanded to.
-    feature_importances_ : array of the fraction of all gains that each column has, `(column,)`.
-    gradient_steps_ : int, the gradient steps of all networks together.
-    class_weights_ : array of the weight of each class, `(class,)`, where `class_weight` is given.
-    training_record_ : `TrainingRecord`, digests of the training rows and scores.
-    n_features_in_ : int, the number of columns.
-    feature_names_in_ : array of the column names, where the table has names.
+    classes_ : array of shape (n_classes,)
+        The classes, sorted.
+    class_weights_ : array of shape (n_classes,)
+        The weight of each class, where `class_weight` is given.
+    tree_ : Tree
+        The learned tree.
+    model_ : NeurosymbolicTree
+        The tree with its program, networks and priors.
+    networks_ : dict
+        The networks of the tree, by instance.
+    tests_ : list of TrainedTest
+        The atoms among the tests, with their networks, for reuse in another fit.
+    rule_tests_ : list of str
+        The candidates that were made from rules.
+    schema_ : dict
+        The kind of every column, by name.
+    n_features_in_ : int
+        The number of columns.
+    feature_names_in_ : array of shape (n_features_in_,)
+        The names of the columns.
+    feature_importances_ : array of shape (n_features_in_,)
+        The gain that each column contributes, as a fraction of the total.
+    training_record_ : TrainingRecord
+        The number of training rows, their digests, and scores on other rows.
+    gradient_steps_ : int
+        The number of gradient steps of the fit.
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = CONSTRAINTS

@@ -34,6 +34,10 @@ def load(
     limits : the time, memory and circuit size that the file's background knowledge may take.
     device : where networks run, as torch names it.
 
+    Returns
+    -------
+    What was saved: a fitted classifier, a tree or a trained test.
+
     Raises
     ------
     ModelFileError : where the file is damaged, or written by a newer version.

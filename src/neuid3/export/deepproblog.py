@@ -33,7 +33,13 @@ class DeepProbLogProgram:
     tensors: Mapping[str, torch.Tensor]
 
     def model(self) -> Any:
-        """A `deepproblog.model.Model` with an exact engine, ready to solve queries for the class atoms."""
+        """A `deepproblog.model.Model` with an exact engine, ready to solve queries for the class atoms.
+
+        Raises
+        ------
+        ExportError
+            Where DeepProbLog is not installed.
+        """
         try:
             from deepproblog.engines import ExactEngine
             from deepproblog.model import Model
@@ -79,6 +85,10 @@ def to_deepproblog(model: TreeModel, X: Any, row: int = 0) -> DeepProbLogProgram
     model : the tree with its program and networks.
     X : a table of examples.
     row : the example whose symbolic columns and tensors are exported.
+
+    Returns
+    -------
+    The program with its networks and tensors; `.model()` makes a DeepProbLog model of it.
     """
     examples = model.read(X)[row]
     columns = sorted({name for _, inputs, _ in model.network_calls for name in inputs})

@@ -40,6 +40,10 @@ def export_text(tree: Any, decimals: int = 2, *, rules: bool = False) -> str:
     decimals : the number of decimals of gains and class shares.
     rules : whether the clauses of background knowledge behind the tests follow below the tree.
 
+    Returns
+    -------
+    One line for each node.
+
     >>> from neuid3.tree.tree import Branch
     >>> print(export_text(Tree(Branch("alarm", Leaf(0.9), Leaf(0.2)), classes=("quiet", "call"))))
     alarm?

@@ -28,6 +28,11 @@ class Bank:
     ----------
     folder : the folder; it need not exist before the first `add`.
     networks : factories of networks of unregistered classes, by their names in the background knowledge.
+
+    Raises
+    ------
+    BankError
+        Where the folder is a file.
     """
 
     def __init__(self, folder: Path | str, networks: NetworkFactories | None = None) -> None:
@@ -58,6 +63,11 @@ class Bank:
         Returns
         -------
         The path of its file.
+
+        Raises
+        ------
+        BankError
+            Where the test has no network, or the name is invalid or taken.
         """
         if not test.networks:
             raise BankError(f"Test '{test}' uses no network, so there are no trained parameters to keep.")
@@ -78,7 +88,16 @@ class Bank:
             return {"name": name, "test": str(test), "columns": columns, **fields.get("card", {})}
 
     def test(self, name: str) -> TrainedTest:
-        """A test with its networks, built anew from its file."""
+        """A test with its networks, built anew from its file.
+
+        Parameters
+        ----------
+        name : the name of the test.
+
+        Returns
+        -------
+        The test.
+        """
         path = self._existing_path(name)
         saved = _checked(path)
         declared = {network.get("declared") for network in saved.fields.get("networks", {}).values()}
@@ -90,7 +109,12 @@ class Bank:
         return {name: self._existing_path(name).read_bytes() for name in self.names()}
 
     def remove(self, name: str) -> None:
-        """Delete the file of a test."""
+        """Delete the file of a test.
+
+        Parameters
+        ----------
+        name : the name of the test.
+        """
         self._existing_path(name).unlink()
 
     def fitting(self, program: Program) -> Iterator[tuple[str, TrainedTest]]:
@@ -98,6 +122,14 @@ class Bank:
 
         A test applies if the program's columns have the kinds it was trained on, and the program has the same clauses
         behind its predicate.
+
+        Parameters
+        ----------
+        program : the background knowledge and the columns of a new table.
+
+        Yields
+        ------
+        The name of a test and the test.
         """
         for name in self.names():
             test = self.test(name)
@@ -105,7 +137,16 @@ class Bank:
                 yield name, test
 
     def clauses(self, program: Program) -> str:
-        """The clauses behind tests of the bank whose predicates the program does not define, to be added to it."""
+        """The clauses behind tests of the bank whose predicates the program does not define, to be added to it.
+
+        Parameters
+        ----------
+        program : the background knowledge and the columns of a new table.
+
+        Returns
+        -------
+        The clauses as text, one in each line.
+        """
         known = {entry.rsplit("/", 1)[0] for entry in program.predicates}
         lines: dict[str, None] = {}
         for name in self.names():

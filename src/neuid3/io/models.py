@@ -27,7 +27,7 @@ _Model = TypeVar("_Model", bound=TreeModel)
 
 
 def save_model(model: TreeModel, path: Path | str, more: Mapping[str, Any], *, remember_rows: bool = True) -> Path:
-    """Write a model to one file; returns its path.
+    """Write a model to one file.
 
     Parameters
     ----------
@@ -35,6 +35,10 @@ def save_model(model: TreeModel, path: Path | str, more: Mapping[str, Any], *, r
     path : the file; an ending is added where there is none.
     more : further fields of the file, among them its `kind`.
     remember_rows : whether digests of the training rows are stored.
+
+    Returns
+    -------
+    The path of the file.
     """
     declared = {
         instance: next((n for n in names if instance.startswith(f"{n}#")), names[0])
@@ -73,6 +77,10 @@ def restore_model(
     kind : the class of the model.
     limits : what grounding and compiling its program may take.
     device : the device of its networks.
+
+    Returns
+    -------
+    The model, as `kind`.
     """
     fields = saved.fields
     tree = tree_from_json(fields["tree"])

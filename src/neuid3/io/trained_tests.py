@@ -49,7 +49,16 @@ class TrainedTest:
         return str(self.test)
 
     def save(self, path: Path | str) -> Path:
-        """Write the test to one file, to be read by `neuid3.load`; returns its path."""
+        """Write the test to one file, to be read by `neuid3.load`.
+
+        Parameters
+        ----------
+        path : the file; an ending is added where there is none.
+
+        Returns
+        -------
+        The path of the file.
+        """
         declared = {instance: name for name, instance in self.test.instances}
         fields = {
             "kind": "test",

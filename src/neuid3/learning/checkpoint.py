@@ -145,7 +145,16 @@ class Checkpoint:
         self._digest, self._is_described = settings["digest"], True
 
     def path(self, number: int) -> Path:
-        """The file of a node, by its number."""
+        """The file of a node, by its number.
+
+        Parameters
+        ----------
+        number : the number of the node, in the order in which nodes are learned.
+
+        Returns
+        -------
+        The path, whether the file exists or not.
+        """
         return self.folder / f"node-{number:05}.neuid3"
 
     @property
@@ -154,13 +163,28 @@ class Checkpoint:
         return self.folder / "tree.neuid3"
 
     def write(self, path: Path, saved: SavedFile) -> None:
-        """Write a file, under a digest of the fit, of the file's name and of its content."""
+        """Write a file, under a digest of the fit, of the file's name and of its content.
+
+        Parameters
+        ----------
+        path : a file of the checkpoint.
+        saved : its content.
+        """
         self._describe()
         content = to_bytes(saved)
         write_atomically(path, f"{_HEADER}{self._file_digest(path, content)}\n".encode() + content)
 
     def read(self, path: Path) -> SavedFile | None:
-        """The content of a file; None where it does not exist."""
+        """The content of a file; None where it does not exist.
+
+        Parameters
+        ----------
+        path : a file of the checkpoint.
+
+        Returns
+        -------
+        Its content, or None.
+        """
         if not os.path.lexists(path):
             return None
         with _damaged(path):

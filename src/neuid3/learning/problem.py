@@ -73,6 +73,10 @@ def read_problem(
     modes : modes to expand instead of all rules; None expands the rules.
     limits : limits of grounding and compilation, and of the candidates that rules or modes may be expanded to.
 
+    Returns
+    -------
+    The program, the candidates, and the tests to be reused.
+
     Raises
     ------
     BankError, NodeTestError : where the bank does not exist or there is no test.

@@ -94,14 +94,25 @@ Variable = ColumnVariable | ChoiceVariable | NeuralVariable | CellVariable
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """A constant formula."""
+    """A constant formula.
+
+    Attributes
+    ----------
+    value : true or false.
+    """
 
     value: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """The variable has one of these values (by their indices)."""
+    """The variable has one of these values (by their indices).
+
+    Attributes
+    ----------
+    variable : the variable.
+    values : the indices of the values.
+    """
 
     variable: Variable
     values: frozenset[int]
@@ -118,7 +129,19 @@ def equals_float(number: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """A number column compared with a constant; `draw_cells` replaces it when all comparisons are known."""
+    """A number column compared with a constant; `draw_cells` replaces it when all comparisons are known.
+
+    Attributes
+    ----------
+    column : the name of the number column.
+    operator : the comparison, in the syntax of Prolog.
+    constant : the number on its right side.
+
+    Raises
+    ------
+    NodeTestError
+        Where the constant is nan, or an integer that no float equals.
+    """
 
     column: str
     operator: Comparison
@@ -139,21 +162,36 @@ class Compare:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Not:
-    """The negation of a formula."""
+    """The negation of a formula.
+
+    Attributes
+    ----------
+    part : the formula that is negated.
+    """
 
     part: Formula
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class And:
-    """The conjunction of formulas."""
+    """The conjunction of formulas.
+
+    Attributes
+    ----------
+    parts : the formulas; true if there are none.
+    """
 
     parts: tuple[Formula, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Or:
-    """The disjunction of formulas."""
+    """The disjunction of formulas.
+
+    Attributes
+    ----------
+    parts : the formulas; false if there are none.
+    """
 
     parts: tuple[Formula, ...]
 

@@ -57,6 +57,10 @@ def train_jointly(task: Task) -> tuple[TrainingResult | None, int]:
 
     No epoch is picked on the way: the best of many on few unseen examples is the luckiest, and its rate was still high.
 
+    Parameters
+    ----------
+    task : the tree as one task, with a leaf distribution for each leaf.
+
     Returns
     -------
     The result, or None where the tree should stay as it was: training failed, or the likelihood of unseen examples fell

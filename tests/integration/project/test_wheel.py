@@ -93,6 +93,10 @@ def test_the_wheel_holds_the_library_and_its_command_line_alone(built: tuple[str
     names = ZipFile(built[1]).namelist()
     assert {name.split("/")[0].split("-")[0] for name in names} == {"neuid3"}
     assert not [name for name in names if {"experiments", "benchmarks", "tests"} & set(name.split("/"))]
+    modules = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src").rglob("*.py")}
+    assert {name for name in names if name.endswith(".py")} == modules
+    rest = {name.rsplit(".", 1)[-1] for name in names if name not in modules and ".dist-info/" not in name}
+    assert rest - {"so"} == {"css", "html", "js", "json", "typed"}
 
 
 def test_the_wheel_trains_networks_with_the_kernel_that_is_in_it(built: tuple[str, Path, str], python: Path) -> None:

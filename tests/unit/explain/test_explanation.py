@@ -132,7 +132,7 @@ def test_a_steps_probability_is_that_of_the_path_with_it_over_that_without() -> 
     tests = model.tree.tests
     for row in range(8):
         for leaf in model.explain(examples, row).leaves:
-            path = tuple((next(t for t in tests if str(t) == step.test), step.answer) for step in leaf.steps)
+            path = tuple((next(t for t in tests if str(t) == step.test), step.response) for step in leaf.steps)
             for depth, step in enumerate(leaf.steps):
                 before, after = (model.path_probability(examples[row], path[: depth + i])[0] for i in (0, 1))
                 assert step.reach == pytest.approx(after, abs=1e-9)
@@ -204,10 +204,10 @@ def undecided(classes: np.ndarray, predicted: int) -> bool:
 
 @given(cases(depth=2, rows=1))
 @settings(max_examples=QUICK)
-def test_the_smallest_set_of_other_answers_is_found(case: Case) -> None:
+def test_the_smallest_set_of_other_responses_is_found(case: Case) -> None:
     view = example_view(case)
     worlds, why = Worlds(view), case.model.explain(case.examples, changes=2)
-    found, predicted = why.other_answers, case.model.classes.index(why.prediction)
+    found, predicted = why.other_responses, case.model.classes.index(why.prediction)
     names = [str(test) for test in view.tree.tests]
     assume(len(set(names)) == len(names))  # two instances of a network: told apart in the tree, not by name
     best: list[tuple[float, float]] = []
@@ -322,7 +322,7 @@ def test_a_number_crosses_the_nearest_cut_and_a_category_takes_the_value_asked_f
 def test_two_changes_are_found_where_one_does_not_do() -> None:
     tree = Tree(Branch("a", Branch("b", Leaf(0.9), Leaf(0.2)), Leaf(0.1)))
     why = facts(tree, Examples({"a": [False, True], "b": [False, True]}))
-    assert [c.name for c in why.other_facts.changes] == ["a", "b"] == [c.name for c in why.other_answers.changes]
+    assert [c.name for c in why.other_facts.changes] == ["a", "b"] == [c.name for c in why.other_responses.changes]
     assert facts(tree, Examples({"a": [False, True], "b": [False, True]}), changes=1).other_facts.status == "none"
     assert "none with up to 1 change." in str(
         facts(tree, Examples({"a": [False, True], "b": [False, True]}), changes=1)
@@ -333,16 +333,16 @@ def test_answers_that_no_world_gives_are_not_forced_together() -> None:
     tree = Tree(Branch("age > 60", Branch("age > 40", Leaf(0.1), Leaf(0.9)), Leaf(0.2)))
     why = facts(tree, Examples({"age": [30, 31]}, kinds={"age": "number"}))
     assert why.other_facts.status == "impossible"
-    assert why.other_answers.changes[0].name == "age > 60"  # forced alone: what `age > 40` says stays as it is
-    assert len(why.other_answers.changes) == 1
+    assert why.other_responses.changes[0].name == "age > 60"  # forced alone: what `age > 40` says stays as it is
+    assert len(why.other_responses.changes) == 1
     both = Tree(Branch("age > 60", Branch("age > 40", Leaf(0.1), Leaf(0.9)), Branch("age > 40", Leaf(0.1), Leaf(0.2))))
     sure = facts(both, Examples({"age": [50, 51]}, kinds={"age": "number"}))
-    assert sure.other_answers.status == "impossible"
+    assert sure.other_responses.status == "impossible"
 
 
 def test_a_class_that_nothing_can_change_is_said_to_be_so() -> None:
     why = facts(Tree(Branch("a", Leaf(0.9), Leaf(0.8))), Examples({"a": [True, False]}))
-    assert why.other_answers.status == why.other_facts.status == "impossible"
+    assert why.other_responses.status == why.other_facts.status == "impossible"
     assert "no facts would change the class" in why.text()
 
 

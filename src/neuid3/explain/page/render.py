@@ -25,7 +25,7 @@ from neuid3.tree.tree import NetworkStatistics
 from neuid3.utils.files import write_atomically
 from neuid3.utils.versions import installed_version
 
-TITLE = "What the tree looks at"
+TITLE = "Evidence page"
 
 
 def evidence_page(model: Any, X: Any, y: Any = None, *, title: str = TITLE, images: int = 9) -> str:
@@ -78,7 +78,17 @@ def write_page(
     title: str = TITLE,
     images: int = 9,
 ) -> Path:
-    """Write the evidence page to a file, atomically; parameters as in `evidence_page`. Returns the path."""
+    """Write the evidence page to a file, atomically.
+
+    Parameters
+    ----------
+    path : the file.
+    model, X, y, title, images : as in `evidence_page`.
+
+    Returns
+    -------
+    The path of the file.
+    """
     return save_page(path, evidence_page(model, X, y, title=title, images=images))
 
 

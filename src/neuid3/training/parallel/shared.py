@@ -17,6 +17,10 @@ Array = npt.NDArray[Any]
 class SharedColumns:
     """Columns by name. Where workers hold a copy already, only a reference to it is pickled.
 
+    Parameters
+    ----------
+    columns : the columns by name.
+
     Attributes
     ----------
     columns : the columns.
@@ -41,7 +45,17 @@ class SharedColumns:
         return self
 
     def rows(self, name: str, rows: Array) -> Array:
-        """Rows of a column; successive requests for the same rows share one array."""
+        """Rows of a column; successive requests for the same rows share one array.
+
+        Parameters
+        ----------
+        name : the name of a column.
+        rows : row indices.
+
+        Returns
+        -------
+        The entries, `(row, …)`.
+        """
         last = self._last
         if last is None or not np.array_equal(last[0], rows):
             last = self._last = (rows, {})
@@ -64,6 +78,12 @@ class SharedReference:
 @dataclass(frozen=True, slots=True, eq=False)
 class RowSubset(Mapping[str, Array]):
     """A mapping from names of shared columns to a subset of their rows.
+
+    Attributes
+    ----------
+    shared : the columns, or a reference to them.
+    names : the names of the columns.
+    rows : row indices.
 
     >>> shared = SharedColumns({"image": np.eye(3), "other": np.eye(3)})
     >>> subset = RowSubset(shared, ("image",), np.array([1]))
@@ -90,6 +110,12 @@ class RowSubset(Mapping[str, Array]):
 @dataclass(frozen=True, slots=True, eq=False)
 class StackedRows(Mapping[str, StoredRows]):
     """Rows of several shared columns, concatenated to a single column with a name of its own.
+
+    Attributes
+    ----------
+    shared : the columns, or a reference to them.
+    name : the name of the new column.
+    parts : pairs of a column and the rows that are taken from it.
 
     >>> shared = SharedColumns({"a": np.arange(3), "b": np.arange(3) + 10})
     >>> np.asarray(StackedRows(shared, "both", (("a", np.array([2])), ("b", np.array([0, 1]))))["both"])
