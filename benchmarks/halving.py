@@ -14,7 +14,7 @@ from joblib import Parallel, delayed
 
 from benchmarks.learning import WORKERS
 from benchmarks.timing import Row, rounded, seconds_of
-from neuid3 import Branch, Examples, NeuID3Classifier
+from neuid3 import Branch, Examples, NeuID3Classifier, TrainingConfig
 from neuid3.training import halving as tournament
 from neuid3.tree.criteria import gain_of
 
@@ -93,10 +93,10 @@ def _both(seed: int, quick: bool) -> tuple[Root, Root]:
 
 
 def _root(seed: int, quick: bool) -> Root:
-    how: dict[str, Any] = {"epochs": 2} if quick else {}
+    training = TrainingConfig(joint_epochs=0, epochs=2) if quick else TrainingConfig(joint_epochs=0)
     tests = TESTS[:4] if quick else TESTS
     clf = NeuID3Classifier(
-        background=BACKGROUND, tests=tests, max_depth=1, joint_epochs=0, n_jobs=1, random_state=seed, **how
+        background=BACKGROUND, tests=tests, training=training, max_depth=1, n_jobs=1, random_state=seed
     )
     X, y = digits(100 if quick else 800, seed, unseen=False)
     with warnings.catch_warnings():

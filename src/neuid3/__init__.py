@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from neuid3.io.trained_tests import TrainedTest
     from neuid3.logic.sandbox import Limits
     from neuid3.networks.defaults import LeNet
+    from neuid3.training.config import TrainingConfig
     from neuid3.tree.node_tests import AtomTest, NodeTest
     from neuid3.tree.tree import Branch, Leaf, Tree
 
@@ -51,6 +52,7 @@ __all__ = [
     "Probability",
     "Tensor",
     "TrainedTest",
+    "TrainingConfig",
     "Tree",
     "evidence_page",
     "export_graphviz",
@@ -85,6 +87,7 @@ _get_name, _names = lazy_names(
         "neuid3.io.trained_tests": ("TrainedTest",),
         "neuid3.logic.sandbox": ("Limits",),
         "neuid3.networks.defaults": ("LeNet",),
+        "neuid3.training.config": ("TrainingConfig",),
         "neuid3.tree.node_tests": ("AtomTest", "NodeTest"),
         "neuid3.tree.tree": ("Branch", "Leaf", "Tree"),
     },

@@ -22,6 +22,10 @@ class RowError(DataError, IndexError):
     """A row index is out of range."""
 
 
+class ParameterError(NeuID3Error, ValueError):
+    """A parameter, or a field of a configuration, has a value that it cannot have."""
+
+
 class MissingFileError(NeuID3Error, FileNotFoundError):
     """A data file is neither in the folders nor available for download."""
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from neuid3 import Examples, NeuID3Classifier
+from neuid3 import Examples, NeuID3Classifier, TrainingConfig
 from neuid3.networks.defaults import Dense
 
 
@@ -27,14 +27,11 @@ def main(path: str) -> None:
     network = partial(Dense, 1, [images[0].size], hidden=16)
     clf = NeuID3Classifier(
         networks={"image_net": network},
-        epochs=1,
-        restarts=1,
-        joint_epochs=0,
         max_depth=1,
-        batch_size=512,
-        learning_rate=0.01,
-        augment=False,
         random_state=0,
+        training=TrainingConfig(
+            epochs=1, restarts=1, joint_epochs=0, batch_size=512, learning_rate=0.01, augment=False
+        ),
     )
     clf.fit(Examples({"image": images[:64]}), np.arange(64) < 32)  # whatever is loaded once is loaded now
     before = grown()

@@ -28,6 +28,7 @@ def uses(model: Any, X: Examples, folder: Path) -> Mapping[str, Callable[[], Any
         "predict_proba": lambda: model.predict_proba(X),
         "predict": lambda: model.predict(X),
         "apply": lambda: model.apply(X),
+        "leaf_probabilities": lambda: model.leaf_probabilities(X),
         "with a threshold": lambda: model.predict_proba(X, threshold=0.01),
         "text": lambda: export_text(model, rules=True).encode(),
         "dot": lambda: export_graphviz(model).encode(),

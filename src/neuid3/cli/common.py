@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from ast import literal_eval
+from collections.abc import Callable, Iterable, Mapping
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuid3.errors import ModelFileError
+from neuid3.errors import ModelFileError, NeuID3Error
+from neuid3.utils.fields import FieldRule, OptionalField, read_field
 from neuid3.utils.files import check_readable, check_writable, write_atomically
 from neuid3.utils.output import is_output_writable
 
@@ -32,6 +34,29 @@ class FiniteRange(click.FloatRange):
         if not isfinite(number):
             self.fail(f"{value} is not a finite number.", param, ctx)
         return number
+
+
+class FieldType(click.ParamType):  # type: ignore[type-arg]
+    """A number that a field of a configuration may have, checked as in Python.
+
+    Parameters
+    ----------
+    rules : the values that the fields may have, by name.
+    field : the name of the field.
+    """
+
+    name = "number"
+
+    def __init__(self, rules: Mapping[str, FieldRule], field: str) -> None:
+        rule = rules[field]
+        self.field, self.rule = field, rule.rule if isinstance(rule, OptionalField) else rule
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            number = literal_eval(value) if isinstance(value, str) else value
+            return read_field(self.field, number, self.rule)
+        except (NeuID3Error, ValueError, SyntaxError):
+            self.fail(f"{value} is not {self.rule}.", param, ctx)
 
 
 _LIMITS: dict[str, Any] = {

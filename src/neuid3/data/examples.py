@@ -152,6 +152,13 @@ class Examples:
         length = len(range(self._length)[rows]) if isinstance(rows, slice) else len(rows)
         return Examples._of({name: column.take(rows) for name, column in self._columns.items()}, length)
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """Refuse to become an array, in which columns would lose their names and kinds."""
+        raise DataError(
+            "Examples are not an array: their columns have names and kinds. Where one is needed, as by BaggingClassifier and "
+            "permutation_importance, give a DataFrame, with an array in each cell of an image column."
+        )
+
     def select(self, names: Iterable[str]) -> Examples:
         """The examples with these columns only."""
         selected = [names] if isinstance(names, str) else names

@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,7 +18,6 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 from torch import nn
 
 from neuid3.data.examples import Examples, has_names
-from neuid3.data.priors import Priors, column_priors
 from neuid3.data.tables import (
     check_target,
     check_weights,
@@ -31,13 +30,7 @@ from neuid3.data.tables import (
 )
 from neuid3.errors import DataError
 from neuid3.estimators.model import NeurosymbolicTree
-from neuid3.estimators.parameters import (
-    BITS_PER_PRUNING,
-    CONSTRAINTS,
-    IRRELEVANT_TO_TREE,
-    check_read_together,
-    training_config,
-)
+from neuid3.estimators.parameters import CONSTRAINTS, IRRELEVANT_TO_TREE
 from neuid3.explain import Explanation
 from neuid3.export import export_svg, export_text, plot_tree
 from neuid3.export.deepproblog import DeepProbLogProgram
@@ -47,22 +40,22 @@ from neuid3.io.bank import Bank
 from neuid3.io.estimators import classifier_to_json, learned_from_json, parameters_from_json
 from neuid3.io.models import save_model
 from neuid3.io.trained_tests import TrainedTest, trained_tests
-from neuid3.learning.candidates import Candidates
-from neuid3.learning.checkpoint import Checkpoint, CheckpointedLearner, fit_digests
-from neuid3.learning.grow import GrowthLimits, TimedLearner, grow_tree
+from neuid3.learning.checkpoint import Checkpoint, fit_digests
+from neuid3.learning.fit import LearnedTree, check_fit, learn_tree, make_learner, training_record, warn_of_small_tree
+from neuid3.learning.grow import GrowthLimits
 from neuid3.learning.node_learner import NodeLearner
-from neuid3.learning.problem import Problem, check_device, check_networks, read_problem, varying_candidates
-from neuid3.learning.progress import ProgressBar, SilentProgress
-from neuid3.learning.sample import Sample
+from neuid3.learning.problem import Problem, read_problem, varying_candidates
 from neuid3.learning.statistics import with_statistics
-from neuid3.learning.validation import read_validation, validation_split, with_validation
+from neuid3.learning.validation import read_validation, training_sample
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import Limits
-from neuid3.training.config import TrainingConfig
+from neuid3.training.config import NAMED_TRAINING, TrainingConfig, changed_training, read_training
 from neuid3.tree.criteria import column_importances
-from neuid3.tree.node_tests import NodeTest
-from neuid3.tree.record import HELD_OUT, VALIDATION, Score, TrainingRecord, score_of
-from neuid3.tree.tree import Branch, Node, Tree, paths
+from neuid3.tree.record import HELD_OUT, Score, TrainingRecord, score_of
+from neuid3.tree.tree import Tree
+
+# What the fields of `training` are called among the parameters, as scikit-learn names nested parameters.
+_FIELD_PREFIX = "training__"
 
 # The attributes that a fit sets.
 LEARNED = frozenset(
@@ -100,8 +93,10 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         of its networks are trained further in the joint training of the finished tree.
     modes : list of str, optional
         The columns that may fill each argument of a rule's head, as in `"gt_rank(+rank_1, +rank_2)"`.
-    recipe : {"default", "paper"}
-        How networks are trained: with the settings that measured best, or exactly as in the paper.
+    training : "default", "paper", or TrainingConfig
+        How networks are trained, selected and reused: with the settings that measured best, exactly as in the paper, or
+        with your own, as in `TrainingConfig(epochs=10, restarts=8)`. A single field is set by
+        `set_params(training__epochs=10)`, and searched by `GridSearchCV` under that name.
     max_depth : int, optional
         The most tests on a path.
     min_mass : float
@@ -111,55 +106,37 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     pruning : float
         The penalty of a split: it must save `pruning` · log₂ (M / T) bits in the description length of its examples'
         classes, where M is the number of candidates and T the number of those with the same gain (0: no pruning).
-    epsilon : float
-        Examples with P(κ|e) below it are left out of a node.
-    max_candidates : int
-        The most tests that rules may be expanded to.
-    validation_fraction : float
-        The fraction of examples in the validation split, which networks are scored on and not trained on, unless `fit`
-        is given `validation`.
     pos_label : optional
         The class that a test should be true for; by default the second of `classes_`.
     class_weight : "balanced" or dict, optional
         The weight of an example of each class.
-    epochs : int, optional
-        Passes over a node's examples; this and the next parameters replace those of the recipe where they are given.
-    batch_size : int, optional
-        Examples in a minibatch.
-    learning_rate : float, optional
-        The learning rate of Adam.
-    weight_decay : float, optional
-        The weight decay of Adam.
-    restarts : int, optional
-        Random restarts of a rule's networks, between which successive halving chooses; half as many for a network that
-        is a test by itself.
-    joint_epochs : int, optional
-        Epochs of the joint training of the finished tree.
-    sharpness : float, optional
-        The factor of a new network's last weights; above 1, its first outputs are far from uniform.
-    loss : {"leaves", "branches"}, optional
-        The likelihood of a tree with one test, or the paper's cross-entropy between the test and the positive class.
-    one_cycle : bool, optional
-        Whether the learning rate follows a one-cycle schedule; constant otherwise.
-    warm_starts : bool
-        Whether networks trained elsewhere in the tree may be reused, or initialize new ones.
-    read_together : bool
-        Whether four or more image columns share networks that are trained on all of them: for columns with images of
-        one kind that are too little informative each.
-    augment : bool
-        Whether networks are trained on augmented images: slightly shifted, rotated, scaled and sheared.
     time_limit : float, optional
         Seconds after which no further node is split; the node in training at that time is finished.
     n_jobs : int, optional
         Workers that train networks; -1 for one per core. It does not change the tree.
-    device : str
-        Where networks run, as torch names it.
     random_state : int, RandomState, optional
         With a number, the same fit gives the same tree.
     verbose : int
         1 prints nodes as they are grown, 2 also the gains of tests with networks that were trained to the end.
     limits : Limits, optional
-        The time, memory and circuit size that the background knowledge may take.
+        The time, memory and circuit size that the background knowledge may take, and the most candidates that it may
+        be expanded to.
+
+    Attributes
+    ----------
+    classes_ : array of the class labels, `(class,)`.
+    tree_ : `Tree`, the tests and leaves.
+    model_ : `NeurosymbolicTree`, the tree with its program, networks and priors.
+    networks_ : dict of the networks of the tree, by name.
+    schema_ : dict of the kinds of the columns, by name.
+    tests_ : list of the tests with their trained networks.
+    rule_tests_ : list of the tests that rules, neural facts and modes were expanded to.
+    feature_importances_ : array of the fraction of all gains that each column has, `(column,)`.
+    gradient_steps_ : int, the gradient steps of all networks together.
+    class_weights_ : array of the weight of each class, `(class,)`, where `class_weight` is given.
+    training_record_ : `TrainingRecord`, digests of the training rows and scores.
+    n_features_in_ : int, the number of columns.
+    feature_names_in_ : array of the column names, where the table has names.
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = CONSTRAINTS
@@ -172,31 +149,15 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tests: str | Sequence[Any] = "auto",
         bank: Bank | Path | str | None = None,
         modes: Sequence[str] | None = None,
-        recipe: str = "default",
+        training: str | TrainingConfig = "default",
         max_depth: int | None = None,
         min_mass: float = 2.0,
         min_gain: float = 1e-7,
         pruning: float = 0.75,
-        epsilon: float = 1e-3,
-        max_candidates: int = 1000,
-        validation_fraction: float = 0.2,
         pos_label: Any = None,
         class_weight: Any = None,
-        epochs: int | None = None,
-        batch_size: int | None = None,
-        learning_rate: float | None = None,
-        weight_decay: float | None = None,
-        restarts: int | None = None,
-        joint_epochs: int | None = None,
-        sharpness: float | None = None,
-        loss: str | None = None,
-        one_cycle: bool | None = None,
-        warm_starts: bool = True,
-        read_together: bool = False,
-        augment: bool = True,
         time_limit: float | None = None,
         n_jobs: int | None = None,
-        device: str = "cpu",
         random_state: Any = None,
         verbose: int = 0,
         limits: Limits | None = None,
@@ -206,34 +167,34 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.tests = tests
         self.bank = bank
         self.modes = modes
-        self.recipe = recipe
+        self.training = training
         self.max_depth = max_depth
         self.min_mass = min_mass
         self.min_gain = min_gain
         self.pruning = pruning
-        self.epsilon = epsilon
-        self.max_candidates = max_candidates
-        self.validation_fraction = validation_fraction
         self.pos_label = pos_label
         self.class_weight = class_weight
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.restarts = restarts
-        self.joint_epochs = joint_epochs
-        self.sharpness = sharpness
-        self.loss = loss
-        self.one_cycle = one_cycle
-        self.warm_starts = warm_starts
-        self.read_together = read_together
-        self.augment = augment
         self.time_limit = time_limit
         self.n_jobs = n_jobs
-        self.device = device
         self.random_state = random_state
         self.verbose = verbose
         self.limits = limits
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name; where `deep`, also the fields of `training`, as in `training__epochs`."""
+        parameters: dict[str, Any] = super().get_params(deep=deep)
+        if deep and (isinstance(self.training, TrainingConfig) or self.training in NAMED_TRAINING):
+            config = read_training(self.training)
+            parameters |= {f"{_FIELD_PREFIX}{field.name}": getattr(config, field.name) for field in fields(config)}
+        return parameters
+
+    def set_params(self, **params: Any) -> NeuID3Classifier:
+        """Set parameters; `training__epochs` and the like replace one field of `training`."""
+        changes = {name.removeprefix(_FIELD_PREFIX): v for name, v in params.items() if name.startswith(_FIELD_PREFIX)}
+        super().set_params(**{name: v for name, v in params.items() if not name.startswith(_FIELD_PREFIX)})
+        if changes:
+            self.training = changed_training(self.training, changes)
+        return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -301,76 +262,46 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, X: Any, y: Any, sample_weight: Any, validation: tuple[Any, Any] | None, folder: Path | str | None
     ) -> None:
         deadline = time.monotonic() + (np.inf if self.time_limit is None else self.time_limit)
-        check_read_together(self.get_params(deep=False))
+        config = read_training(self.training)
+        pruning = self.pruning if config.prune else 0.0
+        growth = GrowthLimits(self.max_depth, self.min_mass, self.min_gain, config.min_reach, pruning)
+        networks = dict(self.networks or {})
         examples, labels, weights = self._read(X, y, sample_weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         problem = self._problem(examples)
-        check_networks(dict(self.networks or {}), problem.program)
-        recipe = training_config(self.get_params(deep=False), len(self.classes_))
-        check_device(self.device)
+        check_fit(problem, networks, config, len(self.classes_))
+        self.rule_tests_ = list(problem.candidates.expanded)
         digests = {} if folder is None else self._digests(examples, labels, weights, validation)
         with nullcontext() if folder is None else Checkpoint(folder, digests, seed) as checkpoint:
             seed = seed if checkpoint is None else checkpoint.seed
-            validated = problem.are_neural and self.recipe == "default"
-            sample = self._sample(examples, labels, weights, validation, seed, validated)
-            learner = self._learner(
-                sample, problem, varying_candidates(problem.candidates, examples, self.tests), recipe, seed
+            sample = training_sample(
+                examples,
+                labels,
+                weights,
+                self.classes_,
+                positive=1 if self.pos_label is None else class_index(self.pos_label, self.classes_),
+                validation=validation,
+                class_weights=getattr(self, "class_weights_", None),
+                fraction=config.validation_fraction if problem.are_neural else None,
+                seed=seed,
             )
-            self.rule_tests_ = list(problem.candidates.expanded)
-            learner.progress.expanded(self.rule_tests_)
-            root, test_bits = self._grow(learner, checkpoint, deadline)
-        self._set_learned(root, learner, problem.program)
-        self.model_.training_record = self._record(sample, learner, seed)
-        gains = [(self.model_.columns_of(test), bits) for test, bits in test_bits]
-        self.feature_importances_ = column_importances(gains, self.schema_)
-
-    def _grow(
-        self, learner: NodeLearner, checkpoint: Checkpoint | None, deadline: float
-    ) -> tuple[Node, Sequence[tuple[NodeTest, float]]]:
-        """The root of the finished tree, and the bits that each test saved while it was grown."""
-        limits = GrowthLimits(self.max_depth, self.min_mass, self.min_gain, self.epsilon, self._pruning())
-        grower = learner if checkpoint is None else CheckpointedLearner(learner, checkpoint)
-        timed = TimedLearner(grower, lambda: time.monotonic() >= deadline)
-        with learner.progress, learner.pool:
-            grown = grow_tree(timed, learner.root, limits, learner.progress.node)
-            root = grown.node if timed.skipped_nodes else grower.refine(grown.node)
-            regrower = None if timed.skipped_nodes or timed.is_out_of_time() else learner.regrower(root)
-            if regrower is not None:
-                regrown = grow_tree(regrower, regrower.root, limits)
-                if not regrower.is_worse(regrown.node, root):
-                    grown, root = regrown, regrown.node
-        self._warn_of_small_tree(root, learner, timed.skipped_nodes)
-        return root, grown.test_bits
-
-    def _warn_of_small_tree(self, root: Node, learner: NodeLearner, skipped_nodes: int) -> None:
-        """Warn where the time limit or the lack of good tests has kept the tree small."""
-        if skipped_nodes:
-            message = f"time_limit={self.time_limit:g} was reached: {skipped_nodes} nodes were not split further."
-        elif isinstance(root, Branch) or self.max_depth == 0:
-            return
-        else:
-            advice = "Their gains are below the penalty of a split; a lower `pruning` lowers it."
-            if learner.neural.tests:
-                advice = "Networks may need more epochs or examples" + (
-                    "."
-                    if self.read_together
-                    else "; if many columns of images show the same kind of thing, try read_together=True."
-                )
-            message = f"No candidate test was good enough; the tree is a single leaf. {advice}"
-        warnings.warn(message, UserWarning, stacklevel=5)
+            learner = make_learner(
+                sample, problem, networks, config, growth, seed=seed, jobs=self.n_jobs, verbose=self.verbose
+            )
+            learned = learn_tree(learner, growth, checkpoint, deadline)
+        warn_of_small_tree(learned, learner, self.max_depth, self.time_limit)
+        self._set_learned(learned, learner, config, problem.program)
+        self.model_.training_record = training_record(self.tree_.root, learner, seed)
 
     def _digests(self, examples: Examples, labels: Any, weights: Any, validation: Any) -> dict[str, str]:
         """Digests of everything that the tree depends on: the data, and the parameters that are relevant to it."""
-        parameters = {name: v for name, v in self.get_params(deep=False).items() if name not in IRRELEVANT_TO_TREE}
+        parameters = {name: v for name, v in self.get_params().items() if name not in IRRELEVANT_TO_TREE}
         if self.bank is not None:  # its contents, not its path
             parameters["bank"] = (self.bank if isinstance(self.bank, Bank) else Bank(self.bank)).contents()
         held_out = None if validation is None else read_validation(validation, examples.schema)
         arrays = () if held_out is None else ([(c.values, c.missing) for _, c in held_out[0].items()], held_out[1])
         targets = {"classes": self.classes_, "labels": labels, "sample_weight": weights, "validation": arrays}
         return fit_digests(parameters, dict(examples.items()), **targets)
-
-    def _pruning(self) -> float:
-        return self.pruning if self.recipe == "default" else 0.0
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Examples, npt.NDArray[np.int64], Any]:
         """The examples, the number of each one's class, and its weight."""
@@ -411,57 +342,23 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return "\n".join([self.background, *map(str, tests), *(self.modes or ())])
 
     def _problem(self, examples: Examples) -> Problem:
-        return read_problem(
+        problem = read_problem(
             examples.schema,
             background=self.background,
             tests=self.tests,
             bank=self.bank,
             modes=self.modes,
-            most=self.max_candidates,
             limits=self.limits,
         )
+        return varying_candidates(problem, examples, self.tests)
 
-    def _sample(
-        self, examples: Examples, labels: Any, weights: Any, validation: Any, seed: int, validated: bool
-    ) -> Sample:
-        """The training sample, with a validation split where `validated`."""
-        sample = Sample(examples, labels, weights, np.zeros(len(labels), dtype=bool), len(self.classes_), 1)
-        if validated and validation is not None:
-            class_weights = None if self.class_weight is None else self.class_weights_
-            sample = with_validation(sample, validation, self.classes_, class_weights)
-        elif validated:
-            sample = validation_split(sample, self.validation_fraction, seed)
-        return (
-            sample if self.pos_label is None else replace(sample, positive=class_index(self.pos_label, self.classes_))
-        )
-
-    def _learner(
-        self, sample: Sample, problem: Problem, candidates: Candidates, recipe: TrainingConfig, seed: int
-    ) -> NodeLearner:
-        return NodeLearner(
-            sample,
-            problem.program,
-            candidates,
-            dict(self.networks or {}),
-            recipe,
-            priors=Priors(column_priors(sample.examples, sample.weights)),
-            penalty=BITS_PER_PRUNING * self._pruning(),
-            min_child_mass=self.min_mass / 2,
-            adaptive=self.recipe == "default" and self.warm_starts,
-            share_networks=self.read_together,
-            seed=seed,
-            jobs=self.n_jobs,
-            device=self.device,
-            reused=problem.reused,
-            bank_tests=problem.bank_tests,
-            progress=ProgressBar(gains=self.verbose > 1) if self.verbose else SilentProgress(),
-        )
-
-    def _set_learned(self, root: Node, learner: NodeLearner, program: Program) -> None:
+    def _set_learned(
+        self, learned: LearnedTree, learner: NodeLearner, config: TrainingConfig, program: Program
+    ) -> None:
         """Set the attributes that hold the tree, its networks and its model."""
         classes = tuple(self.classes_.tolist())
-        self.networks_: dict[str, Any] = learner.networks_of(Tree(root, classes).tests)
-        self.tree_ = Tree(with_statistics(root, learner.inference, self.epsilon), classes)
+        self.networks_: dict[str, Any] = learner.networks_of(Tree(learned.root, classes).tests)
+        self.tree_ = Tree(with_statistics(learned.root, learner.inference, config.min_reach), classes)
         self.gradient_steps_ = learner.steps
         self.model_ = NeurosymbolicTree(
             self.tree_,
@@ -470,20 +367,11 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             networks=self.networks_,
             priors=learner.priors,
             limits=self.limits,
-            device=self.device,
+            device=config.device,
             backend=learner.config.backend,
         )
-
-    def _record(self, sample: Sample, learner: NodeLearner, seed: int) -> TrainingRecord:
-        """The training record, with the score on the validation split where there is one."""
-        record = TrainingRecord.of(sample.examples, sample.labels, seed)
-        if not sample.unseen.any():
-            return record
-        rows = np.flatnonzero(sample.unseen)
-        # The learner holds the outputs of its networks on these examples, so that no network runs again.
-        reach = learner.inference.reach([path for path, _ in paths(self.tree_.root)], rows)  # (example, leaf)
-        leaves = np.array([leaf.probabilities for leaf in self.tree_.leaves])
-        return record.with_score(score_of(VALIDATION, reach @ leaves, sample.labels[rows]))
+        gains = [(self.model_.columns_of(test), bits) for test, bits in learned.test_bits]
+        self.feature_importances_ = column_importances(gains, self.schema_)
 
     @property
     def training_record_(self) -> TrainingRecord | None:
@@ -585,12 +473,12 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def leaf_probabilities(self, X: Any, *, threshold: float = 0.0) -> npt.NDArray[np.float64]:
         """P(leaf | e) from left (all yes) to right (all no), `(example, leaf)`; `threshold` as in `predict_proba`."""
         fitted = self._fitted()
-        return fitted.model_.apply(fitted._examples(X), threshold=threshold)
+        return fitted.model_.leaf_probabilities(fitted._examples(X), threshold=threshold)
 
     def apply(self, X: Any, *, threshold: float = 0.0) -> npt.NDArray[np.int64]:
-        """The number of each example's most probable leaf, counted from the left; `threshold` as in `predict_proba`."""
-        leaves: npt.NDArray[np.int64] = self.leaf_probabilities(X, threshold=threshold).argmax(axis=1)
-        return leaves
+        """The index of each example's most probable leaf, counted from the left, `(example,)`; see `predict_proba`."""
+        fitted = self._fitted()
+        return fitted.model_.apply(fitted._examples(X), threshold=threshold)
 
     def get_depth(self) -> int:
         """The most tests on a path from the root to a leaf; 0 for a tree of one leaf."""

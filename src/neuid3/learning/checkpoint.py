@@ -34,7 +34,7 @@ from neuid3.utils.files import write_atomically
 from neuid3.utils.locks import FileLock
 
 # The format of the folder; a fit cannot be resumed from another one.
-VERSION = 2
+VERSION = 3
 
 _FIT, _LOCK = "fit.json", ".lock"
 _HEADER = f"neuid3 checkpoint {VERSION} "

@@ -56,7 +56,6 @@ def read_problem(
     tests: str | Sequence[Any],
     bank: Bank | Path | str | None,
     modes: Sequence[str] | None,
-    most: int,
     limits: Limits | None,
 ) -> Problem:
     """The learning problem of rules, tests, modes and a bank, for examples of this schema.
@@ -68,8 +67,7 @@ def read_problem(
     tests : `"auto"`, explicit tests, trained tests, or a list of them.
     bank : a bank of trained tests, or its path.
     modes : modes to expand instead of all rules; None expands the rules.
-    most : the most atoms that rules or modes may be expanded to.
-    limits : limits of grounding and compilation.
+    limits : limits of grounding and compilation, and of the candidates that rules or modes may be expanded to.
 
     Raises
     ------
@@ -89,7 +87,12 @@ def read_problem(
     named, reused = _named([*listed, *from_bank], program)
     if not named and modes is None:
         raise NodeTestError("`tests` is empty; name some tests, or use tests='auto'.")
-    return Problem(program, make_candidates(named, modes, program, most), reused, frozenset(named[len(listed) :]))
+    return Problem(
+        program,
+        make_candidates(named, modes, program, program.limits.max_candidates),
+        reused,
+        frozenset(named[len(listed) :]),
+    )
 
 
 def _named(tests: Iterable[Any], program: Program) -> tuple[list[Any], dict[str, Instance]]:
@@ -131,16 +134,16 @@ def _networks_of(test: NodeTest, program: Program) -> list[str]:
     return sorted({source.network for source in sources(test.formula(program)) if isinstance(source, NeuralVariable)})
 
 
-def varying_candidates(candidates: Candidates, examples: Examples, tests: str | Sequence[Any]) -> Candidates:
-    """Candidates without tests of constant columns; warns where `tests` names such a column."""
+def varying_candidates(problem: Problem, examples: Examples, tests: str | Sequence[Any]) -> Problem:
+    """The problem without tests of constant columns; warns where `tests` names such a column."""
+    candidates = problem.candidates
     constant = {name for name, column in examples.items() if is_constant(column)}
     named = set() if isinstance(tests, str) else {test for test in tests if isinstance(test, str)}
     for name in sorted(constant & named):
-        warnings.warn(f"Column {name!r} is constant and was skipped.", UserWarning, stacklevel=3)
+        warnings.warn(f"Column {name!r} is constant and was skipped.", UserWarning, stacklevel=5)
     varying = tuple(test for test in candidates.tests if getattr(test, "column", None) not in constant)
-    return replace(
-        candidates, tests=varying, numbers=tuple(name for name in candidates.numbers if name not in constant)
-    )
+    numbers = tuple(name for name in candidates.numbers if name not in constant)
+    return replace(problem, candidates=replace(candidates, tests=varying, numbers=numbers))
 
 
 def check_device(name: str) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils.validation import column_or_1d
 
 from neuid3.data.columns import Schema
@@ -14,6 +15,38 @@ from neuid3.data.examples import Examples
 from neuid3.data.tables import stratified
 from neuid3.errors import DataError
 from neuid3.learning.sample import Sample
+
+
+def training_sample(
+    examples: Examples,
+    labels: npt.NDArray[np.int64],
+    weights: npt.NDArray[np.float64],
+    classes: npt.NDArray[Any],
+    *,
+    positive: int,
+    validation: Any,
+    class_weights: Any | None,
+    fraction: float | None,
+    seed: int,
+) -> Sample:
+    """The labelled examples of a fit with their validation split.
+
+    Parameters
+    ----------
+    examples, labels, weights : the examples with the index of each one's class and its weight.
+    classes : the labels of the classes.
+    positive : the index of the positive class.
+    validation : validation examples and labels of the caller, or None.
+    class_weights : the weight of each class, or None.
+    fraction : the fraction of validation examples where the caller gives none; None for no validation split at all.
+    seed : seed of the split.
+    """
+    sample = Sample(examples, labels, weights, np.zeros(len(labels), dtype=bool), len(classes), positive)
+    if fraction is None:
+        return sample
+    if validation is not None:
+        return with_validation(sample, validation, classes, class_weights)
+    return validation_split(sample, fraction, seed)
 
 
 def read_validation(validation: Any, schema: Schema) -> tuple[Examples, Any]:

@@ -72,15 +72,15 @@ class RestartRun:
             grayscale = torch.zeros(batch, dtype=torch.bool)
             if self.variant.grayscale_warmup and columns.is_rgb(name):
                 grayscale = torch.rand(batch, generator=self.random) < 1.0 - (progress - GRAYSCALE_UNTIL) / _COLOUR_RAMP
-            limit = columns.max_shift(name, config.shift) if shifted else 0
+            limit = columns.max_shift(name, config.max_shift) if shifted else 0
             down, right = torch.randint(-limit, limit + 1, (2, batch), generator=self.random)
-            warp = self._random_warp(batch) if limit and config.warp else None
+            warp = self._random_warp(batch) if limit and config.max_warp else None
             augmentations[name] = Augmentation(down, right, grayscale, warp)
         return augmentations
 
     def _random_warp(self, batch: int) -> torch.Tensor:
         """Random matrices near the identity, `(row, 2, 2)`, that rotate, stretch and shear images."""
-        limit = self.task.config.warp
+        limit = self.task.config.max_warp
         return torch.eye(2) + limit * (2.0 * torch.rand(batch, 2, 2, generator=self.random) - 1.0)
 
     def evaluation_augmentations(self, batch: int, progress: float) -> dict[str, Augmentation]:

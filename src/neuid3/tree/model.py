@@ -162,8 +162,8 @@ class TreeModel:
         # A tree without tests of columns still needs the number of examples.
         return [name for name in self.schema if name in read] or list(self.schema)[:1]
 
-    def leaf_probabilities(self, X: Any, *, threshold: float = 0.0) -> torch.Tensor:
-        """P(leaf | e) for each leaf from left to right, `(example, leaf)`, differentiable; see `predict_proba`.
+    def leaf_reach(self, X: Any, *, threshold: float = 0.0) -> torch.Tensor:
+        """P(leaf | e) for each leaf from left to right as a tensor, `(example, leaf)`, differentiable; see `predict_proba`.
 
         With gradients and a threshold of 0 every network runs on every example, since branches that are not reached
         contribute to the gradient of the tests above them.
@@ -180,7 +180,7 @@ class TreeModel:
 
     def class_probabilities(self, X: Any, *, threshold: float = 0.0) -> torch.Tensor:
         """P(class | e) for each class of the tree, `(example, class)`, differentiable; see `predict_proba`."""
-        return self.leaf_probabilities(X, threshold=threshold) @ self._leaves
+        return self.leaf_reach(X, threshold=threshold) @ self._leaves
 
     def predict_proba(self, X: Any, *, threshold: float = 0.0, batch_size: int = 4096) -> npt.NDArray[np.float64]:
         """P(class | e) as an array, `(example, class)`, computed in batches with the networks in `eval()` mode.
@@ -209,9 +209,15 @@ class TreeModel:
         most_probable: npt.NDArray[Any] = labels[probabilities.argmax(axis=1)]
         return most_probable
 
-    def apply(self, X: Any, *, threshold: float = 0.0, batch_size: int = 4096) -> npt.NDArray[np.float64]:
-        """P(leaf | e) as an array, `(example, leaf)`; parameters as in `predict_proba`."""
-        return self._in_batches(X, batch_size, lambda batch: self.leaf_probabilities(batch, threshold=threshold))
+    def leaf_probabilities(self, X: Any, *, threshold: float = 0.0, batch_size: int = 4096) -> npt.NDArray[np.float64]:
+        """P(leaf | e) from left (all yes) to right (all no), `(example, leaf)`; parameters as in `predict_proba`."""
+        return self._in_batches(X, batch_size, lambda batch: self.leaf_reach(batch, threshold=threshold))
+
+    def apply(self, X: Any, *, threshold: float = 0.0, batch_size: int = 4096) -> npt.NDArray[np.int64]:
+        """The index of each example's most probable leaf, counted from the left, `(example,)`; see `predict_proba`."""
+        probabilities = self.leaf_probabilities(X, threshold=threshold, batch_size=batch_size)
+        leaves: npt.NDArray[np.int64] = probabilities.argmax(axis=1)
+        return leaves
 
     def _in_batches(self, X: Any, batch_size: int, compute: Any) -> npt.NDArray[np.float64]:
         examples = self.read(X)

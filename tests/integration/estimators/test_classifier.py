@@ -40,7 +40,8 @@ from neuid3.networks.defaults import Dense, LeNet
 from neuid3.training import halving
 from neuid3.training.config import TrainingConfig
 
-QUICK = {"epochs": 6, "restarts": 2, "joint_epochs": 2, "random_state": 0}
+SHORT = TrainingConfig(epochs=6, restarts=2, joint_epochs=2)
+QUICK = {"random_state": 0, "training": SHORT}
 
 
 @pytest.mark.filterwarnings("ignore:No candidate test:UserWarning")
@@ -114,7 +115,11 @@ def test_a_leaf_below_a_network_is_no_surer_than_unseen_examples_make_it() -> No
     rng = np.random.default_rng(0)
     noise, labels = rng.random((120, 8, 8)).astype(np.float32), rng.integers(0, 2, 120)
     clf = NeuID3Classifier(
-        max_depth=1, pruning=0, min_gain=0, epochs=60, joint_epochs=0, augment=False, restarts=2, random_state=0
+        max_depth=1,
+        pruning=0,
+        min_gain=0,
+        random_state=0,
+        training=TrainingConfig(epochs=60, joint_epochs=0, augment=False, restarts=2),
     ).fit(Examples({"noise": noise}), labels)
     learned = clf.leaf_probabilities(Examples({"noise": noise}))
     assert learned.max(1).mean() > 0.8, "the network knows its examples by heart"
@@ -124,9 +129,12 @@ def test_a_leaf_below_a_network_is_no_surer_than_unseen_examples_make_it() -> No
 def test_judging_by_examples_that_were_trained_on_is_warned_of() -> None:
     X, y = digits_pair(60)
     with pytest.warns(UserWarning, match="keeps no example for validation"):
-        NeuID3Classifier(tests=["gt_rank(first, second)"], background=BACKGROUND, validation_fraction=0, **QUICK).fit(
-            X, y
-        )
+        NeuID3Classifier(
+            tests=["gt_rank(first, second)"],
+            background=BACKGROUND,
+            training=replace(SHORT, validation_fraction=0),
+            random_state=0,
+        ).fit(X, y)
 
 
 def test_a_test_of_ones_own_cannot_be_trained() -> None:
@@ -217,9 +225,8 @@ def test_a_rule_over_digits_is_learned() -> None:
         tests=["joker", "gt_rank(first, second)"],
         max_depth=2,
         pos_label="holds",
-        epochs=20,
-        restarts=2,
         random_state=0,
+        training=TrainingConfig(epochs=20, restarts=2),
     ).fit(X, y)
     assert "gt_rank(first, second)" in clf.export_text()
     assert clf.score(*digits_pair(500, 1)) > 0.8
@@ -238,7 +245,7 @@ def test_the_number_of_workers_does_not_change_a_bit() -> None:
 
 def test_training_side_by_side_and_one_by_one_give_the_same_tree(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = digits_pair(300)
-    how = QUICK | {"restarts": 4, "pruning": 0.0, "n_jobs": 1}
+    how = QUICK | {"pruning": 0.0, "n_jobs": 1, "training": replace(SHORT, restarts=4)}
     clf = NeuID3Classifier(background=BACKGROUND, tests=["gt_rank(first, second)", "joker"], max_depth=2, **how)
     together = clf.fit(X, y).tree_, clf.predict_proba(X)
     monkeypatch.setattr(halving, "GROUP_SIZE", 1)
@@ -271,7 +278,7 @@ def test_a_trained_test_is_reused_and_stays_as_it_was() -> None:
     (network,) = second.networks_.values()
     for name, value in network.state_dict().items():
         assert torch.equal(value, weights[name])
-    longer = QUICK | {"joint_epochs": 8}
+    longer = QUICK | {"training": replace(SHORT, joint_epochs=8)}
     third = NeuID3Classifier(
         background=BACKGROUND, tests=[trained.thawed(), "joker"], max_depth=2, pruning=0.0, **longer
     ).fit(X, y)
@@ -283,11 +290,11 @@ def test_a_trained_test_is_reused_and_stays_as_it_was() -> None:
 def test_the_papers_recipe_trains_on_all_rows_for_twenty_epochs() -> None:
     X, y = digits_pair(96)
     clf = NeuID3Classifier(
-        background=BACKGROUND, tests=["gt_rank(first, second)"], recipe="paper", max_depth=1, random_state=0
+        background=BACKGROUND, tests=["gt_rank(first, second)"], max_depth=1, random_state=0, training="paper"
     ).fit(X, y)
     assert clf.gradient_steps_ == 20 * 3  # batches of 32
-    with pytest.raises(NeuID3Error, match="recipe='default'"):
-        NeuID3Classifier(recipe="paper").fit(*load_iris(return_X_y=True))
+    with pytest.raises(NeuID3Error, match="training='default'"):
+        NeuID3Classifier(training="paper").fit(*load_iris(return_X_y=True))
 
 
 def test_an_image_column_alone_gets_a_network() -> None:
@@ -340,7 +347,7 @@ def test_a_network_that_returns_nan_is_dropped_with_a_warning_and_the_fit_goes_o
         ({"y": ["yes", None] * 25}, "NaN"),
         ({"y": ["yes"] * 49}, "inconsistent numbers of samples"),
         ({"max_depth": -1}, "The 'max_depth' parameter of NeuID3Classifier must be"),
-        ({"recipe": "papr"}, "The 'recipe' parameter of NeuID3Classifier must be"),
+        ({"training": "papr"}, "training='papr' is not a way to train networks; give 'default', 'paper'"),
         ({"tests": ["alarn"]}, "alarm"),
         ({"tests": []}, "tests='auto'"),
         ({"tests": [3]}, "give an atom"),
@@ -618,7 +625,7 @@ def test_class_weights_are_numbers_from_0_on(weight: float) -> None:
 def test_a_share_that_keeps_nobody_apart_is_warned_of() -> None:
     images, y = lights()
     with pytest.warns(UserWarning, match=r"validation_fraction=0\.001 keeps no example for validation"):
-        NeuID3Classifier(validation_fraction=0.001, **QUICK).fit({"image": images}, y)
+        NeuID3Classifier(random_state=0, training=replace(SHORT, validation_fraction=0.001)).fit({"image": images}, y)
 
 
 @pytest.mark.parametrize("mode", ["boht", "both(fact)", "both(+fact)"])
@@ -632,9 +639,9 @@ def test_a_device_that_cannot_be_used_is_named() -> None:
     images, y = lights()
     for device in ("meta", "no_device"):
         with pytest.raises(NetworkError, match=f"device='{device}'"):
-            NeuID3Classifier(device=device, **QUICK).fit({"image": images}, y)
+            NeuID3Classifier(random_state=0, training=replace(SHORT, device=device)).fit({"image": images}, y)
         with pytest.raises(NetworkError, match=f"device='{device}'"):
-            NeuID3Classifier(device=device).fit({"fact": y}, y)
+            NeuID3Classifier(training=TrainingConfig(device=device)).fit({"fact": y}, y)
 
 
 def test_why_a_tree_is_a_single_leaf_is_told_where_nobody_asked_for_one(recwarn: pytest.WarningsRecorder) -> None:
@@ -646,7 +653,9 @@ def test_why_a_tree_is_a_single_leaf_is_told_where_nobody_asked_for_one(recwarn:
     with pytest.warns(UserWarning, match="single leaf. Their gains are below the penalty of a split"):
         NeuID3Classifier().fit(X, y)
     with pytest.warns(UserWarning, match="single leaf. Networks may need more epochs"):
-        NeuID3Classifier(epochs=1, restarts=1).fit({"image": np.zeros((40, 8, 8), dtype="float32")}, y)
+        NeuID3Classifier(training=TrainingConfig(epochs=1, restarts=1)).fit(
+            {"image": np.zeros((40, 8, 8), dtype="float32")}, y
+        )
 
 
 def test_labels_with_holes_of_any_kind_are_refused() -> None:
@@ -672,7 +681,9 @@ def test_during_a_refit_the_classifier_answers_as_before() -> None:
         return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 1), torch.nn.Sigmoid())
 
     images = {"image": np.random.default_rng(0).random((40, 2, 2)), **X}
-    clf.set_params(background="nn(eye, [I]) :: bright(I).", networks={"eye": network}, epochs=1, restarts=1)
+    clf.set_params(
+        background="nn(eye, [I]) :: bright(I).", networks={"eye": network}, training__epochs=1, training__restarts=1
+    )
     swapped = np.where(y == "a", "d", "c")
     clf.fit(images, swapped)
     assert seen
@@ -746,7 +757,7 @@ def test_parameters_set_during_a_fit_are_those_of_the_next() -> None:
         return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 1), torch.nn.Sigmoid())
 
     eye = {"background": "nn(eye, [I]) :: bright(I).", "networks": {"eye": network}}
-    clf = NeuID3Classifier(**eye, epochs=1, restarts=1, random_state=0)
+    clf = NeuID3Classifier(**eye, random_state=0, training=TrainingConfig(epochs=1, restarts=1))
     assert len(clf.fit(X, y).tree_.tests) == 1
     assert not hasattr(clf, "class_weights_")
     assert not clf.fit(X, y).tree_.tests

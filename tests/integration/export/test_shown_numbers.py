@@ -14,7 +14,7 @@ from bright import BACKGROUND, Bright
 from bright import table as pictures
 
 import neuid3
-from neuid3 import Branch, Examples, Leaf, NeuID3Classifier, NeurosymbolicTree, Tree
+from neuid3 import Branch, Examples, Leaf, NeuID3Classifier, NeurosymbolicTree, TrainingConfig, Tree
 from neuid3.errors import ModelFileError
 from neuid3.explain.page import evidence_page
 from neuid3.explain.page.content import BranchContent, LeafContent, page_content
@@ -169,7 +169,9 @@ def test_the_statistics_are_those_of_the_networks_in_the_end() -> None:
     X = pictures(80)
     y = np.where(X.column("left").values.mean((1, 2)) > 0.5, "light", "dark")
     clf = NeuID3Classifier(
-        tests=["left_net(left)"], background="nn(left_net, [I]) :: left_net(I).", epochs=4, restarts=1
+        tests=["left_net(left)"],
+        background="nn(left_net, [I]) :: left_net(I).",
+        training=TrainingConfig(epochs=4, restarts=1),
     )
     clf.set_params(max_depth=1, random_state=0, pruning=0, joint_epochs=3).fit(
         X[:60], y[:60], validation=(X[60:], y[60:])

@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -25,7 +26,7 @@ from interrupted import classifier, problem
 from sklearn.base import clone
 from torch import nn
 
-from neuid3 import Bank, NeuID3Classifier
+from neuid3 import Bank, NeuID3Classifier, TrainingConfig
 from neuid3.cli.main import main
 from neuid3.errors import CheckpointError, NeuID3Error
 from neuid3.learning.node_learner import NodeLearner
@@ -163,7 +164,11 @@ def test_temporary_files_of_an_interrupted_write_are_removed(tmp_path: Path) -> 
 def test_any_random_state_is_resumed_as_it_was(tmp_path: Path, state: Any) -> None:
     X, y = problem()
     images = X.select(["left", "right"])
-    how: dict[str, Any] = {"epochs": 1, "restarts": 1, "joint_epochs": 1, "max_depth": 1, "pruning": 0.0}
+    how: dict[str, Any] = {
+        "max_depth": 1,
+        "pruning": 0.0,
+        "training": TrainingConfig(epochs=1, restarts=1, joint_epochs=1),
+    }
     clf = NeuID3Classifier(background="nn(eye, [I]) :: bright(I).", tests=["bright(left)"], **how)
     first = clone(clf).set_params(random_state=state(3)).fit(images, y, checkpoint=tmp_path)
     second = clone(clf).set_params(random_state=state(3)).fit(images, y, checkpoint=tmp_path)
@@ -177,12 +182,14 @@ def test_any_random_state_is_resumed_as_it_was(tmp_path: Path, state: Any) -> No
 
 def test_a_fit_with_a_bank_and_given_networks_is_resumed(tmp_path: Path) -> None:
     X, y = problem()
-    rules, how = "nn(eye, [I]) :: bright(I).", {"epochs": 2, "restarts": 1, "max_depth": 1, "pruning": 0.0}
+    rules, short = "nn(eye, [I]) :: bright(I).", TrainingConfig(epochs=2, restarts=1)
+    how: dict[str, Any] = {"max_depth": 1, "pruning": 0.0, "training": short}
     shape = X.column("left").values.shape[1:]
     own = {"eye": lambda: nn.Sequential(nn.Flatten(), nn.Linear(int(np.prod(shape)), 1), nn.Sigmoid())}
     clf = NeuID3Classifier(background=rules, tests=["bright(left)"], networks=own, random_state=0, **how).fit(X, y)
     tests = [test.thawed() for test in clf.tests_]
-    again = NeuID3Classifier(background=rules, tests=tests, joint_epochs=1, random_state=0, **how)
+    jointly = how | {"training": replace(short, joint_epochs=1)}
+    again = NeuID3Classifier(background=rules, tests=tests, random_state=0, **jointly)
     first, second = (clone(again).fit(X, y, checkpoint=tmp_path / "own") for _ in range(2))
     assert (first.predict_proba(X) == second.predict_proba(X)).all()
     with_bank = {"background": rules, "tests": ["bright(left)"], "random_state": 0, **how}
@@ -293,7 +300,12 @@ def test_networks_that_changed_meanwhile_are_distinguished_from_damage(tmp_path:
         def network() -> nn.Module:
             return nn.Sequential(nn.Flatten(), nn.Linear(36, width), nn.ReLU(), nn.Linear(width, 1), nn.Sigmoid())
 
-        how: dict[str, Any] = {"epochs": 1, "restarts": 1, "max_depth": 1, "pruning": 0.0, "random_state": 0}
+        how: dict[str, Any] = {
+            "max_depth": 1,
+            "pruning": 0.0,
+            "random_state": 0,
+            "training": TrainingConfig(epochs=1, restarts=1),
+        }
         rules = "nn(eye, [I]) :: bright(I)."
         clf = NeuID3Classifier(background=rules, tests=["bright(left)"], networks={"eye": network}, **how)
         clf.fit(X, y, checkpoint=tmp_path)
@@ -433,12 +445,10 @@ def test_without_a_random_state_it_is_resumed_as_it_was(tmp_path: Path) -> None:
     X, y = problem()
     images = X.select(["left", "right"])
     how: dict[str, Any] = {
-        "epochs": 1,
-        "restarts": 1,
-        "joint_epochs": 0,
         "max_depth": 1,
         "pruning": 0.0,
         "random_state": None,
+        "training": TrainingConfig(epochs=1, restarts=1, joint_epochs=0),
     }
     first = NeuID3Classifier(background="nn(eye, [I]) :: bright(I).", tests=["bright(left)"], **how)
     first.fit(images, y, checkpoint=tmp_path)

@@ -17,7 +17,7 @@ from small_data import pictures
 from neuid3 import Examples, NeuID3Classifier
 from neuid3.circuits.reach import Reach
 from neuid3.data.priors import Priors
-from neuid3.errors import DataError
+from neuid3.errors import ParameterError
 from neuid3.learning.candidates import Candidates
 from neuid3.learning.node_learner import NodeLearner
 from neuid3.learning.sample import Instance, Sample
@@ -132,9 +132,9 @@ def test_the_p_value_is_that_of_the_chi_squared_distribution(gain: float, classe
 
 def test_a_signal_too_weak_in_each_column_is_learned_by_one_network_of_all() -> None:
     symbols, y = weak(300, 0, strength=0.25, columns=16)
-    clf = NeuID3Classifier(read_together=True, max_depth=3, epochs=20, joint_epochs=0, random_state=0).fit(
-        Examples(pictures(symbols, 0)), y
-    )
+    clf = NeuID3Classifier(
+        max_depth=3, random_state=0, training=TrainingConfig(shared=True, epochs=20, joint_epochs=0)
+    ).fit(Examples(pictures(symbols, 0)), y)
     assert 1 <= len(networks_in(clf.tree_.root)) <= 2, "the shared networks of the two halves, and no others"
     fresh, truth = weak(2000, 1, strength=0.25, columns=16)
     assert clf.score(Examples(pictures(fresh, 1)), truth) > 0.56  # a network for each column learns nothing: .5
@@ -144,7 +144,9 @@ def test_with_random_labels_no_shared_network_is_kept() -> None:
     columns, _ = drawn(120, 0)
     y = np.random.default_rng(7).random(120) < 0.5
     with pytest.warns(UserWarning, match="single leaf"):
-        clf = NeuID3Classifier(read_together=True, max_depth=3, epochs=15, random_state=0).fit(Examples(columns), y)
+        clf = NeuID3Classifier(max_depth=3, random_state=0, training=TrainingConfig(shared=True, epochs=15)).fit(
+            Examples(columns), y
+        )
     assert not clf.networks_
 
 
@@ -155,7 +157,9 @@ def test_images_of_another_kind_get_a_network_of_their_own() -> None:
     upright = y ^ (rng.random(300) < 0.05)
     fields = np.where(upright[:, None, None], stripes[None, None, :], stripes[None, :, None])
     columns["other"] = np.clip(fields + rng.normal(0, 0.3, (300, 8, 8)), 0, 1).astype("float32")
-    clf = NeuID3Classifier(read_together=True, max_depth=1, joint_epochs=0, random_state=0).fit(Examples(columns), y)
+    clf = NeuID3Classifier(max_depth=1, random_state=0, training=TrainingConfig(shared=True, joint_epochs=0)).fit(
+        Examples(columns), y
+    )
     assert str(clf.tree_.root.test) == "other_net(other)"
     assert clf.tree_.root.gain > 0.5
 
@@ -165,14 +169,10 @@ def test_networks_are_shared_only_on_request() -> None:
     assert not shared_tasks_of(learner_of(columns, y, share_networks=False))
 
 
-@pytest.mark.parametrize("other", [{"recipe": "paper"}, {"warm_starts": False}])
-def test_settings_that_exclude_each_other_are_named_before_anything_is_written(
-    other: dict[str, object], tmp_path: Path
-) -> None:
-    columns, y = drawn(60, 0)
-    with pytest.raises(DataError, match=r"read_together=True .* leave one of them out"):
-        NeuID3Classifier(read_together=True, **other).fit(Examples(columns), y, checkpoint=tmp_path)
-    assert not list(tmp_path.iterdir())
+@pytest.mark.parametrize("base", ["paper", TrainingConfig(reuse=False)])
+def test_settings_that_exclude_each_other_are_named(base: str | TrainingConfig) -> None:
+    with pytest.raises(ParameterError, match=r"shared=True .* leave one of them out"):
+        NeuID3Classifier(training=base).set_params(training__shared=True)
 
 
 def test_fewer_than_four_columns_share_nothing() -> None:
@@ -194,9 +194,9 @@ def test_a_fit_that_was_stopped_below_its_shared_networks_is_resumed_to_the_same
     def fit(folder: Path, jobs: int) -> NeuID3Classifier:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return NeuID3Classifier(read_together=True, max_depth=3, epochs=15, random_state=0, n_jobs=jobs).fit(
-                X, y, checkpoint=folder
-            )
+            return NeuID3Classifier(
+                max_depth=3, random_state=0, n_jobs=jobs, training=TrainingConfig(shared=True, epochs=15)
+            ).fit(X, y, checkpoint=folder)
 
     whole = fit(tmp_path, 2)
     nodes = sorted(tmp_path.glob("node-*.neuid3"))

@@ -31,10 +31,10 @@ print(model.predict(X).tolist(), neuid3.__version__)
 
 FIT = """
 import numpy as np
-from neuid3 import NeuID3Classifier
+from neuid3 import NeuID3Classifier, TrainingConfig
 bright = np.arange(64) % 2
 images = np.random.default_rng(0).random((64, 12, 12)) * 0.4 + bright[:, None, None] * 0.5
-clf = NeuID3Classifier(max_depth=1, epochs=20, restarts=1, random_state=0).fit({"x": images}, bright)
+clf = NeuID3Classifier(max_depth=1, training=TrainingConfig(epochs=20, restarts=1), random_state=0).fit({"x": images}, bright)
 assert clf.gradient_steps_ > 0
 assert clf.score({"x": images}, bright) > 0.9
 """

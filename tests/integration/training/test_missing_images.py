@@ -196,9 +196,8 @@ SETTINGS = {
     "background": RULE,
     "tests": ["all_low(i0, i1, i2)"],
     "max_depth": 1,
-    "epochs": 20,
-    "joint_epochs": 5,
     "random_state": 0,
+    "training": TrainingConfig(epochs=20, joint_epochs=5),
 }
 
 
@@ -212,7 +211,7 @@ def test_a_rule_is_learned_where_every_row_lacks_one_of_its_images() -> None:
 def test_a_fit_with_missing_images_is_the_same_with_two_workers_and_when_it_goes_on(tmp_path: Path) -> None:
     columns, y, lost = three_digits(200, 0, slice(None))
     X = with_holes(columns, lost)
-    settings = SETTINGS | {"epochs": 8, "joint_epochs": 2, "pruning": 0.0}
+    settings = SETTINGS | {"pruning": 0.0, "training": TrainingConfig(epochs=8, joint_epochs=2)}
     one = NeuID3Classifier(**settings).fit(X, y)
     two = NeuID3Classifier(**settings, n_jobs=2).fit(X, y, checkpoint=tmp_path)
     (tmp_path / "tree.neuid3").unlink()
@@ -232,9 +231,8 @@ def test_a_network_of_two_images_learns_from_the_rows_that_have_both_and_of_seve
         background="nn(net, [A, B]) :: tells(A, B).",
         tests=["tells(one, other)"],
         max_depth=2,
-        epochs=15,
-        joint_epochs=3,
         random_state=0,
+        training=TrainingConfig(epochs=15, joint_epochs=3),
     ).fit(X, digits.target[rows])
     assert clf.networks_
     right = clf.predict(X) == digits.target[rows]
@@ -255,9 +253,8 @@ def test_a_ready_network_whose_image_is_missing_stands_beside_one_that_is_traine
             tests=["both(i0, i1)"],
             networks={"given": bright},
             max_depth=1,
-            epochs=5,
-            joint_epochs=0,
             pruning=0.0,
             random_state=0,
+            training=TrainingConfig(epochs=5, joint_epochs=0),
         ).fit(X, y)
     np.testing.assert_allclose(clf.predict_proba(X).sum(1), 1.0)

@@ -84,7 +84,7 @@ def test_fit_tells_what_it_read_what_it_learned_and_how_well_it_does(folder: Pat
 def test_networks_are_told_to_read_together() -> None:
     for more in ((), ("--read-together",)):
         assert run("fit", "people.csv", "--target", "risk", "--max-depth", "1", *more).exit_code == 0
-        assert neuid3.load("people.neuid3").read_together == bool(more)
+        assert neuid3.load("people.neuid3").training.shared == bool(more)
 
 
 @pytest.mark.usefixtures("folder")
@@ -389,7 +389,7 @@ def test_a_report_tells_which_rows_it_leaves_out(model: Path) -> None:
 # Options that messages speak of ---------------------------------------------------------------------
 
 # What only Python can set, so that no message about it reaches the command line.
-ONLY_PYTHON = {"recipe", "warm_starts", "device", "networks"}
+ONLY_PYTHON = {"training", "reuse", "device", "networks", "limits", "loss"}
 
 
 def texts_of_errors_and_warnings() -> Iterator[str]:
@@ -406,11 +406,12 @@ def texts_of_errors_and_warnings() -> Iterator[str]:
 
 def test_every_parameter_that_a_message_speaks_of_is_an_option() -> None:
     from neuid3.estimators.parameters import CONSTRAINTS
+    from neuid3.training.config import TRAINING_RULES
 
     sentences = [text for text in texts_of_errors_and_warnings() if text.count(" ") > 2]
-    names = "|".join(CONSTRAINTS)
+    names = "|".join([*CONSTRAINTS, *TRAINING_RULES, "max_candidates"])
     found = {m[1] or m[2] for text in sentences for m in re.finditer(rf"`({names})`|\b({names})=", text)}
-    assert {"pruning", "read_together", "max_candidates"} <= found
+    assert {"pruning", "shared", "max_candidates"} <= found
     options = {param.name for param in import_module("neuid3.cli.fit").fit.params}
     assert found - ONLY_PYTHON <= options
 
@@ -418,7 +419,7 @@ def test_every_parameter_that_a_message_speaks_of_is_an_option() -> None:
 def test_messages_speak_of_options() -> None:
     for said, told in {
         "No test; a lower `pruning` asks less": "No test; a lower `--pruning` asks less",
-        "if many, try read_together=True.": "if many, try --read-together.",
+        "if many, try TrainingConfig(shared=True).": "if many, try --read-together.",
         "than max_candidates=5; as in modes=['f(+a)'], or raise max_candidates.": (
             "than --max-candidates 5; as in --mode 'f(+a)', or raise --max-candidates."
         ),
@@ -452,13 +453,32 @@ def test_options_are_parameters_of_the_classifier() -> None:
     done = run("fit", "people.csv", "--target", "risk", *options, "--limit", "seconds=40")
     assert done.exit_code == 0, done.output
     plain = neuid3.load("people.neuid3")
-    assert {name: getattr(plain, name) for name in given} == given
+    places = (plain, plain.training, plain.limits)
+    assert {name: next(getattr(p, name) for p in places if hasattr(p, name)) for name in given} == given
     weights = ["--class-weight", "high=2", "--class-weight", "low=1"]
     assert run("fit", "people.csv", "--target", "risk", *weights).exit_code == 0
     high, low = plain.tree_.root.masses
     assert neuid3.load("people.neuid3").tree_.root.masses == pytest.approx((2 * high, low))
     assert run("fit", "people.csv", "--target", "risk", "--class-weight", "balanced").exit_code == 0
     assert neuid3.load("people.neuid3").class_weight == "balanced"
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("option", "allowed"),
+    [
+        ("--epochs=0", "0 is not an integer of at least 1"),
+        ("--epochs=2.5", "2.5 is not an integer of at least 1"),
+        ("--restarts=many", "many is not an integer of at least 1"),
+        ("--learning-rate=0", "0 is not a number above 0"),
+        ("--validation-fraction=1", "1 is not a number of at least 0 and below 1"),
+        ("--max-candidates=0", "0 is not an integer of at least 1"),
+    ],
+)
+def test_numbers_are_checked_as_in_python(option: str, allowed: str) -> None:
+    done = run("fit", "people.csv", "--target", "risk", option)
+    assert done.exit_code == 2
+    assert f"Invalid value for '{option.partition('=')[0]}': {allowed}.\n" in done.stderr
 
 
 @pytest.mark.usefixtures("folder")
@@ -489,12 +509,13 @@ def test_limits_are_heard_by_every_command_that_reads_rules(model: Path) -> None
 
 
 def test_help_tells_the_defaults_of_the_classifier() -> None:
+    from neuid3.logic.sandbox import Limits
     from neuid3.training.config import TrainingConfig
 
     shown = run("fit", "--help").output
-    clf, recipe = NeuID3Classifier(), TrainingConfig()
+    places = (NeuID3Classifier(), TrainingConfig(), Limits())
     for name in ("pruning", "max_candidates", "restarts", "epochs", "learning_rate", "validation_fraction"):
-        default = getattr(clf, name) if getattr(clf, name) is not None else getattr(recipe, name)
+        default = next(getattr(place, name) for place in places if hasattr(place, name))
         told = re.search(rf"--{name.replace('_', '-')} .*?\[default: ([\d.]+)", shown, re.DOTALL)
         assert told is not None
         assert float(told[1]) == default, name

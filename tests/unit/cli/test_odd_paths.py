@@ -19,7 +19,7 @@ from click.testing import CliRunner, Result
 
 from benchmarks.commands import bench
 from experiments.__main__ import main as experiments
-from neuid3 import NeuID3Classifier, load, read_table
+from neuid3 import NeuID3Classifier, TrainingConfig, load, read_table
 from neuid3.cli.main import main
 from neuid3.errors import MissingFileError, NeuID3Error, UnreadableFileError, UnwritableFileError
 
@@ -118,7 +118,13 @@ def place() -> Iterator[Path]:
     NeuID3Classifier(max_depth=1, random_state=0).fit(read.examples, read.labels).save("people.neuid3")
     light = generator.random(60) < 0.5
     images = np.where(light[:, None, None], 0.9, 0.1).repeat(8, 1).repeat(8, 2).astype("float32")
-    how = {"epochs": 8, "restarts": 1, "pruning": 0, "max_depth": 1, "random_state": 0, "n_jobs": 1}
+    how = {
+        "pruning": 0,
+        "max_depth": 1,
+        "random_state": 0,
+        "n_jobs": 1,
+        "training": TrainingConfig(epochs=8, restarts=1),
+    }
     NeuID3Classifier(**how).fit({"image": images}, light).save("bright.neuid3")
     Path("folder").mkdir()
     Path("results/uci").mkdir(parents=True)

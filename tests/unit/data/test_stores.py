@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import neuid3.data.reading.pictures
-from neuid3 import Examples, ImageFiles, NeuID3Classifier, evidence_page, load, plot_tree, read_table
+from neuid3 import Examples, ImageFiles, NeuID3Classifier, TrainingConfig, evidence_page, load, plot_tree, read_table
 from neuid3.data.columns import read_column
 from neuid3.data.stores import ConcatenatedStore, Entries, MappedStore, fetch_rows, value_range
 from neuid3.errors import DataError, MissingFileError, RowError
@@ -93,7 +93,9 @@ ELSEWHERE: dict[str, Callable[[np.ndarray, Path], Any]] = {
 
 
 def fitted(column: Any, fact: Any, y: Any, **more: Any) -> NeuID3Classifier:
-    clf = NeuID3Classifier(epochs=20, joint_epochs=1, restarts=1, batch_size=16, random_state=1, **more)
+    clf = NeuID3Classifier(
+        random_state=1, **more, training=TrainingConfig(epochs=20, joint_epochs=1, restarts=1, batch_size=16)
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return clf.fit(Examples({"image": column, "fact": fact}), y)
@@ -136,7 +138,7 @@ def test_workers_are_sent_the_way_to_a_file(in_memory: NeuID3Classifier, tmp_pat
 def test_validation_examples_may_lie_elsewhere_too(tmp_path: Path) -> None:
     images, fact, y = pictures()
     more, also, judged = pictures(60, seed=2)
-    clf = NeuID3Classifier(epochs=3, joint_epochs=0, restarts=1, random_state=0)
+    clf = NeuID3Classifier(random_state=0, training=TrainingConfig(epochs=3, joint_epochs=0, restarts=1))
     expected = clf.fit(Examples({"image": images, "fact": fact}), y, validation=({"image": more, "fact": also}, judged))
     tree = expected.tree_
     for train, judges in ((mapped(images, tmp_path), Pairs(more)), (images, Counting(more))):
@@ -163,7 +165,7 @@ def test_vectors_may_lie_elsewhere(tmp_path: Path) -> None:
     for column in (mapped(flat, tmp_path), Counting(flat)):
         found = Examples({"v": column, "fact": fact}, kinds={"v": "tensor"})
         held = Examples({"v": flat, "fact": fact}, kinds={"v": "tensor"})
-        clf = NeuID3Classifier(epochs=4, joint_epochs=0, restarts=1, random_state=0)
+        clf = NeuID3Classifier(random_state=0, training=TrainingConfig(epochs=4, joint_epochs=0, restarts=1))
         assert clf.fit(found, y).tree_ == clf.fit(held, y).tree_
 
 
@@ -192,7 +194,7 @@ def test_input_columns_read_the_same_of_both() -> None:
 def test_nobody_asks_for_everything_at_once(tmp_path: Path) -> None:
     images, fact, y = pictures(3000)
     store = Counting(images)
-    clf = NeuID3Classifier(epochs=1, joint_epochs=1, restarts=1, random_state=0)
+    clf = NeuID3Classifier(random_state=0, training=TrainingConfig(epochs=1, joint_epochs=1, restarts=1))
     clf.fit(Examples({"image": store, "fact": fact}), y, checkpoint=tmp_path)
     assert any("image" in str(test) for test in clf.tree_.tests)
     for work, times in (

@@ -198,7 +198,7 @@ def test_a_network_may_have_ten_thousand_values() -> None:
     made = model("large(card_1)", background, networks={"net": network})
     with torch.no_grad():
         expected = network(torch.zeros(1, 4))[0, 9000:].sum()
-    assert made.apply(X)[0, 0] == pytest.approx(float(expected), abs=1e-5)
+    assert made.leaf_probabilities(X)[0, 0] == pytest.approx(float(expected), abs=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -241,14 +241,14 @@ def test_a_cut_that_cannot_be_decided_is_refused(threshold: float, words: str) -
 )
 def test_infinity_and_tiny_numbers_are_compared_as_they_are(test: str, expected: list[int]) -> None:
     made = model(test)
-    assert made.apply(X)[:, 0].tolist() == expected
+    assert made.leaf_probabilities(X)[:, 0].tolist() == expected
     assert made.verify(X) < 1e-9
 
 
 def test_a_tiny_constant_is_not_zero() -> None:
     tiny = Examples({"n": [1e-21, 2e-20, -1.0, 3.0]})
     made = NeurosymbolicTree(Tree(Branch("n < 1e-20", Leaf(0.9), Leaf(0.1))), tiny.schema)
-    assert made.apply(tiny)[:, 0].tolist() == [1, 0, 1, 0]
+    assert made.leaf_probabilities(tiny)[:, 0].tolist() == [1, 0, 1, 0]
     both = Tree(Branch("n < 1e-20", Leaf(0.9), Branch("n < 2e-20", Leaf(0.5), Leaf(0.1))))
     with pytest.raises(ExportError, match="which ProbLog rounds to one number"):
         NeurosymbolicTree(both, tiny.schema).to_problog(tiny)
@@ -346,7 +346,7 @@ def test_a_goal_known_only_when_it_runs_cannot_be_copied_for_several_instances()
     }
     tree = Tree(Branch("a", Branch(AtomTest("a", (("rank_net", "second"),)), Leaf(0.9), Leaf(0.2)), Leaf(0.1)))
     made = NeurosymbolicTree(tree, X.schema, background=background, networks=networks)
-    assert made.apply(X)[0] == pytest.approx([1 / 9, 2 / 9, 2 / 3])
+    assert made.leaf_probabilities(X)[0] == pytest.approx([1 / 9, 2 / 9, 2 / 3])
     with pytest.raises(ExportError, match="known only when it runs"):
         made.to_problog(X)
 

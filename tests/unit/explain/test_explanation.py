@@ -114,7 +114,7 @@ def example_view(case: Case) -> ExampleView:
 def test_shares_are_those_of_the_model_and_steps_multiply_to_them(case: Case) -> None:
     for row in range(3):
         why = case.model.explain(case.examples, row, changes=0)
-        leaves = case.model.apply(case.examples)[row]
+        leaves = case.model.leaf_probabilities(case.examples)[row]
         np.testing.assert_allclose([leaf.probability for leaf in why.leaves], leaves, atol=1e-9)
         classes = np.sum([leaf.contributions for leaf in why.leaves], axis=0)
         np.testing.assert_allclose(classes, case.model.predict_proba(case.examples)[row], atol=1e-9)

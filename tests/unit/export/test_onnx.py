@@ -71,7 +71,7 @@ def check(model: NeurosymbolicTree, examples: Examples, tolerance: float) -> Any
     for batch in (examples, examples[:1]):
         classes, leaves = session.run(["class_probabilities", "leaf_probabilities"], inputs_of(session, batch))
         assert leaves.shape == (len(batch), len(model.tree.leaves))
-        np.testing.assert_allclose(leaves, model.apply(batch), atol=tolerance)
+        np.testing.assert_allclose(leaves, model.leaf_probabilities(batch), atol=tolerance)
         np.testing.assert_allclose(classes, model.predict_proba(batch), atol=tolerance)
     return written
 

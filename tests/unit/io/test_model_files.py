@@ -28,7 +28,7 @@ from torch import nn
 from uses import uses
 
 import neuid3
-from neuid3 import NeuID3Classifier, NeuID3Error, NeurosymbolicTree, load
+from neuid3 import NeuID3Classifier, NeuID3Error, NeurosymbolicTree, TrainingConfig, load
 from neuid3.errors import ModelFileError
 from neuid3.io import networks as registry
 from neuid3.io.serialize import nodes_from_json, nodes_to_json
@@ -112,7 +112,7 @@ def test_the_same_model_gives_the_same_bytes(tmp_path: Path) -> None:
 def test_a_trained_test_is_saved_and_asked_in_the_next_tree(tmp_path: Path) -> None:
     X = examples(80)
     y = X.column("left").values.mean((1, 2)) > 0.5
-    how = {"epochs": 2, "restarts": 1, "joint_epochs": 0, "random_state": 0, "pruning": 0.0}
+    how = {"random_state": 0, "pruning": 0.0, "training": TrainingConfig(epochs=2, restarts=1, joint_epochs=0)}
     clf = NeuID3Classifier(background="nn(n, [I]) :: seen(I).", tests=["seen(left)"], **how).fit(X, y)
     (test,) = clf.tests_
     again: Any = load(test.save(tmp_path / "test.neuid3"))

@@ -14,7 +14,7 @@ from hypothesis.extra.numpy import arrays
 from torch import nn
 
 import neuid3
-from neuid3 import Examples, NeuID3Classifier
+from neuid3 import Examples, NeuID3Classifier, TrainingConfig
 from neuid3.networks.defaults import Dense, Standardise, centre_and_scale, default_network, standardise_inputs
 from neuid3.networks.groups import network_group
 
@@ -88,7 +88,7 @@ def test_networks_in_a_stack_keep_their_own_centres_and_scales() -> None:
 
 BMI = "nn(bmi_net, [W, H]) :: obese(W, H)."
 SETTINGS = {"background": BMI, "tests": ["obese(weight, height)"], "max_depth": 1, "random_state": 0}
-QUICK = SETTINGS | {"epochs": 10, "joint_epochs": 2, "pruning": 0.0}
+QUICK = SETTINGS | {"pruning": 0.0, "training": TrainingConfig(epochs=10, joint_epochs=2)}
 
 
 def people(n: int, seed: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
@@ -147,9 +147,11 @@ def test_a_reused_test_and_a_fit_that_goes_on_read_in_the_same_units(
     fitted: tuple[NeuID3Classifier, Examples, np.ndarray], tmp_path: Path
 ) -> None:
     clf, X, y = fitted
-    again = NeuID3Classifier(**QUICK | {"tests": clf.tests_, "joint_epochs": 0}).fit(X, y)
+    again = NeuID3Classifier(
+        **QUICK | {"tests": clf.tests_, "training": TrainingConfig(epochs=10, joint_epochs=0)}
+    ).fit(X, y)
     assert again.gradient_steps_ == 0
-    np.testing.assert_allclose(again.model_.apply(X), clf.model_.apply(X))
+    np.testing.assert_allclose(again.model_.leaf_probabilities(X), clf.model_.leaf_probabilities(X))
     NeuID3Classifier(**QUICK).fit(X, y, checkpoint=tmp_path)
     (tmp_path / "tree.neuid3").unlink()
     on = NeuID3Classifier(**QUICK).fit(X, y, checkpoint=tmp_path)
@@ -170,7 +172,9 @@ def test_a_network_of_the_caller_reads_what_the_columns_hold() -> None:
             return torch.sigmoid(self.last(torch.cat((weight, height), -1) / 1e9))
 
     columns, y = people(60, 0)
-    NeuID3Classifier(**QUICK | {"epochs": 1}, networks={"bmi_net": Watching}).fit(Examples(columns), y)
+    NeuID3Classifier(
+        **QUICK | {"training": TrainingConfig(epochs=1, joint_epochs=2)}, networks={"bmi_net": Watching}
+    ).fit(Examples(columns), y)
     seen = torch.cat([batch.flatten() for batch in shown])
     assert {float(value) for value in seen} == set(columns["weight"].astype(np.float32).tolist())
 
@@ -184,9 +188,8 @@ def test_vectors_are_standardised_and_columns_that_share_a_network_share_its_sca
         background="nn(net, [V], R, [1, 2, 3]) :: level(V, R). above(A, B) :- level(A, X), level(B, Y), X > Y.",
         tests=["above(left, right)"],
         max_depth=1,
-        epochs=15,
-        joint_epochs=5,
         random_state=0,
+        training=TrainingConfig(epochs=15, joint_epochs=5),
     ).fit(X, tens["left"] > tens["right"])
     assert clf.score(X, tens["left"] > tens["right"]) > 0.8
     (network,) = clf.networks_.values()

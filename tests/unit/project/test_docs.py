@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import tomllib
+from dataclasses import fields
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
@@ -116,21 +117,27 @@ PARAMETERS = {
 }
 
 
+def settings_row(name: str) -> list[str]:
+    """The cells of a parameter on the page about settings, which lists it once, after its name."""
+    (row,) = re.findall(rf"^\| `{name}` \|(.*)$", page_text("settings.md"), flags=re.MULTILINE)
+    return [cell.strip() for cell in row.split(" | ")]
+
+
 @pytest.mark.parametrize(("name", "default"), PARAMETERS.items())
 def test_the_page_about_settings_lists_every_parameter_with_its_default(name: str, default: Any) -> None:
-    (row,) = re.findall(rf"^\| `{name}` \|(.*)$", page_text("settings.md"), flags=re.MULTILINE)
-    first, *more = row.split(" | ")
-    assert first.strip() == f"`{default!r}`"
-    if hasattr(TrainingConfig(), name):
-        shown = re.fullmatch(r"(\S+), paper (\S+)", more[0].strip())
-        assert shown is not None
-        values = [getattr(recipe, name) for recipe in (TrainingConfig(), PAPER_TRAINING)]
-        assert list(shown.groups()) == [f"{value:g}" if type(value) in (int, float) else str(value) for value in values]
+    assert settings_row(name)[0] == f"`{default!r}`"
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(TrainingConfig)])
+def test_the_page_about_settings_lists_every_field_of_the_training_with_both_values(name: str) -> None:
+    values = [getattr(config, name) for config in (TrainingConfig(), PAPER_TRAINING)]
+    assert settings_row(name)[:2] == [f"`{value!r}`" for value in values]
 
 
 def test_the_docstring_of_the_classifier_lists_every_parameter() -> None:
-    listed = re.findall(r"^    (\w+) : ", neuid3.NeuID3Classifier.__doc__ or "", flags=re.MULTILINE)
-    assert sorted(listed) == sorted(PARAMETERS)
+    parameters, _, attributes = (neuid3.NeuID3Classifier.__doc__ or "").partition("Attributes\n")
+    assert sorted(re.findall(r"^    (\w+) : ", parameters, flags=re.MULTILINE)) == sorted(PARAMETERS)
+    assert all(name.endswith("_") for name in re.findall(r"^    (\w+) : ", attributes, flags=re.MULTILINE))
 
 
 def hooks() -> Any:

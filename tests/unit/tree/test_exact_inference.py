@@ -49,7 +49,7 @@ def test_generated_trees_agree_with_problog(case: Case) -> None:
 @given(cases(depth=2))
 def test_paths_agree_with_summing_over_worlds(case: Case) -> None:
     model = case.model
-    reached = model.apply(case.examples)
+    reached = model.leaf_probabilities(case.examples)
     with torch.no_grad(), model.evaluating():
         evidence = model.evidence(case.examples)
     for i, (path, _) in enumerate(paths(model.tree.root)):
@@ -67,7 +67,7 @@ def test_paths_agree_with_summing_over_worlds(case: Case) -> None:
 
 @given(cases())
 def test_leaves_share_out_one_unit_of_probability(case: Case) -> None:
-    np.testing.assert_allclose(case.model.apply(case.examples).sum(axis=1), 1.0, atol=1e-12)
+    np.testing.assert_allclose(case.model.leaf_probabilities(case.examples).sum(axis=1), 1.0, atol=1e-12)
 
 
 @settings(max_examples=15)
@@ -193,7 +193,7 @@ def test_shared_variables_are_not_independent() -> None:
     tree = Tree(Branch("odd(left)", Branch("both", Leaf(1.0), Leaf(0.0)), Leaf(0.0)))
     model = NeurosymbolicTree(tree, REFERENCE.schema, background=background, networks={"n": half}, priors=PRIORS)
     examples = REFERENCE[~REFERENCE.column("right").missing][:1]
-    assert model.apply(examples)[0, 0] == pytest.approx(0.25)
+    assert model.leaf_probabilities(examples)[0, 0] == pytest.approx(0.25)
 
 
 def test_two_instances_of_a_network_are_independent() -> None:
@@ -205,7 +205,7 @@ def test_two_instances_of_a_network_are_independent() -> None:
     one = Tree(Branch("rank(left, 1)", Leaf(1.0), Leaf(0.0)))
     single = NeurosymbolicTree(one, REFERENCE.schema, background=PREAMBLE, networks={"rank_net": network})
     examples = REFERENCE[:20]
-    np.testing.assert_allclose(model.apply(examples)[:, 0], single.apply(examples)[:, 0] ** 2)
+    np.testing.assert_allclose(model.leaf_probabilities(examples)[:, 0], single.leaf_probabilities(examples)[:, 0] ** 2)
 
 
 def test_two_declarations_of_a_network_share_weights_but_not_outcomes() -> None:
@@ -213,7 +213,7 @@ def test_two_declarations_of_a_network_share_weights_but_not_outcomes() -> None:
     model = NeurosymbolicTree(tree, REFERENCE.schema, background=PREAMBLE, networks={"rank_net": TinyNetwork(3, 1, 1)})
     with torch.no_grad():
         outcome = model.evidence(REFERENCE[:5]).output("rank_net", ("left",), 3)[:, 0].numpy()
-    np.testing.assert_allclose(model.apply(REFERENCE[:5])[:, 0], outcome**2)
+    np.testing.assert_allclose(model.leaf_probabilities(REFERENCE[:5])[:, 0], outcome**2)
 
 
 @pytest.mark.parametrize(

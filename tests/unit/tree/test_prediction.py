@@ -51,15 +51,15 @@ def dropped(model: NeurosymbolicTree, examples: Examples, threshold: float) -> n
 
 @given(cases(rows=6))
 def test_without_a_threshold_sparing_networks_changes_nothing(case: Case) -> None:
-    everything = case.model.leaf_probabilities(case.examples).detach().numpy()  # with gradients: nobody is spared
-    np.testing.assert_allclose(case.model.apply(case.examples), everything, atol=1e-12)
+    everything = case.model.leaf_reach(case.examples).detach().numpy()  # with gradients: nobody is spared
+    np.testing.assert_allclose(case.model.leaf_probabilities(case.examples), everything, atol=1e-12)
 
 
 @given(cases(rows=6), st.sampled_from([0.01, 0.1, 0.3, 0.6]))
 def test_no_probability_changes_by_more_than_the_mass_dropped(case: Case, threshold: float) -> None:
     model, examples = case.model, case.examples
     gone = dropped(model, examples, threshold)
-    leaves, fewer = model.apply(examples), model.apply(examples, threshold=threshold)
+    leaves, fewer = model.leaf_probabilities(examples), model.leaf_probabilities(examples, threshold=threshold)
     assert (np.abs(leaves - fewer).sum(1) / 2 <= gone + 1e-12).all()
     exact, quick = model.predict_proba(examples), model.predict_proba(examples, threshold=threshold)
     assert (np.abs(exact - quick).max(1) <= gone + 1e-12).all()
@@ -85,7 +85,7 @@ def test_a_threshold_spares_improbable_examples() -> None:
     assert sum(network.shown) == 2
     np.testing.assert_allclose(found[1:3], model.predict_proba(X)[1:3], atol=1e-12)
     assert model.predict(X, threshold=0.1).shape == (4,)
-    assert model.apply(X, threshold=0.1).shape == (4, 3)
+    assert model.leaf_probabilities(X, threshold=0.1).shape == (4, 3)
 
 
 def test_gradients_reach_the_tests_above_a_branch_that_nobody_reaches() -> None:

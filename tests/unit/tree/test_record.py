@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import log_loss
 
 import neuid3
-from neuid3 import Examples, NeuID3Classifier
+from neuid3 import Examples, NeuID3Classifier, TrainingConfig
 from neuid3.cli.main import main
 from neuid3.errors import DataError, ModelFileError
 from neuid3.explain.page import evidence_page
@@ -122,12 +122,14 @@ def test_networks_leave_a_score_on_their_validation_rows() -> None:
     X = images(60)
     level = X.column("left").values.mean((1, 2))
     y = np.where(level > 0.5, "light", "dark")
-    clf = NeuID3Classifier(tests="auto", epochs=3, restarts=1, max_depth=1, random_state=0).fit(X, y)
+    clf = NeuID3Classifier(
+        tests="auto", max_depth=1, random_state=0, training=TrainingConfig(epochs=3, restarts=1)
+    ).fit(X, y)
     record = clf.training_record_
     assert record.rows == 60
     assert [(score.kind, score.rows) for score in record.scores] == [("validation", 12)]
     assert record.learned(X, clf.schema_).all()
-    given = NeuID3Classifier(tests="auto", epochs=3, restarts=1, max_depth=1, random_state=0)
+    given = NeuID3Classifier(tests="auto", max_depth=1, random_state=0, training=TrainingConfig(epochs=3, restarts=1))
     given.fit(X[:40], y[:40], validation=(X[40:], y[40:]))
     score = given.training_record_.score("validation")
     assert (score.rows, score.accuracy) == (20, given.score(X[40:], y[40:]))
