@@ -397,7 +397,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             priors=learner.priors,
             limits=self.limits,
             device=config.device,
-            backend=config.backend,
+            backend=learner.config.backend,
         )
         gains = [(self.model_.columns_of(test), gain) for test, gain in learned.test_gains]
         self.feature_importances_ = column_importances(gains, self.schema_)

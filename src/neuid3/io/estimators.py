@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Mapping
-from dataclasses import fields as fields_of
 from typing import Any
 
 import numpy as np
 
-from neuid3.errors import ModelFileError, ParameterError
+from neuid3.errors import BackendError, ModelFileError, ParameterError
 from neuid3.io.serialize import Json, labels_from_json, labels_to_json
 from neuid3.logic.sandbox import Limits
-from neuid3.networks.backend import backend_name
 from neuid3.training.config import TrainingConfig, changed_training, read_training
 from neuid3.tree.criteria import ClassCriterion
 from neuid3.utils.json_values import as_count, as_number, as_text
@@ -44,7 +42,7 @@ def classifier_to_json(classifier: Any) -> Json:
     """The parameters that JSON can represent, and the fitted attributes."""
     parameters = classifier.get_params(deep=False)
     if isinstance(parameters["training"], TrainingConfig):
-        parameters["training"] = _training_to_json(parameters["training"])
+        parameters["training"] = parameters["training"].to_json()
     if parameters["limits"] is not None:
         parameters["max_candidates"] = parameters["limits"].max_candidates
     names = getattr(classifier, "feature_names_in_", None)
@@ -60,12 +58,6 @@ def classifier_to_json(classifier: Any) -> Json:
     }
 
 
-def _training_to_json(training: TrainingConfig) -> Json:
-    """The fields of a configuration; its backend by name."""
-    values = {field.name: getattr(training, field.name) for field in fields_of(training)}
-    return {**values, "backend": backend_name(training.backend)}
-
-
 def parameters_from_json(fields: Mapping[str, Any], known: Container[str]) -> dict[str, Any]:
     """The parameters of a classifier that this version has; those of early versions under their present names."""
     saved = dict(fields["parameters"])
@@ -78,7 +70,7 @@ def parameters_from_json(fields: Mapping[str, Any], known: Container[str]) -> di
         parameters["training"] = _early_training(saved) if training is None else _training(training)
         if saved.get("max_candidates", Limits().max_candidates) != Limits().max_candidates:
             parameters["limits"] = Limits(max_candidates=saved["max_candidates"])
-    except ParameterError as error:
+    except (BackendError, ParameterError) as error:
         raise ValueError(f"of its parameters, {error}") from None
     return parameters
 

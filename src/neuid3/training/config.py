@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from neuid3.errors import ParameterError, did_you_mean
+from neuid3.networks.backend import Backend, backend_name, select_backend
 from neuid3.utils.fields import FieldRule, FlagField, IntegerField, NumberField, OptionalField, TextField, read_field
-
-if TYPE_CHECKING:
-    from neuid3.networks.backend import Backend
 
 # The values that each field of a `TrainingConfig` may have; the command line checks its options with them, too.
 TRAINING_RULES: dict[str, FieldRule] = {
@@ -93,13 +91,14 @@ class TrainingConfig:
         Whether splits must pay the penalty that the `pruning` of the classifier sets.
     device : str
         Where networks run, as torch names it.
-    backend : str or Backend
+    backend : str or `neuid3.networks.Backend`
         Who runs and trains the networks: "auto" is the fastest on this machine, "torch" the reference, which runs one
-        module after the other; or the name of a registered backend, or a `neuid3.networks.Backend`.
+        module after the other; or a backend of your own, or the name by which it is registered when a fit begins.
 
     Raises
     ------
     ParameterError : where a value is not allowed.
+    BackendError : where `backend` is neither a name nor a backend.
 
     >>> TrainingConfig(epochs=5).epochs
     5
@@ -132,11 +131,18 @@ class TrainingConfig:
     def __post_init__(self) -> None:
         for name, rule in TRAINING_RULES.items():
             object.__setattr__(self, name, read_field(name, getattr(self, name), rule))
+        if not isinstance(self.backend, str):
+            select_backend(self.backend)  # raises an error where it is no backend
         if self.shared and not self.reuse:
             raise ParameterError(
                 "shared=True calls one network on many columns, which reuse=False forbids (as the paper's training does); "
                 "leave one of them out."
             )
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields by name; the backend by its own name."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return values | {"backend": backend_name(self.backend)}
 
     @classmethod
     def paper(cls, **changes: Any) -> TrainingConfig:

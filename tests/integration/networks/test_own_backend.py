@@ -14,17 +14,10 @@ import torch
 from small_data import pictures
 from torch import nn
 
-from neuid3 import Examples, NeurosymbolicTree, Tree
-from neuid3.data.priors import Priors
-from neuid3.errors import BackendError
-from neuid3.learning.candidates import Candidates
-from neuid3.learning.grow import GrowthLimits, grow_tree
-from neuid3.learning.node_learner import NodeLearner
-from neuid3.learning.sample import Sample
-from neuid3.logic.program import Program
+from neuid3 import Examples, NeuID3Classifier, load
+from neuid3.errors import BackendError, CheckpointError
 from neuid3.networks import Backend, GroupOptimizer, NetworkGroup, register_backend, select_backend
 from neuid3.training import TrainingConfig
-from neuid3.tree.node_tests import AtomTest
 
 BACKGROUND = (
     "nn(left_net, [I]) :: left(I). nn(right_net, [I], V, [0, 1]) :: right(I, V). both(I, J) :- left(I), right(J, 1)."
@@ -105,56 +98,39 @@ def data(n: int = 120) -> tuple[Examples, np.ndarray]:
 
 
 def fit(
-    runs_on: str | Backend, n_jobs: int | None = None, networks: dict[str, Any] | None = None
-) -> tuple[Tree, dict[str, nn.Module], int]:
-    """A tree, its networks by name, and the number of gradient steps of all restarts."""
-    X, y = data()
-    sample = Sample(X, y.astype(np.int64), np.ones(len(y)), np.arange(len(y)) % 4 == 0, 2, 1)
-    tests = tuple(map(AtomTest, ("left(a)", "both(a, b)")))
-    learner = NodeLearner(
-        sample,
-        Program(BACKGROUND, X.schema),
-        Candidates(tests, ()),
-        networks or {},
-        TrainingConfig(**CONFIG, backend=runs_on),
-        priors=Priors(),
-        penalty=2.0,
-        adaptive=True,
-        seed=0,
-        jobs=n_jobs,
-    )
-    with learner.pool:
-        root = learner.refine(grow_tree(learner, learner.root, GrowthLimits(max_depth=2)).node)
-    tree = Tree(root, (False, True))
-    return tree, learner.networks_of(tree.tests), learner.steps
+    runs_on: str | Backend, n_jobs: int | None = None, networks: dict[str, Any] | None = None, **options: Any
+) -> NeuID3Classifier:
+    """A classifier whose networks were trained by a backend."""
+    return NeuID3Classifier(
+        background=BACKGROUND,
+        tests=["left(a)", "both(a, b)"],
+        networks=networks,
+        max_depth=2,
+        training=TrainingConfig(**CONFIG, backend=runs_on),
+        n_jobs=n_jobs,
+        random_state=0,
+    ).fit(*data(), **options)
 
 
-def model_of(fitted: tuple[Tree, dict[str, nn.Module], int], runs_on: str | Backend = "auto") -> NeurosymbolicTree:
-    tree, networks, _ = fitted
-    return NeurosymbolicTree(tree, data()[0].schema, background=BACKGROUND, networks=networks, backend=runs_on)
-
-
-def assert_equal_bits(
-    one: tuple[Tree, dict[str, nn.Module], int], other: tuple[Tree, dict[str, nn.Module], int]
-) -> None:
-    assert one[0] == other[0]
-    assert one[2] == other[2]
-    assert list(one[1]) == list(other[1])
-    for name, network in one[1].items():
-        theirs = other[1][name].state_dict()
+def assert_equal_bits(one: NeuID3Classifier, other: NeuID3Classifier) -> None:
+    assert one.tree_ == other.tree_
+    assert one.gradient_steps_ == other.gradient_steps_
+    assert list(one.networks_) == list(other.networks_)
+    for name, network in one.networks_.items():
+        theirs = other.networks_[name].state_dict()
         assert all(torch.equal(values, theirs[key]) for key, values in network.state_dict().items())
 
 
 @pytest.fixture(scope="module")
-def fitted() -> tuple[Tree, dict[str, nn.Module], int]:
-    result = fit("auto")
-    assert result[0].tests, "the tree has a test with networks"
-    return result
+def fitted() -> NeuID3Classifier:
+    classifier = fit("auto")
+    assert classifier.networks_, "the tree has a test with networks"
+    return classifier
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_a_tree_learned_with_a_backend_of_ones_own_is_that_of_the_wrapped_one(
-    n_jobs: int | None, fitted: tuple[Tree, dict[str, nn.Module], int], tmp_path: Path
+    n_jobs: int | None, fitted: NeuID3Classifier, tmp_path: Path
 ) -> None:
     counting = CountingBackend(tmp_path / "calls")
     assert_equal_bits(fit(counting, n_jobs), fitted)
@@ -162,51 +138,68 @@ def test_a_tree_learned_with_a_backend_of_ones_own_is_that_of_the_wrapped_one(
     assert 0 < counts["group"] < counts["optimizer"] < counts["forward"], "leaves have optimizers of their own"
     # A step moves a group of networks and the leaves of a task, for several restarts at once.
     assert counts["step"] % 2 == 0
-    assert counts["forward"] > counts["step"] / 2 > fitted[2] / 8
+    assert counts["forward"] > counts["step"] / 2 > fitted.gradient_steps_ / 8
 
 
-def test_the_reference_learns_a_tree_of_the_same_tests(
-    fitted: tuple[Tree, dict[str, nn.Module], int], tmp_path: Path
-) -> None:
+def test_the_reference_learns_a_tree_of_the_same_tests(fitted: NeuID3Classifier, tmp_path: Path) -> None:
     counting = CountingBackend(tmp_path / "calls", "torch")
     reference, through = fit("torch"), fit(counting)
     assert_equal_bits(through, reference)
     assert counting.counts["step"] > 0
-    assert reference[0].tests == fitted[0].tests
+    assert reference.tree_.tests == fitted.tree_.tests
     X, _ = data()
-    np.testing.assert_allclose(model_of(reference).predict_proba(X), model_of(fitted).predict_proba(X), atol=0.05)
+    np.testing.assert_allclose(reference.predict_proba(X), fitted.predict_proba(X), atol=0.05)
 
 
 def test_networks_that_a_backend_does_not_support_run_on_the_reference(tmp_path: Path) -> None:
     networks = {"left_net": dense}
     some = CountingBackend(tmp_path / "some", "torch", refuses=nn.Sequential)
     every = CountingBackend(tmp_path / "every", "torch")
-    result = fit(some, networks=networks)
-    assert any(isinstance(network, nn.Sequential) for network in result[1].values())
-    assert_equal_bits(result, fit(every, networks=networks))
+    classifier = fit(some, networks=networks)
+    assert any(isinstance(network, nn.Sequential) for network in classifier.networks_.values())
+    assert_equal_bits(classifier, fit(every, networks=networks))
     assert 0 < some.counts["group"] < every.counts["group"]
 
 
-def test_predictions_run_on_the_backend_of_the_model(
-    fitted: tuple[Tree, dict[str, nn.Module], int], tmp_path: Path
-) -> None:
+def test_predictions_run_on_the_backend_of_the_fit(fitted: NeuID3Classifier, tmp_path: Path) -> None:
     X, _ = data()
     counting = CountingBackend(tmp_path / "calls")
-    model = model_of(fitted, counting)
-    assert np.array_equal(model.predict_proba(X), model_of(fitted).predict_proba(X))
+    classifier = fit(counting)
+    assert counting.counts["run"] == 0
+    assert np.array_equal(classifier.predict_proba(X), fitted.predict_proba(X))
     runs = counting.counts["run"]
     assert runs >= 1
-    with_gradients = model.class_probabilities(X)
-    assert with_gradients.requires_grad
+    assert classifier.model_.class_probabilities(X).requires_grad
     assert counting.counts["run"] == runs, "with gradients the modules run themselves"
-    received = pickle.loads(pickle.dumps(model))
-    assert np.array_equal(received.predict_proba(X), model.predict_proba(X))
-    np.testing.assert_allclose(model_of(fitted, "torch").predict_proba(X), model.predict_proba(X), rtol=1e-4, atol=1e-6)
+    received = pickle.loads(pickle.dumps(classifier))
+    assert np.array_equal(received.predict_proba(X), fitted.predict_proba(X))
+    assert counting.counts["run"] > runs
 
 
-def test_a_registered_backend_reaches_workers_by_its_name(
-    fitted: tuple[Tree, dict[str, nn.Module], int], tmp_path: Path
+def test_a_file_has_the_name_of_a_backend_and_the_model_predicts_without_it(
+    fitted: NeuID3Classifier, tmp_path: Path
 ) -> None:
+    X, y = data()
+    counting = CountingBackend(tmp_path / "calls")
+    loaded = load(fit(counting).save(tmp_path / "model"))
+    assert loaded.training.backend == counting.name
+    runs = counting.counts["run"]
+    assert np.array_equal(loaded.predict_proba(X), fitted.predict_proba(X))
+    assert counting.counts["run"] == runs
+    with pytest.raises(BackendError, match=r"No backend is called 'counting batched' here.*register_backend"):
+        loaded.fit(X, y)
+
+
+def test_a_checkpoint_belongs_to_a_backend_by_its_name(fitted: NeuID3Classifier, tmp_path: Path) -> None:
+    first, second = (CountingBackend(tmp_path / name) for name in ("first", "second"))
+    assert_equal_bits(fit(first, checkpoint=tmp_path / "folder"), fitted)
+    assert_equal_bits(fit(second, checkpoint=tmp_path / "folder"), fitted)
+    assert second.counts["step"] == 0, "every node is in the checkpoint"
+    with pytest.raises(CheckpointError, match="backend"):
+        fit("torch", checkpoint=tmp_path / "folder")
+
+
+def test_a_registered_backend_reaches_workers_by_its_name(fitted: NeuID3Classifier, tmp_path: Path) -> None:
     counting = CountingBackend(tmp_path / "calls")
     with pytest.raises(BackendError, match="No backend is called 'counting batched' here"):
         fit(counting.name)

@@ -11,12 +11,20 @@ import torch
 from sklearn.base import clone
 
 from neuid3 import Limits, NeuID3Classifier, TrainingConfig
-from neuid3.errors import ParameterError
+from neuid3.errors import BackendError, ParameterError
+from neuid3.networks import TorchBackend
 from neuid3.training.config import PAPER_TRAINING, TRAINING_RULES, read_training
 
 
 def test_every_field_has_a_rule() -> None:
-    assert set(TRAINING_RULES) == {field.name for field in fields(TrainingConfig)}
+    assert {*TRAINING_RULES, "backend"} == {field.name for field in fields(TrainingConfig)}
+
+
+def test_a_backend_is_a_name_or_has_what_a_backend_needs() -> None:
+    assert TrainingConfig(backend="not registered yet").to_json()["backend"] == "not registered yet"
+    assert TrainingConfig(backend=TorchBackend()).to_json()["backend"] == "torch"
+    with pytest.raises(BackendError, match="5 is no backend: it has no name, supports"):
+        TrainingConfig(backend=5)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
