@@ -127,7 +127,7 @@ def test_the_p_value_is_that_of_the_chi_squared_distribution(gain: float, classe
     validation_images = 80 * 4
     expected = chi2.sf(2 * np.log(2) * gain * validation_images, 4 * (classes - 1))
     net = next(iter(shared.task.initial_networks[0].values()))
-    kept = shared.instances(TrainingResult({shared.name: net}, np.zeros((0, classes)), gain, 1))
+    kept = shared.instances(TrainingResult({shared.name: net}, np.zeros((0, classes)), gain, gain, 1))
     assert bool(kept) == (expected < 1e-3)
     assert not shared.instances(None)
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuid3.tree.criteria import PRIOR_STRENGTH, ClassCriterion
+from neuid3.errors import DataError
+from neuid3.tree.criteria import PRIOR_STRENGTH, ClassCriterion, GiniCriterion, criterion_of, register_criterion
 
 THREE = ClassCriterion(3)
 masses = st.lists(st.floats(0, 100), min_size=3, max_size=3).map(np.array)
@@ -54,3 +55,31 @@ def test_the_code_tells_one_example_after_the_other_with_the_shares_so_far(class
         bits -= math.log2((seen[label] + PRIOR_STRENGTH / 4) / (sum(seen) + PRIOR_STRENGTH))
         seen[label] += 1
     assert ClassCriterion(4).code_length(np.array(seen, dtype=float), np.ones(4)) == pytest.approx(bits, abs=1e-9)
+
+
+@given(masses)
+def test_gini_impurity_is_the_chance_that_two_examples_differ(counts: np.ndarray) -> None:
+    frequencies = counts / counts.sum() if counts.sum() > 0 else counts
+    expected = sum(p * q for i, p in enumerate(frequencies) for j, q in enumerate(frequencies) if i != j)
+    assert float(GiniCriterion(3).impurity(counts)) == pytest.approx(expected, abs=1e-9)
+
+
+class Unnamed(ClassCriterion):
+    pass
+
+
+class Impostor(ClassCriterion):
+    name = "gini"
+
+
+def test_a_criterion_is_known_by_its_name_once_it_is_registered() -> None:
+    with pytest.raises(DataError, match="criterion='Unnamed' is not known; give one of 'entropy', 'gini'"):
+        criterion_of("Unnamed")
+    own = register_criterion(Unnamed())
+    assert criterion_of("Unnamed") is own
+    assert criterion_of(own) is own
+
+
+def test_a_name_belongs_to_one_criterion() -> None:
+    with pytest.raises(DataError, match="'gini' belongs to GiniCriterion; give Impostor another `name`"):
+        register_criterion(Impostor())
