@@ -286,7 +286,7 @@ class CheckpointedLearner:
     def _restored(self, node: OpenNode, saved: SavedFile) -> Split | None:
         """The split of a saved node; restores the state of the learner after it."""
         content, learner = saved.fields, self.learner
-        offered = learner.candidates.at(node)  # tests that come up here may declare the networks of this node
+        offered = learner.offered(node)
         instances = {}
         for name, entry in content["instances"].items():
             module = _filled(learner.network(entry["network"]), name, saved.tensors)

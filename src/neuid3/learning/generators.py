@@ -7,6 +7,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,9 @@ from neuid3.learning.candidates import Candidates
 from neuid3.learning.grow import OpenNode
 from neuid3.logic.program import Program
 from neuid3.tree.node_tests import NodeTest
-from neuid3.tree.tree import Path
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class NodeContext:
     """What a generator knows about a node.
 
@@ -29,14 +29,22 @@ class NodeContext:
     node : the node, with its path, the examples that reach it and the tests that the path has used up.
     listed : the candidates that the generator's `tests` stand for, the same at every node.
     program : background knowledge, to make further tests.
-    random : a random generator of this node. Its draws depend on the seed of the fit and on the path alone, so that a fit
-        that is resumed, or that runs on other workers, draws the same.
+    seed : the seed of the fit.
     """
 
     node: OpenNode
     listed: Candidates
     program: Program
-    random: np.random.Generator
+    seed: int
+
+    @cached_property
+    def random(self) -> np.random.Generator:
+        """A random generator of this node, whose draws depend on the seed of the fit and on the path alone.
+
+        So a fit that is resumed, or that runs on other workers, draws the same.
+        """
+        text = "\n".join(f"{int(response)} {test}" for test, response in self.node.path)
+        return np.random.default_rng([self.seed, int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")])
 
 
 class CandidateGenerator(ABC):
@@ -117,16 +125,6 @@ class RandomCandidates(CandidateGenerator):
         )
 
 
-def random_of(seed: int, path: Path) -> np.random.Generator:
-    """A random generator whose draws depend on the seed and on the path alone.
-
-    >>> random_of(1, ()).random() == random_of(1, ()).random() != random_of(2, ()).random()
-    True
-    """
-    text = "\n".join(f"{int(response)} {test}" for test, response in path)
-    return np.random.default_rng([seed, int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")])
-
-
 class NodeCandidates:
     """The candidates of every node of a fit: those of a generator, checked, with their atoms grounded together.
 
@@ -149,8 +147,7 @@ class NodeCandidates:
         NodeTestError : where the generator offers something else than tests and number columns.
         """
         listed = self.listed if listed is None else listed
-        context = NodeContext(node, listed, self.program, random_of(self.seed, node.path))
-        offered = self.generator.candidates(context)
+        offered = self.generator.candidates(NodeContext(node, listed, self.program, self.seed))
         if offered is not listed:
             self._check(offered)
             self.program.formulas([atom for test in offered.tests for atom in test.atoms])

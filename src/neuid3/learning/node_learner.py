@@ -168,9 +168,17 @@ class NodeLearner:
         validation = target.weighted(np.where(self.sample.unseen[node.rows], target.weights, 0.0))
         return self.criterion.leaf_statistics(target.sums(), validation.sums())
 
+    def offered(self, node: OpenNode) -> Candidates:
+        """The candidates of a node, which are known from now on, also where its split is loaded from a checkpoint."""
+        offered = self.candidates.at(node)
+        if offered is not self.candidates.listed:
+            self.symbolic.add(offered)
+            self.neural.add(offered)
+        return offered
+
     def best_split(self, node: OpenNode) -> Split | None:
         """The candidate with the highest gain among those that save enough bits; None where there is none."""
-        offered = self.candidates.at(node)
+        offered = self.offered(node)
         scored = [candidate for splitter in self.splitters for candidate in splitter.candidates(node, offered)]
         best = best_candidate(scored, self.penalty)
         if best is None:
@@ -230,7 +238,10 @@ class NodeLearner:
     def network(self, name: str) -> nn.Module:
         """A declared network by name, whose weights are to be loaded."""
         calls = (call for test in self.neural.tests for call in self.inference.semantics.calls(test.bind({})))
-        return self.initializer.template(next(call for call in calls if call.network == name))
+        call = next((call for call in calls if call.network == name), None)
+        if call is None:
+            raise LookupError(f"no test calls the network {name!r}")
+        return self.initializer.template(call)
 
 
 def _given_instances(networks: Mapping[str, nn.Module | Factory], device: str) -> dict[str, Instance]:

@@ -57,10 +57,10 @@ class SymbolicSplitter:
         self._indices: dict[NodeTest, int] = {}
         self._neural: set[NodeTest] = set()  # tests that this splitter does not score
         self._last_offer: tuple[Candidates, list[int]] | None = None
-        self._add(candidates)
+        self.add(candidates)
 
-    def _add(self, offered: Candidates) -> None:
-        """Compute the responses of the tests that were not offered before, and sort the number columns."""
+    def add(self, offered: Candidates) -> None:
+        """Compute the responses of tests that were not offered before, and sort the number columns."""
         unknown = [test for test in offered.tests if test not in self._indices and test not in self._neural]
         scored = [test for test in unknown if test in self._known_responses or not self.semantics.is_neural(test)]
         self._neural.update(unknown)
@@ -80,7 +80,7 @@ class SymbolicSplitter:
     def _left_out(self, node: OpenNode, offered: Candidates) -> list[int]:
         """The indices of the tests that are not offered, or that the path has used up."""
         if self._last_offer is None or self._last_offer[0] is not offered:
-            self._add(offered)
+            self.add(offered)
             indices = {self._indices[test] for test in offered.tests if test in self._indices}
             self._last_offer = offered, [i for i in range(len(self.tests)) if i not in indices]
         used = [self._indices[test] for test in node.used if test in self._indices]

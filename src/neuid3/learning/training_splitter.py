@@ -93,11 +93,15 @@ class TrainingSplitter:
         """The tests with networks that are known so far."""
         return tuple(test for test, is_neural in self._is_neural.items() if is_neural)
 
-    def _neural_tests(self, node: OpenNode, offered: Candidates) -> list[NodeTest]:
-        """The tests with networks that are offered and that the path has not used up."""
+    def add(self, offered: Candidates) -> None:
+        """Add tests that were not offered before to those that are known."""
         for test in offered.tests:
             if test not in self._is_neural:
                 self._is_neural[test] = self.inference.semantics.is_neural(test)
+
+    def _neural_tests(self, node: OpenNode, offered: Candidates) -> list[NodeTest]:
+        """The tests with networks that are offered and that the path has not used up."""
+        self.add(offered)
         return [test for test in offered.tests if self._is_neural[test] and test not in node.used]
 
     def _ready_candidates(self, node: OpenNode) -> dict[NodeTest, list[ScoredCandidate]]:

@@ -116,6 +116,10 @@ class Branch:
                 raise TreeError(
                     f"The '{side}' side of {test!s} is a {type(node).__name__}; it must be a Leaf or a Branch."
                 )
+        if not isinstance(test, (str, NodeTest)):
+            raise TreeError(
+                f"The test {test!s:.80} is a {type(test).__name__}; give an atom as a string, or a NodeTest."
+            )
         object.__setattr__(self, "test", AtomTest(test) if isinstance(test, str) else test)
         object.__setattr__(self, "yes", yes)
         object.__setattr__(self, "no", no)

@@ -37,7 +37,7 @@ def table(seed: int, n: int, missing: float, classes: int) -> tuple[dict[str, An
 
 def compared(learner: NodeLearner, node: OpenNode, min_child_mass: float) -> None:
     """Check the fast splitter at one node."""
-    offered = learner.candidates.at(node)
+    offered = learner.offered(node)
     fast = list(learner.symbolic.candidates(node, offered))
     reference = list(ReferenceSplitter(learner.inference, min_child_mass).candidates(node, offered))
     cuts, tests = _cuts(fast), {candidate.test: candidate for candidate in reference if candidate.candidate is not None}

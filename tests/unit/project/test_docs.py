@@ -31,7 +31,16 @@ CONFIGURATION = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
 WITH_PYTHON = [page for page in PAGES if page != "tutorial.md" and "```python" in (DOCS / page).read_text("utf-8")]
 
 # Where no network is trained, every digit is as it is shown.
-UNTRAINED = {"background.md", "explaining.md", "index.md", "inside.md", "models.md", "pictures.md", "settings.md"}
+UNTRAINED = {
+    "background.md",
+    "explaining.md",
+    "extending.md",
+    "index.md",
+    "inside.md",
+    "models.md",
+    "pictures.md",
+    "settings.md",
+}
 
 _STEP = re.compile(r"```python\n(.*?)```(?:\n+```text\n(.*?)```)?", flags=re.DOTALL)
 _RULES = re.compile(r"```prolog\n(.*?)```(?:\n+```text\n(.*?)```)?", flags=re.DOTALL)
