@@ -118,23 +118,6 @@ def test_scores_are_those_of_the_rows_kept_apart(learned: Any) -> None:
     assert score.log_loss == pytest.approx(log_loss(y[400:], probabilities / probabilities.sum(1, keepdims=True)))
 
 
-def test_networks_leave_a_score_on_their_validation_rows() -> None:
-    X = images(60)
-    level = X.column("left").values.mean((1, 2))
-    y = np.where(level > 0.5, "light", "dark")
-    clf = NeuID3Classifier(tests="auto", epochs=3, restarts=1, max_depth=1, random_state=0).fit(X, y)
-    record = clf.training_record_
-    assert record.rows == 60
-    assert [(score.kind, score.rows) for score in record.scores] == [("validation", 12)]
-    assert record.learned(X, clf.schema_).all()
-    given = NeuID3Classifier(tests="auto", epochs=3, restarts=1, max_depth=1, random_state=0)
-    given.fit(X[:40], y[:40], validation=(X[40:], y[40:]))
-    score = given.training_record_.score("validation")
-    assert (score.rows, score.accuracy) == (20, given.score(X[40:], y[40:]))
-    assert score.log_loss == pytest.approx(log_loss(y[40:], given.predict_proba(X[40:])))
-    assert given.training_record_.rows == 60  # they chose tests and leaves
-
-
 def test_training_rows_are_no_rows_kept_apart() -> None:
     X, y = people(500)
     clf = NeuID3Classifier(random_state=0).fit(X[:400], y[:400])
