@@ -6,9 +6,13 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 
 import pytest
-from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-from neuid3.networks.adam import Adam
+try:
+    from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+    from neuid3.networks.adam import Adam
+except ModuleNotFoundError:  # without PyTorch nothing can be trained
+    Adam = None
 
 
 def refuse(*_: Any, **__: Any) -> NoReturn:
@@ -18,6 +22,8 @@ def refuse(*_: Any, **__: Any) -> NoReturn:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol() -> Iterator[None]:
+    if Adam is None:
+        return (yield)
     # Fixtures of a module are set up within the protocol of the first test that needs them.
     hook = register_optimizer_step_pre_hook(refuse)
     with pytest.MonkeyPatch.context() as patch:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -120,23 +117,6 @@ def test_nobody_asks_for_everything_at_once(tmp_path: Path) -> None:
         work()
         assert 0 < store.all <= times * 3000 + 200  # everything once, and some to be shown
     assert store.most <= 512
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc tells how much is resident")
-def test_a_file_is_learned_from_in_a_fraction_of_its_size(tmp_path: Path) -> None:
-    images = np.lib.format.open_memmap(tmp_path / "x.npy", mode="w+", dtype=np.uint8, shape=(1 << 18, 32, 32))
-    images[: len(images) // 16] = 255
-    script = Path(__file__).parents[2] / "helpers" / "sparse.py"
-    told = subprocess.run(
-        [sys.executable, str(script), str(tmp_path / "x.npy")],
-        check=True,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
-    fitted, answered, right = map(float, told.stdout.split())
-    assert right > 0.95
-    assert fitted <= answered < 0.6 * images.nbytes
 
 
 # Shown and kept -------------------------------------------------------------------------------------

@@ -88,9 +88,9 @@ def test_units_are_chosen_by_what_they_are_and_a_wrong_name_is_told() -> None:
 
 def test_a_worker_whose_run_was_killed_starts_nothing_more(tmp_path: Path) -> None:
     orphan = (
-        "import sys; from pathlib import Path; from experiments.runner import _attempt; "
+        "import sys; from pathlib import Path; from experiments.runner import attempt; "
         "from experiments.units import Unit; unit = Unit('uci', 'zoo', 'onehot', 'tree', 'default', 0); "
-        "_attempt(unit, Path(sys.argv[1]), lambda unit: {'scores': {}}, int(sys.argv[2]))"
+        "attempt(unit, Path(sys.argv[1]), lambda unit: {'scores': {}}, int(sys.argv[2]))"
     )
     for starter, starts in ((os.getpid(), True), (os.getppid(), False)):
         folder = tmp_path / str(starter)
