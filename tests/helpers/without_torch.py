@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator
+from types import ModuleType
 
 import pytest
 
@@ -17,7 +19,15 @@ def pytest_make_collect_report(
     if report.failed and "No module named 'torch'" in str(report.longrepr):
         report.outcome = "skipped"
         report.longrepr = (str(collector.path), 0, REASON)
+        # pytest leaves a module that it could not import among those that are imported.
+        for name in [name for name, module in sys.modules.items() if is_of(module, collector)]:
+            del sys.modules[name]
     return report
+
+
+def is_of(module: ModuleType, collector: pytest.Collector) -> bool:
+    """Whether this is the module of a file that is collected."""
+    return getattr(module, "__file__", None) == str(collector.path)
 
 
 @pytest.hookimpl(wrapper=True)
