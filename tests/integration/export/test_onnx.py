@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import onnxruntime
 import pytest
 import torch
 from hypothesis import given, settings
+from onnx_files import check, session_of
 from strategies import Case, cases
 
 from neuid3 import (
@@ -21,42 +19,9 @@ from neuid3 import (
     Priors,
     Tree,
 )
-from neuid3.export.onnx import as_onnx
 from neuid3.networks.defaults import Dense
 
 pytestmark = pytest.mark.filterwarnings("ignore:Test .* is always:UserWarning", "ignore:Values never seen:UserWarning")
-
-
-def session_of(written: Any) -> onnxruntime.InferenceSession:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    return onnxruntime.InferenceSession(written.SerializeToString(), options)
-
-
-def inputs_of(session: onnxruntime.InferenceSession, examples: Examples) -> dict[str, np.ndarray]:
-    """Columns as the documentation says that a file takes them."""
-    types = {"tensor(double)": np.float64, "tensor(float)": np.float32, "tensor(int64)": np.int64}
-    made = {}
-    for told in session.get_inputs():
-        column = examples.column(told.name)
-        values = column.values.astype(types[told.type])
-        values = values / 255 if column.values.dtype == np.uint8 else values
-        if column.missing is not None:
-            values[column.missing] = -1 if told.type == "tensor(int64)" else np.nan
-        made[told.name] = values.astype(types[told.type])
-    return made
-
-
-def check(model: NeurosymbolicTree, examples: Examples, tolerance: float) -> Any:
-    """The file, which says what the model says, of all examples together and of one alone."""
-    written = as_onnx(model)
-    session = session_of(written)
-    for batch in (examples, examples[:1]):
-        classes, leaves = session.run(["class_probabilities", "leaf_probabilities"], inputs_of(session, batch))
-        assert leaves.shape == (len(batch), len(model.tree.leaves))
-        np.testing.assert_allclose(leaves, model.apply(batch), atol=tolerance)
-        np.testing.assert_allclose(classes, model.predict_proba(batch), atol=tolerance)
-    return written
 
 
 @settings(max_examples=max(3, settings().max_examples // 20))

@@ -6,7 +6,6 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
@@ -15,6 +14,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from onnx_files import check, inputs_of, session_of
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from strategies import FACTS, PREAMBLE, PRIORS, REFERENCE, Case, nodes, table
@@ -38,38 +38,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:Test .* is always:UserWarning", 
 
 
 SYMBOLIC = [*FACTS, "path(1, 3)", "old(age)"]
-
-
-def session_of(written: Any) -> onnxruntime.InferenceSession:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    return onnxruntime.InferenceSession(written.SerializeToString(), options)
-
-
-def inputs_of(session: onnxruntime.InferenceSession, examples: Examples) -> dict[str, np.ndarray]:
-    """Columns as the documentation says that a file takes them."""
-    types = {"tensor(double)": np.float64, "tensor(float)": np.float32, "tensor(int64)": np.int64}
-    made = {}
-    for told in session.get_inputs():
-        column = examples.column(told.name)
-        values = column.values.astype(types[told.type])
-        values = values / 255 if column.values.dtype == np.uint8 else values
-        if column.missing is not None:
-            values[column.missing] = -1 if told.type == "tensor(int64)" else np.nan
-        made[told.name] = values.astype(types[told.type])
-    return made
-
-
-def check(model: NeurosymbolicTree, examples: Examples, tolerance: float) -> Any:
-    """The file, which says what the model says, of all examples together and of one alone."""
-    written = as_onnx(model)
-    session = session_of(written)
-    for batch in (examples, examples[:1]):
-        classes, leaves = session.run(["class_probabilities", "leaf_probabilities"], inputs_of(session, batch))
-        assert leaves.shape == (len(batch), len(model.tree.leaves))
-        np.testing.assert_allclose(leaves, model.apply(batch), atol=tolerance)
-        np.testing.assert_allclose(classes, model.predict_proba(batch), atol=tolerance)
-    return written
 
 
 @st.composite
