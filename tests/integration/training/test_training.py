@@ -12,7 +12,7 @@ from neuid3.circuits.conjunctions import factorise
 from neuid3.logic.formula import Literal, NeuralVariable
 from neuid3.networks.defaults import Dense
 from neuid3.training.config import PAPER_TRAINING, TrainingConfig
-from neuid3.training.halving import _survivors, successive_halving
+from neuid3.training.halving import successive_halving, survivors
 from neuid3.training.task import NetworkOutput, Restart, RestartState, RestartVariant, Task
 from neuid3.training.train import advance, exclusive_training, train_jointly
 from neuid3.training.trainer import BatchedTrainer
@@ -92,19 +92,19 @@ def test_any_batch_size_takes_the_announced_number_of_steps(size: int) -> None:
     assert state.steps == given.steps(100)
 
 
-def survivors(given: Task, *scores: float, patient: bool = True, split_by_warmup: bool = False) -> list[int]:
+def surviving_numbers(given: Task, *scores: float, patient: bool = True, split_by_warmup: bool = False) -> list[int]:
     """The numbers of the restarts of a task with these gains that survive a round of two."""
     restarts = [Restart(given, number) for number in range(len(scores))]
     states = [replace(advance([t], 0.01)[0], score=score) for t, score in zip(restarts, scores, strict=True)]
     advanced = [replace(t, state=state) for t, state in zip(restarts, states, strict=True)]
-    return [restart.number for restart in _survivors(advanced, 2, patient, split_by_warmup)]
+    return [restart.number for restart in survivors(advanced, 2, patient, split_by_warmup)]
 
 
 def test_all_restarts_survive_early_rounds_without_gain() -> None:
     given = task(replace(TrainingConfig(), epochs=12, batch_size=16), restarts=6)
-    assert survivors(given, 0.0, 0.01, 0.0, 0.015, 0.0, 0.0) == [0, 1, 2, 3, 4, 5]
-    assert survivors(given, 0.0, 0.01, 0.0, 0.015, 0.0, 0.0, patient=False) == [1, 3]
-    assert survivors(given, 0.0, 0.3, 0.0, 0.4, 0.1, 0.0) == [1, 3]
+    assert surviving_numbers(given, 0.0, 0.01, 0.0, 0.015, 0.0, 0.0) == [0, 1, 2, 3, 4, 5]
+    assert surviving_numbers(given, 0.0, 0.01, 0.0, 0.015, 0.0, 0.0, patient=False) == [1, 3]
+    assert surviving_numbers(given, 0.0, 0.3, 0.0, 0.4, 0.1, 0.0) == [1, 3]
 
 
 def test_restarts_with_grayscale_warmup_are_ranked_separately_until_it_ends() -> None:
@@ -118,9 +118,9 @@ def test_restarts_with_grayscale_warmup_are_ranked_separately_until_it_ends() ->
             RestartVariant(grayscale_warmup=True),
         ),
     )
-    assert survivors(coloured, 0.3, 0.0, 0.4, 0.1, split_by_warmup=True) == [2, 3]
-    assert survivors(coloured, 0.3, 0.0, 0.4, 0.1) == [0, 2]
-    assert survivors(given, 0.3, 0.0, 0.4, 0.1, split_by_warmup=True) == [0, 2], (
+    assert surviving_numbers(coloured, 0.3, 0.0, 0.4, 0.1, split_by_warmup=True) == [2, 3]
+    assert surviving_numbers(coloured, 0.3, 0.0, 0.4, 0.1) == [0, 2]
+    assert surviving_numbers(given, 0.3, 0.0, 0.4, 0.1, split_by_warmup=True) == [0, 2], (
         "without any warm-up there is a single ranking"
     )
 
@@ -131,10 +131,10 @@ def test_failed_restarts_survive_only_to_report_why_all_of_a_task_failed() -> No
     failed = replace(begun, score=float("-inf"), failed="NaN")
     well = [Restart(one, number, replace(begun, score=score)) for number, score in enumerate((0.5, 0.4, 0.3))]
     broken = [Restart(other, number, failed) for number in range(3)]
-    assert _survivors([*well, *broken], 3, False, False) == [*well, broken[2]]
-    assert _survivors([*well, replace(broken[0], task=one)], 3, False, False) == well
+    assert survivors([*well, *broken], 3, False, False) == [*well, broken[2]]
+    assert survivors([*well, replace(broken[0], task=one)], 3, False, False) == well
     shown = [replace(restart, state=replace(begun, score=0.0)) for restart in well]
-    assert _survivors([*shown, *broken], 2, True, False) == [*shown, broken[2]]
+    assert survivors([*shown, *broken], 2, True, False) == [*shown, broken[2]]
 
 
 def test_restarts_below_the_minimum_gain_are_given_up() -> None:
