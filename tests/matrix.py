@@ -1,7 +1,8 @@
 """The unit tests on other versions: `python tests/matrix.py [NAME …]`, or `make test-matrix`.
 
 Every Python from 3.11 to 3.13 that is found runs them with the versions of constraints.txt, and the oldest of them once
-more with the oldest scikit-learn and numpy that pyproject.toml supports. Environments are made in .matrix, once.
+more with the oldest scikit-learn, numpy, pandas and pyarrow that pyproject.toml supports, each in its last patch release.
+Environments are made in .matrix, once.
 
 PyTorch is only installed where pip finds a build for the CPU: one for CUDA takes gigabytes. Where there is none, tests that
 need PyTorch are skipped and counted; PIP_EXTRA_INDEX_URL or PIP_FIND_LINKS can name a place that has one.
@@ -21,7 +22,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / ".matrix"
 VERSIONS = ("3.11", "3.12", "3.13")
-OLDEST = ("scikit-learn", "numpy")  # those whose lower bounds are tried
+# Packages whose lower bounds are tried; the last two must be as old as the numpy that they are used with.
+OLDEST = ("scikit-learn", "numpy", "pandas", "pyarrow")
 TORCH_ONLY = ("deepproblog", "klaycircuits")  # of no use, or not to be installed, without PyTorch
 
 
@@ -102,7 +104,9 @@ def has_cpu_build(environment: Environment, pip: list[str], constraints: Path) -
 def make_environment(environment: Environment) -> bool:
     """Make an environment unless it is there; whether PyTorch is in it."""
     installed = environment.folder / "installed"
-    state = "\n".join([(ROOT / name).read_text("utf-8") for name in ("pyproject.toml", "constraints.txt")])
+    state = "\n".join(
+        [*((ROOT / name).read_text("utf-8") for name in ("pyproject.toml", "constraints.txt")), *environment.pins]
+    )
     if not installed.exists() or not installed.read_text("utf-8").startswith(state):
         shutil.rmtree(environment.folder, ignore_errors=True)
         subprocess.run([str(environment.python), "-m", "venv", str(environment.folder)], check=True)
