@@ -124,7 +124,7 @@ def replayed(row: Row, rounds: Rounds, apart: bool) -> tuple[int, float, float]:
         if share < 1.0:
             count = halving.survivor_count(surviving, everyone)
             patient, by_warmup = number < halving.PATIENT_ROUNDS, apart and share < GRAYSCALE_UNTIL
-            alive = halving._survivors(alive, count, patient, by_warmup)  # type: ignore[arg-type,assignment]
+            alive = halving.survivors(alive, count, patient, by_warmup)  # type: ignore[arg-type,assignment]
     best = max(alive, key=lambda trial: trial.score)
     return best.task.number, best.score, steps / everyone
 

@@ -72,8 +72,6 @@ def dropping() -> torch.nn.Module:
 
 
 # The watch: every process writes down when columns come to it and when it trains ------------------
-
-
 def watch(log: str) -> None:
     """Write a line to this file whenever columns are unpacked in this process, and when training begins and ends."""
     from neuid3.training.parallel.shared import SharedColumns

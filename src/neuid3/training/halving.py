@@ -81,7 +81,7 @@ def successive_halving(
             alive = (
                 advanced
                 if fraction == 1.0
-                else _survivors(
+                else survivors(
                     advanced,
                     survivor_count(surviving, restart_count),
                     patient=number < PATIENT_ROUNDS,
@@ -120,7 +120,7 @@ def survivor_count(fraction: float, restarts: int) -> int:
     return max(ceil(fraction * restarts), MIN_SURVIVORS)
 
 
-def _survivors(restarts: Sequence[Restart], count: int, patient: bool, split_by_warmup: bool) -> list[Restart]:
+def survivors(restarts: Sequence[Restart], count: int, patient: bool, split_by_warmup: bool) -> list[Restart]:
     """The best restarts in their old order; all with the minimum gain where none has learned anything and `patient`.
 
     What depends on colour is learned soon, and what depends on shapes is not. With `split_by_warmup`, restarts with and

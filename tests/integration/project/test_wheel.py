@@ -17,6 +17,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 
+
 TRY = """
 import neuid3, pathlib, sys
 assert pathlib.Path(neuid3.__file__).is_relative_to(sys.prefix), neuid3.__file__
@@ -28,6 +29,7 @@ from neuid3.explain.page import evidence_page
 assert "<h1>Wheel</h1>" in evidence_page(model, X, title="Wheel")
 print(model.predict(X).tolist(), neuid3.__version__)
 """
+
 
 FIT = """
 import numpy as np

@@ -23,7 +23,11 @@ from neuid3.training.trainer import BatchedTrainer
 from neuid3.tree.criteria import ClassCriterion, Target
 
 WIDTH = 3
+
+
 LEFT, RIGHT = (NeuralVariable(0, "net", (name,), (name,), WIDTH) for name in ("left", "right"))
+
+
 PAIRS = [(u, v) for u, v in product(range(WIDTH), repeat=2) if u < v]
 
 
@@ -167,7 +171,6 @@ def test_a_column_without_a_single_entry_leaves_the_rest_of_the_rule_to_be_learn
 
 
 # Whole fits --------------------------------------------------------------------------------------
-
 RULE = """
 nn(net, [I], R, [0, 1, 2, 3, 4]) :: digit(I, R).
 low(I) :- digit(I, R), R < 3.

@@ -317,8 +317,6 @@ def test_every_help_page_has_an_example() -> None:
 
 
 # The system -----------------------------------------------------------------------------------------
-
-
 def started(*arguments: str | Path) -> subprocess.Popen[str]:
     """The command in a process of its own, as a shell would start it."""
     return subprocess.Popen(

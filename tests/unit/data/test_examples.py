@@ -26,6 +26,8 @@ from neuid3.data.stores import StoredRows
 from neuid3.errors import DataError, NeuID3Error
 
 NAN = float("nan")
+
+
 IMAGES = np.arange(24, dtype=np.uint8).reshape(6, 2, 2)
 
 
@@ -59,8 +61,6 @@ def same(left: Examples, right: Examples) -> bool:
 
 
 # What is inferred
-
-
 @pytest.mark.parametrize(
     ("values", "kind"),
     [
@@ -181,8 +181,6 @@ def test_columns_of_a_frame_are_known_by_their_printed_names() -> None:
 
 
 # What is missing
-
-
 @pytest.mark.parametrize(
     "gone",
     [None, NAN, np.float32("nan"), pd.NA, np.ma.masked, np.full((2, 2), NAN)],
@@ -214,8 +212,6 @@ def test_what_lies_under_a_mask_is_not_looked_at() -> None:
 
 
 # Rows
-
-
 row_keys = st.integers(1, 8).flatmap(
     lambda n: st.tuples(
         st.just(n),
@@ -306,8 +302,6 @@ def test_examples_survive_copying_and_pickling() -> None:
 
 
 # Nothing is written to
-
-
 def test_inputs_are_not_changed_and_cannot_be_changed_through_examples() -> None:
     given_columns = {
         "fact": np.array([True, False]),
@@ -365,8 +359,6 @@ def test_many_distinct_strings_are_read_in_linear_time() -> None:
 
 
 # Another table's schema
-
-
 def test_conforming_picks_and_orders_columns() -> None:
     X = table()
     assert X.conform({"age": Number(), "alarm": Boolean()}).names == ("age", "alarm")
@@ -441,8 +433,6 @@ def test_what_does_not_conform_is_named(schema: dict[str, Kind], message: str) -
 
 
 # What is refused
-
-
 @pytest.mark.parametrize(
     ("data", "kinds", "message"),
     [
@@ -565,8 +555,6 @@ def test_words_of_an_enumeration_are_categories() -> None:
 
 
 # Text, file names and sparse tables
-
-
 @pytest.mark.parametrize("make", [dict, pd.DataFrame])
 def test_a_column_of_image_files_is_no_category_unless_it_is_declared(make: Any) -> None:
     table = make({"plate": ["img/p1.png", "img/p2.JPG"] * 15, "lit": [True, False] * 15})

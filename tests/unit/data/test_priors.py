@@ -24,6 +24,7 @@ SCHEMA = {
     "image": Tensor((2, 2)),
 }
 
+
 small = st.integers(-3, 3).map(float)
 
 

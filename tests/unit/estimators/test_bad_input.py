@@ -33,6 +33,8 @@ X = Examples(
         "odd name!": [False, True, True, False],
     }
 )
+
+
 RANKS = "nn(rank_net, [I], R, [1, 2, 3]) :: rank(I, R).\n"
 
 
@@ -163,21 +165,6 @@ def test_networks_are_neither_missing_nor_superfluous() -> None:
         model("rank(card_1, 1)", RANKS, networks=spare)
 
 
-@pytest.mark.parametrize(
-    "program",
-    [
-        "a(X) :- a(s(X)).",
-        "a(X) :- between(1, 10000000000, Y), Y < 0.",
-        "a(X) :- findall(Y, between(1, 1000000000, Y), L).",
-        "a(X) :- b(X), a(X). b(X) :- c(f(X)). c(X) :- c(g(X, X)).",
-    ],
-)
-def test_grounding_that_does_not_end_is_stopped_and_the_process_lives(program: str) -> None:
-    with pytest.raises(GroundingLimitError, match=r"Limits\("):
-        Program(program, X.schema, Limits(seconds=1.5, megabytes=600)).formula("a(0)")
-    assert Program("b.", X.schema).formula("b")
-
-
 def test_a_circuit_that_takes_too_long_to_build_is_stopped_as_grounding_is() -> None:
     """A random formula of three literals a clause: its grounding is quick, and its diagram explodes."""
     random = np.random.default_rng(0)
@@ -189,16 +176,6 @@ def test_a_circuit_that_takes_too_long_to_build_is_stopped_as_grounding_is() -> 
     tree = Tree(Branch("p", Leaf(0.9), Leaf(0.1)))
     with pytest.raises(GroundingLimitError, match=r"Building the circuit .* took longer than 2 s"):
         NeurosymbolicTree(tree, X.schema, background=facts + rules, limits=limits).predict_proba(X)
-
-
-def test_a_network_may_have_ten_thousand_values() -> None:
-    values = ", ".join(map(str, range(10_000)))
-    background = f"nn(net, [I], V, [{values}]) :: value(I, V). large(I) :- value(I, V), V >= 9000."
-    network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 10_000), torch.nn.Softmax(1))
-    made = model("large(card_1)", background, networks={"net": network})
-    with torch.no_grad():
-        expected = network(torch.zeros(1, 4))[0, 9000:].sum()
-    assert made.leaf_probabilities(X)[0, 0] == pytest.approx(float(expected), abs=1e-5)
 
 
 @pytest.mark.parametrize(

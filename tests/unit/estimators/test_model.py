@@ -18,6 +18,8 @@ from neuid3.logic.program import Program, fact
 from neuid3.tree.tree import paths
 
 RANK = {"rank_net": TinyNetwork(3, 1, 1)}
+
+
 TREE = Tree(Branch("gt(left, right)", Branch("odd(left)", Leaf(0.9), Leaf(0.3)), Branch("alarm", Leaf(0.6), Leaf(0.1))))
 
 

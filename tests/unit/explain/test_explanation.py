@@ -13,7 +13,6 @@ from functools import reduce
 import numpy as np
 import pytest
 import torch
-from conftest import EVERYTHING
 from hypothesis import assume, given, settings
 from strategies import PREAMBLE, PRIORS, REFERENCE, Case, TinyNetwork, cases, table
 
@@ -41,7 +40,7 @@ from neuid3.tree.tree import Node
 ALL_PROOFS = 10**6
 
 # These cases are dear: a third of the usual number, a thousand in `make test-all`.
-QUICK = settings().max_examples if EVERYTHING else settings().max_examples // 3
+QUICK = settings().max_examples // 3
 
 
 def truth(formula: Formula, world: dict[Variable, np.ndarray], n: int) -> np.ndarray:
@@ -278,7 +277,6 @@ def distance(view: ExampleView, forced: dict[Variable, int]) -> tuple[int, int, 
 
 
 # Examples by hand ------------------------------------------------------------------------------------------------
-
 TREE = Tree(
     Branch(
         "gt(left, right)",

@@ -17,7 +17,7 @@ from PIL import Image
 from sklearn.exceptions import NotFittedError
 from strategies import Case, cases
 
-from neuid3 import AtomTest, Branch, Examples, Leaf, LeNet, NeuID3Classifier, NeurosymbolicTree, Priors, Tree
+from neuid3 import Branch, Examples, Leaf, NeuID3Classifier, NeurosymbolicTree, Priors, Tree
 from neuid3.errors import DataError, ExportError, TreeError
 from neuid3.explain.page import evidence_page, responses, write_page
 from neuid3.explain.page import pictures as drawing
@@ -26,7 +26,7 @@ from neuid3.explain.page.pictures import page_images, png, shrunk
 from neuid3.explain.page.render import script_json
 from neuid3.explain.page.responses import MIN_REACH
 from neuid3.logic.program import Program
-from neuid3.tree.tree import Node, node_paths
+from neuid3.tree.tree import node_paths
 
 # What the page spares its networks may move a probability by so much, once for every branch.
 CLOSE = 20 * MIN_REACH
@@ -359,29 +359,6 @@ def test_a_classifier_has_the_page_of_its_tree() -> None:
     y = np.where(X["alarm"], "ring", "quiet")
     learned = NeuID3Classifier(random_state=0).fit(X, y)
     assert evidence_page(learned, X, y) == evidence_page(learned.model_, X, y)
-
-
-def test_the_page_of_fifteen_tests_is_small() -> None:
-    torch.manual_seed(0)
-    rng = np.random.default_rng(0)
-    n = 600
-    X = Examples({name: rng.integers(0, 256, (n, 28, 28), dtype=np.uint8) for name in ("left", "right")})
-
-    def grown(depth: int, number: int) -> Node:
-        if depth == 4:
-            return Leaf(0.5)
-        test = AtomTest("gt(left, right)", (("net", f"net{number}"),))
-        return Branch(test, grown(depth + 1, 2 * number), grown(depth + 1, 2 * number + 1))
-
-    large = NeurosymbolicTree(
-        Tree(grown(0, 1)),
-        X.schema,
-        background="nn(net, [I], R, [1, 2, 3, 4, 5, 6, 7, 8]) :: r(I, R). gt(A, B) :- r(A, X), r(B, Y), X < Y.",
-        networks={f"net{number}": LeNet(8) for number in range(1, 16)},
-    )
-    page = evidence_page(large, X, rng.choice(["neg", "pos"], n), images=9)
-    # Noise is the worst there is: it cannot be compressed.
-    assert len(page.encode()) <= 2_000_000
 
 
 # What is wrong -----------------------------------------------------------------------------------

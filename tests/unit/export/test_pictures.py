@@ -9,7 +9,6 @@ from base64 import b64decode
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -512,18 +511,3 @@ def test_a_tree_alone_has_neither_rules_nor_networks() -> None:
     model, X = bright_model()
     with pytest.raises(NeuID3Error, match="images=-1"):
         export_svg(model, X, images=-1)
-
-
-def test_what_the_page_about_pictures_shows_works(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pyplot.switch_backend("Agg")
-    page = (Path(__file__).resolve().parents[3] / "docs" / "pictures.md").read_text(encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    found: dict[str, object] = {"__name__": "pictures"}
-    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
-        exec(compile(block, "pictures.md", "exec"), found)
-    assert capsys.readouterr().out in page
-    checked((tmp_path / "iris.svg").read_text(encoding="utf-8"))
-    assert Photo.open(tmp_path / "digits.png").size > (200, 200)
-    pyplot.close("all")

@@ -25,8 +25,14 @@ from neuid3.tree.node_tests import CutTest
 from neuid3.tree.tree import branches
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+
+
 WHOLE = st.integers(-(2**70), 2**70).map(float)
+
+
 DECIMALS = st.tuples(st.integers(-(10**6), 10**6), st.integers(0, 8)).map(lambda pair: pair[0] / 10 ** pair[1])
+
+
 TINY = st.floats(-1e-300, 1e-300)
 
 

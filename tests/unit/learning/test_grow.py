@@ -47,7 +47,11 @@ class ToyLearner:
 
 
 A, B = AtomTest("a"), AtomTest("b")
+
+
 AND = np.array([0, 0, 0, 1] * 4)
+
+
 FACTS = {A: np.array([0.0, 0.0, 1.0, 1.0] * 4), B: np.array([0.0, 1.0, 0.0, 1.0] * 4)}
 
 

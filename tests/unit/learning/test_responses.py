@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neuid3 import Branch, Examples, Leaf, NeuID3Classifier
-from neuid3.data.columns import Category, Distribution, stack_columns
+from neuid3.data.columns import stack_columns
 from neuid3.learning.cuts import SORT_DIVISOR, SortedColumn, shortest_cut
 from neuid3.learning.grow import OpenNode, full_reach
 from neuid3.learning.responses import (
@@ -24,11 +23,12 @@ from neuid3.learning.responses import (
     Response,
     Responses,
 )
-from neuid3.learning.symbolic_splitter import SymbolicSplitter
 from neuid3.tree.criteria import ClassCriterion, Target
 from neuid3.tree.tree import Node
 
 Row = dict[str, object]
+
+
 SlowTest = tuple[str, Callable[[Row], bool]]
 
 
@@ -193,36 +193,3 @@ def test_a_node_of_symbolic_columns_reads_only_the_examples_that_reach_it(monkey
     monkeypatch.setattr(OpenNode, "reach", property(everybody))
     clf = NeuID3Classifier(random_state=0).fit(X, (X[:, 0] & X[:, 1]).astype(int))
     assert len(clf.tree_.leaves) == 3
-
-
-@given(seed=st.integers(0, 10_000), holes=st.floats(0.05, 0.5))
-def test_values_of_a_column_on_the_path_are_counted_as_circuits_compute_them(seed: int, holes: float) -> None:
-    """Where entries are missing or probable, the response of a value depends on the values that the path leaves possible."""
-    rng = np.random.default_rng(seed)
-    n = 60
-    colour = rng.choice(["red", "green", "blue", "grey"], n)
-    seen = rng.dirichlet(np.ones(4), n)
-    X = Examples(
-        {
-            "colour": [None if rng.random() < holes else value for value in colour],
-            "seen": [None if rng.random() < holes else row for row in seen.tolist()],
-            "alarm": rng.random(n) < 0.5,
-        },
-        kinds={"colour": Category(("red", "green", "blue", "grey")), "seen": Distribution(("a", "b", "c", "d"))},
-    )
-    y = ((colour == "red") | (seen[:, 1] > 0.3)) ^ (rng.random(n) < 0.2)
-    nodes = []
-
-    def both_ways(self: SymbolicSplitter, node: OpenNode, *more: Any) -> Any:
-        found = at_once(self, node, *more)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(SymbolicSplitter, "_narrowed", lambda *_: {})
-            np.testing.assert_allclose(found[0], at_once(self, node, *more)[0], rtol=0, atol=1e-12)
-        nodes.append(node)
-        return found
-
-    at_once = SymbolicSplitter._gains
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(SymbolicSplitter, "_gains", both_ways)
-        NeuID3Classifier(pruning=0.0, max_depth=4, min_mass=4, random_state=0).fit(X, y)
-    assert len(nodes) > 3

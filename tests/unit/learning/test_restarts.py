@@ -22,7 +22,10 @@ PROGRAM = """
 nn(kind_net, [I], B, [0, 1]) :: kind(I, B).
 alternate(A, B) :- kind(A, X), kind(B, Y), X \\= Y.
 """
+
+
 RULE, NETWORK = AtomTest("alternate(a, b)"), AtomTest("kind(a, 1)")
+
 # Enough of them that the least number of restarts at the root has no effect.
 MANY = 12
 

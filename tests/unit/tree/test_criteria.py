@@ -10,9 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neuid3.errors import DataError
-from neuid3.tree.criteria import PRIOR_STRENGTH, ClassCriterion, GiniCriterion, criterion_of, register_criterion
+from neuid3.tree.criteria import (
+    PRIOR_STRENGTH,
+    ClassCriterion,
+    GiniCriterion,
+    criterion_of,
+    register_criterion,
+)
 
 THREE = ClassCriterion(3)
+
+
 masses = st.lists(st.floats(0, 100), min_size=3, max_size=3).map(np.array)
 
 

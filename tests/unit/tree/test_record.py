@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import log_loss
 
 import neuid3
-from neuid3 import Examples, NeuID3Classifier, TrainingConfig
+from neuid3 import Examples, NeuID3Classifier
 from neuid3.cli.main import main
 from neuid3.errors import DataError, ModelFileError
 from neuid3.explain.page import evidence_page
@@ -53,8 +53,6 @@ def headline(clf: Any, X: Any, y: Any = None) -> str:
 
 
 # What is told ---------------------------------------------------------------------------------------
-
-
 def test_rows_that_were_learned_from_are_counted_apart(learned: Any) -> None:
     clf, X, y = learned
     seen, unseen = clf.score(X[:400], y[:400]), clf.score(X[400:], y[400:])
@@ -107,8 +105,6 @@ def test_a_chosen_example_says_whether_it_was_learned_from(learned: Any) -> None
 
 
 # What is remembered ---------------------------------------------------------------------------------
-
-
 def test_scores_are_those_of_the_rows_kept_apart(learned: Any) -> None:
     clf, X, y = learned
     (score,) = clf.training_record_.scores
@@ -116,25 +112,6 @@ def test_scores_are_those_of_the_rows_kept_apart(learned: Any) -> None:
     assert score.accuracy == clf.score(X[400:], y[400:])
     probabilities = np.clip(clf.predict_proba(X[400:]), 1e-15, 1)
     assert score.log_loss == pytest.approx(log_loss(y[400:], probabilities / probabilities.sum(1, keepdims=True)))
-
-
-def test_networks_leave_a_score_on_their_validation_rows() -> None:
-    X = images(60)
-    level = X.column("left").values.mean((1, 2))
-    y = np.where(level > 0.5, "light", "dark")
-    clf = NeuID3Classifier(
-        tests="auto", max_depth=1, random_state=0, training=TrainingConfig(epochs=3, restarts=1)
-    ).fit(X, y)
-    record = clf.training_record_
-    assert record.rows == 60
-    assert [(score.kind, score.rows) for score in record.scores] == [("validation", 12)]
-    assert record.learned(X, clf.schema_).all()
-    given = NeuID3Classifier(tests="auto", max_depth=1, random_state=0, training=TrainingConfig(epochs=3, restarts=1))
-    given.fit(X[:40], y[:40], validation=(X[40:], y[40:]))
-    score = given.training_record_.score("validation")
-    assert (score.rows, score.accuracy) == (20, given.score(X[40:], y[40:]))
-    assert score.log_loss == pytest.approx(log_loss(y[40:], given.predict_proba(X[40:])))
-    assert given.training_record_.rows == 60  # they chose tests and leaves
 
 
 def test_training_rows_are_no_rows_kept_apart() -> None:
@@ -207,7 +184,6 @@ def test_a_damaged_record_is_told_in_a_sentence(learned: Any, tmp_path: Path, sp
 
 
 # Digests --------------------------------------------------------------------------------------------
-
 ROWS = st.lists(st.tuples(st.integers(0, 2), st.booleans()), min_size=1, max_size=30)
 
 
@@ -289,8 +265,6 @@ def test_no_entry_of_a_row_is_in_the_file(tmp_path: Path) -> None:
 
 
 # Commands -------------------------------------------------------------------------------------------
-
-
 def test_commands_tell_the_score_of_the_rows_that_fit_kept_apart(tmp_path: Path) -> None:
     X, y = people(300)
     lines = [

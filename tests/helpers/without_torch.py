@@ -1,0 +1,41 @@
+"""A plugin for an environment without PyTorch, `pytest -p without_torch`: what needs it is skipped, and all else runs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator
+from types import ModuleType
+
+import pytest
+
+REASON = "PyTorch is not installed"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    if report.failed and "No module named 'torch'" in str(report.longrepr):
+        report.outcome = "skipped"
+        report.longrepr = (str(collector.path), 0, REASON)
+        # pytest leaves a module that it could not import among those that are imported.
+        for name in [name for name, module in sys.modules.items() if is_of(module, collector)]:
+            del sys.modules[name]
+    return report
+
+
+def is_of(module: ModuleType, collector: pytest.Collector) -> bool:
+    """Whether this is the module of a file that is collected."""
+    return getattr(module, "__file__", None) == str(collector.path)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.failed and call.excinfo is not None and "No module named 'torch'" in str(report.longrepr):
+        report.outcome = "skipped"
+        report.longrepr = (str(item.path), item.location[1] or 0, REASON)
+    return report
