@@ -262,7 +262,7 @@ def tables(quick: bool) -> Iterator[Row]:
 
 
 def _table(row: str, X: Examples, y: Labels, quick: bool, data: str) -> Row:
-    from neuid3.tree.evidence import readable
+    from neuid3.tree.network_evidence import readable
 
     X = X.select(X.names[:2]) if quick else X
     how: dict[str, Any] = {"max_depth": 1, "epochs": 1, "restarts": 1} if quick else {"max_depth": 8}

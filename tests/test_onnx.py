@@ -34,7 +34,7 @@ from neuid3 import (
 )
 from neuid3.circuits import evaluate as layers
 from neuid3.errors import ExportError, ModelFileError, NetworkError
-from neuid3.export.onnx import as_onnx
+from neuid3.export.onnx.write import as_onnx
 from neuid3.networks.defaults import Dense
 
 pytestmark = pytest.mark.filterwarnings("ignore:Test .* is always:UserWarning", "ignore:Values never seen:UserWarning")

@@ -8,14 +8,13 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
-from torch import nn
 
 from neuid3.data.examples import Examples, has_names
 from neuid3.data.priors import Priors, column_priors
@@ -40,7 +39,6 @@ from neuid3.estimators.parameters import (
 )
 from neuid3.explain import Explanation
 from neuid3.export import export_svg, export_text, plot_tree
-from neuid3.export.deepproblog import DeepProbLogProgram
 from neuid3.export.notebook import tree_html
 from neuid3.export.onnx import OPSET, export_onnx
 from neuid3.io.bank import Bank
@@ -63,6 +61,11 @@ from neuid3.tree.criteria import column_importances
 from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.record import HELD_OUT, VALIDATION, Score, TrainingRecord, score_of
 from neuid3.tree.tree import Branch, Node, Tree, paths
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from neuid3.export.deepproblog import DeepProbLogProgram
 
 # The attributes that a fit sets.
 LEARNED = frozenset(
@@ -350,7 +353,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return
         else:
             advice = "Their gains are below the penalty of a split; a lower `pruning` lowers it."
-            if learner.neural.tests:
+            if learner.neural is not None and learner.neural.tests:
                 advice = "Networks may need more epochs or examples" + (
                     "."
                     if self.read_together

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any
 
 from neuid3.errors import ModelFileError
 from neuid3.estimators.classifier import NeuID3Classifier
@@ -15,6 +13,9 @@ from neuid3.io.container import read_container, reporting_damage
 from neuid3.io.models import restore_model
 from neuid3.io.trained_tests import TrainedTest, restore_test
 from neuid3.logic.sandbox import Limits
+
+if TYPE_CHECKING:
+    import torch
 
 
 def load(

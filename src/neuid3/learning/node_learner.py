@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from torch import nn
 
 from neuid3.data.priors import Priors
-from neuid3.errors import NodeTestError
 from neuid3.learning.candidates import Candidates
 from neuid3.learning.grow import OpenNode, Split
 from neuid3.learning.inference import ExactInference
-from neuid3.learning.initialize import NetworkInitializer
-from neuid3.learning.joint import joint_task, with_leaves
 from neuid3.learning.progress import SilentProgress
-from neuid3.learning.ready_splitter import ReadySplitter
-from neuid3.learning.regrow import Regrower, network_responses
-from neuid3.learning.restarts import RestartVariants
-from neuid3.learning.sample import Factory, Floats, Instance, Sample, best_candidate
-from neuid3.learning.semantics import Semantics
-from neuid3.learning.shared_networks import SharedNetworks
+from neuid3.learning.sample import Factory, Floats, Instance, Sample, ScoredCandidate, best_candidate
 from neuid3.learning.symbolic_splitter import SymbolicSplitter
-from neuid3.learning.tasks import TaskBuilder
-from neuid3.learning.training_splitter import TrainingSplitter
 from neuid3.logic.program import Program
 from neuid3.training.config import TrainingConfig
-from neuid3.training.parallel.pool import WorkerPool
-from neuid3.training.parallel.shared import SharedColumns
-from neuid3.training.train import train_jointly
 from neuid3.tree.criteria import leaf_estimate
-from neuid3.tree.node_tests import AtomTest, NodeTest
+from neuid3.tree.inference import arrays_for
+from neuid3.tree.node_tests import NodeTest
+from neuid3.tree.semantics import Semantics
 from neuid3.tree.tree import Node
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from neuid3.learning.network_learning import NetworkLearning
+    from neuid3.learning.regrow import Regrower
+    from neuid3.learning.training_splitter import TrainingSplitter
 
 # Weight of the training examples at a node, in validation examples, where networks above it were trained on them.
 PRIOR_MASS = 2.0
@@ -81,39 +77,39 @@ class NodeLearner:
         bank_tests: frozenset[NodeTest] = frozenset(),
         progress: SilentProgress | None = None,
     ) -> None:
-        self.sample, self.config, self.penalty, self.min_child_mass = sample, config, penalty, min_child_mass
-        self.may_regrow = adaptive and not share_networks
+        self.sample, self.penalty = sample, penalty
         self.progress = progress or SilentProgress()
         self.all_tests = frozenset(candidates.tests)
         self.steps = 0
-        semantics = Semantics(program, sample.examples, candidates.tests)
+        semantics = Semantics(program)
         neural = [test for test in candidates.tests if semantics.is_neural(test)]
-        instances = {**_given_instances(networks, device), **(reused or {})}
-        self.inference = ExactInference(sample, semantics, instances, priors, device)
-        self.initializer = NetworkInitializer(networks, program.schema, seed, sample)
-        ready = ReadySplitter(self.inference, self.initializer, adaptive, min_child_mass)
-        _check_trainable(neural, ready)
-        shared_columns = SharedColumns(
-            {name: sample.examples.column(name).values for name in _input_columns(neural, semantics)}
-        )
-        self.pool = WorkerPool(jobs, shared_columns)
-        variants = RestartVariants(sample, semantics, config, len(neural), device)
-        tasks = TaskBuilder(self.inference, self.initializer, variants, shared_columns, config)
-        shared_networks = SharedNetworks(self.inference, self.initializer, shared_columns, config, share_networks)
-        self.neural = TrainingSplitter(
-            self.inference,
-            neural,
-            ready,
-            tasks,
-            shared_networks,
-            self.pool,
-            penalty=penalty,
-            bank_tests=bank_tests,
-            progress=self.progress,
-        )
-        symbolic_tests = [test for test in candidates.tests if test not in self.neural.test_set]
+        has_networks = bool(neural or networks or reused)
+        instances = dict(reused or {})
+        if has_networks:
+            # Imported here, since a table without networks is learned without torch.
+            from neuid3.learning.network_learning import NetworkLearning, given_instances
+
+            instances = {**given_instances(networks, device), **instances}
+        arrays = arrays_for(neural=has_networks, device=device)
+        self.inference = ExactInference(sample, semantics, instances, priors, device, arrays)
+        self.networks: NetworkLearning | None = None
+        if has_networks:
+            self.networks = NetworkLearning(
+                self.inference,
+                neural,
+                networks,
+                config,
+                penalty=penalty,
+                min_child_mass=min_child_mass,
+                adaptive=adaptive,
+                share_networks=share_networks,
+                seed=seed,
+                jobs=jobs,
+                bank_tests=bank_tests,
+                progress=self.progress,
+            )
+        symbolic_tests = [test for test in candidates.tests if not semantics.is_neural(test)]
         self.symbolic = SymbolicSplitter(self.inference, symbolic_tests, candidates.numbers, min_child_mass)
-        self.shared_networks = shared_networks
 
     @property
     def root(self) -> OpenNode:
@@ -138,7 +134,17 @@ class NodeLearner:
     @property
     def count(self) -> int:
         """The number of networks that have been created or named."""
-        return self.initializer.count
+        return 0 if self.networks is None else self.networks.initializer.count
+
+    @property
+    def neural(self) -> TrainingSplitter | None:
+        """Scores and trains the candidates that call networks; None where there are no networks."""
+        return None if self.networks is None else self.networks.splitter
+
+    @property
+    def pool(self) -> AbstractContextManager[Any]:
+        """The worker processes that train networks."""
+        return nullcontext() if self.networks is None else self.networks.pool
 
     # The node ------------------------------------------------------------------------------------
 
@@ -164,8 +170,10 @@ class NodeLearner:
     def best_split(self, node: OpenNode) -> Split | None:
         """The candidate with the highest gain among those that save enough bits; None where there is none."""
         symbolic = list(self.symbolic.candidates(node))
-        neural, steps = self.neural.candidates(node)
-        self.steps += steps
+        neural: list[ScoredCandidate] = []
+        if self.neural is not None:
+            neural, steps = self.neural.candidates(node)
+            self.steps += steps
         self.progress.compared(node, [(str(candidate.test), candidate.gain) for candidate in neural])
         best = best_candidate([*symbolic, *neural], self.penalty)
         if best is None:
@@ -186,23 +194,15 @@ class NodeLearner:
 
     def refine(self, root: Node) -> Node:
         """The finished tree after joint training of all leaves and all networks that are not frozen, by exact likelihood."""
-        task = joint_task(root, self.inference, self.config, self.initializer.seed)
-        if task is None:
+        if self.networks is None:
             return root
-        trained, steps = train_jointly(task)
+        refined, steps = self.networks.refined(root)
         self.steps += steps
-        if trained is None:
-            return root
-        self.inference.replace_networks(trained.networks)
-        return with_leaves(root, trained.leaves)
+        return refined
 
     def regrower(self, root: Node) -> Regrower | None:
         """A learner that regrows the tree from the predictions of its networks; None where these cannot be used."""
-        responses = network_responses(root, self.shared_networks, self.neural.tests) if self.may_regrow else {}
-        if not responses:
-            return None
-        symbolic = self.symbolic
-        return Regrower(self.inference, symbolic.tests, tuple(symbolic.numbers), responses, self.min_child_mass)
+        return None if self.networks is None else self.networks.regrower(root, self.symbolic)
 
     def networks_of(self, tests: Sequence[NodeTest]) -> dict[str, nn.Module]:
         """The networks of these tests, by name; also stores the average output of each, for examples without its input."""
@@ -215,7 +215,9 @@ class NodeLearner:
     def restore(self, instances: Mapping[str, Instance], count: int, steps: int) -> None:
         """Restore the state after a node: its networks, the number of networks created and of gradient steps."""
         self.inference.add_instances(instances)
-        self.initializer.count, self.steps = count, steps
+        self.steps = steps
+        if self.networks is not None:
+            self.networks.initializer.count = count
 
     def restore_refined(self, networks: Mapping[str, nn.Module], steps: int) -> None:
         """Restore the state after joint training: the networks that it changed, and the number of gradient steps."""
@@ -224,31 +226,6 @@ class NodeLearner:
 
     def network(self, name: str) -> nn.Module:
         """A declared network by name, whose weights are to be loaded."""
-        atoms = (AtomTest(getattr(test, "atom", str(test))) for test in self.neural.tests)
-        calls = (call for test in atoms for call in self.inference.semantics.calls(test))
-        return self.initializer.template(next(call for call in calls if call.network == name))
-
-
-def _given_instances(networks: Mapping[str, nn.Module | Factory], device: str) -> dict[str, Instance]:
-    """Instances of the trained modules that the caller gave: copies, which leave the originals unchanged."""
-    return {
-        name: Instance(copy.deepcopy(net).to(device), name, frozenset(), True)
-        for name, net in networks.items()
-        if isinstance(net, nn.Module)
-    }
-
-
-def _input_columns(tests: Sequence[NodeTest], semantics: Semantics) -> list[str]:
-    """The input columns of the networks of these tests."""
-    return sorted({name for test in tests for call in semantics.calls(test) for name in call.inputs})
-
-
-def _check_trainable(tests: Sequence[NodeTest], ready: ReadySplitter) -> None:
-    """Raise an error for a test with untrained networks that is no atom."""
-    for test in tests:
-        untrained = ready.untrained(test)
-        if untrained and not isinstance(test, AtomTest):
-            raise NodeTestError(
-                f"Test '{test}' calls network {untrained[0]!r}, which is not trained, and only tests that are atoms "
-                "can be trained; write it as a rule, or give a trained network."
-            )
+        if self.networks is None:
+            raise LookupError(f"this fit has no network {name!r}")
+        return self.networks.network(name)

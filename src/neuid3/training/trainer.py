@@ -12,6 +12,7 @@ import numpy.typing as npt
 import torch
 
 from neuid3.circuits.reach import Reach
+from neuid3.circuits.torch_arrays import as_tensor, torch_arrays
 from neuid3.errors import NetworkError
 from neuid3.logic.formula import Variable
 from neuid3.networks.adam import Adam, one_cycle
@@ -19,8 +20,8 @@ from neuid3.networks.augmentation import Augmentation, InputColumns
 from neuid3.networks.groups import NetworkGroup, architecture, network_group
 from neuid3.training.task import NetworkOutput, Restart, RestartState, RestartVariant, Task
 from neuid3.tree.criteria import gain_of, gain_of_tests
-from neuid3.tree.evidence import as_tensor, check_output, dtype_of, input_dtype, run_network
 from neuid3.tree.loss import FLOOR
+from neuid3.tree.network_evidence import check_output, dtype_of, input_dtype, run_network
 
 Floats = npt.NDArray[Any]
 Outputs: TypeAlias = dict[tuple[int, str, tuple[str, ...]], torch.Tensor]  # of (restart, network, inputs)
@@ -201,7 +202,7 @@ class _TaskGroup:
         self.task, self.members = task, members
         nets = [net for i in members for net in runs[i].networks.values()]
         self.dtype = torch.float64 if any(dtype_of(net) == torch.float64 for net in nets) else torch.float32
-        self.reach = Reach(task.paths, self.dtype, task.device)
+        self.reach = Reach(task.paths, torch_arrays(self.dtype, task.device))
         self.fixed_weights = {v: as_tensor(w).to(task.device, self.dtype) for v, w in task.fixed_weights.items()}
         self.labels = torch.from_numpy(task.labels.copy()).to(task.device)
         self.weights = as_tensor(task.weights).to(task.device, self.dtype)
@@ -223,7 +224,7 @@ class _TaskGroup:
 
     def path_probabilities(self, outputs: Outputs, rows: torch.Tensor) -> torch.Tensor:
         """P(path | κ, e) as `(path, restart, row)`, for rows `(restart, row)`; the circuits run once for all restarts."""
-        paths = self.reach(_MinibatchWeights(self, outputs, rows)).T
+        paths: torch.Tensor = self.reach(_MinibatchWeights(self, outputs, rows)).T
         paths = paths / paths.sum(0).clamp_min(1e-30)
         return paths.view(len(paths), *rows.shape)
 

@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING
 from neuid3.utils.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from neuid3.tree.evidence import Evidence, NetworkCall
+    from neuid3.tree.evidence import Evidence
+    from neuid3.tree.inference import Inference
     from neuid3.tree.model import TreeModel
     from neuid3.tree.node_tests import AtomTest, CutTest, FactTest, NodeTest, ValueTest
     from neuid3.tree.record import Score, TrainingRecord
+    from neuid3.tree.semantics import NetworkCall, Semantics
     from neuid3.tree.tree import Branch, Leaf, NetworkStatistics, Node, Path, Tree
 
 __all__ = [
@@ -17,6 +19,7 @@ __all__ = [
     "CutTest",
     "Evidence",
     "FactTest",
+    "Inference",
     "Leaf",
     "NetworkCall",
     "NetworkStatistics",
@@ -24,6 +27,7 @@ __all__ = [
     "NodeTest",
     "Path",
     "Score",
+    "Semantics",
     "TrainingRecord",
     "Tree",
     "TreeModel",
@@ -33,10 +37,12 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "neuid3.tree.evidence": ["Evidence", "NetworkCall"],
+        "neuid3.tree.evidence": ["Evidence"],
+        "neuid3.tree.inference": ["Inference"],
         "neuid3.tree.model": ["TreeModel"],
         "neuid3.tree.node_tests": ["AtomTest", "CutTest", "FactTest", "NodeTest", "ValueTest"],
         "neuid3.tree.record": ["Score", "TrainingRecord"],
+        "neuid3.tree.semantics": ["NetworkCall", "Semantics"],
         "neuid3.tree.tree": ["Branch", "Leaf", "NetworkStatistics", "Node", "Path", "Tree"],
     },
 )
