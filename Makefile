@@ -37,7 +37,7 @@ test-all: lint
 # Ten thousand made-up programs, tables and model files each, and whatever loads is used in all ways; about a quarter of an hour.
 FUZZ ?= 10000
 fuzz: setup
-	NEUID3_FUZZ=$(FUZZ) $(PY) -m pytest -q --timeout=0 tests/test_hostile.py tests/test_saved.py -k "whatever"
+	NEUID3_FUZZ=$(FUZZ) $(PY) -m pytest -q --timeout=0 tests/unit/logic/test_hostile_input.py tests/unit/io/test_model_files.py -k "whatever"
 	$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt atheris
 	$(PY) -m benchmarks.fuzz -atheris_runs=$(FUZZ)
 

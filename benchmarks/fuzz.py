@@ -14,6 +14,7 @@ with atheris.instrument_imports(include=["neuid3", "zipfile", "json"]):
 
 # The ways to use a model, and the examples that the golden models know, are those of the tests.
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 
 from golden.make import examples
 from uses import uses

@@ -1,6 +1,6 @@
 """Hostile input: whatever programs and tables say, only our errors come out, and nothing outside is touched.
 
-`make fuzz` runs the generated cases here and in test_saved.py 10,000 times each.
+`make fuzz` runs the generated cases here and in test_model_files.py 10,000 times each.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def test_there_is_something_to_close() -> None:
 
 def test_the_open_built_ins_are_there_and_documented() -> None:
     assert set(DefaultEngine().get_builtins()) >= OPEN_BUILTINS
-    listed = (Path(__file__).parents[1] / "docs" / "background.md").read_text(encoding="utf-8")
+    listed = (Path(__file__).parents[3] / "docs" / "background.md").read_text(encoding="utf-8")
     for entry in OPEN_BUILTINS | {"forall/2"}:
         assert f"`{entry.rsplit('/', 1)[0]}`" in listed
 

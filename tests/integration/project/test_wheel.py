@@ -15,7 +15,7 @@ from zipfile import ZipFile
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[3]
 
 TRY = """
 import neuid3, pathlib, sys
@@ -127,7 +127,9 @@ def test_the_source_archive_holds_what_the_kernel_is_built_from_and_nothing_comp
     with tarfile.open(archive) as opened:
         names = [name.split("/", 1)[1] for name in opened.getnames()]
     assert "hatch_build.py" in names
-    assert {"experiments/__main__.py", "benchmarks/__main__.py", "tests/test_wheel.py"} <= set(names)
+    assert {"experiments/__main__.py", "benchmarks/__main__.py", "tests/integration/project/test_wheel.py"} <= set(
+        names
+    )
     assert any(name.endswith("/kernel.c") for name in names)
     assert not [name for name in names if name.endswith(".so") or "/compiled/" in name]
 

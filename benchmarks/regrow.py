@@ -1,9 +1,9 @@
 """Study of regrowing a tree from network predictions, inside training folds of tables as images.
 
-NEUID3_DATA=… python -m benchmarks.again results/again.jsonl; finished folds are not repeated. Rows are those of one training fold in inner
+NEUID3_DATA=… python -m benchmarks.regrow results/again.jsonl; finished folds are not repeated. Rows are those of one training fold in inner
 folds; validation rows and training rows have different images, all of them MNIST's training images. Both trees come from
 one fit, and a third tree is learned from the symbols.
-python -m benchmarks.again --table results/again.jsonl PAGE draws the table.
+python -m benchmarks.regrow --table results/again.jsonl PAGE draws the table.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from neuid3.cli.main import main
 from neuid3.logic.program import Program
 from neuid3.training.config import PAPER_TRAINING, TrainingConfig
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
 PAGES = sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))
 CONFIGURATION = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")

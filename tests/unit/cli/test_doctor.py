@@ -20,7 +20,7 @@ from neuid3.cli.main import main
 from neuid3.logic import sandbox
 from neuid3.networks import kernel as kernel_module
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[3]
 
 WITHOUT = """
 import sys

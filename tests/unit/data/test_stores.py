@@ -276,7 +276,7 @@ def test_what_was_changed_in_a_private_map_is_not_let_go(tmp_path: Path, monkeyp
 def test_a_file_is_learned_from_in_a_fraction_of_its_size(tmp_path: Path) -> None:
     images = np.lib.format.open_memmap(tmp_path / "x.npy", mode="w+", dtype=np.uint8, shape=(1 << 18, 32, 32))
     images[: len(images) // 16] = 255
-    script = Path(__file__).with_name("sparse.py")
+    script = Path(__file__).parents[2] / "helpers" / "sparse.py"
     told = subprocess.run(
         [sys.executable, str(script), str(tmp_path / "x.npy")],
         check=True,

@@ -294,7 +294,7 @@ def test_the_file_says_what_it_is() -> None:
 
 def test_the_page_about_onnx_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    page = Path(__file__).resolve().parents[1] / "docs" / "onnx.md"
+    page = Path(__file__).resolve().parents[3] / "docs" / "onnx.md"
     names: dict[str, object] = {"__name__": "onnx_page"}
     for block in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL):
         exec(compile(block, "onnx.md", "exec"), names)

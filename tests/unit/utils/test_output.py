@@ -15,7 +15,7 @@ import pytest
 import neuid3
 from neuid3.utils.output import Stream, guard, guarded, is_output_writable, set_outcome, to_ascii
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[3]
 
 full_disk = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 

@@ -26,7 +26,7 @@ from neuid3.io.container import SavedFile, read_container, write_container
 from neuid3.tree import record as records
 from neuid3.tree.record import TrainingRecord, row_digests
 
-GOLDEN = sorted((Path(__file__).parent / "golden" / "v1").glob("*.neuid3"))
+GOLDEN = sorted((Path(__file__).parents[2] / "golden" / "v1").glob("*.neuid3"))
 
 
 def people(n: int, seed: int = 0) -> tuple[Examples, np.ndarray]:

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 import neuid3
 from neuid3.cli.main import GROUPS, main
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[3]
 
 HEAVY = {"torch", "problog", "sklearn", "scipy", "joblib", "pandas", "rich", "matplotlib", "PIL", "onnx", "onnxruntime"}
 

@@ -457,7 +457,7 @@ def test_the_picture_has_a_point_for_every_published_cell_of_our_trees(tmp_path:
 
 def test_the_page_of_results_has_a_place_for_every_table(tmp_path: Path) -> None:
     page = tmp_path / "results.md"
-    page.write_text((Path(__file__).parents[1] / "docs" / "results.md").read_text())
+    page.write_text((Path(__file__).parents[3] / "docs" / "results.md").read_text())
     done = CliRunner().invoke(main, ["reproduce", "table", "--results", str(tmp_path), "--into", str(page)])
     assert done.exit_code == 0, done.output
 

@@ -38,7 +38,7 @@ from neuid3.tree.node_tests import AtomTest
 from neuid3.tree.tree import Branch, Leaf
 from neuid3.utils.files import write_atomically
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[2] / "golden"
 MANY = int(os.environ.get("NEUID3_FUZZ", "60"))
 
 # What takes longer than a prediction.

@@ -36,7 +36,7 @@ from neuid3.training.halving import restart_groups, successive_halving
 from neuid3.training.task import NetworkOutput, Restart, Task
 from neuid3.training.train import advance
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[3]
 
 VARIANTS, NO_KERNEL = kernel_module.runnable_variants()
 

@@ -14,7 +14,7 @@ from experiments.__main__ import main as experiments
 from neuid3 import __version__
 from neuid3.cli.main import MOVED, main
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_the_version_is_told() -> None:

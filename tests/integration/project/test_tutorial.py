@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from neuid3.cli.main import main
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+DOCS = Path(__file__).resolve().parents[3] / "docs"
 TUTORIAL = DOCS / "tutorial.md"
 
 

@@ -518,7 +518,7 @@ def test_what_the_page_about_pictures_shows_works(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pyplot.switch_backend("Agg")
-    page = (Path(__file__).resolve().parents[1] / "docs" / "pictures.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[3] / "docs" / "pictures.md").read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     found: dict[str, object] = {"__name__": "pictures"}
     for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):

@@ -31,7 +31,7 @@ from neuid3.errors import CheckpointError, NeuID3Error
 from neuid3.learning.node_learner import NodeLearner
 from neuid3.utils.locks import FileLock
 
-SCRIPT = Path(__file__).with_name("interrupted.py")
+SCRIPT = Path(__file__).parents[2] / "helpers" / "interrupted.py"
 KILLS = int(os.environ.get("NEUID3_KILLS", "3"))
 
 

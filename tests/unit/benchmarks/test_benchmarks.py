@@ -16,7 +16,7 @@ from benchmarks import report, runner, timing
 from benchmarks.commands import bench
 from neuid3.errors import DataError
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[3]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 
 # Rows that take more than a few seconds even when all is small, or bring heavy packages.

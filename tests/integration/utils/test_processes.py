@@ -19,7 +19,7 @@ from neuid3.cli.commands import TERMINATED
 from neuid3.cli.main import main
 from neuid3.utils import files as disk
 
-SCRIPT = Path(__file__).with_name("abandoned.py")
+SCRIPT = Path(__file__).parents[2] / "helpers" / "abandoned.py"
 
 # `experiments` is part of the checkout and not of the installed library.
 IN_CHECKOUT = {
