@@ -17,6 +17,7 @@ from neuid3.data.examples import Examples
 from neuid3.errors import DataError, MissingPriorError
 from neuid3.explain.explanation import Assignment, Reading
 from neuid3.explain.names import VariableNames, name_variables
+from neuid3.export.pixels import brightness, channels_last, displayed_range, is_image
 from neuid3.logic.formula import (
     And,
     CellVariable,
@@ -305,21 +306,16 @@ def images_of(example: Examples, readings: Iterable[Reading]) -> dict[str, Array
 
 def displayable(tensor: Array) -> Array | None:
     """A tensor as an image with channels last, rescaled to [0, 1] by its own range if needed; None if it is no image.
+
     >>> [displayable(np.zeros(shape)).shape for shape in ((8, 8), (1, 8, 8), (3, 8, 8), (8, 8, 3))]
     [(8, 8), (8, 8), (8, 8, 3), (8, 8, 3)]
     >>> displayable(np.zeros((1, 3))) is None
     True
     """
-    if tensor.ndim == 3 and tensor.shape[0] in (1, 3) and tensor.shape[2] != 3:
-        tensor = np.moveaxis(tensor, 0, -1)
-    if tensor.ndim == 3 and tensor.shape[2] == 1:
-        tensor = tensor[:, :, 0]
-    is_image = tensor.ndim == 2 or (tensor.ndim == 3 and tensor.shape[2] == 3)
-    if not is_image or min(tensor.shape[:2]) < 4:
+    if not is_image(tensor.shape):
         return None
-    if tensor.dtype == np.uint8:
-        return tensor
-    low, high = float(tensor.min()), float(tensor.max())
-    if low < 0.0 or high > 1.0:  # standardised for a network
-        return np.asarray((tensor - low) / max(high - low, 1e-12))
-    return tensor
+    image = channels_last(tensor)
+    if image.shape[2] == 1:
+        image = image[:, :, 0]
+    low, high = displayed_range(image[None])
+    return image if image.dtype == np.uint8 or (low, high) == (0.0, 1.0) else brightness(image, low, high)

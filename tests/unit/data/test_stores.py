@@ -21,7 +21,7 @@ from PIL import Image
 import neuid3.data.reading.pictures
 from neuid3 import Examples, ImageFiles, NeuID3Classifier, evidence_page, load, plot_tree, read_table
 from neuid3.data.columns import read_column
-from neuid3.data.stores import ConcatenatedStore, Entries, MappedStore, fetch_rows, value_range
+from neuid3.data.stores import ConcatenatedStore, Entries, MappedStore, fetch_rows
 from neuid3.errors import DataError, MissingFileError, RowError
 from neuid3.learning.checkpoint import fit_digests
 from neuid3.networks.augmentation import Augmentation, InputColumns
@@ -287,11 +287,6 @@ def test_a_file_is_learned_from_in_a_fraction_of_its_size(tmp_path: Path) -> Non
     fitted, answered, right = map(float, told.stdout.split())
     assert right > 0.95
     assert fitted <= answered < 0.6 * images.nbytes
-
-
-def test_extremes_are_those_of_the_array() -> None:
-    values = np.random.default_rng(0).normal(size=(1300, 4))
-    assert value_range(Entries(Counting(values))) == value_range(values) == (values.min(), values.max())
 
 
 def test_a_checkpoint_does_not_ask_where_a_column_lies(tmp_path: Path) -> None:

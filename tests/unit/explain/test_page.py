@@ -401,7 +401,7 @@ def test_labels_must_fit() -> None:
 
 
 def test_a_page_needs_a_tree() -> None:
-    with pytest.raises(TreeError, match="found a str"):
+    with pytest.raises(TreeError, match="A str has no tree"):
         evidence_page("tree", table())  # type: ignore[arg-type]
     with pytest.raises(NotFittedError):
         evidence_page(NeuID3Classifier(), table())

@@ -30,7 +30,7 @@ from uses import uses
 import neuid3
 from neuid3 import NeuID3Classifier, NeuID3Error, NeurosymbolicTree, load
 from neuid3.errors import ModelFileError
-from neuid3.io import networks as registry
+from neuid3.io import network_modules as registry
 from neuid3.io.serialize import nodes_from_json, nodes_to_json
 from neuid3.io.trained_tests import TrainedTest
 from neuid3.networks.defaults import LeNet
