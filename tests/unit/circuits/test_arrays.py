@@ -91,19 +91,24 @@ def test_numpy_and_torch_give_the_same_path_probabilities(
 @pytest.mark.parametrize("power", [1.0, 300.0])
 def test_wide_circuits_agree(power: float) -> None:
     """Levels with so many nodes that rows are gathered instead of multiplied with a matrix."""
-    variables = [ColumnVariable(f"w{i}", 300) for i in range(3)]
-    same = [
-        And((Literal(variables[0], frozenset({v})), Literal(variables[1], frozenset({v, (v * 7) % 300}))))
-        for v in range(300)
-    ]
-    later = [
-        Or(tuple(And((same[v], Literal(variables[2], frozenset(range(v % 290 + 1))))) for v in range(k, 300, 9)))
-        for k in range(9)
-    ]
-    tests: list[Formula] = [Or(tuple(same)), *later]
-    in_numpy, in_torch, _ = both(tests, [[(i, True)] for i in range(len(tests))], 0, power)
-    assert in_numpy.max() > 0.0
+    top, middle, low = ColumnVariable("top", 300), ColumnVariable("middle", 20), ColumnVariable("low", 20)
+    random = np.random.default_rng(0)
+
+    def some(variable: ColumnVariable) -> Literal:
+        return Literal(variable, frozenset(random.choice(variable.size, variable.size // 2, replace=False).tolist()))
+
+    branches: list[Formula] = []
+    for value in range(top.size):
+        condition = some(middle)
+        either = Or((And((condition, some(low))), And((Not(condition), some(low)))))
+        branches.append(And((Literal(top, frozenset({value})), either)))
+    tests: list[Formula] = [Or(tuple(branches))]
+    levels = [level for circuit in Reach(factorise(tests, [[(0, True)]])).circuits for level in circuit.levels]
+    assert any(level.gathers is not None for level in levels)
+    in_numpy, in_torch, with_gradients = both(tests, [[(0, True)], [(0, False)]], 0, power)
+    np.testing.assert_allclose(in_numpy.sum(axis=1), 1.0)
     close(in_numpy, in_torch)
+    close(in_numpy, with_gradients)
 
 
 def test_products_of_many_small_probabilities_agree() -> None:
