@@ -85,7 +85,7 @@ class TreeModel:
         self.networks = dict(networks or {})
         self.priors = priors or Priors()
         self.training_record: TrainingRecord | None = None
-        self.precision, self.device = str(dtype).removeprefix("torch."), device
+        self.precision, self.device = _precision(dtype), device
         check_priors(self.priors, self.schema)
         semantics = Semantics(self.program, tree.tests)
         formulas = [semantics.formula(test) for test in tree.tests]
@@ -289,6 +289,14 @@ class TreeModel:
         copy.__dict__.update(self.__dict__)
         copy.priors = priors
         return copy
+
+
+def _precision(dtype: Any) -> str:
+    """The name of a precision, given by its name or as torch's dtype."""
+    name = str(dtype).removeprefix("torch.")
+    if name not in ("float64", "float32"):
+        raise DataError(f"dtype={dtype!r} is no precision of a tree; give 'float64' or 'float32'.")
+    return name
 
 
 def check_threshold(threshold: float) -> None:
