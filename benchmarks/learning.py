@@ -260,7 +260,7 @@ def tables(quick: bool) -> Iterator[Row]:
 
 
 def _table(row: str, X: Examples, y: Labels, quick: bool, data: str) -> Row:
-    from neuid3.tree.evidence import readable
+    from neuid3.tree.network_evidence import readable
 
     X = X.select(X.names[:2]) if quick else X
     how: dict[str, Any] = (

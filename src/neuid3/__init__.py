@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from neuid3.export import export_graphviz, export_svg, export_text, plot_tree
     from neuid3.export.onnx import export_onnx
     from neuid3.io.bank import Bank
-    from neuid3.io.networks import register
+    from neuid3.io.network_modules import register
     from neuid3.io.trained_tests import TrainedTest
     from neuid3.learning.candidates import Candidates
     from neuid3.learning.generators import CandidateGenerator, NodeContext, RandomCandidates
@@ -90,7 +90,7 @@ _get_name, _names = lazy_names(
         "neuid3.export": ("export_graphviz", "export_svg", "export_text", "plot_tree"),
         "neuid3.export.onnx": ("export_onnx",),
         "neuid3.io.bank": ("Bank",),
-        "neuid3.io.networks": ("register",),
+        "neuid3.io.network_modules": ("register",),
         "neuid3.io.trained_tests": ("TrainedTest",),
         "neuid3.learning.candidates": ("Candidates",),
         "neuid3.learning.generators": ("CandidateGenerator", "NodeContext", "RandomCandidates"),

@@ -11,7 +11,7 @@ from neuid3 import (
     Examples,
     NeurosymbolicTree,
 )
-from neuid3.export.onnx import as_onnx
+from neuid3.export.onnx.write import as_onnx
 
 
 def session_of(written: Any) -> onnxruntime.InferenceSession:

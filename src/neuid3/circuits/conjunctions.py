@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from neuid3.circuits.compile import Circuit, compile_formulas
-from neuid3.logic.formula import And, Formula, negate, sources
+from neuid3.logic.formula import And, Formula, Variable, negate, sources
 from neuid3.logic.sandbox import DEFAULT_LIMITS, Limits
 
 # The number of a test, and its outcome in a conjunction.
@@ -25,6 +25,11 @@ class Conjunctions:
 
     circuits: tuple[Circuit, ...]
     factors: tuple[tuple[int, ...], ...]
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The variables of the circuits, without repetition."""
+        return tuple(dict.fromkeys(variable for circuit in self.circuits for variable in circuit.variables))
 
 
 def factorise(

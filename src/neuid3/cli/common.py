@@ -18,7 +18,7 @@ from neuid3.utils.output import is_output_writable
 if TYPE_CHECKING:
     from neuid3.data.examples import Examples
     from neuid3.data.reading import TextTable
-    from neuid3.estimators.classifier import NeuID3Classifier
+    from neuid3.estimators.model import NeurosymbolicTree
     from neuid3.logic.sandbox import Limits
 
 Command = Callable[..., Any]
@@ -100,25 +100,21 @@ def out_option(command: Command) -> Command:
     )
 
 
-def open_inputs(model: Path, table: Path, limits: Limits | None) -> tuple[NeuID3Classifier, TextTable]:
-    """The model and the table of two files; errors of both files are reported before PyTorch is imported."""
+def open_inputs(path: Path, table: Path, limits: Limits | None) -> tuple[NeurosymbolicTree, TextTable]:
+    """The model and the table of two files; errors of both files are reported before the model is restored."""
     from neuid3.data.reading import open_text_table
 
-    _check_model(model)
-    text_table = open_text_table(table)
-    return load_classifier(model, limits), text_table
-
-
-def load_classifier(path: Path, limits: Limits | None) -> NeuID3Classifier:
-    """The classifier of a file written by `neuid3 fit` or `save`."""
     _check_model(path)
-    from neuid3.estimators.classifier import NeuID3Classifier
-    from neuid3.estimators.loading import load
+    text_table = open_text_table(table)
+    return open_model(path, limits), text_table
 
-    loaded = load(path, limits=limits)
-    if not isinstance(loaded, NeuID3Classifier):
-        raise ModelFileError(f"{path} contains a {type(loaded).__name__}, not a classifier; load it in Python.")
-    return loaded
+
+def open_model(path: Path, limits: Limits | None) -> NeurosymbolicTree:
+    """The model of a file written by `neuid3 fit` or `save`."""
+    _check_model(path)
+    from neuid3.estimators.loading import load_model
+
+    return load_model(path, limits=limits)
 
 
 def _check_model(path: Path) -> None:
@@ -127,11 +123,11 @@ def _check_model(path: Path) -> None:
         raise ModelFileError(f"{path} is a table, not a model; give the model first, as written by `neuid3 fit`.")
 
 
-def model_examples(clf: NeuID3Classifier, text_table: TextTable) -> Examples:
-    """The rows of a table, read by the schema of a classifier, with all columns of the schema."""
+def model_examples(model: NeurosymbolicTree, text_table: TextTable) -> Examples:
+    """The rows of a table, read by the schema of a model, with all columns of the schema."""
     from neuid3.data.reading import read_with_schema
 
-    return read_with_schema(text_table, clf.schema_, clf.model_.columns, others=True)
+    return read_with_schema(text_table, model.schema, model.columns, others=True)
 
 
 def write_output(parts: Iterable[str], out: Path | None, *inputs: Path) -> None:

@@ -279,13 +279,6 @@ def _rescale_bytes(values: Array, dtype: np.dtype[Any]) -> Array:
     return values / dtype.type(255) if values.dtype == np.uint8 and dtype.kind == "f" else values
 
 
-def value_range(values: Array | StoredRows) -> tuple[float, float]:
-    """The smallest and the largest number, ignoring NaN."""
-    blocks = values.blocks() if isinstance(values, StoredRows) else [values]
-    ranges = [(float(np.nanmin(block)), float(np.nanmax(block))) for block in blocks]
-    return min(low for low, _ in ranges), max(high for _, high in ranges)
-
-
 def as_store(values: Any) -> Store | None:
     """The values as a store; None where they are neither a store nor a torch dataset."""
     if isinstance(values, (np.ndarray, list)):

@@ -8,14 +8,13 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
-from torch import nn
 
 from neuid3.data.examples import Examples, has_names
 from neuid3.data.tables import (
@@ -34,7 +33,6 @@ from neuid3.estimators.model import NeurosymbolicTree
 from neuid3.estimators.parameters import CONSTRAINTS, IRRELEVANT_TO_TREE
 from neuid3.explain import Explanation
 from neuid3.export import export_svg, export_text, plot_tree
-from neuid3.export.deepproblog import DeepProbLogProgram
 from neuid3.export.notebook import tree_html
 from neuid3.export.onnx import OPSET, export_onnx
 from neuid3.io.bank import Bank
@@ -58,6 +56,11 @@ from neuid3.tree.tree import Tree
 
 # What the fields of `training` are called among the parameters, as scikit-learn names nested parameters.
 _FIELD_PREFIX = "training__"
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from neuid3.export.deepproblog import DeepProbLogProgram
 
 # The attributes that a fit sets.
 LEARNED = frozenset(

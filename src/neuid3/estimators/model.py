@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from neuid3.explain import Explanation, explain
-from neuid3.export.deepproblog import DeepProbLogProgram, to_deepproblog
 from neuid3.export.notebook import tree_html, tree_svg
 from neuid3.export.onnx import OPSET, export_onnx
 from neuid3.export.problog import to_problog, verify
 from neuid3.io.models import save_model
 from neuid3.tree.model import TreeModel
+
+if TYPE_CHECKING:
+    from neuid3.export.deepproblog import DeepProbLogProgram
 
 
 class NeurosymbolicTree(TreeModel):
@@ -57,6 +59,8 @@ class NeurosymbolicTree(TreeModel):
 
     def to_deepproblog(self, X: Any, row: int = 0) -> DeepProbLogProgram:
         """The tree as a DeepProbLog program with its networks, for one example's symbolic columns."""
+        from neuid3.export.deepproblog import to_deepproblog
+
         return to_deepproblog(self, X, row)
 
     def export_onnx(self, path: Path | str, *, opset: int = OPSET) -> Path:

@@ -11,8 +11,8 @@ import torch
 from neuid3.errors import ExportError
 from neuid3.export.problog import translate_row
 from neuid3.logic.quoting import atom_text, plain_name
-from neuid3.tree.evidence import Network, input_dtype
 from neuid3.tree.model import TreeModel
+from neuid3.tree.network_evidence import Network, input_dtype, readable
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +94,9 @@ def to_deepproblog(model: TreeModel, X: Any, row: int = 0) -> DeepProbLogProgram
     columns = sorted({name for _, inputs, _ in model.network_calls for name in inputs})
     constants = {name: f"tensor({atom_text(name)}(0))" for name in columns}
     translation = translate_row(model, examples, 0, constants)
-    evidence = model.evidence(examples)
-    tensors = {
-        atom_text(name): evidence.tensor(name, _precision(model, name))[0]
-        for name in columns
-        if not evidence.is_missing(name)
-    }
+    present = [name for name in columns if examples.complete([name]).all()]
+    device = torch.device(model.device)
+    tensors = {atom_text(name): readable(examples.column(name), _precision(model, name), device)[0] for name in present}
     networks = {
         plain_name(name): model.networks[name] for name in sorted({network for network, _, _ in model.network_calls})
     }

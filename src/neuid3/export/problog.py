@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 
 from neuid3.data.columns import Category, Distribution, Number, Tensor
 from neuid3.errors import ExportError
@@ -87,9 +86,9 @@ def verify(model: TreeModel, X: Any, *, rows: int = 10) -> float:
 
 def translate_row(model: TreeModel, X: Any, row: int, constants: Mapping[str, str] | None = None) -> Translation:
     """A tree as a program for one row of a table; `constants` as in `translate`."""
-    examples = model.read(X)[row]
-    with model.evaluating(), torch.no_grad():
-        return translate(model.tree, model.program, model.evidence(examples), constants)
+    example = model.read(X)[row]
+    with model.evaluating(), model.inference.arrays.without_gradients():
+        return translate(model.tree, model.program, model.evidence_of(example), constants)
 
 
 def _queries(translation: Translation) -> str:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
-
-import torch
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from neuid3.io.container import SavedFile, write_container
-from neuid3.io.networks import NetworkFactories, network_to_json, networks_from_json, tensors_of
+from neuid3.io.networks import NetworkFactories, networks_from_json, networks_to_json, tensors_of
 from neuid3.io.record import record_from_json, record_tensors, record_to_json, without_record
 from neuid3.io.serialize import (
     priors_from_json,
@@ -22,6 +20,9 @@ from neuid3.io.serialize import (
 from neuid3.logic.sandbox import Limits
 from neuid3.tree.model import TreeModel
 from neuid3.tree.tree import Tree
+
+if TYPE_CHECKING:
+    import torch
 
 _Model = TypeVar("_Model", bound=TreeModel)
 
@@ -50,10 +51,10 @@ def save_model(model: TreeModel, path: Path | str, more: Mapping[str, Any], *, r
         "tree": tree_to_json(model.tree),
         "schema": schema_to_json(model.schema),
         "priors": priors_to_json(model.priors, model.columns),
-        "networks": {name: network_to_json(net, declared.get(name, name)) for name, net in networks.items()},
-        "precision": "float32" if model.dtype == torch.float32 else "float64",
+        "networks": networks_to_json(networks, declared),
+        "precision": model.precision,
     }
-    tensors = tensors_of(networks)
+    tensors: dict[str, Any] = {**tensors_of(networks)}
     if model.training_record is not None:
         record = model.training_record if remember_rows else model.training_record.without_rows()
         fields["training_record"] = record_to_json(record)
@@ -92,11 +93,17 @@ def restore_model(
         networks=networks_from_json(fields["networks"], tensors, factories, device, declared_names(tree)),
         priors=priors_from_json(fields["priors"]),
         limits=limits,
-        dtype={"float32": torch.float32, "float64": torch.float64}[fields["precision"]],
+        dtype=_precision(fields["precision"]),
         device=device,
     )
     model.training_record = record_from_json(fields.get("training_record"), saved.tensors, len(tree.classes))
     return model
+
+
+def _precision(name: Any) -> str:
+    if name not in ("float32", "float64"):
+        raise ValueError(f"its precision is {name!r:.40}")
+    return str(name)
 
 
 def declared_names(tree: Tree) -> dict[str, list[str]]:

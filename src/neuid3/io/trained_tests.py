@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
-
-import torch
-from torch import nn
+from typing import TYPE_CHECKING, Any
 
 from neuid3.data.columns import Kind
 from neuid3.errors import ModelFileError
 from neuid3.io.container import SavedFile, reporting_damage, write_container
-from neuid3.io.networks import NetworkFactories, network_to_json, networks_from_json, tensors_of
+from neuid3.io.networks import NetworkFactories, networks_from_json, networks_to_json, tensors_of
 from neuid3.io.serialize import schema_from_json, schema_to_json
 from neuid3.logic.formula import NeuralVariable, sources
 from neuid3.tree.model import TreeModel
 from neuid3.tree.node_tests import NodeTest, test_from_json, test_to_json
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,7 +67,7 @@ class TrainedTest:
             "frozen": self.frozen,
             "columns": schema_to_json(self.columns),
             "card": dict(self.card),
-            "networks": {name: network_to_json(net, declared.get(name, name)) for name, net in self.networks.items()},
+            "networks": networks_to_json(self.networks, declared),
         }
         return write_container(Path(path), SavedFile(fields, self.background, tensors_of(self.networks)))
 

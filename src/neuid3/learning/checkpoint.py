@@ -11,11 +11,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from torch import nn
 
 from neuid3.data.columns import Column
 from neuid3.data.stores import StoredRows
@@ -34,6 +32,9 @@ from neuid3.tree.node_tests import NodeTest, test_from_json, test_to_json
 from neuid3.tree.tree import Node
 from neuid3.utils.files import write_atomically
 from neuid3.utils.locks import FileLock
+
+if TYPE_CHECKING:
+    from torch import nn
 
 # The format of the folder; a fit cannot be resumed from another one.
 VERSION = 3
@@ -361,9 +362,9 @@ def _feed(digest: Any, value: Any) -> None:
             digest.update(f"{value.dtype.str}{value.shape}".encode())
             for block in value.blocks():
                 digest.update(np.ascontiguousarray(block).view(np.uint8).data)
-        case torch.Tensor():
+        case _ if hasattr(value, "detach"):  # a torch tensor
             _feed(digest, value.detach().cpu().numpy())
-        case nn.Module():
+        case _ if hasattr(value, "state_dict") and not isinstance(value, type):  # a torch module
             digest.update(str(value).encode())
             _feed(digest, value.state_dict())
         case np.random.RandomState() | np.random.Generator():
@@ -417,7 +418,7 @@ def _checked(test: NodeTest, node: OpenNode, offered: Candidates) -> NodeTest:
     return test
 
 
-def _filled(network: nn.Module, name: str, tensors: Mapping[str, torch.Tensor]) -> nn.Module:
+def _filled(network: nn.Module, name: str, tensors: Mapping[str, Any]) -> nn.Module:
     own = {key.split("/", 1)[1]: values for key, values in tensors.items() if key.split("/", 1)[0] == name}
     network.load_state_dict(own)
     return network

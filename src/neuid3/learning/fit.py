@@ -142,7 +142,7 @@ def warn_of_small_tree(
         return
     else:
         advice = "Their gains are below the penalty of a split; a lower `pruning` lowers it."
-        if learner.neural.tests:
+        if learner.neural is not None and learner.neural.tests:
             advice = "Networks may need more epochs or examples" + (
                 "."
                 if learner.config.shared

@@ -8,10 +8,9 @@ import numpy as np
 
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.sample import Floats
-from neuid3.learning.semantics import variables_of
 from neuid3.logic.formula import NeuralVariable
 from neuid3.training.config import TrainingConfig
-from neuid3.training.task import Task
+from neuid3.training.task import NetworkOutput, Task
 from neuid3.tree.criteria import Criterion
 from neuid3.tree.tree import Branch, Leaf, Node, Visit, fold, paths
 
@@ -21,7 +20,7 @@ def joint_task(root: Node, inference: ExactInference, config: TrainingConfig, se
     sample, semantics = inference.sample, inference.semantics
     leaves = list(paths(root))
     factored = semantics.conjunctions([path for path, _ in leaves])
-    variables = variables_of(factored)
+    variables = factored.variables
     trainable = {v for v in variables if isinstance(v, NeuralVariable) and not inference.instances[v.network].frozen}
     if not trainable or config.joint_epochs == 0:
         return None
@@ -31,7 +30,7 @@ def joint_task(root: Node, inference: ExactInference, config: TrainingConfig, se
     rows = np.arange(len(sample))
     return Task(
         factored,
-        {v: semantics.network_output(v) for v in variables if v in trainable},
+        {v: NetworkOutput.of(v, semantics.program) for v in variables if v in trainable},
         inference.fixed_weights([v for v in variables if v not in trainable], rows),
         {name: sample.examples.column(name).values[rows] for name in inputs},
         sample.target,

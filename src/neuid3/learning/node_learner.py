@@ -2,41 +2,37 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from torch import nn
 
-from neuid3.data.columns import Number, Tensor
 from neuid3.data.priors import Priors
 from neuid3.learning.candidates import Candidates
 from neuid3.learning.generators import CandidateGenerator, FixedCandidates, NodeCandidates
 from neuid3.learning.grow import OpenNode, Split
 from neuid3.learning.inference import ExactInference
-from neuid3.learning.initialize import NetworkInitializer
-from neuid3.learning.joint import joint_task, with_leaves
 from neuid3.learning.progress import SilentProgress
-from neuid3.learning.ready_splitter import ReadySplitter
-from neuid3.learning.regrow import Regrower, network_responses
-from neuid3.learning.restarts import RestartVariants
 from neuid3.learning.sample import Factory, Floats, Instance, Sample, best_candidate
-from neuid3.learning.semantics import Semantics
-from neuid3.learning.shared_networks import SharedNetworks
 from neuid3.learning.splitter import Splitter
 from neuid3.learning.symbolic_splitter import SymbolicSplitter
-from neuid3.learning.tasks import TaskBuilder
-from neuid3.learning.training_splitter import TrainingSplitter
 from neuid3.logic.program import Program
 from neuid3.networks.backend import select_backend
 from neuid3.training.config import TrainingConfig
-from neuid3.training.parallel.pool import WorkerPool
-from neuid3.training.parallel.shared import SharedColumns
-from neuid3.training.train import train_jointly
 from neuid3.tree.criteria import Criterion
+from neuid3.tree.inference import arrays_for
 from neuid3.tree.node_tests import NodeTest
+from neuid3.tree.semantics import Semantics
 from neuid3.tree.tree import Node
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from neuid3.learning.network_learning import NetworkLearning
+    from neuid3.learning.regrow import Regrower
+    from neuid3.learning.training_splitter import TrainingSplitter
 
 
 class NodeLearner:
@@ -85,40 +81,43 @@ class NodeLearner:
         progress: SilentProgress | None = None,
     ) -> None:
         # Found by its name in this process, since workers do not know the backends that are registered here.
-        config = replace(config, backend=select_backend(config.backend))
-        self.sample, self.config, self.penalty, self.min_child_mass = sample, config, penalty, min_child_mass
-        self.may_regrow = adaptive and not share_networks
+        self.config = config = replace(config, backend=select_backend(config.backend))
+        self.sample, self.penalty = sample, penalty
         self.progress = progress or SilentProgress()
         self.candidates = NodeCandidates(generator or FixedCandidates(), candidates, program, seed)
-        semantics = Semantics(program, sample.examples, candidates.tests)
+        semantics = Semantics(program, candidates.tests)
         at_root = self.candidates.at(self.root).tests
         neural = [test for test in dict.fromkeys((*candidates.tests, *at_root)) if semantics.is_neural(test)]
-        instances = {**_given_instances(networks, device), **(reused or {})}
-        self.inference = ExactInference(sample, semantics, instances, priors, device)
-        self.initializer = NetworkInitializer(networks, program.schema, seed, sample)
-        ready = ReadySplitter(self.inference, self.initializer, adaptive, min_child_mass)
-        _check_trainable(neural, ready)
-        shared_columns = SharedColumns(
-            {name: sample.examples.column(name).values for name in _input_columns(neural, semantics, generator)}
-        )
-        self.pool = WorkerPool(jobs, shared_columns)
-        variants = RestartVariants(sample, semantics, config, len(set(neural).intersection(at_root)), device)
-        tasks = TaskBuilder(self.inference, self.initializer, variants, shared_columns, config)
-        shared_networks = SharedNetworks(self.inference, self.initializer, shared_columns, config, share_networks)
-        self.neural = TrainingSplitter(
-            self.inference,
-            neural,
-            ready,
-            tasks,
-            shared_networks,
-            self.pool,
-            penalty=penalty,
-            bank_tests=bank_tests,
-            progress=self.progress,
-        )
+        may_add_neural = not isinstance(generator, FixedCandidates | None) and bool(program.networks)
+        has_networks = bool(neural or networks or reused or may_add_neural)
+        instances = dict(reused or {})
+        if has_networks:
+            # Imported here, since a table without networks is learned without torch.
+            from neuid3.learning.network_learning import NetworkLearning, given_instances
+
+            instances = {**given_instances(networks, device), **instances}
+        arrays = arrays_for(neural=has_networks, device=device)
+        self.inference = ExactInference(sample, semantics, instances, priors, device, arrays)
+        self.networks: NetworkLearning | None = None
+        if has_networks:
+            self.networks = NetworkLearning(
+                self.inference,
+                neural,
+                networks,
+                config,
+                root_tests=len(set(neural).intersection(at_root)),
+                reads_all_columns=may_add_neural,
+                penalty=penalty,
+                min_child_mass=min_child_mass,
+                adaptive=adaptive,
+                share_networks=share_networks,
+                seed=seed,
+                jobs=jobs,
+                bank_tests=bank_tests,
+                progress=self.progress,
+            )
         self.symbolic = SymbolicSplitter(self.inference, candidates, min_child_mass)
-        self.splitters: tuple[Splitter, ...] = (self.symbolic, self.neural)
-        self.shared_networks = shared_networks
+        self.splitters: tuple[Splitter, ...] = (self.symbolic, *(() if self.neural is None else (self.neural,)))
 
     @property
     def root(self) -> OpenNode:
@@ -148,12 +147,22 @@ class NodeLearner:
     @property
     def steps(self) -> int:
         """The number of gradient steps so far."""
-        return self.neural.steps
+        return 0 if self.neural is None else self.neural.steps
 
     @property
     def count(self) -> int:
         """The number of networks that have been created or named."""
-        return self.initializer.count
+        return 0 if self.networks is None else self.networks.initializer.count
+
+    @property
+    def neural(self) -> TrainingSplitter | None:
+        """Scores and trains the candidates that call networks; None where there are no networks."""
+        return None if self.networks is None else self.networks.splitter
+
+    @property
+    def pool(self) -> AbstractContextManager[Any]:
+        """The worker processes that train networks."""
+        return nullcontext() if self.networks is None else self.networks.pool
 
     # The node ------------------------------------------------------------------------------------
 
@@ -173,7 +182,8 @@ class NodeLearner:
         offered = self.candidates.at(node)
         if offered is not self.candidates.listed:
             self.symbolic.add(offered)
-            self.neural.add(offered)
+            if self.neural is not None:
+                self.neural.add(offered)
         return offered
 
     def best_split(self, node: OpenNode) -> Split | None:
@@ -199,23 +209,18 @@ class NodeLearner:
 
     def refine(self, root: Node) -> Node:
         """The finished tree after joint training of all leaves and all networks that are not frozen, by exact likelihood."""
-        task = joint_task(root, self.inference, self.config, self.initializer.seed)
-        if task is None:
+        if self.networks is None:
             return root
-        trained, steps = train_jointly(task)
-        self.neural.steps += steps
-        if trained is None:
-            return root
-        self.inference.replace_networks(trained.networks)
-        return with_leaves(root, trained.leaves, self.criterion)
+        refined, steps = self.networks.refined(root)
+        self.networks.splitter.steps += steps
+        return refined
 
     def regrower(self, root: Node) -> Regrower | None:
         """A learner that regrows the tree from the predictions of its networks; None where these cannot be used."""
-        responses = network_responses(root, self.shared_networks, self.neural.tests) if self.may_regrow else {}
-        if not responses:
+        if self.networks is None:
             return None
         symbolic = Candidates(self.symbolic.tests, tuple(self.symbolic.numbers))
-        return Regrower(self.inference, symbolic, responses, self.min_child_mass, self.candidates.at)
+        return self.networks.regrower(root, symbolic, self.candidates.at)
 
     def networks_of(self, tests: Sequence[NodeTest]) -> dict[str, nn.Module]:
         """The networks of these tests, by name; also stores the average output of each, for examples without its input."""
@@ -228,41 +233,17 @@ class NodeLearner:
     def restore(self, instances: Mapping[str, Instance], count: int, steps: int) -> None:
         """Restore the state after a node: its networks, the number of networks created and of gradient steps."""
         self.inference.add_instances(instances)
-        self.initializer.count, self.neural.steps = count, steps
+        if self.networks is not None:
+            self.networks.initializer.count, self.networks.splitter.steps = count, steps
 
     def restore_refined(self, networks: Mapping[str, nn.Module], steps: int) -> None:
         """Restore the state after joint training: the networks that it changed, and the number of gradient steps."""
         self.inference.replace_networks(networks)
-        self.neural.steps = steps
+        if self.neural is not None:
+            self.neural.steps = steps
 
     def network(self, name: str) -> nn.Module:
         """A declared network by name, whose weights are to be loaded."""
-        calls = (call for test in self.neural.tests for call in self.inference.semantics.calls(test.bind({})))
-        call = next((call for call in calls if call.network == name), None)
-        if call is None:
-            raise LookupError(f"no test calls the network {name!r}")
-        return self.initializer.template(call)
-
-
-def _given_instances(networks: Mapping[str, nn.Module | Factory], device: str) -> dict[str, Instance]:
-    """Instances of the trained modules that the caller gave: copies, which leave the originals unchanged."""
-    return {
-        name: Instance(copy.deepcopy(net).to(device), name, frozenset(), True)
-        for name, net in networks.items()
-        if isinstance(net, nn.Module)
-    }
-
-
-def _input_columns(tests: Sequence[NodeTest], semantics: Semantics, generator: CandidateGenerator | None) -> list[str]:
-    """The input columns of the networks of these tests, or of any tests that a generator may come up with."""
-    names = {name for test in tests for call in semantics.calls(test) for name in call.inputs}
-    if not isinstance(generator, FixedCandidates | None) and semantics.program.networks:
-        schema = semantics.program.schema
-        names |= {name for name, kind in schema.items() if isinstance(kind, (Number, Tensor))}
-    return sorted(names)
-
-
-def _check_trainable(tests: Sequence[NodeTest], ready: ReadySplitter) -> None:
-    """Raise an error for a test with untrained networks to which no trained ones can be bound."""
-    for test in tests:
-        test.bind({network: network for network in ready.untrained(test)})
+        if self.networks is None:
+            raise LookupError(f"this fit has no network {name!r}")
+        return self.networks.network(name)

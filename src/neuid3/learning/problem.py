@@ -9,9 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch import nn
-
 from neuid3.data.columns import Schema
 from neuid3.data.examples import Examples
 from neuid3.data.tables import is_constant
@@ -163,6 +160,10 @@ def check_device(name: str) -> None:
     ------
     NetworkError : where they cannot.
     """
+    if name == "cpu":
+        return
+    import torch
+
     try:
         torch.zeros(1, device=name).item()
     except (RuntimeError, AssertionError, NotImplementedError) as error:
@@ -182,7 +183,7 @@ def check_networks(given: Mapping[str, Any], program: Program) -> None:
             raise NetworkError(
                 f"Network {name!r} is given and the background knowledge never uses it.{did_you_mean(name, program.networks)}"
             )
-        if not isinstance(network, nn.Module) and not callable(network):
+        if not callable(network):
             raise NetworkError(
                 f"networks[{name!r}] is a {type(network).__name__}; give a module or a function that makes one."
             )

@@ -13,8 +13,8 @@ from neuid3.learning.inference import ExactInference
 from neuid3.learning.initialize import NetworkInitializer
 from neuid3.learning.sample import Floats, Instance, ScoredCandidate, same_architecture
 from neuid3.tree.criteria import Target
-from neuid3.tree.evidence import NetworkCall
 from neuid3.tree.node_tests import NodeTest
+from neuid3.tree.semantics import NetworkCall
 
 # A test is scored with at most so many trained networks, or combinations of them.
 MAX_BINDINGS = 6

@@ -16,8 +16,8 @@ from neuid3.learning.shared_networks import MIN_COLUMNS, SharedNetworks
 from neuid3.learning.symbolic_splitter import SymbolicSplitter
 from neuid3.training.train import is_clearly_worse
 from neuid3.tree.criteria import Criterion
-from neuid3.tree.evidence import NetworkCall
 from neuid3.tree.node_tests import NodeTest
+from neuid3.tree.semantics import NetworkCall
 from neuid3.tree.tree import Node, branches, paths
 
 

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from torch import nn
 
 from neuid3.data.examples import Examples
 from neuid3.learning.grow import OpenNode
 from neuid3.tree.criteria import Criterion, Target
 from neuid3.tree.node_tests import NodeTest
 
+if TYPE_CHECKING:
+    from torch import nn
+
 Floats = npt.NDArray[Any]
-Factory = Callable[[], nn.Module]
+Factory = Callable[[], "nn.Module"]
 
 # Gains that differ by no more than this count as equal: the rest is rounding.
 GAIN_TOLERANCE = 1e-12
@@ -134,7 +135,7 @@ def same_weights(one: nn.Module, other: nn.Module) -> bool:
     if not same_architecture(one, other):
         return False
     theirs = other.state_dict()
-    return all(torch.equal(tensor, theirs[name]) for name, tensor in one.state_dict().items())
+    return all(tensor.equal(theirs[name]) for name, tensor in one.state_dict().items())
 
 
 def same_architecture(one: nn.Module, other: nn.Module) -> bool:

@@ -19,8 +19,8 @@ from neuid3.logic.formula import ColumnVariable, Literal, NeuralVariable
 from neuid3.training.config import TrainingConfig
 from neuid3.training.parallel.shared import SharedColumns, StackedRows
 from neuid3.training.task import NetworkOutput, Task, TrainingResult
-from neuid3.tree.evidence import NetworkCall
 from neuid3.tree.node_tests import NodeTest
+from neuid3.tree.semantics import NetworkCall
 
 # The fewest columns that share a network: each half of them serves once for training and once for validation.
 MIN_COLUMNS = 4

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import torch
 
 from neuid3.learning.grow import OpenNode, Split, split_node
 from neuid3.learning.inference import ExactInference
@@ -78,11 +77,10 @@ def _decided(test: NodeTest, open_node: OpenNode, weights: Floats, inference: Ex
         present = np.where(inference.sample.examples.complete(variable.inputs)[open_node.rows], weights, 0.0)
         chance = 1.0 / variable.size
         total = totals.setdefault(variable.network, [0.0, 0.0])
-        with torch.no_grad():
-            for chunk, values in inference.value_probabilities(variable, open_node.rows):
-                excess = (values.max(axis=0) - chance) / (1.0 - chance)
-                total[0] += float(present[chunk] @ excess)
-                total[1] += float(present[chunk].sum())
+        for chunk, values in inference.value_probabilities(variable, open_node.rows):
+            excess = (values.max(axis=0) - chance) / (1.0 - chance)
+            total[0] += float(present[chunk] @ excess)
+            total[1] += float(present[chunk].sum())
     decidedness = [decided / mass for decided, mass in totals.values() if mass > 0]
     return min(1.0, max(0.0, min(decidedness))) if decidedness else None
 

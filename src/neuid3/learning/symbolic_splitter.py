@@ -88,7 +88,7 @@ class SymbolicSplitter:
 
     def _response(self, test: NodeTest) -> Response:
         """P(τ | e) of a test without networks, for every example; Boolean or categorical where it is certain."""
-        if self.semantics.uncertain(test):
+        if self.inference.uncertain(test):
             return ProbabilisticResponse(self.inference.conditional((), test).astype(np.float32))
         formula = self.semantics.formula(test)
         if isinstance(formula, Literal) and isinstance(formula.variable, ColumnVariable) and len(formula.values) == 1:
@@ -154,8 +154,8 @@ class SymbolicSplitter:
 
     def _shared(self, path: Path) -> list[int]:
         """Tests that share an uncertain variable with the path: their responses depend on the path."""
-        before = frozenset[Source]().union(*(self.semantics.uncertain(test) for test, _ in path))
-        return [i for i, test in enumerate(self.tests) if before & self.semantics.uncertain(test)] if before else []
+        before = frozenset[Source]().union(*(self.inference.uncertain(test) for test, _ in path))
+        return [i for i, test in enumerate(self.tests) if before & self.inference.uncertain(test)] if before else []
 
     def _narrowed(self, path: Path) -> dict[ColumnVariable, Floats]:
         """Masks of the values that a path leaves possible, for columns that occur in none of its rules."""
@@ -188,7 +188,7 @@ class SymbolicSplitter:
     def certain_responses(self, node: OpenNode, test: NodeTest) -> Floats | None:
         """Boolean responses for the examples that reach a node; None where they are uncertain."""
         match self.semantics.formula(test):
-            case Compare(column, "=<", threshold) if not self.semantics.uncertain(test):
+            case Compare(column, "=<", threshold) if not self.inference.uncertain(test):
                 below: Floats = self.sample.examples.column(column).values[node.rows] <= threshold
                 return below
         return self.responses.certain(self._indices[test], node.rows) if test in self._indices else None

@@ -15,15 +15,14 @@ from neuid3.learning.inference import ExactInference
 from neuid3.learning.initialize import NetworkInitializer
 from neuid3.learning.restarts import RestartVariants
 from neuid3.learning.sample import ScoredCandidate
-from neuid3.learning.semantics import variables_of
 from neuid3.logic.formula import NeuralVariable
 from neuid3.networks.defaults import sharpened
 from neuid3.training.config import TrainingConfig
 from neuid3.training.parallel.shared import RowSubset, SharedColumns
-from neuid3.training.task import RestartVariant, Task
+from neuid3.training.task import NetworkOutput, RestartVariant, Task
 from neuid3.tree.criteria import Target
-from neuid3.tree.evidence import NetworkCall
 from neuid3.tree.node_tests import NodeTest
+from neuid3.tree.semantics import NetworkCall
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,14 +79,14 @@ class TaskBuilder:
         if not self._is_trainable(training_rows, [call for call in calls if call.network in renamed]):
             return None
         factored = self.semantics.split_conjunctions(node.path, named)
-        variables = variables_of(factored)
+        variables = factored.variables
         trainable = {v for v in variables if isinstance(v, NeuralVariable) and v.network in renamed.values()}
         if not trainable:
             return None
         variants, modules = self._restarts(node, test, inputs, _first_calls(calls, untrained), ready)
         task = Task(
             factored,
-            {v: self.semantics.network_output(v) for v in variables if v in trainable},
+            {v: NetworkOutput.of(v, self.semantics.program) for v in variables if v in trainable},
             self.inference.fixed_weights([v for v in variables if v not in trainable], training_rows.rows),
             RowSubset(self.shared_columns, tuple(inputs), training_rows.rows),
             training_rows.target,

@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from neuid3.circuits.torch_arrays import as_tensor
 from neuid3.networks.augmentation import Augmentation, InputColumns
 from neuid3.training.task import Task
-from neuid3.tree.evidence import as_tensor
 
 
 class RunningAverage:

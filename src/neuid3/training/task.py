@@ -13,7 +13,8 @@ from torch import nn
 
 from neuid3.circuits.conjunctions import Conjunctions
 from neuid3.data.stores import StoredRows
-from neuid3.logic.formula import Variable
+from neuid3.logic.formula import NeuralVariable, Variable
+from neuid3.logic.program import Program
 from neuid3.networks.adam import Moments
 from neuid3.training.config import TrainingConfig
 from neuid3.tree.criteria import Target
@@ -37,6 +38,13 @@ class NetworkOutput:
     inputs: tuple[str, ...]
     width: int
     is_fact: bool
+
+    @classmethod
+    def of(cls, variable: Variable, program: Program) -> NetworkOutput:
+        """The network output of a variable of this program."""
+        assert isinstance(variable, NeuralVariable)
+        declaration = program.declarations[variable.declaration]
+        return cls(variable.network, variable.inputs, declaration.width, declaration.values is None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,13 @@ import numpy as np
 import torch
 
 from neuid3.circuits.reach import Reach
+from neuid3.circuits.torch_arrays import as_tensor, torch_arrays
 from neuid3.logic.formula import Variable
 from neuid3.networks.backend import Backend
 from neuid3.training.restart_run import RestartRun
 from neuid3.training.task import Task
 from neuid3.tree.criteria import FLOOR
-from neuid3.tree.evidence import as_tensor, dtype_of
+from neuid3.tree.network_evidence import dtype_of
 
 Outputs: TypeAlias = dict[tuple[int, str, tuple[str, ...]], torch.Tensor]  # of (restart, network, inputs)
 
@@ -33,7 +34,7 @@ class TaskGroup:
         self.task, self.members = task, members
         nets = [net for i in members for net in runs[i].networks.values()]
         self.dtype = torch.float64 if any(dtype_of(net) == torch.float64 for net in nets) else torch.float32
-        self.reach = Reach(task.paths, self.dtype, task.device)
+        self.reach = Reach(task.paths, torch_arrays(self.dtype, task.device))
         self.fixed_weights = {v: as_tensor(w).to(task.device, self.dtype) for v, w in task.fixed_weights.items()}
         self.criterion = task.target.criterion
         self.targets = torch.from_numpy(task.target.values.copy()).to(task.device)
@@ -56,7 +57,7 @@ class TaskGroup:
 
     def path_probabilities(self, outputs: Outputs, rows: torch.Tensor) -> torch.Tensor:
         """P(path | κ, e) as `(path, restart, row)`, for rows `(restart, row)`; the circuits run once for all restarts."""
-        paths = self.reach(_MinibatchWeights(self, outputs, rows)).T
+        paths: torch.Tensor = self.reach(_MinibatchWeights(self, outputs, rows)).T
         paths = paths / paths.sum(0).clamp_min(1e-30)
         return paths.view(len(paths), *rows.shape)
 

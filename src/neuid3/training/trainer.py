@@ -21,7 +21,7 @@ from neuid3.training.restart_run import RestartRun
 from neuid3.training.task import NetworkOutput, Restart, RestartState, Task
 from neuid3.training.task_group import Outputs, TaskGroup
 from neuid3.tree.criteria import FLOOR
-from neuid3.tree.evidence import check_output, input_dtype, run_network
+from neuid3.tree.network_evidence import check_output, input_dtype, run_network
 
 Floats = npt.NDArray[Any]
 

@@ -6,7 +6,8 @@ from neuid3.utils.lazy import lazy_names
 
 if TYPE_CHECKING:
     from neuid3.tree.criteria import ClassCriterion, Criterion, GiniCriterion, Target, register_criterion
-    from neuid3.tree.evidence import Evidence, NetworkCall
+    from neuid3.tree.evidence import Evidence
+    from neuid3.tree.inference import Inference
     from neuid3.tree.model import TreeModel
     from neuid3.tree.node_tests import (
         AtomTest,
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
         register_test_kind,
     )
     from neuid3.tree.record import Score, TrainingRecord
+    from neuid3.tree.semantics import NetworkCall, Semantics
     from neuid3.tree.tree import Branch, Leaf, NetworkStatistics, Node, Path, Tree
 
 __all__ = [
@@ -30,6 +32,7 @@ __all__ = [
     "Evidence",
     "FactTest",
     "GiniCriterion",
+    "Inference",
     "Leaf",
     "NetworkCall",
     "NetworkStatistics",
@@ -37,6 +40,7 @@ __all__ = [
     "NodeTest",
     "Path",
     "Score",
+    "Semantics",
     "Target",
     "TrainingRecord",
     "Tree",
@@ -52,7 +56,8 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "neuid3.tree.criteria": ["ClassCriterion", "Criterion", "GiniCriterion", "Target", "register_criterion"],
-        "neuid3.tree.evidence": ["Evidence", "NetworkCall"],
+        "neuid3.tree.evidence": ["Evidence"],
+        "neuid3.tree.inference": ["Inference"],
         "neuid3.tree.model": ["TreeModel"],
         "neuid3.tree.node_tests": [
             "AtomTest",
@@ -65,6 +70,7 @@ __getattr__, __dir__ = lazy_names(
             "register_test_kind",
         ],
         "neuid3.tree.record": ["Score", "TrainingRecord"],
+        "neuid3.tree.semantics": ["NetworkCall", "Semantics"],
         "neuid3.tree.tree": ["Branch", "Leaf", "NetworkStatistics", "Node", "Path", "Tree"],
     },
 )

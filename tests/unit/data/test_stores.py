@@ -18,7 +18,7 @@ from PIL import Image
 import neuid3.data.reading.pictures
 from neuid3 import Examples, ImageFiles, read_table
 from neuid3.data.columns import read_column
-from neuid3.data.stores import ConcatenatedStore, MappedStore, StoredRows, fetch_rows, value_range
+from neuid3.data.stores import ConcatenatedStore, MappedStore, StoredRows, fetch_rows
 from neuid3.errors import DataError, MissingFileError, RowError
 from neuid3.learning.checkpoint import fit_digests
 from neuid3.networks.augmentation import Augmentation, InputColumns
@@ -108,11 +108,6 @@ def test_what_was_changed_in_a_private_map_is_not_let_go(tmp_path: Path, monkeyp
         store = MappedStore(array)
         for _ in range(3):
             assert store.fetch(np.array([4]))[0, 0, 0] == 7
-
-
-def test_extremes_are_those_of_the_array() -> None:
-    values = np.random.default_rng(0).normal(size=(1300, 4))
-    assert value_range(StoredRows(Counting(values))) == value_range(values) == (values.min(), values.max())
 
 
 def test_a_checkpoint_does_not_ask_where_a_column_lies(tmp_path: Path) -> None:

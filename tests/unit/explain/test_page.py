@@ -37,8 +37,6 @@ def questions(facts: PageContent) -> list[BranchContent]:
 
 
 # What is gathered --------------------------------------------------------------------------------
-
-
 @given(cases(rows=12), st.integers(1, 3))
 @settings(max_examples=12)
 def test_what_is_gathered_is_what_plain_recomputation_finds(case: Case, images: int) -> None:
@@ -229,8 +227,6 @@ def test_every_example_that_is_shown_is_told_and_no_other() -> None:
 
 
 # Rules -------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("text", "test", "wanted"),
     [
@@ -245,8 +241,6 @@ def test_the_clauses_behind_a_test_are_those_it_can_reach(text: str, test: str, 
 
 
 # Pictures ----------------------------------------------------------------------------------------
-
-
 @given(st.integers(1, 9), st.integers(1, 9), st.sampled_from([1, 3]), st.integers(0, 99))
 def test_a_png_shows_the_pixels_it_was_made_of(height: int, breadth: int, channels: int, seed: int) -> None:
     pixels = np.random.default_rng(seed).integers(0, 256, (height, breadth, channels), dtype=np.uint8)
@@ -318,8 +312,6 @@ def test_images_are_made_smaller_when_there_is_no_room(monkeypatch: pytest.Monke
 
 
 # The page ----------------------------------------------------------------------------------------
-
-
 @given(st.lists(st.dictionaries(st.text(), st.none() | st.text(), max_size=3), max_size=3))
 @settings(max_examples=30)
 def test_data_in_a_page_can_be_read_and_cannot_end_its_element(data: object) -> None:
@@ -362,8 +354,6 @@ def test_a_classifier_has_the_page_of_its_tree() -> None:
 
 
 # What is wrong -----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("images", [0, -1, 2.5, True, "9"])
 def test_the_number_of_images_is_a_number(images: object) -> None:
     with pytest.raises(DataError, match="images="):
@@ -378,7 +368,7 @@ def test_labels_must_fit() -> None:
 
 
 def test_a_page_needs_a_tree() -> None:
-    with pytest.raises(TreeError, match="found a str"):
+    with pytest.raises(TreeError, match="A str has no tree"):
         evidence_page("tree", table())  # type: ignore[arg-type]
     with pytest.raises(NotFittedError):
         evidence_page(NeuID3Classifier(), table())

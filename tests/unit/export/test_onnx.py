@@ -31,7 +31,7 @@ from neuid3 import (
 )
 from neuid3.circuits import evaluate as layers
 from neuid3.errors import ExportError, ModelFileError, NetworkError
-from neuid3.export.onnx import as_onnx
+from neuid3.export.onnx.write import as_onnx
 from neuid3.networks.defaults import Dense
 
 pytestmark = pytest.mark.filterwarnings("ignore:Test .* is always:UserWarning", "ignore:Values never seen:UserWarning")
@@ -94,8 +94,6 @@ def test_wide_levels_are_added_up_by_gathering(monkeypatch: pytest.MonkeyPatch) 
 
 
 # Entries that are missing, strange or torn -----------------------------------------------------------
-
-
 class Lookup(torch.nn.Module):
     """Looks up an embedding: a number that is no place in its table would stop it."""
 
@@ -163,8 +161,6 @@ def test_codes_that_no_value_has_are_other() -> None:
 
 
 # The file --------------------------------------------------------------------------------------------
-
-
 def test_a_tree_that_asks_nothing_is_told_how_many_examples_there_are() -> None:
     model = NeurosymbolicTree(Tree(Leaf((0.2, 0.3, 0.5)), ("a", "b", "c")), REFERENCE.schema)
     written = check(model, REFERENCE[:7], 1e-12)
@@ -197,8 +193,6 @@ def test_the_page_about_onnx_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 # What cannot be written ------------------------------------------------------------------------------
-
-
 class Hesitant(torch.nn.Module):
     """Does one thing or another, as the numbers are."""
 

@@ -24,7 +24,7 @@ from torch import nn
 import neuid3
 from neuid3 import NeuID3Classifier, NeuID3Error, NeurosymbolicTree, load
 from neuid3.errors import ModelFileError
-from neuid3.io import networks as registry
+from neuid3.io import network_modules as registry
 from neuid3.io.serialize import nodes_from_json, nodes_to_json
 from neuid3.tree.tree import Branch, Leaf
 from neuid3.utils.files import write_atomically

@@ -11,12 +11,12 @@ from neuid3 import Examples
 from neuid3.learning.grow import OpenNode
 from neuid3.learning.restarts import RestartVariants
 from neuid3.learning.sample import Sample
-from neuid3.learning.semantics import Semantics
 from neuid3.logic.program import Program
 from neuid3.training.config import TrainingConfig
 from neuid3.training.task import RestartVariant
 from neuid3.tree.criteria import ClassCriterion, Target
 from neuid3.tree.node_tests import AtomTest
+from neuid3.tree.semantics import Semantics
 
 PROGRAM = """
 nn(kind_net, [I], B, [0, 1]) :: kind(I, B).
@@ -37,7 +37,7 @@ def variants_of(
     shape = (6, 3, 12, 12) if colours else (6, 12, 12)
     examples = Examples({name: np.zeros(shape, dtype=np.float32) for name in "ab"})
     sample = Sample(examples, Target(np.arange(6) % 2, np.ones(6), ClassCriterion(2)), np.zeros(6, dtype=bool))
-    semantics = Semantics(Program(PROGRAM, examples.schema), examples, [test])
+    semantics = Semantics(Program(PROGRAM, examples.schema))
     root = OpenNode.root(6)
     node = replace(root, path=((NETWORK, True),)) if inner else root
     chosen = RestartVariants(sample, semantics, replace(TrainingConfig(), restarts=restarts), tests, "cpu")

@@ -14,6 +14,7 @@ from small_data import pictures
 
 from neuid3 import Examples
 from neuid3.circuits.reach import Reach
+from neuid3.circuits.torch_arrays import TorchArrays
 from neuid3.data.priors import Priors
 from neuid3.learning.candidates import Candidates
 from neuid3.learning.node_learner import NodeLearner
@@ -101,7 +102,7 @@ def test_an_example_takes_the_paths_of_its_column_only() -> None:
                 np.stack((1 - outputs, outputs)) if variable == network else task.fixed_weights[variable]
             ).double()
 
-    reached = Reach(task.paths)(GivenEvidence()).numpy()
+    reached = Reach(task.paths, TorchArrays())(GivenEvidence()).numpy()
     (which,) = task.fixed_weights.values()
     for j, here in enumerate(which.astype(bool)):
         np.testing.assert_allclose(reached[here][:, [2 * j, 2 * j + 1]], np.stack((outputs, 1 - outputs), 1)[here])

@@ -13,6 +13,7 @@ import torch
 from neuid3 import Branch, Examples, Leaf, NeurosymbolicTree, Tree
 from neuid3.circuits.conjunctions import factorise
 from neuid3.circuits.reach import Reach
+from neuid3.circuits.torch_arrays import torch_arrays
 from neuid3.learning.joint import with_leaves
 from neuid3.logic.formula import ColumnVariable, Literal
 from neuid3.tree.criteria import ClassCriterion
@@ -133,7 +134,7 @@ def test_products_with_common_beginnings_have_the_bits_of_products_one_by_one(dt
             p = torch.tensor(np.random.default_rng(int(variable.column[1:])).random(7), dtype=dtype)
             return torch.stack((1 - p, p))
 
-    reach = Reach(factorise(tests, ways), dtype)
+    reach = Reach(factorise(tests, ways), torch_arrays(dtype))
     one_by_one = reach(Weights())
     with torch.no_grad():
         assert reach._steps is not None

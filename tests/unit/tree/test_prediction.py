@@ -11,7 +11,6 @@ from strategies import Case, cases
 
 from neuid3 import Branch, Examples, Leaf, NeurosymbolicTree, NodeTest, Tree
 from neuid3.errors import DataError
-from neuid3.tree.descent import network_calls
 from neuid3.tree.tree import Node, Path
 
 BACKGROUND = "nn(net, [I]) :: dark(I)."
@@ -33,7 +32,7 @@ class Dark(torch.nn.Module):
 
 
 def asks(model: NeurosymbolicTree, test: NodeTest) -> bool:
-    return bool(network_calls(test, model.program))
+    return model.inference.semantics.is_neural(test)
 
 
 def dropped(model: NeurosymbolicTree, examples: Examples, threshold: float) -> np.ndarray:

@@ -18,8 +18,9 @@ from neuid3.data.priors import network_call_name
 from neuid3.errors import ExportError, NeuID3Error
 from neuid3.export.deepproblog import as_module
 from neuid3.export.onnx.graph import EXAMPLES, require
-from neuid3.tree.evidence import NetworkCall, as_probabilities, check_output, input_dtype, run_network
 from neuid3.tree.model import TreeModel
+from neuid3.tree.network_evidence import as_probabilities, check_output, input_dtype, run_network
+from neuid3.tree.semantics import NetworkCall
 
 # The largest difference between the probabilities of a network in onnxruntime and in torch.
 TOLERANCE = 1e-4
