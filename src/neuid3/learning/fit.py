@@ -54,7 +54,8 @@ def check_fit(problem: Problem, networks: Mapping[str, Any], config: TrainingCon
     check_networks(networks, problem.program)
     if classes > 2 and config.loss == "branches" and config.validation_fraction is None:
         raise DataError(
-            f"training='paper' is for two classes and y has {classes}; use training='default', which takes any number."
+            f"training='paper' (loss='branches' without a validation split) is for two classes and y has {classes}; use "
+            "training='default', which takes any number."
         )
     check_device(config.device)
 

@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -25,6 +26,7 @@ from torch import nn
 
 from neuid3.cli.main import main
 from neuid3.errors import CheckpointError, NeuID3Error
+from neuid3.learning.checkpoint import VERSION
 from neuid3.learning.node_learner import NodeLearner
 from neuid3.utils.locks import FileLock
 
@@ -34,6 +36,9 @@ def test_a_checkpoint_of_another_fit_is_refused(tmp_path: Path) -> None:
     facts = X.select(["fact", "size"])
     small = {"background": "", "tests": "auto"}
     classifier(**small).fit(facts, y, checkpoint=tmp_path / "c")
+    longer = replace(classifier().training, epochs=9)
+    with pytest.raises(CheckpointError, match=r"another fit: parameter 'training__epochs' differs; resume it with"):
+        classifier(**small, training=longer).fit(facts, y, checkpoint=tmp_path / "c")
     with pytest.raises(CheckpointError, match=r"parameter 'max_depth' differs; resume it with"):
         classifier(**small, max_depth=2).fit(facts, y, checkpoint=tmp_path / "c")
     with pytest.raises(CheckpointError, match="labels differs"):
@@ -131,7 +136,9 @@ EDITS: dict[str, Callable[[Path], Any]] = {
     "seed": lambda folder: edited(folder / "fit.json", seed=12345),
     "settings": lambda folder: edited(folder / "fit.json", about={}),
     "digest": lambda folder: edited(folder / "fit.json", digest="0" * 64),
-    "no digest": lambda folder: (folder / "fit.json").write_text('{"version": 2, "seed": 1, "about": {}}'),
+    "no digest": lambda folder: (folder / "fit.json").write_text(
+        json.dumps({"version": VERSION, "seed": 1, "about": {}})
+    ),
     "no object": lambda folder: (folder / "fit.json").write_text("[2]"),
     "deep": lambda folder: (folder / "fit.json").write_text("[" * 100_000),
     "no settings": lambda folder: (folder / "fit.json").unlink(),
@@ -161,7 +168,7 @@ def test_an_edited_checkpoint_is_refused(kind: str, finished: Path, tmp_path: Pa
         classifier(**FACTS).fit(*facts(), checkpoint=tmp_path / "one")
 
 
-@pytest.mark.parametrize("version", [1, 3, "2"])
+@pytest.mark.parametrize("version", [1, VERSION - 1, VERSION + 1, str(VERSION)])
 def test_a_checkpoint_of_another_version_says_what_to_do(version: Any, finished: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(finished, tmp_path / "c"))
     edited(folder / "fit.json", version=version)
