@@ -4,30 +4,27 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Generator
-from types import ModuleType
 
 import pytest
 
 REASON = "PyTorch is not installed"
+OURS = {"neuid3", "experiments", "benchmarks", "tests"}
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    before = set(sys.modules)
     report = yield
     if report.failed and "No module named 'torch'" in str(report.longrepr):
         report.outcome = "skipped"
         report.longrepr = (str(collector.path), 0, REASON)
-        # pytest leaves a module that it could not import among those that are imported.
-        for name in [name for name, module in sys.modules.items() if is_of(module, collector)]:
-            del sys.modules[name]
+        # pytest leaves a module that it could not import, and its package, among those that are imported.
+        for name in set(sys.modules) - before:
+            if name.partition(".")[0] in OURS:
+                del sys.modules[name]
     return report
-
-
-def is_of(module: ModuleType, collector: pytest.Collector) -> bool:
-    """Whether this is the module of a file that is collected."""
-    return getattr(module, "__file__", None) == str(collector.path)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -51,3 +51,16 @@ def test_a_network_may_have_ten_thousand_values() -> None:
     with torch.no_grad():
         expected = network(torch.zeros(1, 4))[0, 9000:].sum()
     assert made.leaf_probabilities(X)[0, 0] == pytest.approx(float(expected), abs=1e-5)
+
+
+def test_a_circuit_that_takes_too_long_to_build_is_stopped_as_grounding_is() -> None:
+    """A random formula of three literals a clause: its grounding is quick, and its diagram explodes."""
+    random = np.random.default_rng(0)
+    facts = "".join(f"0.5 :: f({i}).\n" for i in range(60))
+    signs = ["", "\\+ "]
+    bodies = [", ".join(f"{random.choice(signs)}f({i})" for i in random.choice(60, 3)) for _ in range(200)]
+    rules = "".join(f"p :- {body}.\n" for body in bodies)
+    limits = Limits(seconds=6.0, circuit_nodes=10**9)
+    tree = Tree(Branch("p", Leaf(0.9), Leaf(0.1)))
+    with pytest.raises(GroundingLimitError, match=r"Building the circuit .* took longer than 6 s"):
+        NeurosymbolicTree(tree, X.schema, background=facts + rules, limits=limits).predict_proba(X)

@@ -165,19 +165,6 @@ def test_networks_are_neither_missing_nor_superfluous() -> None:
         model("rank(card_1, 1)", RANKS, networks=spare)
 
 
-def test_a_circuit_that_takes_too_long_to_build_is_stopped_as_grounding_is() -> None:
-    """A random formula of three literals a clause: its grounding is quick, and its diagram explodes."""
-    random = np.random.default_rng(0)
-    facts = "".join(f"0.5 :: f({i}).\n" for i in range(60))
-    signs = ["", "\\+ "]
-    bodies = [", ".join(f"{random.choice(signs)}f({i})" for i in random.choice(60, 3)) for _ in range(200)]
-    rules = "".join(f"p :- {body}.\n" for body in bodies)
-    limits = Limits(seconds=2.0, circuit_nodes=10**9)
-    tree = Tree(Branch("p", Leaf(0.9), Leaf(0.1)))
-    with pytest.raises(GroundingLimitError, match=r"Building the circuit .* took longer than 2 s"):
-        NeurosymbolicTree(tree, X.schema, background=facts + rules, limits=limits).predict_proba(X)
-
-
 @pytest.mark.parametrize(
     ("test", "background", "words"),
     [
