@@ -59,8 +59,8 @@ def find_python(version: str) -> Path | None:
     known += sorted(root.glob(f"versions/{version}.*/bin/python"), reverse=True)
     for python in known:
         asked = [str(python), "-c", "import sys, venv; print('%d.%d' % sys.version_info[:2])"]
-        told = subprocess.run(asked, capture_output=True, text=True, check=False)
-        if told.returncode == 0 and told.stdout.strip() == version:
+        output = subprocess.run(asked, capture_output=True, text=True, check=False)
+        if output.returncode == 0 and output.stdout.strip() == version:
             return python
     return None
 
@@ -95,10 +95,10 @@ def write_constraints(environment: Environment) -> Path:
 def has_cpu_build(environment: Environment, pip: list[str], constraints: Path) -> bool:
     """Whether pip would install PyTorch without the libraries of CUDA."""
     trial = [*pip, "install", "--dry-run", "--constraint", str(constraints), "torch"]
-    told = subprocess.run(trial, capture_output=True, text=True, check=False)
-    if told.returncode:
-        print(f"{environment.name}: pip finds no PyTorch: {told.stderr.strip().splitlines()[-1]}", flush=True)
-    return told.returncode == 0 and not re.search(r"\bnvidia-|\bcuda-", told.stdout)
+    output = subprocess.run(trial, capture_output=True, text=True, check=False)
+    if output.returncode:
+        print(f"{environment.name}: pip finds no PyTorch: {output.stderr.strip().splitlines()[-1]}", flush=True)
+    return output.returncode == 0 and not re.search(r"\bnvidia-|\bcuda-", output.stdout)
 
 
 def make_environment(environment: Environment) -> bool:

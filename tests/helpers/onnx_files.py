@@ -24,13 +24,13 @@ def inputs_of(session: onnxruntime.InferenceSession, examples: Examples) -> dict
     """Columns as the documentation says that a file takes them."""
     types = {"tensor(double)": np.float64, "tensor(float)": np.float32, "tensor(int64)": np.int64}
     made = {}
-    for told in session.get_inputs():
-        column = examples.column(told.name)
-        values = column.values.astype(types[told.type])
+    for described in session.get_inputs():
+        column = examples.column(described.name)
+        values = column.values.astype(types[described.type])
         values = values / 255 if column.values.dtype == np.uint8 else values
         if column.missing is not None:
-            values[column.missing] = -1 if told.type == "tensor(int64)" else np.nan
-        made[told.name] = values.astype(types[told.type])
+            values[column.missing] = -1 if described.type == "tensor(int64)" else np.nan
+        made[described.name] = values.astype(types[described.type])
     return made
 
 

@@ -29,47 +29,151 @@ class Arrays(Protocol):
         ...
 
     def floats(self, values: npt.NDArray[Any]) -> AnyArray:
-        """Numbers, in the precision of the probabilities."""
+        """Numbers, in the precision of the probabilities.
+
+        Parameters
+        ----------
+        values : numbers, in any shape.
+
+        Returns
+        -------
+        An array of the same shape.
+        """
         ...
 
     def indices(self, values: Any) -> AnyArray:
-        """Integers that select rows."""
+        """Integers that select rows.
+
+        Parameters
+        ----------
+        values : integers.
+
+        Returns
+        -------
+        An array of integers.
+        """
         ...
 
     def mask(self, values: npt.NDArray[np.bool_]) -> AnyArray:
-        """A Boolean array."""
+        """A Boolean array.
+
+        Parameters
+        ----------
+        values : Booleans.
+
+        Returns
+        -------
+        An array of Booleans.
+        """
         ...
 
     def full(self, shape: tuple[int, ...], value: float) -> AnyArray:
-        """An array of one number."""
+        """An array of one number.
+
+        Parameters
+        ----------
+        shape : the shape.
+        value : the number.
+
+        Returns
+        -------
+        An array of this shape.
+        """
         ...
 
     def repeated(self, column: AnyArray, n: int) -> AnyArray:
-        """A column `(value,)` for each of n examples, `(value, n)`, without a copy."""
+        """A column `(value,)` for each of n examples, `(value, n)`, without a copy.
+
+        Parameters
+        ----------
+        column : an array, `(value,)`.
+        n : the number of examples.
+
+        Returns
+        -------
+        An array, `(value, n)`.
+        """
         ...
 
     def one_hot(self, codes: npt.NDArray[np.int64], size: int) -> AnyArray:
-        """1 where the code of an example is the value, otherwise 0, `(value, example)`."""
+        """1 where the code of an example is the value, otherwise 0, `(value, example)`.
+
+        Parameters
+        ----------
+        codes : the index of the value of each example, `(example,)`.
+        size : the number of values.
+
+        Returns
+        -------
+        An array, `(value, example)`.
+        """
         ...
 
     def where(self, mask: AnyArray, yes: AnyArray, no: AnyArray) -> AnyArray:
-        """The first array where the mask is true, otherwise the second."""
+        """The first array where the mask is true, otherwise the second.
+
+        Parameters
+        ----------
+        mask : Booleans.
+        yes, no : the arrays to choose from.
+
+        Returns
+        -------
+        An array of the shape that the three have in common.
+        """
         ...
 
     def stack(self, arrays: Sequence[AnyArray]) -> AnyArray:
-        """Arrays of one shape along a new first axis."""
+        """Arrays of one shape along a new first axis.
+
+        Parameters
+        ----------
+        arrays : arrays of one shape.
+
+        Returns
+        -------
+        An array with one more axis.
+        """
         ...
 
     def concatenate(self, arrays: Sequence[AnyArray]) -> AnyArray:
-        """Arrays one below the other, along the first axis."""
+        """Arrays one below the other, along the first axis.
+
+        Parameters
+        ----------
+        arrays : arrays that differ in their first axis at most.
+
+        Returns
+        -------
+        An array with all their rows.
+        """
         ...
 
     def take(self, array: AnyArray, rows: AnyArray) -> AnyArray:
-        """Rows of an array, by `indices`."""
+        """Rows of an array, by `indices`.
+
+        Parameters
+        ----------
+        array : an array, `(row, …)`.
+        rows : row indices, from `indices`.
+
+        Returns
+        -------
+        The rows, in this order.
+        """
         ...
 
     def to_numpy(self, array: AnyArray) -> npt.NDArray[Any]:
-        """The array in numpy, on the CPU."""
+        """The array in numpy, on the CPU.
+
+        Parameters
+        ----------
+        array : an array of this library.
+
+        Returns
+        -------
+        The same numbers in numpy.
+        """
         ...
 
 

@@ -100,7 +100,25 @@ class Priors:
         return distribution
 
     def network(self, network: str, inputs: tuple[str, ...], width: int) -> Floats:
-        """The average output of a network, which stands in where an input is missing: `(width,)`."""
+        """The average output of a network, which stands in where an input is missing.
+
+        Parameters
+        ----------
+        network : the name of the network.
+        inputs : the columns that it reads.
+        width : the number of its outputs.
+
+        Returns
+        -------
+        Probabilities, `(width,)`.
+
+        Raises
+        ------
+        MissingPriorError
+            Where there is no prior for the network.
+        DataError
+            Where the prior is no distribution over its outputs.
+        """
         call = network_call_name(network, inputs)
         given = self.networks.get(call, self.networks.get(network))
         if given is None:

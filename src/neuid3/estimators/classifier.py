@@ -203,7 +203,16 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.limits = limits
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters by name; where `deep`, also the fields of `training`, as in `training__epochs`."""
+        """The parameters by name; where `deep`, also the fields of `training`, as in `training__epochs`.
+
+        Parameters
+        ----------
+        deep : whether the fields of `training` are included.
+
+        Returns
+        -------
+        Values by name.
+        """
         parameters: dict[str, Any] = super().get_params(deep=deep)
         if deep:
             with suppress(ParameterError):  # an invalid `training` has no fields; `fit` reports it
@@ -212,7 +221,16 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return parameters
 
     def set_params(self, **params: Any) -> NeuID3Classifier:
-        """Set parameters; `training__epochs` and the like replace one field of `training`."""
+        """Set parameters; `training__epochs` and the like replace one field of `training`.
+
+        Parameters
+        ----------
+        **params : new values by name.
+
+        Returns
+        -------
+        The classifier itself.
+        """
         changes = {name.removeprefix(_FIELD_PREFIX): v for name, v in params.items() if name.startswith(_FIELD_PREFIX)}
         super().set_params(**{name: v for name, v in params.items() if not name.startswith(_FIELD_PREFIX)})
         if changes:
@@ -422,6 +440,10 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X : the examples.
         y : the class of each.
 
+        Returns
+        -------
+        The score.
+
         Raises
         ------
         DataError : where the model has no training record, or labels do not fit.
@@ -458,6 +480,15 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Networks of neuid3's own classes and registered ones are rebuilt from the file; for others, `load` needs a function
         that makes them. Parameters that are no plain values, such as functions and trained tests, are not saved. Without
         `remember_rows` the file holds no digests of the training rows, and they cannot be recognised later.
+
+        Parameters
+        ----------
+        path : the file; an ending is added where there is none.
+        remember_rows : whether digests of the training rows are stored, by which they are recognised later.
+
+        Returns
+        -------
+        The path of the file.
         """
         fitted = self._fitted()
         fields = {"kind": "classifier", **classifier_to_json(fitted)}
@@ -465,7 +496,17 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def restored(cls, model: NeurosymbolicTree, fields: Mapping[str, Any]) -> NeuID3Classifier:
-        """The classifier of a saved model and the JSON fields of its file."""
+        """The classifier of a saved model and the JSON fields of its file.
+
+        Parameters
+        ----------
+        model : the model of the file.
+        fields : the JSON fields of the file.
+
+        Returns
+        -------
+        The fitted classifier.
+        """
         known = cls().get_params(deep=False)
         classifier = cls(**parameters_from_json(fields, known))
         classifier.model_, classifier.tree_ = model, model.tree
@@ -486,29 +527,78 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         A network runs on an example only if a branch that needs it is reached with a probability above `threshold`; no
         probability changes by more than the dropped mass (see `NeurosymbolicTree.predict_proba`).
+
+        Parameters
+        ----------
+        X : a table with named columns, `Examples`, or an array, as in `fit`.
+        threshold : the probability up to which branches are dropped, in [0, 1); 0 is exact.
+
+        Returns
+        -------
+        Probabilities, `(example, class)`.
         """
         fitted = self._fitted()
         return fitted.model_.predict_proba(fitted._examples(X), threshold=threshold)
 
     def predict_log_proba(self, X: Any, *, threshold: float = 0.0) -> npt.NDArray[np.float64]:
-        """The natural logarithm of `predict_proba`; −∞ where a class is impossible."""
+        """The natural logarithm of `predict_proba`; −∞ where a class is impossible.
+
+        Parameters
+        ----------
+        X : a table with named columns, `Examples`, or an array, as in `fit`.
+        threshold : as in `predict_proba`.
+
+        Returns
+        -------
+        Logarithms of probabilities, `(example, class)`.
+        """
         with np.errstate(divide="ignore"):
             logs: npt.NDArray[np.float64] = np.log(self.predict_proba(X, threshold=threshold))
         return logs
 
     def predict(self, X: Any, *, threshold: float = 0.0) -> npt.NDArray[Any]:
-        """The most probable class of each example; `threshold` as in `predict_proba`."""
+        """The most probable class of each example; `threshold` as in `predict_proba`.
+
+        Parameters
+        ----------
+        X : a table with named columns, `Examples`, or an array, as in `fit`.
+        threshold : as in `predict_proba`.
+
+        Returns
+        -------
+        Classes, `(example,)`.
+        """
         fitted = self._fitted()
         most_probable: npt.NDArray[Any] = fitted.classes_[fitted.predict_proba(X, threshold=threshold).argmax(axis=1)]
         return most_probable
 
     def leaf_probabilities(self, X: Any, *, threshold: float = 0.0) -> npt.NDArray[np.float64]:
-        """P(leaf | e) from left (all yes) to right (all no), `(example, leaf)`; `threshold` as in `predict_proba`."""
+        """P(leaf | e) from left (all yes) to right (all no), `(example, leaf)`; `threshold` as in `predict_proba`.
+
+        Parameters
+        ----------
+        X : a table with named columns, `Examples`, or an array, as in `fit`.
+        threshold : as in `predict_proba`.
+
+        Returns
+        -------
+        Probabilities that sum to 1 for each example, `(example, leaf)`, leaves from left (all yes) to right (all no).
+        """
         fitted = self._fitted()
         return fitted.model_.leaf_probabilities(fitted._examples(X), threshold=threshold)
 
     def apply(self, X: Any, *, threshold: float = 0.0) -> npt.NDArray[np.int64]:
-        """The index of each example's most probable leaf, counted from the left, `(example,)`; see `predict_proba`."""
+        """The index of each example's most probable leaf, counted from the left, `(example,)`; see `predict_proba`.
+
+        Parameters
+        ----------
+        X : a table with named columns, `Examples`, or an array, as in `fit`.
+        threshold : as in `predict_proba`.
+
+        Returns
+        -------
+        Leaf numbers, counted from the left, `(example,)`.
+        """
         fitted = self._fitted()
         return fitted.model_.apply(fitted._examples(X), threshold=threshold)
 
@@ -523,36 +613,109 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return len(self.tree_.leaves)
 
     def explain(self, X: Any, row: int = 0, *, proofs: int = 5, changes: int = 3) -> Explanation:
-        """The explanation of a prediction; see `NeurosymbolicTree.explain`."""
+        """The explanation of a prediction; see `NeurosymbolicTree.explain`.
+
+        Parameters
+        ----------
+        X : a table with named columns, `Examples`, or an array, as in `fit`.
+        row : the example.
+        proofs : the most proofs of a test.
+        changes : the most changes in a counterfactual.
+
+        Returns
+        -------
+        The explanation; `print` shows it as text.
+        """
         fitted = self._fitted()
         return fitted.model_.explain(fitted._examples(X), row, proofs=proofs, changes=changes)
 
     # Export --------------------------------------------------------------------------------------
 
     def export_text(self, decimals: int = 2, *, rules: bool = False) -> str:
-        """The tree as text; its first line shows the root's test. With `rules`, the clauses behind its tests follow."""
+        """The tree as text; its first line shows the root's test. With `rules`, the clauses behind its tests follow.
+
+        Parameters
+        ----------
+        decimals : the number of decimals of gains and class probabilities.
+        rules : whether the clauses behind the tests follow below the tree.
+
+        Returns
+        -------
+        One line for each node.
+        """
         return export_text(self, decimals, rules=rules)
 
     def export_svg(self, X: Any = None, *, max_depth: int | None = None, images: int = 3) -> str:
-        """The tree as an SVG image; with examples, each branch shows some of them (see `neuid3.export_svg`)."""
+        """The tree as an SVG image; with examples, each branch shows some of them (see `neuid3.export_svg`).
+
+        Parameters
+        ----------
+        X : examples, some of which are shown beside tests that read images.
+        max_depth : the depth of the deepest tests that are drawn; None for all.
+        images : the most examples for each response of a test.
+
+        Returns
+        -------
+        The text of an SVG file.
+        """
         return export_svg(self, X, max_depth=max_depth, images=images)
 
     def plot(self, X: Any = None, **options: Any) -> list[Any]:
-        """The artists of the tree drawn with matplotlib; the options are those of `neuid3.plot_tree`."""
+        """The artists of the tree drawn with matplotlib; the options are those of `neuid3.plot_tree`.
+
+        Parameters
+        ----------
+        X : examples, some of which are shown beside tests that read images.
+        **options : the other parameters of `neuid3.plot_tree`.
+
+        Returns
+        -------
+        The matplotlib artists.
+        """
         return plot_tree(self, X, **options)
 
     def to_problog(self, X: Any, row: int = 0) -> str:
-        """The tree as a ProbLog program for one example, with the outputs of the networks as probabilities."""
+        """The tree as a ProbLog program for one example, with the outputs of the networks as probabilities.
+
+        Parameters
+        ----------
+        X : a table with named columns, `Examples`, or an array, as in `fit`.
+        row : the example.
+
+        Returns
+        -------
+        The text of the program.
+        """
         fitted = self._fitted()
         return fitted.model_.to_problog(fitted._examples(X), row)
 
     def to_deepproblog(self, X: Any, row: int = 0) -> DeepProbLogProgram:
-        """The tree as a DeepProbLog program with its networks, for one example's symbolic columns."""
+        """The tree as a DeepProbLog program with its networks, for one example's symbolic columns.
+
+        Parameters
+        ----------
+        X : a table with named columns, `Examples`, or an array, as in `fit`.
+        row : the example.
+
+        Returns
+        -------
+        The program with its networks and tensors.
+        """
         fitted = self._fitted()
         return fitted.model_.to_deepproblog(fitted._examples(X), row)
 
     def export_onnx(self, path: Path | str, *, opset: int = OPSET) -> Path:
-        """Write the tree with its networks to one ONNX file, which runs without Python; see `neuid3.export_onnx`."""
+        """Write the tree with its networks to one ONNX file, which runs without Python; see `neuid3.export_onnx`.
+
+        Parameters
+        ----------
+        path : the file.
+        opset : the version of the ONNX operators.
+
+        Returns
+        -------
+        The path of the file.
+        """
         return export_onnx(self, path, opset=opset)
 
     def _repr_html_inner(self) -> str:

@@ -79,7 +79,16 @@ class Bank:
         return replace(test, card=full_card).save(path)
 
     def card(self, name: str) -> dict[str, Any]:
-        """The card of a test with its name, text and columns; its networks are not built."""
+        """The card of a test with its name, text and columns; its networks are not built.
+
+        Parameters
+        ----------
+        name : the name of the test.
+
+        Returns
+        -------
+        The documentation of the test as JSON values.
+        """
         path = self._existing_path(name)
         fields = _checked(path).fields
         with reporting_damage(path):

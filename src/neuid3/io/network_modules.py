@@ -26,6 +26,11 @@ def register(network: type[nn.Module]) -> type[nn.Module]:
     Returns
     -------
     The class.
+
+    Raises
+    ------
+    NetworkError
+        Where it is no class of networks, or another class of this name is registered.
     """
     if not (isinstance(network, type) and issubclass(network, nn.Module)):
         raise NetworkError(f"{network!r} is not a class of networks; register a subclass of torch.nn.Module.")

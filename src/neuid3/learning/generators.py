@@ -69,7 +69,16 @@ class CandidateGenerator(ABC):
 
     @abstractmethod
     def candidates(self, context: NodeContext) -> Candidates:
-        """The candidates of a node: tests, and number columns whose thresholds are found there."""
+        """The candidates of a node: tests, and number columns whose thresholds are found there.
+
+        Parameters
+        ----------
+        context : the node, the listed candidates, the program and the seed.
+
+        Returns
+        -------
+        The candidates.
+        """
 
 
 @dataclass(frozen=True)

@@ -108,14 +108,34 @@ class Learner(Protocol):
     """
 
     @property
-    def criterion(self) -> Criterion: ...
+    def criterion(self) -> Criterion:
+        """What is counted, how good a split is, and what a leaf says."""
+        ...
 
     def leaf_statistics(self, node: OpenNode) -> Floats:
-        """The statistics of the targets that a leaf at this node is estimated from, `(statistic,)`."""
+        """The statistics of the targets that a leaf at this node is estimated from, `(statistic,)`.
+
+        Parameters
+        ----------
+        node : the node, with the rows that reach it and their P(κ|e).
+
+        Returns
+        -------
+        Statistics, `(statistic,)`.
+        """
         ...
 
     def best_split(self, node: OpenNode) -> Split | None:
-        """The candidate with the highest gain, trained; None where no candidate is good enough."""
+        """The candidate with the highest gain, trained; None where no candidate is good enough.
+
+        Parameters
+        ----------
+        node : the node, with the rows that reach it and their P(κ|e).
+
+        Returns
+        -------
+        The split, or None.
+        """
         ...
 
 
@@ -174,6 +194,10 @@ def grow_tree(
     root : the root, with all examples.
     limits : stopping and pruning criteria.
     on_node : called with each node that was learned and its split, None where there is none.
+
+    Returns
+    -------
+    The root of the tree, with the bits that its splits saved.
     """
     # An explicit stack of generators: Python's call stack is too short for the deepest trees.
     waiting = [_grow(learner, root, learner.leaf_statistics(root), limits, on_node or (lambda *_: None))]

@@ -170,6 +170,14 @@ class NodeLearner:
         """The statistics of the targets that a leaf at this node is estimated from, `(statistic,)`.
 
         Below networks that were trained on these examples, the validation examples determine the proportions.
+
+        Parameters
+        ----------
+        node : the node, with the rows that reach it and their P(κ|e).
+
+        Returns
+        -------
+        Statistics, `(statistic,)`.
         """
         target = self.sample.target_at(node)
         if not self.inference.was_trained_on(node.path):
@@ -178,7 +186,16 @@ class NodeLearner:
         return self.criterion.leaf_statistics(target.sums(), validation.sums())
 
     def offered(self, node: OpenNode) -> Candidates:
-        """The candidates of a node, which are known from now on, also where its split is loaded from a checkpoint."""
+        """The candidates of a node, which are known from now on, also where its split is loaded from a checkpoint.
+
+        Parameters
+        ----------
+        node : the node.
+
+        Returns
+        -------
+        The candidates.
+        """
         offered = self.candidates.at(node)
         if offered is not self.candidates.listed:
             self.symbolic.add(offered)
@@ -187,7 +204,16 @@ class NodeLearner:
         return offered
 
     def best_split(self, node: OpenNode) -> Split | None:
-        """The candidate with the highest gain among those that save enough bits; None where there is none."""
+        """The candidate with the highest gain among those that save enough bits; None where there is none.
+
+        Parameters
+        ----------
+        node : the node, with the rows that reach it and their P(κ|e).
+
+        Returns
+        -------
+        The split, or None.
+        """
         offered = self.offered(node)
         scored = [candidate for splitter in self.splitters for candidate in splitter.candidates(node, offered)]
         best = best_candidate(scored, self.penalty)
@@ -200,7 +226,21 @@ class NodeLearner:
     def make_split(
         self, node: OpenNode, test: NodeTest, gain: float, validated: bool, candidate: NodeTest | None, choices: float
     ) -> Split:
-        """A chosen test with its responses for the examples that reach the node."""
+        """A chosen test with its responses for the examples that reach the node.
+
+        Parameters
+        ----------
+        node : the node, with the rows that reach it and their P(κ|e).
+        test : the chosen test, with the instances of its networks.
+        gain : its information gain, in bits.
+        validated : whether the gain was measured on unseen examples.
+        candidate : the candidate that is used up below the node; None where it may be chosen again.
+        choices : the number of tests that it was chosen from, M / T.
+
+        Returns
+        -------
+        The split.
+        """
         certain = self.symbolic.certain_responses(node, test)
         responses = self.inference.conditional(node.path, test, node.rows) if certain is None else certain
         return Split(test, responses, gain, validated, candidate, choices)
@@ -208,7 +248,16 @@ class NodeLearner:
     # The finished tree ------------------------------------------------------------------------------
 
     def refine(self, root: Node) -> Node:
-        """The finished tree after joint training of all leaves and all networks that are not frozen, by exact likelihood."""
+        """The finished tree after joint training of all leaves and all networks that are not frozen, by exact likelihood.
+
+        Parameters
+        ----------
+        root : the root of the tree.
+
+        Returns
+        -------
+        The root of the trained tree; the given one where unseen examples become clearly less likely.
+        """
         if self.networks is None:
             return root
         refined, steps = self.networks.refined(root)
@@ -216,14 +265,32 @@ class NodeLearner:
         return refined
 
     def regrower(self, root: Node) -> Regrower | None:
-        """A learner that regrows the tree from the predictions of its networks; None where these cannot be used."""
+        """A learner that regrows the tree from the predictions of its networks; None where these cannot be used.
+
+        Parameters
+        ----------
+        root : the root of the tree.
+
+        Returns
+        -------
+        The learner, or None.
+        """
         if self.networks is None:
             return None
         symbolic = Candidates(self.symbolic.tests, tuple(self.symbolic.numbers))
         return self.networks.regrower(root, symbolic, self.candidates.at)
 
     def networks_of(self, tests: Sequence[NodeTest]) -> dict[str, nn.Module]:
-        """The networks of these tests, by name; also stores the average output of each, for examples without its input."""
+        """The networks of these tests, by name; also stores the average output of each, for examples without its input.
+
+        Parameters
+        ----------
+        tests : tests of the tree.
+
+        Returns
+        -------
+        The networks, by instance.
+        """
         self.inference.ensure_priors(tests, always=True)
         used = {call.network for test in tests for call in self.inference.semantics.calls(test)}
         return {name: self.instances[name].module.eval() for name in sorted(used)}
@@ -231,19 +298,41 @@ class NodeLearner:
     # Resuming from a checkpoint ------------------------------------------------------------------
 
     def restore(self, instances: Mapping[str, Instance], count: int, steps: int) -> None:
-        """Restore the state after a node: its networks, the number of networks created and of gradient steps."""
+        """Restore the state after a node: its networks, the number of networks created and of gradient steps.
+
+        Parameters
+        ----------
+        instances : the networks of the node, by instance.
+        count : the number of networks created so far.
+        steps : the number of gradient steps so far.
+        """
         self.inference.add_instances(instances)
         if self.networks is not None:
             self.networks.initializer.count, self.networks.splitter.steps = count, steps
 
     def restore_refined(self, networks: Mapping[str, nn.Module], steps: int) -> None:
-        """Restore the state after joint training: the networks that it changed, and the number of gradient steps."""
+        """Restore the state after joint training: the networks that it changed, and the number of gradient steps.
+
+        Parameters
+        ----------
+        networks : the changed networks, by instance.
+        steps : the number of gradient steps so far.
+        """
         self.inference.replace_networks(networks)
         if self.neural is not None:
             self.neural.steps = steps
 
     def network(self, name: str) -> nn.Module:
-        """A declared network by name, whose weights are to be loaded."""
+        """A declared network by name, whose weights are to be loaded.
+
+        Parameters
+        ----------
+        name : the name of a network in the program.
+
+        Returns
+        -------
+        A new network.
+        """
         if self.networks is None:
             raise LookupError(f"this fit has no network {name!r}")
         return self.networks.network(name)

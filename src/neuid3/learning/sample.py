@@ -73,17 +73,45 @@ class Sample:
         return self.target.weights
 
     def sums(self, reach: Floats) -> Floats:
-        """The statistics of all targets, each example with its weight times P(κ|e), `(statistic,)`."""
+        """The statistics of all targets, each example with its weight times P(κ|e), `(statistic,)`.
+
+        Parameters
+        ----------
+        reach : P(κ|e) of each example, `(example,)`.
+
+        Returns
+        -------
+        Statistics, `(statistic,)`.
+        """
         return self.target.weighted(reach * self.weights).sums()
 
     def missing(self, names: Sequence[str], rows: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[np.bool_]]:
-        """Masks of missing entries in these rows, for the columns that have any."""
+        """Masks of missing entries in these rows, for the columns that have any.
+
+        Parameters
+        ----------
+        names : the names of the columns.
+        rows : row indices.
+
+        Returns
+        -------
+        Masks, `(row,)`, by column.
+        """
         masks = {name: self.examples.column(name).missing for name in names}
         of_rows = {name: mask[rows] for name, mask in masks.items() if mask is not None}
         return {name: mask for name, mask in of_rows.items() if mask.any()}
 
     def target_at(self, node: OpenNode) -> Target:
-        """The targets of the examples that reach a node, with their weighted reach."""
+        """The targets of the examples that reach a node, with their weighted reach.
+
+        Parameters
+        ----------
+        node : the node, with the rows that reach it and their P(κ|e).
+
+        Returns
+        -------
+        The targets of these rows.
+        """
         values, weights = self.target.values[node.rows], node.reach_of_rows * self.weights[node.rows]
         return Target(values, weights, self.criterion)
 

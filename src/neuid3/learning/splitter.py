@@ -30,7 +30,17 @@ class Splitter(Protocol):
     """
 
     def candidates(self, node: OpenNode, offered: Candidates) -> Iterable[ScoredCandidate]:
-        """The scores of candidates at a node."""
+        """The scores of candidates at a node.
+
+        Parameters
+        ----------
+        node : the node, with the rows that reach it and their P(κ|e).
+        offered : the candidates of the node.
+
+        Returns
+        -------
+        A score for each candidate that this splitter handles.
+        """
         ...
 
 
@@ -49,7 +59,17 @@ class ReferenceSplitter:
         self.inference, self.min_child_mass = inference, min_child_mass
 
     def candidates(self, node: OpenNode, offered: Candidates) -> Iterator[ScoredCandidate]:
-        """The score of every test, and the best cut of each number column."""
+        """The score of every test, and the best cut of each number column.
+
+        Parameters
+        ----------
+        node : the node, with the rows that reach it and their P(κ|e).
+        offered : the candidates of the node.
+
+        Returns
+        -------
+        A score for each test without networks and for each number column.
+        """
         for test in offered.tests:
             if test not in node.used and not self.inference.semantics.is_neural(test):
                 gain, is_large = self._gain(node, test)

@@ -27,11 +27,25 @@ class NetworkGroup(Protocol):
         ...
 
     def train(self, mode: bool = True) -> None:
-        """Set all networks to training or evaluation mode."""
+        """Set all networks to training or evaluation mode.
+
+        Parameters
+        ----------
+        mode : whether the networks are trained; otherwise they are evaluated.
+        """
         ...
 
     def module(self, row: int) -> nn.Module:
-        """A copy of one network with its current parameters and buffers."""
+        """A copy of one network with its current parameters and buffers.
+
+        Parameters
+        ----------
+        row : the number of the network in the group.
+
+        Returns
+        -------
+        The copy.
+        """
         ...
 
 
@@ -54,11 +68,26 @@ class GroupOptimizer(Protocol):
         ...
 
     def moments(self, row: int) -> Moments:
-        """A copy of the first and second moments of one network, one pair for each parameter."""
+        """A copy of the first and second moments of one network, one pair for each parameter.
+
+        Parameters
+        ----------
+        row : the number of the network in the group.
+
+        Returns
+        -------
+        The moments.
+        """
         ...
 
     def resume(self, row: int, moments: Moments) -> None:
-        """Set the moments of one network to those of an earlier training."""
+        """Set the moments of one network to those of an earlier training.
+
+        Parameters
+        ----------
+        row : the number of the network in the group.
+        moments : as `moments` returns them.
+        """
         ...
 
 
@@ -92,7 +121,17 @@ class Backend(Protocol):
         ...
 
     def supports(self, module: nn.Module, device: torch.device) -> bool:
-        """Whether networks of this architecture run on this device; where they do not, `TorchBackend` takes its place."""
+        """Whether networks of this architecture run on this device; where they do not, `TorchBackend` takes its place.
+
+        Parameters
+        ----------
+        module : a network.
+        device : the device that it is to run on.
+
+        Returns
+        -------
+        Whether `group` and `run` accept such networks.
+        """
         ...
 
     def group(self, modules: Sequence[nn.Module], sample: Sequence[torch.Tensor]) -> NetworkGroup:
@@ -102,6 +141,10 @@ class Backend(Protocol):
         ----------
         modules : networks of one architecture, which belong to the group from now on.
         sample : a few inputs for each network, `(network, example, …)`.
+
+        Returns
+        -------
+        The group.
         """
         ...
 
@@ -113,11 +156,25 @@ class Backend(Protocol):
         parameters : parameters of all networks, `(network, …)`, each with a gradient: the weights of a group in their
             order, or leaves of trees.
         decay : weight decay.
+
+        Returns
+        -------
+        The optimizer.
         """
         ...
 
     def run(self, network: nn.Module, *inputs: torch.Tensor) -> torch.Tensor:
-        """The outputs of one network, `(example, value)`, for inputs `(example, …)`; called without gradients."""
+        """The outputs of one network, `(example, value)`, for inputs `(example, …)`; called without gradients.
+
+        Parameters
+        ----------
+        network : a network, in evaluation mode.
+        *inputs : a batch of each input, `(example, …)`.
+
+        Returns
+        -------
+        Probabilities, `(example, value)`.
+        """
         ...
 
 
@@ -139,6 +196,14 @@ def backend_names() -> tuple[str, ...]:
 def register_backend(backend: Backend) -> Backend:
     """Register a backend, so that `select_backend` finds it by its name; returns it.
 
+    Parameters
+    ----------
+    backend : the backend.
+
+    Returns
+    -------
+    The same backend.
+
     Raises
     ------
     BackendError : where it lacks a method, or its name is one of our own.
@@ -156,6 +221,10 @@ def select_backend(backend: str | Backend = AUTO) -> Backend:
     Parameters
     ----------
     backend : "auto" for the fastest on this machine, "torch" for the reference, another registered name, or a backend.
+
+    Returns
+    -------
+    The backend.
 
     Raises
     ------
@@ -184,7 +253,16 @@ def select_backend(backend: str | Backend = AUTO) -> Backend:
 
 
 def backend_name(backend: str | Backend) -> str:
-    """The name of a backend as files record it; a name stands for itself, whether it is known here or not."""
+    """The name of a backend as files record it; a name stands for itself, whether it is known here or not.
+
+    Parameters
+    ----------
+    backend : a backend, or the name of one.
+
+    Returns
+    -------
+    The name.
+    """
     return backend if isinstance(backend, str) else backend.name
 
 

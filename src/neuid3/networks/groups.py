@@ -114,6 +114,10 @@ def network_group(modules: Sequence[nn.Module], sample: Sequence[torch.Tensor]) 
     ----------
     modules : networks of one architecture.
     sample : a few inputs, `(network, example, …)`, on which `torch.func` is compared with the modules themselves.
+
+    Returns
+    -------
+    The group.
     """
     first = modules[0]
     if LayerGroup.supports(first):

@@ -131,18 +131,58 @@ class TorchBackend:
     name: ClassVar[str] = "torch"
 
     def supports(self, module: nn.Module, device: torch.device) -> bool:  # noqa: ARG002 - the signature of all backends
-        """True: it runs every module on every device."""
+        """True: it runs every module on every device.
+
+        Parameters
+        ----------
+        module : a network.
+        device : the device that it is to run on.
+
+        Returns
+        -------
+        Whether `group` and `run` accept such networks.
+        """
         return True
 
     def group(self, modules: Sequence[nn.Module], sample: Sequence[torch.Tensor]) -> ModuleGroup:  # noqa: ARG002
-        """A group of modules that run one after the other."""
+        """A group of modules that run one after the other.
+
+        Parameters
+        ----------
+        modules : networks of one architecture, which belong to the group from now on.
+        sample : a few inputs for each network, `(network, example, …)`.
+
+        Returns
+        -------
+        The group.
+        """
         return ModuleGroup(modules)
 
     def optimizer(self, parameters: Sequence[torch.Tensor], decay: float = 0.0) -> TorchAdam:
-        """An optimizer for each network."""
+        """An optimizer for each network.
+
+        Parameters
+        ----------
+        parameters : parameters of all networks, `(network, …)`, each with a gradient.
+        decay : weight decay.
+
+        Returns
+        -------
+        The optimizer.
+        """
         return TorchAdam(parameters, decay)
 
     def run(self, network: nn.Module, *inputs: torch.Tensor) -> torch.Tensor:
-        """The outputs of the module itself."""
+        """The outputs of the module itself.
+
+        Parameters
+        ----------
+        network : a network, in evaluation mode.
+        *inputs : a batch of each input, `(example, …)`.
+
+        Returns
+        -------
+        Probabilities, `(example, value)`.
+        """
         outputs: torch.Tensor = network(*inputs)
         return outputs

@@ -151,6 +151,10 @@ class TrainingConfig:
         Parameters
         ----------
         **changes : fields with other values.
+
+        Returns
+        -------
+        The configuration.
         """
         return replace(PAPER_TRAINING, **changes)
 
@@ -166,6 +170,14 @@ class TrainingConfig:
 
     def steps(self, examples: int) -> int:
         """Number of gradient steps of a training on so many examples.
+
+        Parameters
+        ----------
+        examples : the number of training examples.
+
+        Returns
+        -------
+        The number of minibatches over all epochs, at most `max_steps`.
 
         >>> TrainingConfig(epochs=30, batch_size=10, max_steps=100).steps(100)
         100

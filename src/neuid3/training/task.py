@@ -103,7 +103,16 @@ class Task:
     missing: Mapping[str, npt.NDArray[np.bool_]] = field(default_factory=dict)
 
     def computable(self, inputs: Sequence[str]) -> npt.NDArray[np.bool_]:
-        """Mask of the rows in which none of these columns is missing, so that a network that reads them can be called."""
+        """Mask of the rows in which none of these columns is missing, so that a network that reads them can be called.
+
+        Parameters
+        ----------
+        inputs : the names of the columns.
+
+        Returns
+        -------
+        A Boolean mask, `(row,)`.
+        """
         present = np.ones(len(self.target), dtype=bool)
         for name in inputs:
             if name in self.missing:

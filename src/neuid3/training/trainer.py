@@ -193,7 +193,12 @@ class BatchedTrainer:
         return self.steps / self.total_steps
 
     def advance(self, fraction: float) -> None:
-        """Train up to a fraction of all steps. Where it ends within an epoch, the rest of that epoch is skipped."""
+        """Train up to a fraction of all steps. Where it ends within an epoch, the rest of that epoch is skipped.
+
+        Parameters
+        ----------
+        fraction : the fraction of all steps, in [0, 1].
+        """
         goal = int(np.ceil(self.total_steps * fraction))
         for group in self.network_groups:
             group.networks.train()
@@ -319,7 +324,18 @@ class BatchedTrainer:
         return np.log(np.maximum(likelihoods, FLOOR)), weights
 
     def state(self, i: int, score: float, gain: float = np.nan) -> RestartState:
-        """The state of a restart, in copies, from which training can continue."""
+        """The state of a restart, in copies, from which training can continue.
+
+        Parameters
+        ----------
+        i : the number of the restart in the group.
+        score : its score, which becomes part of the state.
+        gain : its gain on unseen examples, if known.
+
+        Returns
+        -------
+        The state.
+        """
         run = self.runs[i]
         networks, moments = dict(run.networks), {}
         leaves, leaf_moments = run.leaves, [(torch.zeros_like(run.leaves), torch.zeros_like(run.leaves))]

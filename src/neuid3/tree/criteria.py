@@ -56,40 +56,110 @@ class Criterion(Protocol):
     name: ClassVar[str]
 
     @property
-    def degrees_of_freedom(self) -> int: ...
+    def degrees_of_freedom(self) -> int:
+        """The numbers that the value of a leaf is made of; for K classes, K − 1."""
+        ...
 
     # What is counted -----------------------------------------------------------------------------
 
     def statistics(self, targets: Floats, weights: Floats) -> Floats:
-        """The statistics of each example, times its weight, `(example, statistic)`; both arguments are `(example,)`."""
+        """The statistics of each example, times its weight, `(example, statistic)`; both arguments are `(example,)`.
+
+        Parameters
+        ----------
+        targets : the target of each example, `(example,)`.
+        weights : the mass of each example, `(example,)`.
+
+        Returns
+        -------
+        Statistics, `(example, statistic)`.
+        """
         ...
 
     def sums(self, targets: Floats, weights: Floats) -> Floats:
-        """The sum of the statistics over all examples, `(statistic,)`."""
+        """The sum of the statistics over all examples, `(statistic,)`.
+
+        Parameters
+        ----------
+        targets : the target of each example, `(example,)`.
+        weights : the mass of each example, `(example,)`.
+
+        Returns
+        -------
+        Statistics, `(statistic,)`.
+        """
         total: Floats = self.statistics(targets, weights).sum(axis=0)
         return total
 
     def sums_by_code(self, codes: npt.NDArray[Any], size: int, targets: Floats, weights: Floats) -> Floats:
-        """The sum of the statistics over the examples of each code below `size`, `(code, statistic)`."""
+        """The sum of the statistics over the examples of each code below `size`, `(code, statistic)`.
+
+        Parameters
+        ----------
+        codes : the code of each example, `(example,)`.
+        size : the number of codes.
+        targets : the target of each example, `(example,)`.
+        weights : the mass of each example, `(example,)`.
+
+        Returns
+        -------
+        Statistics, `(code, statistic)`.
+        """
         columns = self.statistics(targets, weights).T
         return np.stack([np.bincount(codes, column, size) for column in columns], axis=-1)
 
     def mass(self, statistics: Floats) -> Floats:
-        """The mass Σ w of the examples with these statistics; the last axis is summed up."""
+        """The mass Σ w of the examples with these statistics; the last axis is summed up.
+
+        Parameters
+        ----------
+        statistics : the statistics of a node, `(…, statistic)`.
+
+        Returns
+        -------
+        Masses, with one axis fewer.
+        """
         ...
 
     def strata(self, targets: Floats) -> npt.NDArray[np.int64]:
-        """A code for each example; a validation split has the same fraction of every code. By default all are equal."""
+        """A code for each example; a validation split has the same fraction of every code. By default all are equal.
+
+        Parameters
+        ----------
+        targets : the target of each example, `(example,)`.
+
+        Returns
+        -------
+        Codes from 0, `(example,)`.
+        """
         return np.zeros(len(targets), dtype=np.int64)
 
     # How good a split is -------------------------------------------------------------------------
 
     def impurity(self, statistics: Floats) -> Floats:
-        """What a split is to reduce, per unit of mass, along the last axis; 0 where the targets are all equal."""
+        """What a split is to reduce, per unit of mass, along the last axis; 0 where the targets are all equal.
+
+        Parameters
+        ----------
+        statistics : the statistics of a node, `(…, statistic)`.
+
+        Returns
+        -------
+        Impurities, with one axis fewer.
+        """
         ...
 
     def entropy(self, statistics: Floats) -> Floats:
-        """The bits per unit of mass that a perfect test could save, along the last axis."""
+        """The bits per unit of mass that a perfect test could save, along the last axis.
+
+        Parameters
+        ----------
+        statistics : the statistics of a node, `(…, statistic)`.
+
+        Returns
+        -------
+        Bits, with one axis fewer.
+        """
         ...
 
     def gain(self, yes: Floats, no: Floats) -> Floats:
@@ -98,19 +168,50 @@ class Criterion(Protocol):
         Parameters
         ----------
         yes, no : statistics of the children, along the last axis; other axes are candidates.
+
+        Returns
+        -------
+        Gains, one for each candidate.
         """
         return _decrease(self.impurity, self.mass, yes, no)
 
     def information_gain(self, yes: Floats, no: Floats) -> Floats:
-        """The decrease of entropy by a split, in bits per unit of mass; penalties of trained tests are compared with it."""
+        """The decrease of entropy by a split, in bits per unit of mass; penalties of trained tests are compared with it.
+
+        Parameters
+        ----------
+        yes, no : statistics of the children, along the last axis; other axes are candidates.
+
+        Returns
+        -------
+        Bits, one for each candidate.
+        """
         return _decrease(self.entropy, self.mass, yes, no)
 
     def is_pure(self, statistics: Floats) -> bool:
-        """Whether nothing is left to split at a node."""
+        """Whether nothing is left to split at a node.
+
+        Parameters
+        ----------
+        statistics : the statistics of the node, `(statistic,)`.
+
+        Returns
+        -------
+        True if all targets are equal.
+        """
         return bool(self.impurity(statistics) <= 0.0)
 
     def minority_mass(self, statistics: Floats) -> float:
-        """The mass of the examples that a network can learn to tell from the rest; by default of all of them."""
+        """The mass of the examples that a network can learn to tell from the rest; by default of all of them.
+
+        Parameters
+        ----------
+        statistics : the statistics of the node, `(statistic,)`.
+
+        Returns
+        -------
+        A mass.
+        """
         return float(self.mass(statistics))
 
     def code_length(self, statistics: Floats, node: Floats) -> float:
@@ -120,13 +221,26 @@ class Criterion(Protocol):
         ----------
         statistics : those of the leaf.
         node : those of the node whose subtree is compared with a leaf; both codes may assume what these show.
+
+        Returns
+        -------
+        Bits.
         """
         ...
 
     # What a leaf says ----------------------------------------------------------------------------
 
     def leaf(self, statistics: Floats) -> Leaf:
-        """The leaf that is estimated from statistics."""
+        """The leaf that is estimated from statistics.
+
+        Parameters
+        ----------
+        statistics : the statistics of the node, `(statistic,)`.
+
+        Returns
+        -------
+        The leaf.
+        """
         ...
 
     def leaf_statistics(self, everyone: Floats, unseen: Floats) -> Floats:
@@ -139,6 +253,10 @@ class Criterion(Protocol):
         ----------
         everyone : the statistics of all examples.
         unseen : those of the validation examples among them.
+
+        Returns
+        -------
+        Statistics, `(statistic,)`.
         """
         mass = self.mass(everyone)
         mean = everyone / float(mass) if mass > 0 else np.zeros_like(everyone)
@@ -153,6 +271,10 @@ class Criterion(Protocol):
         reach : P(leaf | e), `(example, leaf)`.
         statistics : those that each leaf is estimated from, `(leaf, statistic)`; they are shrunk to their sum.
         targets : `(example,)`.
+
+        Returns
+        -------
+        Log-likelihoods in nats, `(example,)`.
         """
         ...
 
@@ -167,11 +289,24 @@ class Criterion(Protocol):
         paths : the number of leaves: 2 for a test, whose first leaf is that of a yes.
         flipped : whether the test is to be true for the negative examples, see `is_positive`.
         coins : draws so many random Booleans, from the restart's random generator.
+
+        Returns
+        -------
+        Parameters, `(path, parameter)`.
         """
         ...
 
     def leaf_parameters(self, leaves: Sequence[Leaf]) -> Floats:
-        """The parameters of the leaves of a finished tree, whose training continues, `(leaf, parameter)`."""
+        """The parameters of the leaves of a finished tree, whose training continues, `(leaf, parameter)`.
+
+        Parameters
+        ----------
+        leaves : the leaves, from left to right.
+
+        Returns
+        -------
+        Parameters, `(leaf, parameter)`.
+        """
         ...
 
     def likelihoods(self, parameters: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
@@ -181,26 +316,67 @@ class Criterion(Protocol):
         ----------
         parameters : those of the leaves, `(restart, path, parameter)`; gradients go through them.
         targets : `(restart, row)`.
+
+        Returns
+        -------
+        Likelihoods, `(path, restart, row)`, with gradients.
         """
         ...
 
     def leaf_values(self, parameters: torch.Tensor) -> Floats:
-        """What trained leaves say, `(path, value)`, from their parameters, `(path, parameter)`."""
+        """What trained leaves say, `(path, value)`, from their parameters, `(path, parameter)`.
+
+        Parameters
+        ----------
+        parameters : the trained parameters, `(path, parameter)`.
+
+        Returns
+        -------
+        Values, `(path, value)`.
+        """
         ...
 
     def with_value(self, leaf: Leaf, value: Floats) -> Leaf:
-        """A leaf with another value, `(value,)`, as `leaf_values` returns it, and the statistics of the old one."""
+        """A leaf with another value, `(value,)`, as `leaf_values` returns it, and the statistics of the old one.
+
+        Parameters
+        ----------
+        leaf : the leaf.
+        value : its new value, `(value,)`.
+
+        Returns
+        -------
+        The new leaf.
+        """
         ...
 
     def is_positive(self, targets: Any, flipped: Any = False) -> Any:
         """The mask of the examples that a test is to be true for, of an array or tensor of targets.
 
         Restarts of a test differ in this polarity; with `flipped` the test is to be true for the others.
+
+        Parameters
+        ----------
+        targets : targets, as an array or a tensor.
+        flipped : whether the test is to be true for the other examples instead.
+
+        Returns
+        -------
+        A Boolean mask of the same shape.
         """
         ...
 
     def positive_fraction(self, statistics: Floats) -> float | None:
-        """The fraction of positive examples; None where the polarity of a restart makes no difference."""
+        """The fraction of positive examples; None where the polarity of a restart makes no difference.
+
+        Parameters
+        ----------
+        statistics : the statistics of the node, `(statistic,)`.
+
+        Returns
+        -------
+        A fraction, or None.
+        """
         ...
 
 
@@ -247,7 +423,17 @@ class ClassCriterion(Criterion):
             cls.name = cls.__name__
 
     def for_classes(self, classes: int, positive: int) -> ClassCriterion:
-        """The same criterion for so many classes, with the number of the positive one."""
+        """The same criterion for so many classes, with the number of the positive one.
+
+        Parameters
+        ----------
+        classes : the number of classes.
+        positive : the number of the positive class.
+
+        Returns
+        -------
+        The new criterion.
+        """
         return replace(self, classes=classes, positive=positive)
 
     @property
@@ -288,7 +474,16 @@ class ClassCriterion(Criterion):
         return bits
 
     def frequencies(self, statistics: Floats) -> Floats:
-        """The relative mass of each class along the last axis; 0 where there is no mass."""
+        """The relative mass of each class along the last axis; 0 where there is no mass.
+
+        Parameters
+        ----------
+        statistics : class masses, `(…, class)`.
+
+        Returns
+        -------
+        Fractions that sum to 1, `(…, class)`.
+        """
         total = statistics.sum(axis=-1, keepdims=True)
         frequencies: Floats = np.divide(
             statistics, total, out=np.zeros_like(statistics, dtype=np.float64), where=total > 0
@@ -381,6 +576,11 @@ class ClassCriterion(Criterion):
 class GiniCriterion(ClassCriterion):
     """Classes, with splits by the decrease of Gini impurity, as in CART; pruning and training are those of entropy.
 
+    Attributes
+    ----------
+    classes : how many classes there are.
+    positive : the number of the class that a test is to be true for.
+
     >>> float(GiniCriterion().gain(np.array([2.0, 0.0]), np.array([0.0, 2.0])))
     0.5
     """
@@ -428,11 +628,30 @@ class Target:
         return width
 
     def weighted(self, weights: Floats) -> Target:
-        """The same targets with other weights."""
+        """The same targets with other weights.
+
+        Parameters
+        ----------
+        weights : the new weights, `(example,)`.
+
+        Returns
+        -------
+        The new target.
+        """
         return Target(self.values, weights, self.criterion)
 
     def concatenated(self, values: npt.NDArray[Any], weights: Floats) -> Target:
-        """These targets and others."""
+        """These targets and others.
+
+        Parameters
+        ----------
+        values : further targets, `(example,)`.
+        weights : their weights, `(example,)`.
+
+        Returns
+        -------
+        The new target.
+        """
         return Target(np.concatenate((self.values, values)), np.concatenate((self.weights, weights)), self.criterion)
 
     def sums(self) -> Floats:
@@ -444,20 +663,57 @@ class Target:
         return self.criterion.statistics(self.values, self.weights)
 
     def sums_by_code(self, codes: npt.NDArray[Any], size: int) -> Floats:
-        """The sum of the statistics over the examples of each code, `(code, statistic)`."""
+        """The sum of the statistics over the examples of each code, `(code, statistic)`.
+
+        Parameters
+        ----------
+        codes : the code of each example, `(example,)`.
+        size : the number of codes.
+
+        Returns
+        -------
+        Statistics, `(code, statistic)`.
+        """
         return self.criterion.sums_by_code(codes, size, self.values, self.weights)
 
     def sides(self, responses: Floats) -> tuple[Floats, Floats]:
-        """The statistics of both children of a test with these responses P(τ | κ, e), `(statistic,)` each."""
+        """The statistics of both children of a test with these responses P(τ | κ, e), `(statistic,)` each.
+
+        Parameters
+        ----------
+        responses : P(τ | κ, e) of each example, `(example,)`.
+
+        Returns
+        -------
+        The statistics of yes and of no.
+        """
         yes = self.weighted(self.weights * responses).sums()
         return yes, self.weighted(self.weights * (1.0 - responses)).sums()
 
     def gain(self, responses: Floats) -> float:
-        """The gain of a test with these responses P(τ | κ, e), `(example,)`."""
+        """The gain of a test with these responses P(τ | κ, e), `(example,)`.
+
+        Parameters
+        ----------
+        responses : P(τ | κ, e) of each example, `(example,)`.
+
+        Returns
+        -------
+        The gain.
+        """
         return float(self.criterion.gain(*self.sides(responses)))
 
     def information_gain(self, responses: Floats) -> float:
-        """The information gain of a test with these responses, in bits."""
+        """The information gain of a test with these responses, in bits.
+
+        Parameters
+        ----------
+        responses : P(τ | κ, e) of each example, `(example,)`.
+
+        Returns
+        -------
+        Bits.
+        """
         return float(self.criterion.information_gain(*self.sides(responses)))
 
     def mean_information_gain(self, sides: Floats) -> float:
@@ -466,6 +722,10 @@ class Target:
         Parameters
         ----------
         sides : `(side, example)`; for each test a row of responses and a row of their complements, 0 for other examples.
+
+        Returns
+        -------
+        Bits.
 
         >>> sides = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]])
         >>> target = Target(np.array([0, 1, 1]), np.ones(3), ClassCriterion(2))
@@ -484,6 +744,14 @@ _registered: dict[str, ClassCriterion] = {}
 
 def register_criterion(criterion: ClassCriterion) -> ClassCriterion:
     """The same criterion, which from now on can be given, saved and loaded by its name.
+
+    Parameters
+    ----------
+    criterion : the criterion.
+
+    Returns
+    -------
+    The same criterion.
 
     Raises
     ------
@@ -504,6 +772,14 @@ register_criterion(GiniCriterion())
 
 def criterion_of(criterion: str | ClassCriterion) -> ClassCriterion:
     """The criterion of this name; a criterion is returned as it is.
+
+    Parameters
+    ----------
+    criterion : a criterion, or the name of a registered one.
+
+    Returns
+    -------
+    The criterion.
 
     Raises
     ------

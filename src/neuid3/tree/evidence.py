@@ -44,43 +44,117 @@ class Evidence:
         return len(self.examples)
 
     def with_networks(self, networks: Mapping[str, Any], priors: Priors) -> Evidence:
-        """The same examples with other networks and priors."""
+        """The same examples with other networks and priors.
+
+        Parameters
+        ----------
+        networks : the networks, by instance.
+        priors : the average outputs of the networks, for missing inputs.
+
+        Returns
+        -------
+        The new evidence.
+        """
         if networks:
             raise self._no_network(next(iter(networks)))
         return Evidence(self.examples, priors, self.arrays)
 
     def subset(self, rows: Any, columns: Sequence[str], calls: Iterable[NetworkCall] = ()) -> Evidence:
-        """The evidence of some rows and columns, with the outputs of these network calls."""
+        """The evidence of some rows and columns, with the outputs of these network calls.
+
+        Parameters
+        ----------
+        rows : row indices or a mask.
+        columns : the names of the columns.
+        calls : the network calls whose outputs are needed.
+
+        Returns
+        -------
+        The evidence of these rows.
+        """
         for call in calls:
             raise self._no_network(call.network)
         return Evidence(self.examples.select(columns)[rows], self.priors, self.arrays)
 
     def output(self, network: str, inputs: tuple[str, ...], width: int) -> AnyArray:  # noqa: ARG002
-        """The output of a network on these columns, `(example, width)`; its prior where an input is missing."""
+        """The output of a network on these columns, `(example, width)`; its prior where an input is missing.
+
+        Parameters
+        ----------
+        network : the name of the network instance.
+        inputs : the columns that it reads.
+        width : the number of its outputs.
+
+        Returns
+        -------
+        Probabilities, `(example, width)`.
+        """
         raise self._no_network(network)
 
     def evaluate(self, call: NetworkCall, mask: Any) -> None:  # noqa: ARG002
-        """Run a network on the examples of a mask, `(example,)`, where it has not run yet."""
+        """Run a network on the examples of a mask, `(example,)`, where it has not run yet.
+
+        Parameters
+        ----------
+        call : the network with the columns that it reads.
+        mask : a Boolean mask of examples, `(example,)`.
+        """
         raise self._no_network(call.network)
 
     def evaluated(self, call: NetworkCall) -> Any:  # noqa: ARG002
-        """The mask of the examples that a network has run on, `(example,)`."""
+        """The mask of the examples that a network has run on, `(example,)`.
+
+        Parameters
+        ----------
+        call : the network with the columns that it reads.
+
+        Returns
+        -------
+        A Boolean mask, `(example,)`.
+        """
         return np.zeros(len(self), dtype=bool)
 
     def is_complete(self, call: NetworkCall) -> bool:
-        """Whether a network has run on all examples."""
+        """Whether a network has run on all examples.
+
+        Parameters
+        ----------
+        call : the network with the columns that it reads.
+
+        Returns
+        -------
+        True if no example is left.
+        """
         return bool(self.evaluated(call).all())
 
     def _no_network(self, network: str) -> NetworkError:
         return NetworkError(f"Network {network!r} is called, and this evidence has no networks; give them.")
 
     def is_missing(self, name: str) -> bool:
-        """Whether an entry of this column is missing in this batch."""
+        """Whether an entry of this column is missing in this batch.
+
+        Parameters
+        ----------
+        name : the name of a column.
+
+        Returns
+        -------
+        True if at least one entry is missing.
+        """
         missing = self.examples.column(name).missing
         return missing is not None and bool(missing.any())
 
     def weights(self, variable: Variable) -> AnyArray:
-        """The probability of every value of a variable, as `(value, example)`."""
+        """The probability of every value of a variable, as `(value, example)`.
+
+        Parameters
+        ----------
+        variable : a random variable of the program.
+
+        Returns
+        -------
+        Probabilities, `(value, example)`.
+        """
         if isinstance(variable, CellVariable):
             # Every path has cells of its own; a cache of all of them would fill the memory.
             return self._weigh(variable)

@@ -59,7 +59,18 @@ class Inference:
     def evidence(
         self, examples: Examples, networks: Mapping[str, Any] | None = None, priors: Priors | None = None
     ) -> Evidence:
-        """The evidence of examples, with these networks by name and priors for missing entries."""
+        """The evidence of examples, with these networks by name and priors for missing entries.
+
+        Parameters
+        ----------
+        examples : the examples, in the schema of the program.
+        networks : the networks, by instance.
+        priors : the distributions that stand for missing entries.
+
+        Returns
+        -------
+        The evidence.
+        """
         if isinstance(self.arrays, NumpyArrays):
             return Evidence(examples, priors)
         from neuid3.tree.network_evidence import NetworkEvidence
@@ -67,11 +78,31 @@ class Inference:
         return NetworkEvidence(examples, networks or {}, self.semantics.program.declarations, priors, self.arrays)
 
     def compiled(self, paths: Sequence[Path]) -> Reach:
-        """P(κ | e) of these paths as a function of evidence."""
+        """P(κ | e) of these paths as a function of evidence.
+
+        Parameters
+        ----------
+        paths : the paths, each a sequence of tests with their responses.
+
+        Returns
+        -------
+        A function from evidence to probabilities, `(example, path)`.
+        """
         return Reach(self.semantics.conjunctions(paths), self.arrays)
 
     def reach(self, evidence: Evidence, paths: Sequence[Path], rows: Any = None) -> Floats:
-        """P(κ | e) of several paths for the examples of these rows, by default for all, `(example, path)`."""
+        """P(κ | e) of several paths for the examples of these rows, by default for all, `(example, path)`.
+
+        Parameters
+        ----------
+        evidence : the evidence of a batch of examples.
+        paths : the paths, each a sequence of tests with their responses.
+        rows : row indices; None for all examples.
+
+        Returns
+        -------
+        Probabilities, `(example, path)`.
+        """
         reach = self.compiled(paths)
         probabilities = np.empty((len(evidence) if rows is None else len(rows), len(paths)))
         with self.arrays.without_gradients():
@@ -80,7 +111,19 @@ class Inference:
         return probabilities
 
     def conditional(self, evidence: Evidence, path: Path, test: NodeTest, rows: Any = None) -> Floats:
-        """P(τ | κ, e) of the examples of these rows, by default of all, `(example,)`; one half where κ is impossible."""
+        """P(τ | κ, e) of the examples of these rows, by default of all, `(example,)`; one half where κ is impossible.
+
+        Parameters
+        ----------
+        evidence : the evidence of a batch of examples.
+        path : the path κ.
+        test : the test τ.
+        rows : row indices; None for all examples.
+
+        Returns
+        -------
+        Probabilities, `(example,)`.
+        """
         reach = Reach(self.semantics.split_conjunctions(path, test), self.arrays)
         responses = np.full(len(evidence) if rows is None else len(rows), 0.5)
         with self.arrays.without_gradients():
@@ -91,7 +134,18 @@ class Inference:
         return responses
 
     def value_probabilities(self, evidence: Evidence, variable: Variable, rows: Any) -> Iterator[tuple[slice, Floats]]:
-        """The probabilities of the values of a variable in these rows, `(value, example)`, chunk by chunk."""
+        """The probabilities of the values of a variable in these rows, `(value, example)`, chunk by chunk.
+
+        Parameters
+        ----------
+        evidence : the evidence of a batch of examples.
+        variable : a random variable of the program.
+        rows : row indices.
+
+        Yields
+        ------
+        A slice of the rows, and the probabilities in them, `(value, example)`.
+        """
         for chunk, part in self._chunks(evidence, [variable], rows):
             with self.arrays.without_gradients():
                 probabilities = self.arrays.to_numpy(part.weights(variable))
@@ -112,7 +166,17 @@ class Inference:
             yield chunk, part
 
     def outputs(self, evidence: Evidence, call: NetworkCall) -> tuple[npt.NDArray[np.int64], Floats]:
-        """The examples that have all inputs of a network, and its output on each of them, `(row,)` and `(row, width)`."""
+        """The examples that have all inputs of a network, and its output on each of them, `(row,)` and `(row, width)`.
+
+        Parameters
+        ----------
+        evidence : the evidence of a batch of examples.
+        call : the network with the columns that it reads.
+
+        Returns
+        -------
+        Row indices, `(row,)`, and probabilities, `(row, width)`.
+        """
         complete = evidence.examples.complete(call.inputs)
         with self.arrays.without_gradients():
             evidence.evaluate(call, complete)

@@ -63,6 +63,8 @@ class TreeModel:
     ------
     NetworkError : where a network is missing, or is given and not used.
     NodeTestError : where a test cannot be grounded.
+    TreeError
+        Where `tree` is not a `Tree`, or a test of it is constant.
     """
 
     def __init__(
@@ -132,7 +134,16 @@ class TreeModel:
         return self.tree.classes
 
     def read(self, X: Any) -> Examples:
-        """The columns of a table that the tree needs, with the kinds of its schema."""
+        """The columns of a table that the tree needs, with the kinds of its schema.
+
+        Parameters
+        ----------
+        X : a table with the columns of the schema.
+
+        Returns
+        -------
+        The examples.
+        """
         return Examples.read(X, self.schema, self.columns)
 
     @property
@@ -143,11 +154,29 @@ class TreeModel:
         return torch_arrays(self.precision).dtype
 
     def evidence(self, X: Any) -> Evidence:
-        """The evidence of these examples for the tree's networks and priors."""
+        """The evidence of these examples for the tree's networks and priors.
+
+        Parameters
+        ----------
+        X : the examples, as `Examples` or a table with the columns of the schema.
+
+        Returns
+        -------
+        The probabilities of all variables of these examples, computed when they are needed.
+        """
         return self.evidence_of(self.read(X))
 
     def evidence_of(self, examples: Examples) -> Evidence:
-        """The evidence of examples that are in the schema already, as `read` returns them."""
+        """The evidence of examples that are in the schema already, as `read` returns them.
+
+        Parameters
+        ----------
+        examples : the examples.
+
+        Returns
+        -------
+        The evidence.
+        """
         networks: Mapping[str, Any] = self.networks
         if self.network_calls and not self.inference.arrays.records_gradients:
             from neuid3.tree.network_evidence import on_backend
@@ -172,6 +201,15 @@ class TreeModel:
 
         With gradients and a threshold of 0 every network runs on every example, since branches that are not reached
         contribute to the gradient of the tests above them.
+
+        Parameters
+        ----------
+        X : the examples, as `Examples` or a table with the columns of the schema.
+        threshold : as in `predict_proba`.
+
+        Returns
+        -------
+        Probabilities that sum to 1 for each example, `(example, leaf)`, with gradients.
         """
         return self._as_tensor(self._leaf_reach(self.read(X), threshold))
 
@@ -196,7 +234,17 @@ class TreeModel:
         return LazyEvaluator(self.tree.root, self.inference)
 
     def class_probabilities(self, X: Any, *, threshold: float = 0.0) -> torch.Tensor:
-        """P(class | e) for each class of the tree, `(example, class)`, differentiable; see `predict_proba`."""
+        """P(class | e) for each class of the tree, `(example, class)`, differentiable; see `predict_proba`.
+
+        Parameters
+        ----------
+        X : the examples, as `Examples` or a table with the columns of the schema.
+        threshold : as in `predict_proba`.
+
+        Returns
+        -------
+        Probabilities, `(example, class)`, with gradients.
+        """
         return self._as_tensor(self._class_probabilities(self.read(X), threshold))
 
     def predict_proba(self, X: Any, *, threshold: float = 0.0, batch_size: int = 4096) -> npt.NDArray[np.float64]:
@@ -213,6 +261,10 @@ class TreeModel:
         threshold : the probability up to which branches are dropped, in [0, 1); 0 is exact.
         batch_size : examples in memory at a time; networks run on blocks of 512 of them.
 
+        Returns
+        -------
+        Probabilities, `(example, class)`.
+
         Raises
         ------
         DataError : where a column is missing or of another kind, or `threshold` is not in [0, 1).
@@ -220,18 +272,51 @@ class TreeModel:
         return self._in_batches(self.read(X), batch_size, lambda batch: self._class_probabilities(batch, threshold))
 
     def predict(self, X: Any, *, threshold: float = 0.0, batch_size: int = 4096) -> npt.NDArray[Any]:
-        """The most probable class of each example; `threshold` as in `predict_proba`."""
+        """The most probable class of each example; `threshold` as in `predict_proba`.
+
+        Parameters
+        ----------
+        X : the examples, as `Examples` or a table with the columns of the schema.
+        threshold : as in `predict_proba`.
+        batch_size : as in `predict_proba`.
+
+        Returns
+        -------
+        Classes, `(example,)`.
+        """
         labels: npt.NDArray[Any] = np.asarray(self.classes)
         probabilities = self.predict_proba(X, threshold=threshold, batch_size=batch_size)
         most_probable: npt.NDArray[Any] = labels[probabilities.argmax(axis=1)]
         return most_probable
 
     def leaf_probabilities(self, X: Any, *, threshold: float = 0.0, batch_size: int = 4096) -> npt.NDArray[np.float64]:
-        """P(leaf | e) from left (all yes) to right (all no), `(example, leaf)`; parameters as in `predict_proba`."""
+        """P(leaf | e) from left (all yes) to right (all no), `(example, leaf)`; parameters as in `predict_proba`.
+
+        Parameters
+        ----------
+        X : the examples, as `Examples` or a table with the columns of the schema.
+        threshold : as in `predict_proba`.
+        batch_size : as in `predict_proba`.
+
+        Returns
+        -------
+        Probabilities that sum to 1 for each example, `(example, leaf)`, leaves from left (all yes) to right (all no).
+        """
         return self._in_batches(self.read(X), batch_size, lambda batch: self._leaf_reach(batch, threshold))
 
     def apply(self, X: Any, *, threshold: float = 0.0, batch_size: int = 4096) -> npt.NDArray[np.int64]:
-        """The index of each example's most probable leaf, counted from the left, `(example,)`; see `predict_proba`."""
+        """The index of each example's most probable leaf, counted from the left, `(example,)`; see `predict_proba`.
+
+        Parameters
+        ----------
+        X : the examples, as `Examples` or a table with the columns of the schema.
+        threshold : as in `predict_proba`.
+        batch_size : as in `predict_proba`.
+
+        Returns
+        -------
+        Probabilities that sum to 1 for each example, `(example, leaf)`.
+        """
         probabilities = self.leaf_probabilities(X, threshold=threshold, batch_size=batch_size)
         leaves: npt.NDArray[np.int64] = probabilities.argmax(axis=1)
         return leaves
@@ -263,21 +348,60 @@ class TreeModel:
             yield
 
     def columns_of(self, test: NodeTest) -> tuple[str, ...]:
-        """The columns that a test depends on, in the order of the schema."""
+        """The columns that a test depends on, in the order of the schema.
+
+        Parameters
+        ----------
+        test : a test of the tree.
+
+        Returns
+        -------
+        The names of the columns.
+        """
         read = _columns_read(sources(self.inference.semantics.formula(test)))
         return tuple(name for name in self.schema if name in read)
 
     def path_probability(self, X: Any, path: Path) -> npt.NDArray[np.float64]:
-        """P(κ | e) of a path κ, a conjunction of tests with their outcomes, `(example,)`."""
+        """P(κ | e) of a path κ, a conjunction of tests with their outcomes, `(example,)`.
+
+        Parameters
+        ----------
+        X : the examples, as `Examples` or a table with the columns of the schema.
+        path : a sequence of tests with their responses.
+
+        Returns
+        -------
+        Probabilities, `(example,)`.
+        """
         return self.path_probabilities(X, [path])[:, 0]
 
     def path_probabilities(self, X: Any, paths: Sequence[Path]) -> npt.NDArray[np.float64]:
-        """P(κ | e) of each path κ, `(example, path)`."""
+        """P(κ | e) of each path κ, `(example, path)`.
+
+        Parameters
+        ----------
+        X : the examples, as `Examples` or a table with the columns of the schema.
+        paths : the paths, each a sequence of tests with their responses.
+
+        Returns
+        -------
+        Probabilities, `(example, path)`.
+        """
         reach = self.inference.compiled(paths)
         return self._in_batches(self.read(X), 4096, lambda batch: reach(self.evidence_of(batch)))
 
     def learn_priors(self, X: Any, *, batch_size: int = 4096) -> Self:
-        """This model with priors estimated from examples: prevalences of columns and average network outputs."""
+        """This model with priors estimated from examples: prevalences of columns and average network outputs.
+
+        Parameters
+        ----------
+        X : the examples, as `Examples` or a table with the columns of the schema.
+        batch_size : as in `predict_proba`.
+
+        Returns
+        -------
+        A new model; this one does not change.
+        """
         examples = Examples.read(X, self.schema)
         averages: dict[str, Any] = {}
         for call in sorted(self.network_calls):
@@ -293,7 +417,16 @@ class TreeModel:
         return self.with_priors(priors)
 
     def with_priors(self, priors: Priors) -> Self:
-        """The same model with other priors."""
+        """The same model with other priors.
+
+        Parameters
+        ----------
+        priors : the distributions that stand for missing entries.
+
+        Returns
+        -------
+        A new model; this one does not change.
+        """
         check_priors(priors, self.schema)
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__)

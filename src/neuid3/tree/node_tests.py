@@ -62,10 +62,28 @@ class NodeTest(ABC):
 
     @abstractmethod
     def formula(self, program: Program) -> Formula:
-        """The formula of the test over the variables of this program."""
+        """The formula of the test over the variables of this program.
+
+        Parameters
+        ----------
+        program : the background knowledge, for the columns of one schema.
+
+        Returns
+        -------
+        A formula over the random variables of the program.
+        """
 
     def columns(self, program: Program) -> frozenset[str]:
-        """The columns that its formula depends on, directly and through networks."""
+        """The columns that its formula depends on, directly and through networks.
+
+        Parameters
+        ----------
+        program : the background knowledge, for the columns of one schema.
+
+        Returns
+        -------
+        The names of the columns.
+        """
         return columns_of(self.formula(program))
 
     @_FieldOrDefault
@@ -84,6 +102,14 @@ class NodeTest(ABC):
     def bind(self, instances: Mapping[str, str]) -> NodeTest:
         """The same test with these instances of its networks, and none besides them.
 
+        Parameters
+        ----------
+        instances : the instance of each declared network, by the name of the network.
+
+        Returns
+        -------
+        The test with these instances.
+
         Raises
         ------
         NodeTestError : where its class has no field `instances`.
@@ -99,7 +125,13 @@ class NodeTest(ABC):
         return self
 
     def to_json(self) -> dict[str, Any]:
-        """Its fields as JSON."""
+        """Its fields as JSON.
+
+        Raises
+        ------
+        ModelFileError
+            Where its class cannot be saved.
+        """
         raise ModelFileError(
             f"Test '{self}' is a {type(self).__name__}, which has no method to_json and cannot be saved; add to_json and "
             "from_json to the class, or express the test as an atom of a rule."
@@ -107,12 +139,36 @@ class NodeTest(ABC):
 
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> NodeTest:  # noqa: ARG003 - for kinds that have it
-        """The test of these fields; a TypeError, ValueError or KeyError where one is invalid. Files may be hostile."""
+        """The test of these fields; a TypeError, ValueError or KeyError where one is invalid. Files may be hostile.
+
+        Parameters
+        ----------
+        json : the fields, as `to_json` returns them.
+
+        Returns
+        -------
+        The test.
+
+        Raises
+        ------
+        ModelFileError
+            Where its class cannot be loaded.
+        """
         raise ModelFileError(f"{cls.__name__} has no method from_json; add it to the class to load such tests.")
 
 
 def bind_networks(formula: Formula, instances: Instances) -> Formula:
-    """The formula with each of these networks replaced by its instance."""
+    """The formula with each of these networks replaced by its instance.
+
+    Parameters
+    ----------
+    formula : a formula of the program.
+    instances : pairs of a declared network and the instance that replaces it.
+
+    Returns
+    -------
+    The formula over the variables of the instances.
+    """
     return bind(formula, dict(instances)) if instances else formula
 
 
@@ -128,6 +184,10 @@ def register_test_kind(name: str) -> Callable[[_Kind], _Kind]:
     Parameters
     ----------
     name : the name in files; it must stay the same as long as there are files with it.
+
+    Returns
+    -------
+    The decorator.
 
     Raises
     ------
@@ -214,10 +274,21 @@ class AtomTest(NodeTest):
     instances: Instances = ()
 
     def formula(self, program: Program) -> Formula:
+        """The formula of the test over the variables of a program.
+
+        Parameters
+        ----------
+        program : the background knowledge, for the columns of one schema.
+
+        Returns
+        -------
+        A formula over the random variables of the program.
+        """
         return bind_networks(program.formula(self.atom), self.instances)
 
     @property
     def atoms(self) -> tuple[str, ...]:
+        """The atom, in a tuple."""
         return (self.atom,)
 
     def __str__(self) -> str:
@@ -234,11 +305,31 @@ class AtomTest(NodeTest):
 @register_test_kind("fact")
 @dataclass(frozen=True, slots=True)
 class FactTest(NodeTest):
-    """The test whether a Boolean or probability column is true."""
+    """The test whether a Boolean or probability column is true.
+
+    Attributes
+    ----------
+    column : the name of the column.
+    """
 
     column: str
 
     def formula(self, program: Program) -> Formula:
+        """The formula of the test over the variables of a program.
+
+        Parameters
+        ----------
+        program : the background knowledge, for the columns of one schema.
+
+        Returns
+        -------
+        A formula over the random variables of the program.
+
+        Raises
+        ------
+        NodeTestError
+            Where the column is no fact.
+        """
         kind = program.schema.get(self.column)
         if kind is not None and not isinstance(kind, (Boolean, Probability)):
             raise NodeTestError(
@@ -260,12 +351,33 @@ class FactTest(NodeTest):
 @register_test_kind("value")
 @dataclass(frozen=True, slots=True)
 class ValueTest(NodeTest):
-    """The test whether a category or distribution column has this value."""
+    """The test whether a category or distribution column has this value.
+
+    Attributes
+    ----------
+    column : the name of the column.
+    value : the value, one of its domain.
+    """
 
     column: str
     value: Value
 
     def formula(self, program: Program) -> Formula:
+        """The formula of the test over the variables of a program.
+
+        Parameters
+        ----------
+        program : the background knowledge, for the columns of one schema.
+
+        Returns
+        -------
+        A formula over the random variables of the program.
+
+        Raises
+        ------
+        NodeTestError
+            Where the column has no such value.
+        """
         kind = program.schema.get(self.column)
         if not isinstance(kind, (Category, Distribution)) or self.value not in kind.domain:
             raise NodeTestError(f"Column {self.column!r} has no value {self.value!r}; test another one.")
@@ -285,12 +397,33 @@ class ValueTest(NodeTest):
 @register_test_kind("cut")
 @dataclass(frozen=True, slots=True)
 class CutTest(NodeTest):
-    """The test whether a number column is at most a threshold."""
+    """The test whether a number column is at most a threshold.
+
+    Attributes
+    ----------
+    column : the name of the column.
+    threshold : the number that its entries are compared with.
+    """
 
     column: str
     threshold: float
 
     def formula(self, program: Program) -> Formula:
+        """The formula of the test over the variables of a program.
+
+        Parameters
+        ----------
+        program : the background knowledge, for the columns of one schema.
+
+        Returns
+        -------
+        A formula over the random variables of the program.
+
+        Raises
+        ------
+        NodeTestError
+            Where it is no number column, or the threshold is not finite.
+        """
         if not isinstance(program.schema.get(self.column), Number) or not math.isfinite(self.threshold):
             raise NodeTestError(
                 f"Column {self.column!r} cannot be cut at {self.threshold!r}; cut a number column at a finite threshold."
@@ -309,7 +442,16 @@ class CutTest(NodeTest):
 
 
 def instances_from_json(json: Mapping[str, Any]) -> Instances:
-    """Pairs of a network and its instance from a JSON object, `dict(test.instances)`."""
+    """Pairs of a network and its instance from a JSON object, `dict(test.instances)`.
+
+    Parameters
+    ----------
+    json : the instance of each declared network.
+
+    Returns
+    -------
+    The pairs, sorted.
+    """
     return tuple(sorted((as_text(network), as_text(instance)) for network, instance in json.items()))
 
 

@@ -44,37 +44,101 @@ class Semantics:
         self._formulas: dict[NodeTest, Formula] = {test: test.formula(program) for test in tests}
 
     def formula(self, test: NodeTest) -> Formula:
-        """The formula of a test."""
+        """The formula of a test.
+
+        Parameters
+        ----------
+        test : a test.
+
+        Returns
+        -------
+        The formula, over the random variables of the program.
+        """
         if test not in self._formulas:
             self._formulas[test] = test.formula(self.program)
         return self._formulas[test]
 
     def is_neural(self, test: NodeTest) -> bool:
-        """Whether a test calls a network."""
+        """Whether a test calls a network.
+
+        Parameters
+        ----------
+        test : a test.
+
+        Returns
+        -------
+        True if its formula depends on the output of a network.
+        """
         return any(isinstance(source, NeuralVariable) for source in sources(self.formula(test)))
 
     def calls(self, test: NodeTest) -> list[NetworkCall]:
-        """The network calls of a test, sorted."""
+        """The network calls of a test, sorted.
+
+        Parameters
+        ----------
+        test : a test.
+
+        Returns
+        -------
+        The calls, each once.
+        """
         variables = sources(self.formula(test))
         return sorted({self.call(variable) for variable in variables if isinstance(variable, NeuralVariable)})
 
     def call(self, variable: NeuralVariable) -> NetworkCall:
-        """The network call of a variable."""
+        """The network call of a variable.
+
+        Parameters
+        ----------
+        variable : the output of a network as a random variable.
+
+        Returns
+        -------
+        The call.
+        """
         return NetworkCall(variable.network, variable.inputs, self.program.declarations[variable.declaration].width)
 
     def networks_on(self, path: Path) -> set[str]:
-        """The instances that the tests of a path call."""
+        """The instances that the tests of a path call.
+
+        Parameters
+        ----------
+        path : tests with their responses.
+
+        Returns
+        -------
+        The names of the instances.
+        """
         return {call.network for test, _ in path for call in self.calls(test)}
 
     def conjunctions(self, paths: Sequence[Path]) -> Conjunctions:
-        """The conjunction of each path's tests with their outcomes, compiled together."""
+        """The conjunction of each path's tests with their outcomes, compiled together.
+
+        Parameters
+        ----------
+        paths : the paths, each a sequence of tests with their responses.
+
+        Returns
+        -------
+        The compiled conjunctions, in the order of the paths.
+        """
         tests = list(dict.fromkeys(test for path in paths for test, _ in path))
         number = {test: i for i, test in enumerate(tests)}
         signed_tests = [[(number[test], outcome) for test, outcome in path] for path in paths]
         return factorise([self.formula(test) for test in tests], signed_tests, self.program.limits)
 
     def split_conjunctions(self, path: Path, test: NodeTest) -> Conjunctions:
-        """κ∧τ and κ∧¬τ, with only those tests of κ that are connected to τ by variables: the others cancel out."""
+        """κ∧τ and κ∧¬τ, with only those tests of κ that are connected to τ by variables: the others cancel out.
+
+        Parameters
+        ----------
+        path : the path κ.
+        test : the test τ.
+
+        Returns
+        -------
+        The two compiled conjunctions.
+        """
         formulas = [self.formula(other) for other in (*(other for other, _ in path), test)]
         connected = _connected([sources(formula) for formula in formulas])
         index = len(path)

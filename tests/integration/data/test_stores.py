@@ -66,13 +66,15 @@ def test_workers_are_sent_the_way_to_a_file(in_memory: NeuID3Classifier, tmp_pat
 
 def test_validation_examples_may_lie_elsewhere_too(tmp_path: Path) -> None:
     images, fact, y = pictures()
-    more, also, judged = pictures(60, seed=2)
+    more, also, validation_labels = pictures(60, seed=2)
     clf = NeuID3Classifier(random_state=0, training=TrainingConfig(epochs=3, joint_epochs=0, restarts=1))
-    expected = clf.fit(Examples({"image": images, "fact": fact}), y, validation=({"image": more, "fact": also}, judged))
+    expected = clf.fit(
+        Examples({"image": images, "fact": fact}), y, validation=({"image": more, "fact": also}, validation_labels)
+    )
     tree = expected.tree_
-    for train, judges in ((mapped(images, tmp_path), Pairs(more)), (images, Counting(more))):
+    for train, validation_images in ((mapped(images, tmp_path), Pairs(more)), (images, Counting(more))):
         X = Examples({"image": train, "fact": fact})
-        assert clf.fit(X, y, validation=({"image": judges, "fact": also}, judged)).tree_ == tree
+        assert clf.fit(X, y, validation=({"image": validation_images, "fact": also}, validation_labels)).tree_ == tree
 
 
 def test_a_path_that_is_none_is_a_missing_image(tmp_path: Path) -> None:

@@ -245,10 +245,10 @@ def lights(dtype: str = "float32") -> tuple[Any, Any]:
 
 @pytest.mark.parametrize(("one", "other"), [("uint8", "float32"), ("float32", "uint8")])
 def test_bytes_and_fractions_are_the_same_image_also_where_they_judge(one: str, other: str) -> None:
-    (train, y), (judges, _) = lights(one), lights(other)
-    clf = NeuID3Classifier(**QUICK).fit({"image": train}, y, validation=({"image": judges}, y))
+    (train, y), (validation_images, _) = lights(one), lights(other)
+    clf = NeuID3Classifier(**QUICK).fit({"image": train}, y, validation=({"image": validation_images}, y))
     assert clf.score({"image": train}, y) > 0.9
-    assert clf.score({"image": judges}, y) > 0.9
+    assert clf.score({"image": validation_images}, y) > 0.9
 
 
 @pytest.mark.parametrize("dtype", ["float64", ">f4", "longdouble"])

@@ -81,7 +81,7 @@ def test_networks_of_all_kinds_agree_and_are_written_once() -> None:
     assert network.training
     written = check(model, X, 1e-6)
     assert network.training
-    kinds = {told.name: (told.type, told.shape) for told in session_of(written).get_inputs()}
+    kinds = {values.name: (values.type, values.shape) for values in session_of(written).get_inputs()}
     assert kinds == {
         "left": ("tensor(float)", ["examples", 6, 6]),
         "right": ("tensor(float)", ["examples", 6, 6]),

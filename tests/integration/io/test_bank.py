@@ -159,7 +159,7 @@ def test_a_bank_is_kept_from_the_command_line(tmp_path: Path, monkeypatch: pytes
     assert card["trained_on"] == "m.neuid3"
     assert card["scores"]["gain"] > 0.5
     assert "it is bright" in run("show", "tests", "bright").output
-    for arguments, told in (
+    for arguments, values in (
         (("add", "tests", "m.neuid3"), "has a test 'bright'; remove it first"),
         (("add", "tests", "m.neuid3", "--test", "brigt(left)"), "Did you mean 'bright(left)'?"),
         (("add", "tests", "f"), "no test with networks"),
@@ -168,7 +168,7 @@ def test_a_bank_is_kept_from_the_command_line(tmp_path: Path, monkeypatch: pytes
     ):
         done = run(*arguments)
         assert done.exit_code == 2
-        assert told in done.stderr
+        assert values in done.stderr
         assert done.stderr.count("\n") == 1
     shutil.copy("m.neuid3", "tests/model.neuid3")
     shutil.copy("tests/bright.neuid3", "tests/not a name.neuid3")

@@ -51,28 +51,28 @@ def test_missing_numbers_follow_the_average_output_of_the_network(
 ) -> None:
     clf, X, y = fitted
     assert clf.networks_
-    told = clf.predict_proba(X)
-    np.testing.assert_allclose(told[::7], told[:1].repeat(len(told[::7]), 0))
+    values = clf.predict_proba(X)
+    np.testing.assert_allclose(values[::7], values[:1].repeat(len(values[::7]), 0))
     present = np.arange(len(y)) % 7 > 0
     assert (clf.predict(X) == y)[present].mean() > 0.9
-    np.testing.assert_allclose(told[0], told[present].mean(0), atol=0.1)
+    np.testing.assert_allclose(values[0], values[present].mean(0), atol=0.1)
 
 
 def test_centre_and_scale_go_along_to_files_onnx_and_deepproblog(
     fitted: tuple[NeuID3Classifier, Examples, np.ndarray], tmp_path: Path
 ) -> None:
     clf, X, _ = fitted
-    told = clf.predict_proba(X)
+    values = clf.predict_proba(X)
     same = neuid3.load(clf.save(tmp_path / "bmi.neuid3"))
-    np.testing.assert_array_equal(same.predict_proba(X), told)
+    np.testing.assert_array_equal(same.predict_proba(X), values)
     session = onnxruntime.InferenceSession(str(clf.model_.export_onnx(tmp_path / "bmi.onnx")))
     fed = {name: column.values.astype(np.float64) for name, column in X.items()}
     outputs = [found.name for found in session.get_outputs()]
     theirs = dict(zip(outputs, session.run(None, fed), strict=True))["class_probabilities"]
-    np.testing.assert_allclose(theirs, told, atol=1e-5)
+    np.testing.assert_allclose(theirs, values, atol=1e-5)
     for row in (1, 2, 3):
         program = clf.model_.to_deepproblog(X, row=row)
-        np.testing.assert_allclose(program.class_probabilities(), told[row], atol=1e-5)
+        np.testing.assert_allclose(program.class_probabilities(), values[row], atol=1e-5)
 
 
 def test_a_reused_test_and_a_fit_that_goes_on_read_in_the_same_units(

@@ -179,17 +179,17 @@ def test_a_build_in_place_follows_the_source_and_the_compiler(source_tree: tuple
         done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=True)
         return done.stdout, libraries(compiled)
 
-    said, first = built()
-    assert "is compiled for" in said
+    outputs, first = built()
+    assert "is compiled for" in outputs
     assert first
-    assert built() == (said, first), "what is up to date is left alone"
+    assert built() == (outputs, first), "what is up to date is left alone"
     kernel.write_text("int level(void) { return 0; }\n", "utf-8")
     second = built()[1]
     assert second.keys() == first.keys()
     assert all(second[name] > first[name] for name in first)
     kernel.write_text("this is no C\n", "utf-8")
-    said, none = built()
-    assert "without its compiled kernel" in said
+    outputs, none = built()
+    assert "without its compiled kernel" in outputs
     assert none == {}, "what an older source gave is not left behind"
     kernel.write_text("int level(void) { return 0; }\n", "utf-8")
     assert built()[1].keys() == first.keys()

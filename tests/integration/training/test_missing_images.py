@@ -237,8 +237,8 @@ def test_a_network_of_two_images_learns_from_the_rows_that_have_both_and_of_seve
     assert clf.networks_
     right = clf.predict(X) == digits.target[rows]
     assert right[~gone].mean() > 0.6  # two of three classes are told apart from the other by one test
-    told = clf.predict_proba(X)[gone]
-    np.testing.assert_allclose(told, told[:1].repeat(len(told), 0))
+    values = clf.predict_proba(X)[gone]
+    np.testing.assert_allclose(values, values[:1].repeat(len(values), 0))
 
 
 def test_a_ready_network_whose_image_is_missing_stands_beside_one_that_is_trained() -> None:

@@ -135,8 +135,8 @@ cells = st.one_of(
 def written(column: Column) -> list[Any]:
     """The entries as one would write them in a list."""
     kind = column.kind
-    told = [kind.domain[code] for code in column.values] if isinstance(kind, Category) else column.values.tolist()
-    return [None if row in missing_rows(column) else entry for row, entry in enumerate(told)]
+    values = [kind.domain[code] for code in column.values] if isinstance(kind, Category) else column.values.tolist()
+    return [None if row in missing_rows(column) else entry for row, entry in enumerate(values)]
 
 
 @given(cells)
@@ -380,9 +380,9 @@ def test_a_number_that_is_no_fact_is_refused() -> None:
 def test_unseen_categories_become_other_with_one_warning() -> None:
     schema = Examples({"suit": ["clubs", "hearts"], "rank": ["a", "b"]}).schema
     X = Examples({"suit": ["moons", None, "clubs"], "rank": ["z", "b", "y"]})
-    with pytest.warns(UserWarning, match="moons") as told:
+    with pytest.warns(UserWarning, match="moons") as messages:
         read = X.conform(schema)
-    assert len(told) == 1
+    assert len(messages) == 1
     assert written(read.column("suit")) == ["other", None, "clubs"]
     assert written(read.column("rank")) == ["other", "b", "other"]
 

@@ -112,11 +112,11 @@ def test_what_was_changed_in_a_private_map_is_not_let_go(tmp_path: Path, monkeyp
 
 def test_a_checkpoint_does_not_ask_where_a_column_lies(tmp_path: Path) -> None:
     images, fact, _ = pictures(1100)
-    told = [
+    values = [
         fit_digests({}, dict(Examples({"image": column, "fact": fact}).items()))
         for column in (images, mapped(images, tmp_path), Pairs(images), np.roll(images, 1))
     ]
-    assert told[0] == told[1] == told[2] != told[3]
+    assert values[0] == values[1] == values[2] != values[3]
 
 
 # Files of images ------------------------------------------------------------------------------------
@@ -174,7 +174,7 @@ class Forgetful(Counting):
 
 
 @pytest.mark.parametrize(
-    ("column", "told"),
+    ("column", "message"),
     [
         (lambda _: Uneven(pictures(9)[0]), r"Row 5 of the dataset Uneven is uint8 of shape \(7, 8\)"),
         (lambda _: Endless(), "the dataset Endless has none"),
@@ -189,8 +189,8 @@ class Forgetful(Counting):
         (lambda _: ImageFiles([None]), "There is no image file to take the size from"),
     ],
 )
-def test_what_is_wrong_elsewhere_is_told(column: Callable[[Path], Any], told: str, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=told):
+def test_what_is_wrong_elsewhere_is_told(column: Callable[[Path], Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=message):
         np.asarray(read_column("image", column(tmp_path)).values)
 
 

@@ -606,7 +606,7 @@ def test_nodes_are_numbered_without_gaps_in_the_progress_log(capfd: object) -> N
     numbers = [range(int(first), int(last or first) + 1) for first, last in lines]
     assert lines[0] == ("1", "")
     assert len(numbers) > 1
-    assert [n for told in numbers for n in told] == list(range(1, numbers[-1][-1] + 1))
+    assert [n for text in numbers for n in text] == list(range(1, numbers[-1][-1] + 1))
 
 
 def test_what_rules_were_tried_as_is_told(capfd: object) -> None:

@@ -397,9 +397,9 @@ def test_what_is_missing_is_said_to_be_missing_and_follows_its_prior() -> None:
     assert [name for name, reading in seen.items() if reading.missing] == ["rank(right)", "alarm", "age", "suit"]
     assert dict(seen["rank(right)"].values) == pytest.approx({"1": 0.2, "2": 0.3, "3": 0.5})
     assert dict(seen["suit"].values) == pytest.approx({"hearts": 0.2, "clubs": 0.5, "spades": 0.3})
-    told = why.text()
-    assert "rank(right): right is missing, so its prior: 3 0.50, 2 0.30, 1 0.20" in told
-    assert "alarm: it is missing, so its prior: false 0.70, true 0.30" in told
+    output = why.text()
+    assert "rank(right): right is missing, so its prior: 3 0.50, 2 0.30, 1 0.20" in output
+    assert "alarm: it is missing, so its prior: false 0.70, true 0.30" in output
 
 
 def test_a_network_without_a_prior_that_is_never_asked_does_no_harm() -> None:
@@ -467,25 +467,25 @@ def test_a_new_kind_of_test_is_explained_as_any_other() -> None:
 def test_the_dictionary_is_json_and_says_the_same() -> None:
     tree = Tree(TREE.root, (np.int64(3), np.int64(7)))
     why = small(tree).explain(table(3, 4), 1)
-    told = json.loads(why.json())
-    assert told == json.loads(json.dumps(why.to_dict()))
-    assert told["classes"] == [3, 7]
-    assert told["prediction"] in (3, 7)
-    assert sum(leaf["contributions"][1] for leaf in told["leaves"]) == pytest.approx(told["probabilities"][1])
-    step = max(told["leaves"], key=lambda leaf: leaf["probability"])["path"][0]
+    text = json.loads(why.json())
+    assert text == json.loads(json.dumps(why.to_dict()))
+    assert text["classes"] == [3, 7]
+    assert text["prediction"] in (3, 7)
+    assert sum(leaf["contributions"][1] for leaf in text["leaves"]) == pytest.approx(text["probabilities"][1])
+    step = max(text["leaves"], key=lambda leaf: leaf["probability"])["path"][0]
     assert step["carried"] == pytest.approx(sum(proof["probability"] for proof in step["proofs"]))
 
 
 def test_the_text_says_the_class_the_paths_the_proofs_and_the_changes() -> None:
     why = small().explain(table(3, 4), 3)
-    told = why.text(decimals=2)
-    assert told.startswith(f"Predicted: {why.prediction}")
+    output = why.text(decimals=2)
+    assert output.startswith(f"Predicted: {why.prediction}")
     for title in ("Where the probability goes", "Why", "What the tree reads", "What would change it"):
-        assert f"\n{title}\n" in told
+        assert f"\n{title}\n" in output
     likeliest = max(why.leaves, key=lambda leaf: leaf.probability)
     best = likeliest.steps[0].proofs[0]
-    assert f"    {best.probability:.2f}  {best}" in told
-    assert str(why) == told
+    assert f"    {best.probability:.2f}  {best}" in output
+    assert str(why) == output
 
 
 def test_the_classifier_explains_what_it_predicts() -> None:

@@ -42,15 +42,15 @@ def questions(facts: PageContent) -> list[BranchContent]:
 def test_what_is_gathered_is_what_plain_recomputation_finds(case: Case, images: int) -> None:
     facts, model = page_content(case.model, case.examples, images=images), case.model
     reach = {path: model.path_probability(case.examples, path) for path, _ in node_paths(model.tree.root)}
-    for (path, node), told in zip(node_paths(model.tree.root), facts.nodes, strict=True):
-        assert told.masses.mass == pytest.approx(reach[path].sum(), abs=12 * CLOSE)
-        if isinstance(told, BranchContent):
+    for (path, node), values in zip(node_paths(model.tree.root), facts.nodes, strict=True):
+        assert values.masses.mass == pytest.approx(reach[path].sum(), abs=12 * CLOSE)
+        if isinstance(values, BranchContent):
             assert isinstance(node, Branch)
-            assert told.test == str(node.test)
+            assert values.test == str(node.test)
             yes = reach[(*path, (node.test, True))]
-            check_strips(told, reach[path], yes, images)
+            check_strips(values, reach[path], yes, images)
         else:
-            assert told.probabilities == node.probabilities
+            assert values.probabilities == node.probabilities
     exact = model.predict_proba(case.examples)
     for example in facts.examples:
         assert example.probabilities == pytest.approx(exact[example.row], abs=CLOSE)
@@ -61,16 +61,16 @@ def test_what_is_gathered_is_what_plain_recomputation_finds(case: Case, images: 
                 assert answer == pytest.approx(wanted, abs=100 * CLOSE)
 
 
-def check_strips(told: BranchContent, reach: np.ndarray, yes: np.ndarray, images: int) -> None:
+def check_strips(message: BranchContent, reach: np.ndarray, yes: np.ndarray, images: int) -> None:
     """The strips hold the extremes, by plain sorting; where probabilities are equal either example will do."""
     enough = sorted(reach, reverse=True)[: 3 * images][-1] if len(reach) > 3 * images else 0.0
     answers = [y / r for y, r in zip(yes, reach, strict=True) if r >= min(enough, 0.5) and r > MIN_REACH]
     likely, unlikely = [a for a in answers if a >= 0.5], [a for a in answers if a < 0.5]
     unsure = [a for a in answers if 0.05 < a < 0.95]
     for strip, wanted in (
-        (told.surely_true, sorted(likely, reverse=True)),
-        (told.undecided, sorted(unsure, key=lambda a: abs(a - 0.5))),
-        (told.surely_false, sorted(unlikely)),
+        (message.surely_true, sorted(likely, reverse=True)),
+        (message.undecided, sorted(unsure, key=lambda a: abs(a - 0.5))),
+        (message.surely_false, sorted(unlikely)),
     ):
         # Beside a limit rounding may decide, so lengths are compared only where nobody stands there.
         if all(min(abs(a - limit) for limit in (0.05, 0.5, 0.95)) > 1e-3 for a in answers):
@@ -107,10 +107,10 @@ def test_a_test_tells_the_rules_behind_it_as_they_were_written() -> None:
 def test_masses_are_counted_by_class() -> None:
     X, y = table(), labels()
     facts = page_content(model(), X, y)
-    for (path, _), told in zip(node_paths(TREE.root), facts.nodes, strict=True):
+    for (path, _), values in zip(node_paths(TREE.root), facts.nodes, strict=True):
         reach = model().path_probability(X, path)
         wanted = [reach[y == name].sum() for name in ("no", "yes")]
-        assert told.masses.classes == pytest.approx(wanted, abs=60 * CLOSE)
+        assert values.masses.classes == pytest.approx(wanted, abs=60 * CLOSE)
     found = model().predict(X)
     assert facts.row_groups.unknown is not None
     assert facts.row_groups.unknown.score is not None
@@ -127,20 +127,22 @@ def test_a_network_tells_what_it_calls_what_it_sees() -> None:
     assert (predicate.network, predicate.predicate) == ("bright_net", "bright")
     assert predicate.inputs == (("left",), ("right",))
     assert [value.name for value in predicate.values] == ["1", "2", "3", "4"]
-    said = {
+    outputs = {
         (row, name): Bright()(torch.from_numpy(X.column(name).values[row : row + 1].copy()))[0].numpy()
         for name in ("left", "right")
         for row in range(60)
     }
-    assert predicate.calls == len(said)
+    assert predicate.calls == len(outputs)
     for code, value in enumerate(predicate.values):
-        mine = sorted((float(p.max()) for p in said.values() if p.argmax() == code), reverse=True)
+        mine = sorted((float(p.max()) for p in outputs.values() if p.argmax() == code), reverse=True)
         assert value.count == len(mine)
         assert value.mean_probability == pytest.approx(np.mean(mine), abs=1e-5)
         assert [shown.probability for shown in value.shown] == pytest.approx(mine[:5], abs=1e-5)
-        assert all(said[shown.row, shown.columns[0]].argmax() == code for shown in value.shown)
+        assert all(outputs[shown.row, shown.columns[0]].argmax() == code for shown in value.shown)
     for example in facts.examples:
-        assert example.network_values == (tuple(int(said[example.row, name].argmax()) for name in ("left", "right")),)
+        assert example.network_values == (
+            tuple(int(outputs[example.row, name].argmax()) for name in ("left", "right")),
+        )
 
 
 def test_examples_are_gathered_in_batches_and_told_as_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,7 +74,7 @@ def test_a_learned_tree_of_a_table_agrees(tmp_path: Path) -> None:
     path = clf.export_onnx(tmp_path / "iris.onnx")
     assert path == tmp_path / "iris.onnx"
     session = onnxruntime.InferenceSession(path)
-    names = {told.name for told in session.get_inputs()}
+    names = {values.name for values in session.get_inputs()}
     assert names == set(clf.model_.columns)
     classes, leaves = session.run(None, inputs_of(session, X))
     np.testing.assert_allclose(classes, clf.predict_proba(X), atol=1e-12)
@@ -164,20 +164,20 @@ def test_codes_that_no_value_has_are_other() -> None:
 def test_a_tree_that_asks_nothing_is_told_how_many_examples_there_are() -> None:
     model = NeurosymbolicTree(Tree(Leaf((0.2, 0.3, 0.5)), ("a", "b", "c")), REFERENCE.schema)
     written = check(model, REFERENCE[:7], 1e-12)
-    assert [told.name for told in written.graph.input] == ["left"]
+    assert [values.name for values in written.graph.input] == ["left"]
 
 
 def test_the_file_says_what_it_is() -> None:
     tree = Tree(Branch("suit(hearts)", Branch("mood(1)", Leaf(0.9), Leaf(0.3)), Leaf(0.1)), (False, True))
     made = as_onnx(NeurosymbolicTree(tree, REFERENCE.schema), opset=20)
-    told = {entry.key: entry.value for entry in made.metadata_props}
-    assert json.loads(told["classes"]) == [False, True]
-    assert told["leaves"] == "3"
-    assert json.loads(told["columns"]) == [
+    values = {entry.key: entry.value for entry in made.metadata_props}
+    assert json.loads(values["classes"]) == [False, True]
+    assert values["leaves"] == "3"
+    assert json.loads(values["columns"]) == [
         {"name": "suit", "kind": "category", "domain": ["clubs", "hearts", "spades", "other"]},
         {"name": "mood", "kind": "distribution", "domain": [1, 2, 3]},
     ]
-    assert re.match(r"\d+\.\d+", told["neuid3_version"])
+    assert re.match(r"\d+\.\d+", values["neuid3_version"])
     assert made.producer_name == "neuid3"
     assert made.doc_string.startswith("suit(hearts)?")
     assert [entry.version for entry in made.opset_import] == [20]
@@ -217,7 +217,7 @@ def small_model(**networks: torch.nn.Module) -> NeurosymbolicTree:
 
 
 @pytest.mark.parametrize(
-    ("networks", "kind", "told"),
+    ("networks", "kind", "message"),
     [
         ({"fine": Dense(3, [4]), "net": Hesitant()}, ExportError, r"Network net\(left\) cannot be written as ONNX"),
         ({"net": Moody()}, ExportError, r"Network net\(left\) gives other probabilities as ONNX"),
@@ -228,14 +228,14 @@ def small_model(**networks: torch.nn.Module) -> NeurosymbolicTree:
 def test_a_network_that_cannot_be_written_is_named_and_the_old_file_stays(
     networks: dict[str, torch.nn.Module],
     kind: type[Exception],
-    told: str,
+    message: str,
     tmp_path: Path,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     model = small_model(**networks)
     path = tmp_path / "tree.onnx"
     path.write_text("old")
-    with pytest.raises(kind, match=told):
+    with pytest.raises(kind, match=message):
         model.export_onnx(path)
     assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("tree.onnx", "old")]
     assert capfd.readouterr() == ("", "")

@@ -94,9 +94,9 @@ def test_the_text_tells_masses_and_shares_as_a_plain_count_finds_them(iris: tupl
         yield f"mass {len(rows):>3}  {shares}"
         if isinstance(node, Branch):
             column, threshold = re.fullmatch(r"x(\d) =< (.+)", str(node.test)).groups()
-            said = X[rows, int(column)] <= float(threshold)
-            yield from counted(node.yes, rows[said])
-            yield from counted(node.no, rows[~said])
+            outputs = X[rows, int(column)] <= float(threshold)
+            yield from counted(node.yes, rows[outputs])
+            yield from counted(node.no, rows[~outputs])
 
     expected = list(counted(clf.tree_.root, np.arange(len(y))))
     assert len(expected) == len(lines) > 5
@@ -137,13 +137,13 @@ idle :- unused(card).
 def test_the_rules_behind_the_tests_and_no_others_are_told() -> None:
     X = Examples({"card": np.zeros((2, 4, 4)), "deck": np.zeros((2, 4, 4)), "alarm": [True, False]})
     networks = {"rank_net": lambda x: torch.full((len(x), 3), 1 / 3)}
-    told = {}
+    values = {}
     for test in ("chain(card, card)", "alert", "alarm"):
         model = NeurosymbolicTree(Tree(Branch(test, Leaf(0.9), Leaf(0.1))), X, background=RULES, networks=networks)
         text = export_text(model, rules=True)
-        told[test] = [line.strip() for line in text.partition("Rules behind the tests:\n")[2].splitlines()]
+        values[test] = [line.strip() for line in text.partition("Rules behind the tests:\n")[2].splitlines()]
         assert text.startswith(export_text(model))
-    assert told == {
+    assert values == {
         "chain(card, card)": [
             "chain(A, B) :- gt(A, B).",
             "chain(A, B) :- next(A, C), chain(C, B).",

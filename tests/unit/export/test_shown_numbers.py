@@ -175,21 +175,21 @@ def test_leaves_and_masses_are_the_same_wherever_they_are_shown(good: Any) -> No
     assert len(lines) == len(nodes) == len(facts.nodes) == len(page["nodes"])
     why = clf.explain(X, 0)
     assert [leaf.leaf for leaf in why.leaves] == [leaf.probabilities for leaf in clf.tree_.leaves]
-    for line, node, fact, told in zip(lines, nodes, facts.nodes, page["nodes"], strict=True):
+    for line, node, fact, values in zip(lines, nodes, facts.nodes, page["nodes"], strict=True):
         mass = re.search(r"mass +([\d.]+)", line).group(1)
         assert float(mass) == pytest.approx(sum(node.masses), abs=0.05)
         for words in (svg, plot):
             assert any(entry.split(" · ")[0] == f"mass {mass}" for entry in words)
         assert f"mass {mass}\\n" in dot or f'mass {mass}"' in dot
-        assert fact.masses.training_text == told["trainingMass"] == mass
-        assert tuple(told["training"]) == node.masses
+        assert fact.masses.training_text == values["trainingMass"] == mass
+        assert tuple(values["training"]) == node.masses
         shares = dict(re.findall(r"(no|yes) (\d\.\d\d)", line.split("mass")[1]))
         if isinstance(node, Leaf):
-            assert tuple(told["probabilities"]) == node.probabilities
+            assert tuple(values["probabilities"]) == node.probabilities
             assert isinstance(fact, LeafContent)
         else:
             assert isinstance(fact, BranchContent)
-            assert told["gain"] == node.gain
+            assert values["gain"] == node.gain
             assert f"gain {node.gain:.2f}" in line
         for label, share in shares.items():
             if float(share) > 0:

@@ -193,17 +193,17 @@ def test_files_that_are_no_models_are_told_apart(tmp_path: Path) -> None:
         "not a neuid3 model": b"a,b\n1,2\n",
         "damaged": path.read_bytes()[:-100],
     }
-    for told, content in wrong.items():
+    for values, content in wrong.items():
         path.write_bytes(content)
-        with pytest.raises(ModelFileError, match=told):
+        with pytest.raises(ModelFileError, match=values):
             load(path)
-    for told, changed in {
+    for values, changed in {
         "newer neuid3": {**words, "version": 99},
         "is not a neuid3 model": {**words, "format": "other"},
         "does not know": {**words, "kind": "forest"},
         "is damaged": {**words, "version": "1"},
     }.items():
-        with pytest.raises(ModelFileError, match=told):
+        with pytest.raises(ModelFileError, match=values):
             load(packed(path, good | {"model.json": json.dumps(changed).encode()}))
     with pytest.raises(ModelFileError, match="is compressed"):
         load(packed(path, good, zipfile.ZIP_DEFLATED))

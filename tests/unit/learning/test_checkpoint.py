@@ -194,20 +194,20 @@ def test_on_the_command_line_a_damaged_checkpoint_is_a_mistake(tmp_path: Path) -
 
 
 def test_a_second_thread_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    best, told = NodeLearner.best_split, []
+    best, messages = NodeLearner.best_split, []
 
     def meanwhile(self: NodeLearner, node: Any) -> Any:
-        if not told:
-            told.append("")
+        if not messages:
+            messages.append("")
             with ThreadPoolExecutor(1) as pool:
                 second = pool.submit(classifier(**FACTS, random_state=None).fit, *facts(), checkpoint=tmp_path)
-                told.append(str(second.exception()))
+                messages.append(str(second.exception()))
         return best(self, node)
 
     monkeypatch.setattr(NodeLearner, "best_split", meanwhile)
     classifier(**FACTS, random_state=None).fit(*facts(), checkpoint=tmp_path)
-    assert f"is in use by process {os.getpid()}" in told[1]
-    assert "another thread" in told[1]
+    assert f"is in use by process {os.getpid()}" in messages[1]
+    assert "another thread" in messages[1]
     classifier(**FACTS, random_state=None).fit(*facts(), checkpoint=tmp_path)
 
 

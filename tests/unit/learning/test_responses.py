@@ -104,8 +104,8 @@ def test_every_test_of_a_tree_is_the_best_by_a_slow_count(table: tuple[list[Row]
         patch.setattr("warnings.warn", lambda *_, **__: None)  # a single leaf is fine here
         clf.fit(columns_of(rows), labels, sample_weight=weights)
     places = {label: i for i, label in enumerate(sorted(set(labels)))}
-    told = [(row, places[label], weight) for row, label, weight in zip(rows, labels, weights, strict=True)]
-    check(clf.tree_.root, told, 3)
+    values = [(row, places[label], weight) for row, label, weight in zip(rows, labels, weights, strict=True)]
+    check(clf.tree_.root, values, 3)
 
 
 @given(st.integers(0, 10_000))
@@ -127,8 +127,10 @@ def test_all_kinds_of_responses_are_counted_as_one_by_one(seed: int) -> None:
     for i, answer in enumerate(given_responses):
         wanted = np.zeros(classes)
         for row, label, mass in zip(rows, labels, masses, strict=True):
-            told = answer.codes[row] == answer.value if isinstance(answer, CategoricalResponse) else answer.column[row]
-            wanted[label] += mass * float(told)
+            values = (
+                answer.codes[row] == answer.value if isinstance(answer, CategoricalResponse) else answer.column[row]
+            )
+            wanted[label] += mass * float(values)
         np.testing.assert_allclose(yes[i], wanted, atol=1e-12)
         certain = responses.certain(i, rows)
         assert (certain is None) == isinstance(answer, ProbabilisticResponse)

@@ -92,7 +92,7 @@ def test_closed_built_ins_cannot_be_reached_while_a_program_is_grounded(
         )
     )
     grounder = Grounder(ask + ways.replace("maplist(G)", "maplist(call, [G])"), {})
-    told: set[str] = set()
+    text: set[str] = set()
     for entry in closed():
         name, arity = entry.rsplit("/", 1)
         atom = "'" + name.replace("'", "\\'") + "'"
@@ -102,8 +102,8 @@ def test_closed_built_ins_cannot_be_reached_while_a_program_is_grounded(
         for test in (written, *(f"sneaky({way}, {built})" for way in range(9))):
             with pytest.raises(NeuID3Error) as caught:
                 grounder.ground([test])
-            told.add(re.sub(r"'.*'", "…", str(caught.value)))
-    assert all("closed" in message or "is not an atom" in message or "uses …" in message for message in told), told
+            text.add(re.sub(r"'.*'", "…", str(caught.value)))
+    assert all("closed" in message or "is not an atom" in message or "uses …" in message for message in text), text
     assert not list(tmp_path.iterdir())
 
 

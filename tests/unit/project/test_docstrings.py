@@ -27,17 +27,7 @@ ERRORS = {
 SECTIONS = ("Parameters", "Returns", "Yields", "Raises", "Attributes", "Notes", "Examples", "See Also", "References")
 
 # Packages and modules whose docstrings are not complete yet.
-INCOMPLETE: tuple[str, ...] = (
-    "circuits",
-    "data.priors",
-    "estimators",
-    "io.bank",
-    "io.networks",
-    "learning",
-    "networks",
-    "training",
-    "tree",
-)
+INCOMPLETE: tuple[str, ...] = ()
 
 
 def packages() -> list[str]:

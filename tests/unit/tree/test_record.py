@@ -57,28 +57,28 @@ def test_rows_that_were_learned_from_are_counted_apart(learned: Any) -> None:
     clf, X, y = learned
     seen, unseen = clf.score(X[:400], y[:400]), clf.score(X[400:], y[400:])
     assert seen > unseen + 0.1
-    told = headline(clf, X, y)
+    text = headline(clf, X, y)
     assert (
-        f"Of these 500 rows 400 were learned from: accuracy {seen:.3f}; the other 100: accuracy {unseen:.3f}." in told
+        f"Of these 500 rows 400 were learned from: accuracy {seen:.3f}; the other 100: accuracy {unseen:.3f}." in text
     )
-    assert f"{clf.score(X, y):.3f}" not in told
+    assert f"{clf.score(X, y):.3f}" not in text
 
 
 def test_a_table_of_training_rows_says_so_and_shows_the_remembered_score(learned: Any) -> None:
     clf, X, y = learned
-    told = headline(clf, X[:400], y[:400])
+    text = headline(clf, X[:400], y[:400])
     score = f"accuracy {clf.score(X[400:], y[400:]):.3f}"
-    assert told.startswith(
+    assert text.startswith(
         "All of these 400 rows are rows that it was learned from: accuracy 1.000, which says little about others. "
         f"On 100 rows kept apart: {score}."
     )
-    assert f"On 100 rows that had no part in learning: accuracy {clf.score(X[400:], y[400:]):.3f}, log-loss " in told
+    assert f"On 100 rows that had no part in learning: accuracy {clf.score(X[400:], y[400:]):.3f}, log-loss " in text
 
 
 def test_a_table_of_other_rows_has_one_score(learned: Any) -> None:
     clf, X, y = learned
-    told = headline(clf, X[400:], y[400:])
-    assert told.startswith(f"None of these 100 rows was learned from: accuracy {clf.score(X[400:], y[400:]):.3f}.")
+    text = headline(clf, X[400:], y[400:])
+    assert text.startswith(f"None of these 100 rows was learned from: accuracy {clf.score(X[400:], y[400:]):.3f}.")
 
 
 def test_without_classes_the_rows_are_counted_all_the_same(learned: Any) -> None:
@@ -88,9 +88,9 @@ def test_without_classes_the_rows_are_counted_all_the_same(learned: Any) -> None
 
 def test_a_table_without_some_column_cannot_be_told(learned: Any) -> None:
     clf, X, y = learned
-    told = headline(clf, X.select(clf.model_.columns)[:50], y[:50])
+    text = headline(clf, X.select(clf.model_.columns)[:50], y[:50])
     assert "land" not in clf.model_.columns
-    assert told.startswith("On these 50 rows: accuracy 1.000. Which of them it was learned from is unknown.")
+    assert text.startswith("On these 50 rows: accuracy 1.000. Which of them it was learned from is unknown.")
 
 
 def test_a_tree_made_by_hand_remembers_nothing() -> None:
@@ -154,8 +154,8 @@ def test_old_files_load_and_say_that_nothing_is_remembered(path: Path) -> None:
         assert model.training_record is None
         assert all(branch.statistics is None for branch in neuid3.tree.tree.branches(model.tree.root))
     if isinstance(found, NeuID3Classifier):
-        told = CliRunner().invoke(main, ["show", str(path)]).output
-        assert "There is no record of the rows that the tree was learned from." in told
+        output = CliRunner().invoke(main, ["show", str(path)]).output
+        assert "There is no record of the rows that the tree was learned from." in output
         with pytest.raises(DataError, match="without a training record"):
             found.record_score({}, [])
 
@@ -286,9 +286,9 @@ def test_commands_tell_the_score_of_the_rows_that_fit_kept_apart(tmp_path: Path)
     shown = run.invoke(main, ["show", str(model)]).output
     assert "Learned from 240 rows." in shown
     assert sentence in shown
-    told = json.loads(run.invoke(main, ["show", str(model), "--json"]).output)["training_record"]
-    assert told["rows"] == 240
-    assert told["scores"][0]["accuracy"] == kept["accuracy"]
+    output = json.loads(run.invoke(main, ["show", str(model), "--json"]).output)["training_record"]
+    assert output["rows"] == 240
+    assert output["scores"][0]["accuracy"] == kept["accuracy"]
     report = run.invoke(
         main, ["report", str(model), str(table), "--target", "state", "--out", str(tmp_path / "p.html")]
     )
