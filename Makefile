@@ -2,7 +2,7 @@
 PYTHON ?= python3.11
 PY := .venv/bin/python
 
-.PHONY: setup demo test test-all lint bench fuzz audit docs clean
+.PHONY: setup demo test test-unit test-matrix test-all lint bench fuzz audit docs clean
 
 setup: .venv/installed .venv/kernel
 
@@ -28,8 +28,16 @@ lint: setup
 	$(PY) -m mypy
 	.venv/bin/lint-imports
 
+# What trains no network, with few generated cases: about a minute.
+test-unit: setup
+	NEUID3_EXAMPLES=few $(PY) -m pytest -m "not slow" -n 2 --dist worksteal tests/unit src experiments
+
 test: lint
 	$(PY) -m pytest -m "not slow" -n 2 --dist worksteal --cov --cov-report=term
+
+# The unit tests on every Python from 3.11 to 3.13 that is installed, and with the oldest scikit-learn and numpy.
+test-matrix: setup
+	$(PY) tests/matrix.py
 
 test-all: lint
 	NEUID3_EXAMPLES=all $(PY) -m pytest -n 2 --dist worksteal --cov --cov-report=term
@@ -37,7 +45,7 @@ test-all: lint
 # Ten thousand made-up programs, tables and model files each, and whatever loads is used in all ways; about a quarter of an hour.
 FUZZ ?= 10000
 fuzz: setup
-	NEUID3_FUZZ=$(FUZZ) $(PY) -m pytest -q --timeout=0 tests/unit/logic/test_hostile_input.py tests/unit/io/test_model_files.py -k "whatever"
+	NEUID3_FUZZ=$(FUZZ) $(PY) -m pytest -q --timeout=0 tests/unit/logic/test_hostile_input.py tests/integration/io/test_model_files.py -k "whatever"
 	$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt atheris
 	$(PY) -m benchmarks.fuzz -atheris_runs=$(FUZZ)
 
@@ -55,5 +63,12 @@ docs: .venv/docs
 	$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[docs]"
 	touch .venv/docs
 
+# The source archive and the wheel, in dist/, and both tried in a new environment outside this checkout; a few minutes.
+.PHONY: dist
+dist: setup
+	rm -rf dist
+	$(PY) -m build --no-isolation --outdir dist .
+	$(PY) tests/helpers/try_dist.py dist
+
 clean:
-	rm -rf .venv .coverage .coverage.* .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist build site
+	rm -rf .venv .matrix .coverage .coverage.* .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist build site

@@ -115,21 +115,21 @@ def expected(root: Path) -> dict[str, Any]:
 
 def files(record: dict[str, Any]) -> dict[str, list[str]]:
     """The libraries of a build by name, each with the flags of its own."""
-    found = {}
+    flags_of = {}
     for variant, level in record["variants"].items():
         for precision, flags in PRECISIONS.items():
-            found[f"kernel-{variant}-{precision}.so"] = [*([f"-march={variant}"] if level else []), *flags]
-    return found
+            flags_of[f"kernel-{variant}-{precision}.so"] = [*([f"-march={variant}"] if level else []), *flags]
+    return flags_of
 
 
 def compiler() -> list[str]:
     """The command of the C compiler: CC, or the first that is found."""
     if os.environ.get("CC"):
         return shlex.split(os.environ["CC"])
-    found = next(filter(None, map(shutil.which, COMPILERS)), None)
-    if found is None:
+    path = next(filter(None, map(shutil.which, COMPILERS)), None)
+    if path is None:
         raise CannotCompileError(f"no C compiler ({', '.join(COMPILERS)}) was found")
-    return [found]
+    return [path]
 
 
 def sentence(record: dict[str, Any]) -> str:

@@ -19,6 +19,7 @@ from sklearn.metrics import f1_score
 
 from benchmarks.rows import append_row, insert_table, read_rows
 from experiments import settings
+from experiments.configuration import classifier
 from experiments.datasets import POOL_BACKGROUND, eleusis, pool
 from neuid3 import Bank, NeuID3Classifier
 
@@ -33,8 +34,8 @@ SEEDS = 5
 def fitted(concept: str, tests: str, seed: int, bank: Bank | None = None) -> tuple[NeuID3Classifier, float]:
     """A tree for a concept, learned as in the experiments, and the seconds of its fit."""
     windows = eleusis(concept, seed)
-    clf = NeuID3Classifier(
-        **settings.ELEUSIS_TREE["default"],
+    clf = classifier(
+        settings.ELEUSIS_TREE["default"],
         background=POOL_BACKGROUND,
         tests=list(pool(concept, tests)),
         bank=bank,

@@ -23,9 +23,10 @@ from experiments.datasets import CONCEPTS, eleusis, pool
 from experiments.learners import make
 from experiments.units import TREE, Unit
 from neuid3.training import halving
+from neuid3.training.restart_run import GRAYSCALE_UNTIL
 from neuid3.training.task import Restart
 from neuid3.training.train import exclusive_training
-from neuid3.training.trainer import GRAYSCALE_UNTIL, BatchedTrainer
+from neuid3.training.trainer import BatchedTrainer
 
 SHARES = (1 / 8, 3 / 16, 1 / 4, 5 / 16, 3 / 8, 1 / 2, 5 / 8, 3 / 4, 1.0)
 Rounds = Sequence[tuple[float, float]]
@@ -91,8 +92,8 @@ def learned(trials: Sequence[Restart]) -> list[dict[str, Any]]:
                 for network_group in trainer.network_groups:
                     network_group.networks.train()
                 trainer.advance(share)
-                for curve, gain in zip(gains, trainer.gains(), strict=True):
-                    curve.append(round(float(gain), 4))
+                for curve, (score, _) in zip(gains, trainer.scores(), strict=True):
+                    curve.append(round(score, 4))
         for trial, curve in zip(group, gains, strict=True):
             variant = trial.task.variants[trial.number]
             rows.append(
@@ -123,7 +124,7 @@ def replayed(row: Row, rounds: Rounds, apart: bool) -> tuple[int, float, float]:
         if share < 1.0:
             count = halving.survivor_count(surviving, everyone)
             patient, by_warmup = number < halving.PATIENT_ROUNDS, apart and share < GRAYSCALE_UNTIL
-            alive = halving._survivors(alive, count, patient, by_warmup)  # type: ignore[arg-type,assignment]
+            alive = halving.survivors(alive, count, patient, by_warmup)  # type: ignore[arg-type,assignment]
     best = max(alive, key=lambda trial: trial.score)
     return best.task.number, best.score, steps / everyone
 
@@ -132,7 +133,7 @@ def table(path: str, page: str) -> None:
     rows = read_rows(path)
     full = [replayed(row, ((1.0, 0.0),), False) for row in rows]
     lines = [
-        "| judged after, going on | without colour | same test | same restart | most bits lost | steps |",
+        "| compared after, continue | grayscale restarts | same test | same restart | most bits lost | steps |",
         "|---|---|---|---|---|---|",
     ]
     for rounds, apart in TRIED:

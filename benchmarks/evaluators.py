@@ -19,6 +19,7 @@ from neuid3.circuits.compile import Circuit
 from neuid3.circuits.conjunctions import factorise
 from neuid3.circuits.diagram import FALSE, TRUE
 from neuid3.circuits.evaluate import LayeredCircuit
+from neuid3.circuits.torch_arrays import torch_arrays
 from neuid3.data.columns import Tensor
 from neuid3.logic.formula import NeuralVariable
 from neuid3.logic.program import Program
@@ -74,7 +75,7 @@ def _row(name: str, circuit: Circuit, evaluators: dict[str, Evaluator], batch: i
 
 def ours(circuit: Circuit) -> Evaluator:
     """The layers that trees use."""
-    layers = LayeredCircuit(circuit, torch.float32)
+    layers = LayeredCircuit(circuit, torch_arrays("float32"))
     return lambda weights: layers([w.T for w in weights])
 
 

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,8 @@ import numpy as np
 import torch
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
-from neuid3 import AtomTest, Bank, Distribution, Examples, LeNet, NeuID3Classifier, load
+from neuid3 import AtomTest, Bank, Distribution, Examples, LeNet, NeuID3Classifier, TrainingConfig, load
+from neuid3.training.config import changed_training
 
 TOLERANCE = 1e-12
 
@@ -95,9 +97,17 @@ def image_columns(n: int = 200, columns: int = 6, seed: int = 0) -> tuple[Exampl
     return Examples(drawn), y
 
 
+# The names of the cases' settings that are called otherwise in a `TrainingConfig`.
+RENAMED = {"epsilon": "min_reach", "warm_starts": "reuse", "read_together": "shared"}
+TRAINING_FIELDS = frozenset(field.name for field in fields(TrainingConfig))
+
+
 def classifier(**settings: Any) -> NeuID3Classifier:
     """The one place that knows how parameters are called."""
-    return NeuID3Classifier(**{"random_state": 0, **settings})
+    named = {RENAMED.get(name, name): value for name, value in settings.items()}
+    changes = {name: named.pop(name) for name in list(named) if name in TRAINING_FIELDS}
+    training = changed_training(named.pop("recipe", "default"), changes)
+    return NeuID3Classifier(**{"random_state": 0, "training": training, **named})
 
 
 QUICK: dict[str, Any] = {"epochs": 20, "restarts": 2, "joint_epochs": 3}

@@ -14,7 +14,7 @@ from benchmarks.small_networks import images, lenet
 from benchmarks.symbols import facts
 from benchmarks.timing import Row, interleaved, rounded, slope, within
 from benchmarks.tree import DECLARATION, RULES
-from neuid3 import Branch, Examples, Leaf, NeuID3Classifier, NeurosymbolicTree, Tree, load, read_table
+from neuid3 import Branch, Examples, Leaf, NeuID3Classifier, NeurosymbolicTree, TrainingConfig, Tree, load, read_table
 from neuid3.training.train import one_thread
 from neuid3.tree.tree import Node
 
@@ -81,7 +81,7 @@ def _candidates(n: int, quick: bool) -> Callable[[], object]:
     table = {f"x{i}": rng.random((80, 8, 8)).astype(np.float32) for i in range(n)}
     epochs = 1 if quick else 8
     return lambda: NeuID3Classifier(
-        recipe="paper", max_depth=1, epochs=epochs, max_candidates=1000, n_jobs=1, random_state=0
+        training=TrainingConfig.paper(epochs=epochs), max_depth=1, n_jobs=1, random_state=0
     ).fit(Examples(table), y)
 
 

@@ -9,7 +9,8 @@ import torch
 from benchmarks.small_networks import RANKS, images, lenet
 from benchmarks.timing import Row, faster, interleaved, no_slower, rounded
 from neuid3 import Branch, Examples, Leaf, NeurosymbolicTree, Tree
-from neuid3.tree.loss import FLOOR, negative_log_likelihood
+from neuid3.tree.criteria import FLOOR
+from neuid3.tree.loss import negative_log_likelihood
 
 PAIRS = 1000
 # DeepProbLog evaluates queries one by one, so its time is linear in the pairs and a part of them is enough.

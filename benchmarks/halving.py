@@ -14,9 +14,9 @@ from joblib import Parallel, delayed
 
 from benchmarks.learning import WORKERS
 from benchmarks.timing import Row, rounded, seconds_of
-from neuid3 import Branch, Examples, NeuID3Classifier
+from neuid3 import Branch, Examples, NeuID3Classifier, TrainingConfig
 from neuid3.training import halving as tournament
-from neuid3.tree.criteria import gain_of
+from neuid3.tree.criteria import ClassCriterion, Target
 
 SEEDS = 20  # learned side by side, each on one thread
 BACKGROUND = """
@@ -93,10 +93,10 @@ def _both(seed: int, quick: bool) -> tuple[Root, Root]:
 
 
 def _root(seed: int, quick: bool) -> Root:
-    how: dict[str, Any] = {"epochs": 2} if quick else {}
+    training = TrainingConfig(joint_epochs=0, epochs=2) if quick else TrainingConfig(joint_epochs=0)
     tests = TESTS[:4] if quick else TESTS
     clf = NeuID3Classifier(
-        background=BACKGROUND, tests=tests, max_depth=1, joint_epochs=0, n_jobs=1, random_state=seed, **how
+        background=BACKGROUND, tests=tests, training=training, max_depth=1, n_jobs=1, random_state=seed
     )
     X, y = digits(100 if quick else 800, seed, unseen=False)
     with warnings.catch_warnings():
@@ -107,5 +107,5 @@ def _root(seed: int, quick: bool) -> Root:
         return Root(None, 0.0, clf.gradient_steps_, seconds)
     unseen, labels = digits(100 if quick else 2000, seed, unseen=True)
     probabilities = clf.model_.path_probability(unseen, ((root.test, True),))
-    gain = gain_of(probabilities, np.ones(len(labels)), labels.astype(np.int64), 2)
+    gain = Target(labels.astype(np.int64), np.ones(len(labels)), ClassCriterion(2)).gain(probabilities)
     return Root(str(root.test), gain, clf.gradient_steps_, seconds)

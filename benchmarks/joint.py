@@ -48,15 +48,15 @@ def grown(concept: str, seed: int) -> tuple[Task, int]:
     """The joint training task of a grown tree, with windows of other seeds added to the validation split, and the size of the split before."""
     windows = eleusis(concept, seed)
     clf: Any = make(Unit("background", concept, "opt", TREE, "default", seed), list(pool(concept, "opt")))[0]
-    found: list[Task] = []
+    tasks: list[Task] = []
 
     def caught(task: Task) -> tuple[None, int]:
-        found.append(task)
+        tasks.append(task)
         return None, 0
 
     with patch.object(node, "train_jointly", caught):
         clf.fit(*windows.train, validation=windows.validation)
-    (task,) = found
+    (task,) = tasks
     assert not task.fixed_weights, "every variable of these pools is a network's"
     others = [eleusis(concept, other).train for other in OTHERS]
     labels = np.concatenate([np.searchsorted(clf.classes_, y) for _, y in others])
@@ -67,29 +67,29 @@ def grown(concept: str, seed: int) -> tuple[Task, int]:
     more = replace(
         task,
         columns=columns,
-        labels=np.concatenate([task.labels, labels]),
-        weights=np.concatenate([task.weights, np.ones(len(labels))]),
+        target=task.target.concatenated(labels, np.ones(len(labels))),
         unseen=np.concatenate([task.unseen, np.ones(len(labels), dtype=bool)]),
     )
-    return more, int((task.unseen & (task.weights > 0)).sum())
+    return more, int((task.unseen & (task.target.weights > 0)).sum())
 
 
-def curve(task: Task, judges: int, epochs: int) -> list[tuple[float, float]]:
-    """After each epoch, and before the first: the mean log-likelihood of the first `judges` validation rows, and the accuracy on the others."""
-    found = []
+def curve(task: Task, validation_rows: int, epochs: int) -> list[tuple[float, float]]:
+    """Before the first epoch and after each: the mean log-likelihood of the first rows, and the accuracy on the others."""
+    points = []
     with exclusive_training():
         trainer = BatchedTrainer([Restart(replace(task, config=replace(task.config, epochs=epochs)), 0)])
         for epoch in range(epochs + 1):
             trainer.advance(epoch / epochs)
-            told, _ = trainer.log_likelihoods()
-            right = np.exp(told[judges:]) > 0.5  # of two classes
-            found.append((round(float(told[:judges].mean()), 4), round(float(right.mean()), 4)))
-    return found
+            log_likelihoods, _ = trainer.log_likelihoods()
+            right = np.exp(log_likelihoods[validation_rows:]) > 0.5  # of two classes
+            validation = float(log_likelihoods[:validation_rows].mean())
+            points.append((round(validation, 4), round(float(right.mean()), 4)))
+    return points
 
 
 def table(path: str, page: str) -> None:
     rows = read_rows(path)
-    lines = ["| | before | " + " | ".join(f"{epochs} epochs: best judged, last" for epochs in EPOCHS) + " |"]
+    lines = ["| | before | " + " | ".join(f"{epochs} epochs: best by validation, last" for epochs in EPOCHS) + " |"]
     lines.append("|---" * (len(EPOCHS) + 2) + "|")
     for concept in CONCEPTS:
         mine = [row["curves"] for row in rows if row["concept"] == concept]

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.rows import insert_table
-from neuid3 import Examples, NeuID3Classifier, load
+from neuid3 import Examples, NeuID3Classifier, TrainingConfig, load
 from neuid3.networks.defaults import Dense
 from neuid3.utils.files import write_atomically
 
@@ -71,12 +71,8 @@ def fit(images: str, model: str) -> dict[str, Any]:
     column = np.load(images, mmap_mode="r")
     clf = NeuID3Classifier(
         networks={"image_net": partial(Dense, 1, [SIDE**2], hidden=16)},
-        epochs=1,
-        restarts=1,
-        joint_epochs=0,
+        training=TrainingConfig(epochs=1, restarts=1, joint_epochs=0, batch_size=1024, augment=False),
         max_depth=1,
-        batch_size=1024,
-        augment=False,
         random_state=0,
     )
     clf.fit(Examples({"image": column}), labels(len(column)))

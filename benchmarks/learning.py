@@ -27,6 +27,7 @@ from neuid3.training.halving import restart_groups
 from neuid3.training.task import NetworkOutput, Restart, Task
 from neuid3.training.train import advance, one_thread
 from neuid3.training.trainer import BatchedTrainer
+from neuid3.tree.criteria import ClassCriterion, Target
 
 Labels = npt.NDArray[Any]
 
@@ -63,11 +64,8 @@ def _task(
         },
         {},
         columns,
-        labels,
-        np.ones(len(labels)),
+        Target(labels, np.ones(len(labels)), ClassCriterion(2)),
         np.zeros(len(labels), dtype=bool),
-        2,
-        1,
         ({variables[0].network: network},),
         recipe,
         seed,
@@ -262,10 +260,12 @@ def tables(quick: bool) -> Iterator[Row]:
 
 
 def _table(row: str, X: Examples, y: Labels, quick: bool, data: str) -> Row:
-    from neuid3.tree.evidence import readable
+    from neuid3.tree.network_evidence import readable
 
     X = X.select(X.names[:2]) if quick else X
-    how: dict[str, Any] = {"max_depth": 1, "epochs": 1, "restarts": 1} if quick else {"max_depth": 8}
+    how: dict[str, Any] = (
+        {"max_depth": 1, "training": TrainingConfig(epochs=1, restarts=1)} if quick else {"max_depth": 8}
+    )
     _start_workers()
     ours = seconds_of(lambda: _fit(NeuID3Classifier(**how, n_jobs=WORKERS, random_state=0), X, y))
     pictures = [readable(column, torch.float32, torch.device("cpu")) for _, column in X.items()]
@@ -283,6 +283,7 @@ def eleusis(quick: bool) -> Iterator[Row]:
         yield skipped(name, "NEUID3_DATA names no folder with MNIST and EMNIST letters")
         return
     from experiments import baselines, settings
+    from experiments.configuration import classifier
     from experiments.datasets import POOL_BACKGROUND, pool
     from experiments.datasets import eleusis as windows_of
 
@@ -293,7 +294,7 @@ def eleusis(quick: bool) -> Iterator[Row]:
     if quick:
         X, y, tests, measured = X[:100], y[:100], tests[:2], 1
         how |= {"max_depth": 1, "epochs": 1, "restarts": 1}
-    tree = NeuID3Classifier(**how, background=POOL_BACKGROUND, tests=tests, n_jobs=WORKERS, random_state=0)
+    tree = classifier(how, background=POOL_BACKGROUND, tests=tests, n_jobs=WORKERS, random_state=0)
     _start_workers()
     ours = seconds_of(lambda: _fit(tree, X, y, validation=validation))
     shape = {"encoder": (16, 8), "decoder": (8,)} if quick else settings.LARGE
@@ -321,10 +322,10 @@ def workers(quick: bool) -> Iterator[Row]:
     """The candidates of one node by one worker and by two."""
     X, y = wine_as_images(times=1 if quick else 6)
     X = X.select(X.names[:2]) if quick else X
-    how: dict[str, Any] = {"epochs": 1, "restarts": 1} if quick else {}
+    training = TrainingConfig(joint_epochs=0, epochs=1, restarts=1) if quick else TrainingConfig(joint_epochs=0)
 
     def fit(jobs: int) -> None:
-        _fit(NeuID3Classifier(**how, max_depth=1, joint_epochs=0, n_jobs=jobs, random_state=0), X, y)
+        _fit(NeuID3Classifier(training=training, max_depth=1, n_jobs=jobs, random_state=0), X, y)
 
     _start_workers()
     seconds = interleaved({"two": lambda: fit(2), "one": lambda: fit(1)}, rounds=1 if quick else 3, warmup=0)

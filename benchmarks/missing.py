@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from benchmarks.rows import Row, append_row, insert_table, read_rows
-from neuid3 import Examples, NeuID3Classifier
+from neuid3 import Examples, NeuID3Classifier, TrainingConfig
 from neuid3.training import trainer
 from neuid3.tree.tree import Branch
 
@@ -72,8 +72,7 @@ def fit(rule: str, where: str, treatment: str, joint_epochs: int, seed: int) -> 
         background=NETWORK + background,
         tests=["rule(i0, i1, i2)"],
         max_depth=1,
-        epochs=20,
-        joint_epochs=joint_epochs,
+        training=TrainingConfig(epochs=20, joint_epochs=joint_epochs),
         random_state=seed,
     )
     shown, classes, rng = drawn(holds, TEST_ROWS, seed + 100, slice(600, None))

@@ -20,11 +20,14 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.rows import append_row, insert_table, read_rows
 from experiments import settings
+from experiments.configuration import classifier
 from experiments.datasets import mnist, uci_fold
 from neuid3 import Examples, NeuID3Classifier
+from neuid3.learning.inference import ExactInference
 from neuid3.learning.regrow import Regrower
 from neuid3.training.train import one_thread
-from neuid3.tree.tree import Node
+from neuid3.tree.model import TreeModel
+from neuid3.tree.tree import Node, Tree
 
 # A table, one of its outer folds, and the number of inner folds of its training rows.
 JOBS = (
@@ -63,31 +66,38 @@ def measured(name: str, outer: int, inner: int, folds: int) -> dict[str, Any]:
         for part, rows in enumerate((training, validation))
     ]
     parameters = {**settings.UCI_TREE["default"], "random_state": 100 * outer + inner}
-    trees: list[Node] = []
+    compared: list[tuple[ExactInference, Node, Node, bool]] = []
+    is_worse = Regrower.is_worse
 
-    def caught(self: Regrower, tree: Node, before: Node) -> bool:
-        trees.extend((before, tree))
-        return judged(self, tree, before)
+    def observed(self: Regrower, tree: Node, before: Node) -> bool:
+        worse = is_worse(self, tree, before)
+        compared.append((self.inference, before, tree, worse))
+        return worse
 
-    judged, keep_tree = Regrower.is_worse, NeuID3Classifier._keep
-    with (
-        patch.object(Regrower, "is_worse", caught),
-        patch.object(NeuID3Classifier, "_keep", autospec=True) as kept_as,
-    ):
-        kept_as.side_effect = keep_tree
-        clf = NeuID3Classifier(**parameters).fit(images[0], y[training])
-    _, _, learner, program = kept_as.call_args.args
+    with patch.object(Regrower, "is_worse", observed):
+        clf = classifier(parameters).fit(images[0], y[training])
+    models: list[TreeModel] = [clf.model_, clf.model_]
+    for inference, before, regrown, _ in compared:
+        models = [_model(clf, root, inference) for root in (before, regrown)]
     row: dict[str, Any] = {
         "rows": len(validation),
-        "again": len(trees) == 2,
-        "taken": bool(trees) and clf.tree_.root is trees[1],
+        "again": bool(compared),
+        "taken": bool(compared) and not compared[0][3],
     }
-    for tree_name, root in zip(("first", "once_more"), trees or [clf.tree_.root] * 2, strict=True):
-        keep_tree(clf, root, learner, program)
-        row[tree_name] = [int((clf.predict(images[1]) == y[validation]).sum()), len(clf.tree_.leaves)]
-    by_symbols = NeuID3Classifier(**parameters).fit(X[training], y[training])
+    for tree_name, model in zip(("first", "once_more"), models, strict=True):
+        row[tree_name] = [int((model.predict(images[1]) == y[validation]).sum()), len(model.tree.leaves)]
+    by_symbols = classifier(parameters).fit(X[training], y[training])
     right = int((by_symbols.predict(X[validation]) == y[validation]).sum())
     return {**row, "symbols": [right, len(by_symbols.tree_.leaves)]}
+
+
+def _model(clf: NeuID3Classifier, root: Node, inference: ExactInference) -> TreeModel:
+    """The model of another tree of a fit, with the networks and priors of its learner."""
+    tree = Tree(root, clf.tree_.classes)
+    inference.ensure_priors(tree.tests, always=True)
+    names = {call.network for test in tree.tests for call in inference.semantics.calls(test)}
+    networks = {name: inference.instances[name].module.eval() for name in names}
+    return TreeModel(tree, clf.schema_, background=clf.model_.program.text, networks=networks, priors=inference.priors)
 
 
 def digit_images(values: Any, part: int, drawn: tuple[int, int, str]) -> Any:
@@ -105,7 +115,7 @@ def digit_images(values: Any, part: int, drawn: tuple[int, int, str]) -> Any:
 
 def table(path: str, page: str) -> None:
     rows = read_rows(path)
-    lines = ["| table | rows judged | first tree | grown once more | from symbols |", "|---|---|---|---|---|"]
+    lines = ["| table | validation rows | first tree | regrown tree | from symbols |", "|---|---|---|---|---|"]
     for name in dict.fromkeys(name for name, _, _ in JOBS):
         mine = [row for row in rows if row["table"] == name]
         count = sum(row["rows"] for row in mine)

@@ -49,30 +49,30 @@ def main(path: str) -> None:
     for unit in units():
         if str(unit) not in known:
             with patch.multiple(halving, ROUNDS=TO_THE_END, GRAYSCALE_ROUNDS=TO_THE_END):
-                found = run(unit)
-            append_row(path, _row(str(unit), found) | {"kernel": os.environ.get("NEUID3_KERNEL", "on")})
+                result = run(unit)
+            append_row(path, _row(str(unit), result) | {"kernel": os.environ.get("NEUID3_KERNEL", "on")})
 
 
-def _row(unit: str, found: dict[str, Any]) -> dict[str, Any]:
+def _row(unit: str, result: dict[str, Any]) -> dict[str, Any]:
     return {
         "unit": unit,
-        "accuracy": found["scores"]["accuracy"],
-        "f1": found["scores"]["f1"],
-        "gradient_steps": found["gradient_steps"],
-        "seconds": found["seconds"]["fit"],
-        "training": found["configuration"].get("training"),
+        "accuracy": result["scores"]["accuracy"],
+        "f1": result["scores"]["f1"],
+        "gradient_steps": result["gradient_steps"],
+        "seconds": result["seconds"]["fit"],
+        "training": result["configuration"].get("training"),
     }
 
 
 def table(path: str, page: str) -> None:
     """Insert the table into a page, from the units that were learned both ways with the same recipe."""
     whole = {row["unit"]: row for row in read_rows(path)}
-    found = [
+    learned = [
         (_row(str(unit), json.loads((RESULTS / unit.path).read_text())), whole[str(unit)], unit)
         for unit in units()
         if str(unit) in whole and (RESULTS / unit.path).exists()
     ]
-    both = [pair for pair in found if pair[0]["training"] == pair[1].get("training")]
+    both = [pair for pair in learned if pair[0]["training"] == pair[1].get("training")]
     lines = ["| | units | with shortcuts | without | steps with | steps without |", "|---|---|---|---|---|---|"]
     for name, experiment in (
         ("five tables as images, accuracy", "uci"),

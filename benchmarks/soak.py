@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.rows import insert_table
-from neuid3 import Examples, NeuID3Classifier, load
+from neuid3 import Examples, NeuID3Classifier, TrainingConfig, load
 
 RULES = "nn(eye, [I]) :: bright(I). both(A, B) :- bright(A), bright(B). 0.9 :: works. seen(A) :- bright(A), works."
 GROWTH_LIMIT = 0.05  # of resident memory
@@ -46,9 +46,7 @@ def round_of_use(number: int, folder: Path) -> None:
     rng = np.random.default_rng(number)
     X, y = problem(rng)
     settings: dict[str, Any] = {
-        "epochs": 1,
-        "restarts": 1,
-        "joint_epochs": 1,
+        "training": TrainingConfig(epochs=1, restarts=1, joint_epochs=1),
         "max_depth": 3,
         "pruning": 0.0,
         "random_state": number,

@@ -102,13 +102,11 @@ def against_problog(quick: bool) -> Iterator[Row]:
     first = X[:few]
     with torch.no_grad():
         problog = Problog(model.tree, model.evidence(first))
-        difference = float(
-            (model.leaf_probabilities(first) - torch.tensor(problog.leaves, dtype=model.dtype)).abs().max()
-        )
+        difference = float((model.leaf_reach(first) - torch.tensor(problog.leaves, dtype=model.dtype)).abs().max())
         assert difference < 1e-6, f"ProbLog and the circuit differ by {difference}"
         rounds = 1 if quick else 5
         medians = interleaved(
-            {"tree": lambda: model.apply(X), "network": lambda: _network_calls(model, X)}, rounds, warmup=1
+            {"tree": lambda: model.leaf_probabilities(X), "network": lambda: _network_calls(model, X)}, rounds, warmup=1
         )
     scale = examples / few
     more = {

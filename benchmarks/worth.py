@@ -1,4 +1,4 @@
-"""Ablation of the default recipe: one run per variant, problem and seed, one JSON line each.
+"""Ablation of the default training: one run per variant, problem and seed, one JSON line each.
 
 NEUID3_DATA=… python -m benchmarks.worth results/worth.jsonl [problem …]; finished runs are not repeated.
 python -m benchmarks.worth --table results/worth.jsonl PAGE draws the table from the file.
@@ -25,14 +25,14 @@ PICTURES = "table as pictures"
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "default": {},
-    "paper": {"recipe": "paper"},
-    "without the one-test-tree likelihood": {"loss": "branches"},
-    "without restarts": {"restarts": 1},
-    "without joint training": {"joint_epochs": 0},
-    "without one-cycle rates": {"one_cycle": False},
-    "without shifts and warps": {"augment": False},
-    "without decided starts": {"sharpness": 1.0},
-    "without warm starts": {"warm_starts": False},
+    "paper": {"training": "paper"},
+    "without the one-test-tree likelihood": {"training__loss": "branches"},
+    "without restarts": {"training__restarts": 1},
+    "without joint training": {"training__joint_epochs": 0},
+    "without one-cycle rates": {"training__one_cycle": False},
+    "without shifts and warps": {"training__augment": False},
+    "without decided starts": {"training__sharpness": 1.0},
+    "without warm starts": {"training__reuse": False},
 }
 
 
@@ -84,7 +84,7 @@ def run(problem: str, variant: str, seed: int) -> dict[str, Any]:
         (X, y), V, (T, labels) = pictures(False, seed), None, pictures(True, seed + 100)
         arguments = {"max_depth": 5}
     started = time.monotonic()
-    clf = NeuID3Classifier(**arguments, **VARIANTS[variant], random_state=seed).fit(X, y, validation=V)
+    clf = NeuID3Classifier(**arguments, random_state=seed).set_params(**VARIANTS[variant]).fit(X, y, validation=V)
     seconds = time.monotonic() - started
     predictions = clf.predict(T)
     f1 = {str(label): round(float(f1_score(labels, predictions, pos_label=label)), 4) for label in clf.classes_}

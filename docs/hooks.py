@@ -1,4 +1,4 @@
-"""What does the site show that no page holds? Equations as MathML, the commands' help, the changelog."""
+"""Hooks of mkdocs: equations as MathML, the commands' help, the changelog and other files as pages."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from neuid3.data.examples import Examples
 from neuid3.data.tables import stratified
-from neuid3.tree.evidence import readable
+from neuid3.tree.network_evidence import readable
 
 Labels = npt.NDArray[Any]
 Labelled = tuple[Examples, Labels]

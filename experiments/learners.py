@@ -6,7 +6,7 @@ import hashlib
 import platform
 import warnings
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from time import perf_counter, process_time
@@ -21,9 +21,9 @@ from threadpoolctl import threadpool_limits
 
 from experiments import baselines, datasets, settings
 from experiments.baselines import NetworkClassifier, Training
+from experiments.configuration import classifier, recorded_parameters, recorded_training
 from experiments.units import REUSED_FROM, TREE, Unit
 from neuid3 import Examples, NeuID3Classifier, __version__
-from neuid3.estimators.parameters import training_config
 from neuid3.io.trained_tests import TrainedTest
 from neuid3.learning import restarts
 from neuid3.networks.kernel import kernel, processor
@@ -126,26 +126,21 @@ def make(unit: Unit, tests: list[Any]) -> tuple[Learner, dict[str, Any]]:
             return baselines.SymbolTree(unit.number), {"random_state": unit.number}
     parameters = _tree_settings(unit)
     if unit.experiment == "uci":
-        tree = NeuID3Classifier(**parameters)
-        return tree, parameters | _full_configuration(tree)
+        tree = classifier(parameters)
+        return tree, parameters | _full_configuration(tree, unit)
     named: dict[str, Any] = {"tests": [str(test) for test in tests]}
     if unit.experiment == "reuse":
         named["handed_in"] = [str(test) for test in tests if isinstance(test, TrainedTest)]
         named["frozen"] = settings.REUSED_FROZEN
-    tree = NeuID3Classifier(**parameters, background=datasets.POOL_BACKGROUND, tests=tests)
-    return tree, parameters | named | _full_configuration(tree)
+    tree = classifier(parameters, background=datasets.POOL_BACKGROUND, tests=tests)
+    return tree, parameters | named | _full_configuration(tree, unit)
 
 
-def _full_configuration(tree: NeuID3Classifier) -> dict[str, Any]:
-    """All parameters, the training configuration of the recipe, and the rounds of successive halving, as of this version."""
-    parameters = {
-        name: value for name, value in tree.get_params().items() if name not in ("tests", "background", "random_state")
-    }
+def _full_configuration(tree: NeuID3Classifier, unit: Unit) -> dict[str, Any]:
+    """All parameters, the training configuration, and the rounds of successive halving, as of this version."""
     return {
-        "parameters": {
-            name: value for name, value in parameters.items() if isinstance(value, str | int | float | None)
-        },
-        "training": asdict(training_config(tree.get_params(), 2)),
+        "parameters": recorded_parameters(tree, str(unit.recipe)),
+        "training": recorded_training(tree),
         "judged": {
             "images": halving.ROUNDS,
             "colours": halving.GRAYSCALE_ROUNDS,

@@ -10,6 +10,7 @@ from typing import Any
 
 from experiments import datasets, published, settings
 from experiments.baselines import Training
+from experiments.configuration import recorded_parameters
 from experiments.published import Published
 from experiments.store import Result
 from experiments.tables import Cell, Entry, Report, Table
@@ -27,7 +28,7 @@ IMAGES_MEAN, IMAGES_GOAL = 0.95, 0.964
 IMAGES_BEHIND_SYMBOLS = 0.01
 
 SECONDS_OF_ELEUSIS = (
-    "Published: “around 5 minutes” for the network, 1.5 to 2.2 hours for a tree; for which pool is not said."
+    "Published: “around 5 minutes” for the network, 1.5 to 2.2 hours for a tree; the pool is not stated."
 )
 
 
@@ -383,7 +384,7 @@ def _settings(result: Result) -> dict[str, Any]:
     used.pop("random_state", None)
     if result.unit.model != TREE:
         return {**Training().to_json(), **used}
-    defaults = NeuID3Classifier().get_params()
+    defaults = recorded_parameters(NeuID3Classifier(), "default")
     recorded = {name: value for name, value in used.items() if name in defaults}
     return _flat({**used, "parameters": {**defaults, **recorded, **used.get("parameters", {}), "random_state": None}})
 

@@ -64,7 +64,7 @@ def run_units(
     with parallel_config(backend="loky", inner_max_num_threads=1):
         ending = ending_with_this_process(get_active_backend()[0])
         running = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1, **ending)(
-            delayed(_attempt)(unit, folder, work, os.getpid()) for unit in pending
+            delayed(attempt)(unit, folder, work, os.getpid()) for unit in pending
         )
         for outcome in running:
             outcomes.append(outcome)
@@ -72,7 +72,8 @@ def run_units(
     return outcomes
 
 
-def _attempt(unit: Unit, folder: Path, work: Work, parent: int) -> Outcome:
+def attempt(unit: Unit, folder: Path, work: Work, parent: int) -> Outcome:
+    """Run a unit unless it is finished, for the process `parent`, with which its workers end."""
     if parent not in (os.getpid(), os.getppid()):
         os._exit(1)  # the run that started this worker was killed; its next run must not compete with this one
     if is_done(folder, unit):

@@ -192,8 +192,8 @@ def insert(page: Path, tables: Mapping[str, str]) -> None:
     text = read_text(page, "Markdown page")
     for name, table in tables.items():
         between = re.compile(rf"(<!-- table:{name} -->\n).*?(<!-- /table:{name} -->)", re.DOTALL)
-        text, found = between.subn(lambda marks, table=table: f"{marks[1]}\n{table}\n\n{marks[2]}", text)  # type: ignore[misc]
-        if not found:
+        text, replaced = between.subn(lambda marks, table=table: f"{marks[1]}\n{table}\n\n{marks[2]}", text)  # type: ignore[misc]
+        if not replaced:
             raise DataError(
                 f"{page} has no marks <!-- table:{name} --> … <!-- /table:{name} -->; add them, one a line."
             )

@@ -1,4 +1,7 @@
-"""How many generated cases: few in `make test`, thousands in `make test-all`."""
+"""How many generated cases: a few in `make test-unit`, some in `make test`, thousands in `make test-all`.
+
+The environment variable `NEUID3_EXAMPLES` is `few`, `some` (the default) or `all`.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,30 @@ from hypothesis import HealthCheck, settings
 
 from neuid3.logic import sandbox
 
-EVERYTHING = os.environ.get("NEUID3_EXAMPLES") == "all"
+AMOUNT = os.environ.get("NEUID3_EXAMPLES", "some")
 
-_common = {"deadline": None, "suppress_health_check": list(HealthCheck), "derandomize": not EVERYTHING}
-settings.register_profile("quick", max_examples=60, **_common)
-settings.register_profile("all", max_examples=1000, **_common)
-settings.load_profile("all" if EVERYTHING else "quick")
+for name, count in {"few": 15, "some": 60, "all": 1000}.items():
+    settings.register_profile(
+        name, max_examples=count, deadline=None, suppress_health_check=list(HealthCheck), derandomize=name != "all"
+    )
+settings.load_profile(AMOUNT)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def child_ends_before_coverage_is_counted() -> Iterator[None]:
     yield
     sandbox.stop()
+
+
+@pytest.fixture(params=["kernel", "torch"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """With the compiled kernel, and with torch's own operations."""
+    from neuid3.networks import kernel
+
+    variants, reason = kernel.runnable_variants()
+    if request.param == "kernel" and not variants:
+        pytest.skip(reason)
+    monkeypatch.setenv("NEUID3_KERNEL", "off" if request.param == "torch" else "on")
+    kernel.clear_choice()
+    yield request.param
+    kernel.clear_choice()

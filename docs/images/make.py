@@ -1,4 +1,4 @@
-"""What do the pictures of docs/pictures.md show? Two trees, learned and drawn again by `python docs/images/make.py`."""
+"""The pictures of docs/pictures.md: two trees, learned and drawn by `python docs/images/make.py`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import matplotlib as mpl
 import numpy as np
 from sklearn.datasets import load_iris
 
-from neuid3 import NeuID3Classifier
+from neuid3 import NeuID3Classifier, TrainingConfig
 from neuid3.cli.demo import BACKGROUND, TESTS, windows
 
 HERE = Path(__file__).parent
@@ -26,7 +26,12 @@ def cards() -> None:
     generator = np.random.default_rng(0)
     (X, y), (X_test, _) = windows(1500, generator), windows(1000, generator)
     clf = NeuID3Classifier(
-        background=BACKGROUND, tests=TESTS, pos_label="holds", max_depth=2, restarts=2, random_state=0
+        background=BACKGROUND,
+        tests=TESTS,
+        training=TrainingConfig(restarts=2),
+        pos_label="holds",
+        max_depth=2,
+        random_state=0,
     ).fit(X, np.array(["violates", "holds"])[y])
     clf.plot(X_test)[0].figure.savefig(HERE / "cards.png", dpi=110)
 

@@ -112,7 +112,7 @@ def entropy_cuts(values: Array, positive: Booleans, bins: int) -> tuple[float, .
     ordered, classes = values[order], positive[order]
     edges = [0, len(values)]
     while len(edges) - 1 < bins:
-        candidates = [cut for low, high in pairwise(edges) if (cut := _best_cut(ordered, classes, low, high))]
+        candidates = [cut for low, high in pairwise(edges) if (cut := best_cut(ordered, classes, low, high))]
         if not candidates:
             break
         edges = sorted([*edges, max(candidates).position])
@@ -129,7 +129,7 @@ class _Cut:
     position: int
 
 
-def _best_cut(ordered: Array, classes: Booleans, low: int, high: int) -> _Cut | None:
+def best_cut(ordered: Array, classes: Booleans, low: int, high: int) -> _Cut | None:
     positions = np.arange(low + 1, high)
     positions = positions[ordered[positions - 1] < ordered[positions]]
     if not len(positions):

@@ -42,7 +42,7 @@ def uci_fold(name: str, variant: str = "onehot", fold: int = 0, folds: int = 10,
     if not 0 <= fold < folds:
         raise DataError(f"There is no fold {fold} of {folds}; folds are counted from 0.")
     spec, table = spec_of(name), uci_table(name)
-    train, test = _split(table.labels, fold, folds, seed)
+    train, test = split_rows(table.labels, fold, folds, seed)
     encoders = fit(table.columns, table.labels == "positive", train, spec.d, seed)
     parts = []
     for part, rows in (("train", train), ("test", test)):
@@ -62,7 +62,8 @@ def uci_fold(name: str, variant: str = "onehot", fold: int = 0, folds: int = 10,
     return Fold(parts[0], parts[1], meanings)
 
 
-def _split(labels: npt.NDArray[np.str_], fold: int, folds: int, seed: int) -> tuple[Any, Any]:
+def split_rows(labels: npt.NDArray[np.str_], fold: int, folds: int, seed: int) -> tuple[Any, Any]:
+    """Rows of the training part and of the test part of a fold, whose classes are as frequent as in all rows."""
     from sklearn.model_selection import StratifiedKFold
 
     splits = StratifiedKFold(folds, shuffle=True, random_state=seed).split(labels, labels)

@@ -21,11 +21,14 @@ if TYPE_CHECKING:
     from neuid3.export import export_graphviz, export_svg, export_text, plot_tree
     from neuid3.export.onnx import export_onnx
     from neuid3.io.bank import Bank
-    from neuid3.io.networks import register
+    from neuid3.io.network_modules import register
     from neuid3.io.trained_tests import TrainedTest
+    from neuid3.learning.candidates import Candidates
+    from neuid3.learning.generators import CandidateGenerator, NodeContext, RandomCandidates
     from neuid3.logic.sandbox import Limits
     from neuid3.networks.defaults import LeNet
-    from neuid3.tree.node_tests import AtomTest, NodeTest
+    from neuid3.training.config import TrainingConfig
+    from neuid3.tree.node_tests import AtomTest, NodeTest, register_test_kind
     from neuid3.tree.tree import Branch, Leaf, Tree
 
     __version__: str
@@ -35,6 +38,8 @@ __all__ = [
     "Bank",
     "Boolean",
     "Branch",
+    "CandidateGenerator",
+    "Candidates",
     "Category",
     "Distribution",
     "Examples",
@@ -45,12 +50,15 @@ __all__ = [
     "NeuID3Classifier",
     "NeuID3Error",
     "NeurosymbolicTree",
+    "NodeContext",
     "NodeTest",
     "Number",
     "Priors",
     "Probability",
+    "RandomCandidates",
     "Tensor",
     "TrainedTest",
+    "TrainingConfig",
     "Tree",
     "evidence_page",
     "export_graphviz",
@@ -62,6 +70,7 @@ __all__ = [
     "read_frame",
     "read_table",
     "register",
+    "register_test_kind",
     "write_page",
 ]
 
@@ -81,11 +90,14 @@ _get_name, _names = lazy_names(
         "neuid3.export": ("export_graphviz", "export_svg", "export_text", "plot_tree"),
         "neuid3.export.onnx": ("export_onnx",),
         "neuid3.io.bank": ("Bank",),
-        "neuid3.io.networks": ("register",),
+        "neuid3.io.network_modules": ("register",),
         "neuid3.io.trained_tests": ("TrainedTest",),
+        "neuid3.learning.candidates": ("Candidates",),
+        "neuid3.learning.generators": ("CandidateGenerator", "NodeContext", "RandomCandidates"),
         "neuid3.logic.sandbox": ("Limits",),
         "neuid3.networks.defaults": ("LeNet",),
-        "neuid3.tree.node_tests": ("AtomTest", "NodeTest"),
+        "neuid3.training.config": ("TrainingConfig",),
+        "neuid3.tree.node_tests": ("AtomTest", "NodeTest", "register_test_kind"),
         "neuid3.tree.tree": ("Branch", "Leaf", "Tree"),
     },
 )

@@ -22,6 +22,10 @@ class RowError(DataError, IndexError):
     """A row index is out of range."""
 
 
+class ParameterError(NeuID3Error, ValueError):
+    """A parameter, or a field of a configuration, has a value that it cannot have."""
+
+
 class MissingFileError(NeuID3Error, FileNotFoundError):
     """A data file is neither in the folders nor available for download."""
 
@@ -83,6 +87,10 @@ class NetworkError(NeuID3Error, ValueError):
 
 class KernelError(NeuID3Error, ValueError):
     """NEUID3_KERNEL names a variant of the compiled kernel that does not run on this machine."""
+
+
+class BackendError(NeuID3Error, ValueError):
+    """A backend for networks is not known by its name, or lacks what a backend needs."""
 
 
 class TreeError(NeuID3Error, ValueError):

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from neuid3 import Examples, NeuID3Classifier
+from neuid3 import Examples, NeuID3Classifier, TrainingConfig
 
 RULES = "nn(eye, [I]) :: bright(I). both(A, B) :- bright(A), bright(B)."
 
@@ -28,15 +28,16 @@ def problem() -> tuple[Examples, Any]:
     return Examples({"left": images[0], "right": images[1], "fact": fact}), bright[0] & (bright[1] | fact)
 
 
+TRAINING = TrainingConfig(epochs=16, restarts=2, joint_epochs=2)
+
+
 def classifier(**changed: Any) -> NeuID3Classifier:
     how: dict[str, Any] = {
         "background": RULES,
         "tests": ["fact", "bright(left)", "both(left, right)"],
-        "epochs": 16,
-        "restarts": 2,
-        "joint_epochs": 2,
         "max_depth": 2,
         "random_state": 0,
+        "training": TRAINING,
     }
     return NeuID3Classifier(**(how | changed))
 
@@ -71,8 +72,6 @@ def dropping() -> torch.nn.Module:
 
 
 # The watch: every process writes down when columns come to it and when it trains ------------------
-
-
 def watch(log: str) -> None:
     """Write a line to this file whenever columns are unpacked in this process, and when training begins and ends."""
     from neuid3.training.parallel.shared import SharedColumns

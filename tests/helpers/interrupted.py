@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from neuid3 import Examples, NeuID3Classifier
+from neuid3 import Examples, NeuID3Classifier, TrainingConfig
 
 RULES = "nn(eye, [I]) :: bright(I). both(A, B) :- bright(A), bright(B)."
 
@@ -28,12 +28,10 @@ def problem() -> tuple[Examples, Any]:
 def classifier(**changed: Any) -> NeuID3Classifier:
     how: dict[str, Any] = {
         "background": RULES,
-        "epochs": 3,
-        "restarts": 2,
-        "joint_epochs": 2,
         "random_state": 0,
         "max_depth": 3,
         "pruning": 0.1,
+        "training": TrainingConfig(epochs=3, restarts=2, joint_epochs=2),
     }
     return NeuID3Classifier(**(how | changed))
 

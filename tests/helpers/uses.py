@@ -28,6 +28,7 @@ def uses(model: Any, X: Examples, folder: Path) -> Mapping[str, Callable[[], Any
         "predict_proba": lambda: model.predict_proba(X),
         "predict": lambda: model.predict(X),
         "apply": lambda: model.apply(X),
+        "leaf_probabilities": lambda: model.leaf_probabilities(X),
         "with a threshold": lambda: model.predict_proba(X, threshold=0.01),
         "text": lambda: export_text(model, rules=True).encode(),
         "dot": lambda: export_graphviz(model).encode(),
@@ -38,7 +39,7 @@ def uses(model: Any, X: Examples, folder: Path) -> Mapping[str, Callable[[], Any
         "problog": lambda: inner.to_problog(X).encode(),
         "deepproblog": lambda: inner.to_deepproblog(X),
         "page": lambda: evidence_page(inner, X).encode(),
-        "explain": lambda: told(inner.explain(X, 0)),
+        "explain": lambda: explanation_bytes(inner.explain(X, 0)),
         "draw why": lambda: explained(inner, X),
         "save": lambda: load(model.save(folder / "again")).predict_proba(X),  # type: ignore[union-attr]
         "pickle": lambda: pickle.loads(pickle.dumps(model)).predict_proba(X),
@@ -46,8 +47,8 @@ def uses(model: Any, X: Examples, folder: Path) -> Mapping[str, Callable[[], Any
     }
 
 
-def told(explanation: Any) -> bytes:
-    """An explanation in words and as JSON."""
+def explanation_bytes(explanation: Any) -> bytes:
+    """An explanation as text and as JSON."""
     return f"{explanation.text()}{explanation.json()}".encode()
 
 

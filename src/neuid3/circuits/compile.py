@@ -61,6 +61,10 @@ def compile_formulas(formulas: Sequence[Formula], limits: Limits = DEFAULT_LIMIT
     formulas : the formulas; variables that they share are shared in the circuit.
     limits : at most `circuit_nodes` nodes and `seconds` of time.
 
+    Returns
+    -------
+    The circuit.
+
     Raises
     ------
     CircuitLimitError : where the circuit has too many nodes in every variable order that is tried.

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from neuid3.circuits.compile import Circuit, compile_formulas
-from neuid3.logic.formula import And, Formula, negate, sources
+from neuid3.logic.formula import And, Formula, Variable, negate, sources
 from neuid3.logic.sandbox import DEFAULT_LIMITS, Limits
 
 # The number of a test, and its outcome in a conjunction.
@@ -26,6 +26,11 @@ class Conjunctions:
     circuits: tuple[Circuit, ...]
     factors: tuple[tuple[int, ...], ...]
 
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The variables of the circuits, without repetition."""
+        return tuple(dict.fromkeys(variable for circuit in self.circuits for variable in circuit.variables))
+
 
 def factorise(
     tests: Sequence[Formula], paths: Sequence[Sequence[SignedTest]], limits: Limits = DEFAULT_LIMITS
@@ -40,6 +45,10 @@ def factorise(
     tests : the formulas of the tests.
     paths : for each path the numbers of its tests, with their outcomes.
     limits : the size and time of each circuit.
+
+    Returns
+    -------
+    The circuits, and for each path those whose product is its probability.
     """
     needs = [sources(test) for test in tests]
     clusters = groups(range(len(tests)), needs)

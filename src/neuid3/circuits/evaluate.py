@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import torch
+import numpy as np
 
+from neuid3.circuits.arrays import NUMPY, AnyArray, Arrays
 from neuid3.circuits.compile import Circuit
 from neuid3.circuits.diagram import FALSE, TRUE
 
@@ -22,30 +23,30 @@ class Level:
     """
 
     variable: int
-    masks: torch.Tensor  # (step, value)
-    children: torch.Tensor | None  # (step,), rows of the frontier; None: every step ends in true
-    adds: torch.Tensor | None  # (node, step) of 0 and 1; None: node i is step i
-    gathers: torch.Tensor | None  # (node, degree) instead of a large `adds`; row `step` is zero
-    keep: torch.Tensor | None  # rows of the frontier that are still needed above; None: all of them
+    masks: AnyArray  # (step, value)
+    children: AnyArray | None  # (step,), rows of the frontier; None: every step ends in true
+    adds: AnyArray | None  # (node, step) of 0 and 1; None: node i is step i
+    gathers: AnyArray | None  # (node, degree) instead of a large `adds`; row `step` is zero
+    keep: AnyArray | None  # rows of the frontier that are still needed above; None: all of them
 
-    def __call__(self, frontier: torch.Tensor, weights: Sequence[torch.Tensor]) -> torch.Tensor:
+    def __call__(self, frontier: AnyArray, weights: Sequence[AnyArray], arrays: Arrays) -> AnyArray:
         """The next frontier."""
         n = frontier.shape[1]
         steps = self.masks @ weights[self.variable]  # (step, example)
         if self.children is not None:
-            steps = steps * frontier.index_select(0, self.children)
+            steps = steps * arrays.take(frontier, self.children)
         if self.gathers is not None:
-            padded = torch.cat((steps, steps.new_zeros(1, n)))
-            steps = padded.index_select(0, self.gathers.view(-1)).view(*self.gathers.shape, n).sum(1)
+            padded = arrays.concatenate((steps, arrays.full((1, n), 0.0)))
+            steps = arrays.take(padded, self.gathers.reshape(-1)).reshape(*self.gathers.shape, n).sum(1)
         elif self.adds is not None:
-            steps = steps.sum(0, keepdim=True) if len(self.adds) == 1 else self.adds @ steps
+            steps = steps.sum(0, keepdims=True) if len(self.adds) == 1 else self.adds @ steps
         if self.keep is None:
-            return torch.cat((frontier, steps))
-        return torch.cat((frontier.index_select(0, self.keep), steps)) if len(self.keep) else steps
+            return arrays.concatenate((frontier, steps))
+        return arrays.concatenate((arrays.take(frontier, self.keep), steps)) if len(self.keep) else steps
 
 
 class LayeredCircuit:
-    """A circuit as tensor operations: called with a tensor `(value, example)` for each variable, it returns `(root, example)`.
+    """A circuit as array operations: called with an array `(value, example)` for each variable, it returns `(root, example)`.
 
     It computes sums and products of probabilities only, without subtractions, so that values and gradients stay finite
     where a network is certain.
@@ -53,14 +54,11 @@ class LayeredCircuit:
     Parameters
     ----------
     circuit : the circuit.
-    dtype, device : the precision of the probabilities, and where they are computed.
+    arrays : the array library that evaluates it.
     """
 
-    def __init__(
-        self, circuit: Circuit, dtype: torch.dtype = torch.float64, device: torch.device | str = "cpu"
-    ) -> None:
-        self.circuit = circuit
-        self.dtype, self.device = dtype, torch.device(device)
+    def __init__(self, circuit: Circuit, arrays: Arrays = NUMPY) -> None:
+        self.circuit, self.arrays = circuit, arrays
         self.levels, frontier = self._plan(circuit)
         # Constant roots are rows after the frontier: false, then true.
         row_of = {FALSE: len(frontier), TRUE: len(frontier) + 1} | {
@@ -68,10 +66,7 @@ class LayeredCircuit:
         }
         rows = [row_of[root] for root in circuit.roots]
         self._constant = any(root <= TRUE for root in circuit.roots)
-        self.root_rows = None if rows == list(range(len(frontier))) else self._rows(rows)
-
-    def _rows(self, rows: list[int]) -> torch.Tensor:
-        return torch.tensor(rows, dtype=torch.long, device=self.device)
+        self.root_rows = None if rows == list(range(len(frontier))) else arrays.indices(rows)
 
     def _plan(self, circuit: Circuit) -> tuple[list[Level], list[int]]:
         """The levels from the bottom up, and which node each row of the last frontier holds."""
@@ -97,36 +92,37 @@ class LayeredCircuit:
         row_of = {node: row for row, node in enumerate(frontier)}
         steps: dict[tuple[int, tuple[int, ...]], int] = {}
         steps_of = [[steps.setdefault(s, len(steps)) for s in _steps(circuit.children[node - 2])] for node in nodes]
-        masks = torch.zeros(len(steps), circuit.variables[level].size, dtype=self.dtype, device=self.device)
+        masks = np.zeros((len(steps), circuit.variables[level].size))
         for (_, values), step in steps.items():
             masks[step, list(values)] = 1.0
         ends = all(child == TRUE for child, _ in steps)
-        children = None if ends else self._rows([row_of[child] for child, _ in steps])
+        children = None if ends else self.arrays.indices([row_of[child] for child, _ in steps])
         adds = gathers = None
         if steps_of != [[step] for step in range(len(steps))]:
             if len(nodes) * len(steps) <= _DENSE or len(nodes) == 1:
-                adds = torch.zeros(len(nodes), len(steps), dtype=self.dtype, device=self.device)
+                sums = np.zeros((len(nodes), len(steps)))
                 for i, numbers in enumerate(steps_of):
-                    adds[i, numbers] = 1.0
+                    sums[i, numbers] = 1.0
+                adds = self.arrays.floats(sums)
             else:
                 degree = max(map(len, steps_of))
                 padded = [numbers + [len(steps)] * (degree - len(numbers)) for numbers in steps_of]
-                gathers = torch.stack([self._rows(numbers) for numbers in padded])
-        keep = None if kept == frontier else self._rows([row_of[node] for node in kept])
-        return Level(level, masks, children, adds, gathers, keep)
+                gathers = self.arrays.indices(padded)
+        keep = None if kept == frontier else self.arrays.indices([row_of[node] for node in kept])
+        return Level(level, self.arrays.floats(masks), children, adds, gathers, keep)
 
-    def __call__(self, weights: Sequence[torch.Tensor]) -> torch.Tensor:
+    def __call__(self, weights: Sequence[AnyArray]) -> AnyArray:
         if not self.levels:
             raise ValueError("A circuit without variables has constant roots; use `constant_roots`.")
-        n = weights[0].shape[1]
-        frontier = torch.ones(1, n, dtype=self.dtype, device=self.device)  # (node, example)
+        n, arrays = weights[0].shape[1], self.arrays
+        frontier = arrays.full((1, n), 1.0)  # (node, example)
         for level in self.levels:
-            frontier = level(frontier, weights)
+            frontier = level(frontier, weights, arrays)
         if self.root_rows is None:
             return frontier
         if self._constant:
-            frontier = torch.cat((frontier, frontier.new_zeros(1, n), frontier.new_ones(1, n)))
-        return frontier.index_select(0, self.root_rows)
+            frontier = arrays.concatenate((frontier, arrays.full((1, n), 0.0), arrays.full((1, n), 1.0)))
+        return arrays.take(frontier, self.root_rows)
 
     @property
     def constant_roots(self) -> list[float]:

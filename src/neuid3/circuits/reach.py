@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-import torch
 
+from neuid3.circuits.arrays import NUMPY, AnyArray, Arrays
 from neuid3.circuits.conjunctions import Conjunctions
 from neuid3.circuits.evaluate import LayeredCircuit
 from neuid3.logic.formula import Variable
@@ -19,7 +19,7 @@ class VariableWeights(Protocol):
 
     def __len__(self) -> int: ...
 
-    def weights(self, variable: Variable) -> torch.Tensor:
+    def weights(self, variable: Variable) -> AnyArray:
         """The probability of every value of a variable, as `(value, example)`."""
         ...
 
@@ -28,53 +28,50 @@ class VariableWeights(Protocol):
 class _Step:
     """The distinct products of a number of factors, each a product of one factor fewer times a root."""
 
-    before: torch.Tensor  # the products of the step before, (product,)
-    factors: torch.Tensor  # the roots that they are multiplied with, (product,)
-    ends: torch.Tensor  # the products that are complete, (path,)
-    paths: torch.Tensor  # the paths of these products, (path,)
+    before: AnyArray  # the products of the step before, (product,)
+    factors: AnyArray  # the roots that they are multiplied with, (product,)
+    ends: AnyArray  # the products that are complete, (path,)
+    paths: AnyArray  # the paths of these products, (path,)
 
 
 class Reach:
-    """Path probabilities as tensor operations: called with the evidence, it returns P(path | e), `(example, path)`.
+    """Path probabilities as array operations: called with the evidence, it returns P(path | e), `(example, path)`.
 
     Parameters
     ----------
     factored : the paths as products of circuit roots.
-    dtype, device : the precision of the probabilities, and where they are computed.
+    arrays : the array library that evaluates them, which must be that of the evidence.
     """
 
-    def __init__(
-        self, factored: Conjunctions, dtype: torch.dtype = torch.float64, device: torch.device | str = "cpu"
-    ) -> None:
-        self.factored = factored
-        self.circuits = [LayeredCircuit(circuit, dtype, device) for circuit in factored.circuits]
-        self.variables = tuple(dict.fromkeys(v for circuit in factored.circuits for v in circuit.variables))
+    def __init__(self, factored: Conjunctions, arrays: Arrays = NUMPY) -> None:
+        self.factored, self.arrays = factored, arrays
+        self.circuits = [LayeredCircuit(circuit, arrays) for circuit in factored.circuits]
+        self.variables = factored.variables
         roots = sum(len(circuit.roots) for circuit in factored.circuits)
         self._most = max((len(factors) for factors in factored.factors), default=0)
         padded = [[*factors, *[roots] * (self._most - len(factors))] for factors in factored.factors]
-        self.factors = torch.tensor(padded, dtype=torch.long, device=device)  # (path, factor); row `roots` is 1
-        self.dtype, self.device = dtype, torch.device(device)
+        # (path, factor); row `roots` is 1
+        self.factors = arrays.indices(np.array(padded, dtype=np.int64).reshape(len(padded), self._most))
 
-    def __call__(self, evidence: VariableWeights) -> torch.Tensor:
+    def __call__(self, evidence: VariableWeights) -> AnyArray:
         """P(path | e) as `(example, path)`."""
-        n = len(evidence)
+        n, arrays = len(evidence), self.arrays
         probabilities = [self._roots(circuit, evidence) for circuit in self.circuits]
-        certain = torch.ones(1, n, dtype=self.dtype, device=self.device)
-        roots = torch.cat((*probabilities, certain))  # (root, example)
-        if self._steps is not None and not torch.is_grad_enabled():
+        roots = arrays.concatenate((*probabilities, arrays.full((1, n), 1.0)))  # (root, example)
+        if self._steps is not None and not arrays.records_gradients:
             return self._shared_products(roots).T
-        reached = certain.expand(len(self.factors), n)
-        for i in range(self._most):
-            reached = (
-                reached * roots.index_select(0, self.factors[:, i]) if i else roots.index_select(0, self.factors[:, 0])
-            )
+        if not self._most:
+            return arrays.full((n, len(self.factors)), 1.0)
+        reached = arrays.take(roots, self.factors[:, 0])
+        for i in range(1, self._most):
+            reached = reached * arrays.take(roots, self.factors[:, i])
         return reached.T
 
     @cached_property
     def _steps(self) -> list[_Step] | None:
         """The products factor by factor with shared prefixes, where these save half of the multiplications; or None."""
         certain = sum(len(circuit.roots) for circuit in self.factored.circuits)
-        factors = self.factors.cpu().numpy()
+        factors = self.arrays.to_numpy(self.factors)
         steps: list[_Step] = []
         products, open_paths = np.zeros(len(factors), dtype=np.int64), np.arange(len(factors))
         for position in range(self._most):
@@ -84,25 +81,25 @@ class Reach:
             last = position + 1 == self._most
             ends = np.full(len(open_paths), last) if last else factors[open_paths, position + 1] == certain
             indices = (before, factor, products[ends], open_paths[ends])
-            steps.append(_Step(*(torch.from_numpy(index).to(self.device) for index in indices)))
+            steps.append(_Step(*map(self.arrays.indices, indices)))
             products, open_paths = products[~ends], open_paths[~ends]
         multiplications = sum(len(step.factors) for step in steps)
-        return steps if 2 * multiplications < self.factors.numel() and all(map(len, self.factored.factors)) else None
+        return steps if 2 * multiplications < factors.size and all(map(len, self.factored.factors)) else None
 
-    def _shared_products(self, roots: torch.Tensor) -> torch.Tensor:
+    def _shared_products(self, roots: AnyArray) -> AnyArray:
         """P(path | e) as `(path, example)`; each product in the order of its factors, shared prefixes once."""
-        reached = torch.empty((len(self.factors), roots.shape[1]), dtype=self.dtype, device=self.device)
-        products: torch.Tensor | None = None
+        arrays = self.arrays
+        reached = arrays.full((len(self.factors), roots.shape[1]), 0.0)
+        products: AnyArray = None
         for step in self._steps or ():
-            chosen = roots.index_select(0, step.factors)
-            products = chosen if products is None else products.index_select(0, step.before) * chosen
-            reached[step.paths] = products.index_select(0, step.ends)
+            chosen = arrays.take(roots, step.factors)
+            products = chosen if products is None else arrays.take(products, step.before) * chosen
+            reached[step.paths] = arrays.take(products, step.ends)
         return reached
 
-    def _roots(self, circuit: LayeredCircuit, evidence: VariableWeights) -> torch.Tensor:
+    def _roots(self, circuit: LayeredCircuit, evidence: VariableWeights) -> AnyArray:
         """The probabilities of a circuit's roots, `(root, example)`."""
         variables = circuit.circuit.variables
         if not variables:
-            constants = torch.tensor(circuit.constant_roots, dtype=self.dtype, device=self.device)
-            return constants.unsqueeze(1).expand(-1, len(evidence))
+            return self.arrays.repeated(self.arrays.floats(np.array(circuit.constant_roots)), len(evidence))
         return circuit([evidence.weights(variable) for variable in variables])

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuid3.cli.common import FILE, limit_option, load_classifier
+from neuid3.cli.common import FILE, limit_option, open_model
 from neuid3.errors import BankError, did_you_mean
 from neuid3.utils.output import set_outcome
 
 if TYPE_CHECKING:
     from neuid3.logic.sandbox import Limits
+    from neuid3.tree.tree import Tree
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 
@@ -53,10 +54,11 @@ def add(
 
     Example: neuid3 bank add tests/ cards.neuid3 --test "higher(second, first)" --name higher
     """
-    clf = load_classifier(model, limits)
+    tree_model = open_model(model, limits)
     from neuid3.io.bank import Bank
+    from neuid3.io.trained_tests import trained_tests
 
-    tests = {str(test): test for test in clf.tests_ if test.networks}
+    tests = {str(test): test for test in trained_tests(tree_model) if test.networks}
     if not tests:
         raise BankError(f"{model} has no test with networks, so there are no trained parameters to keep.")
     if atom is not None and atom not in tests:
@@ -70,7 +72,11 @@ def add(
         if test_name in target.names():  # before anything is written
             raise BankError(f"The bank has a test {test_name!r}; remove it first, or give another --name.")
     for test, test_name in zip(selected, names, strict=True):
-        card = {"meaning": meaning, "trained_on": trained_on or _printable(model), "scores": _scores(clf, test)}
+        card = {
+            "meaning": meaning,
+            "trained_on": trained_on or _printable(model),
+            "scores": _scores(tree_model.tree, test),
+        }
         path = target.add(test_name, tests[test], **card)
         set_outcome(f"the bank has {', '.join(names[: names.index(test_name) + 1])}")
         click.echo(f"{test} is in the bank as {path.stem}.")
@@ -92,11 +98,11 @@ def _names(tests: Sequence[str]) -> list[str]:
     return [name if count == 1 else f"{name}-{count}" for name, count in zip(predicates, counts, strict=True)]
 
 
-def _scores(clf: Any, test: str) -> dict[str, float]:
-    """The gain and mass of a test in the tree of a classifier."""
+def _scores(tree: Tree, test: str) -> dict[str, float]:
+    """The gain and mass of a test in a tree."""
     from neuid3.tree.tree import branches
 
-    node = next(branch for branch in branches(clf.tree_.root) if str(branch.test) == test)
+    node = next(branch for branch in branches(tree.root) if str(branch.test) == test)
     scores = {} if node.gain is None else {"gain": round(node.gain, 4)}
     return scores if node.masses is None else {**scores, "mass": round(sum(node.masses), 1)}
 

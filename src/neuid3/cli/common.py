@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from ast import literal_eval
+from collections.abc import Callable, Iterable, Mapping
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuid3.errors import ModelFileError
+from neuid3.errors import ModelFileError, NeuID3Error
+from neuid3.utils.fields import FieldRule, OptionalField, read_field
 from neuid3.utils.files import check_readable, check_writable, write_atomically
 from neuid3.utils.output import is_output_writable
 
 if TYPE_CHECKING:
     from neuid3.data.examples import Examples
     from neuid3.data.reading import TextTable
-    from neuid3.estimators.classifier import NeuID3Classifier
+    from neuid3.estimators.model import NeurosymbolicTree
     from neuid3.logic.sandbox import Limits
 
 Command = Callable[..., Any]
@@ -32,6 +34,29 @@ class FiniteRange(click.FloatRange):
         if not isfinite(number):
             self.fail(f"{value} is not a finite number.", param, ctx)
         return number
+
+
+class FieldType(click.ParamType):  # type: ignore[type-arg]
+    """A number that a field of a configuration may have, checked as in Python.
+
+    Parameters
+    ----------
+    rules : the values that the fields may have, by name.
+    field : the name of the field.
+    """
+
+    name = "number"
+
+    def __init__(self, rules: Mapping[str, FieldRule], field: str) -> None:
+        rule = rules[field]
+        self.field, self.rule = field, rule.rule if isinstance(rule, OptionalField) else rule
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            number = literal_eval(value) if isinstance(value, str) else value
+            return read_field(self.field, number, self.rule)
+        except (NeuID3Error, ValueError, SyntaxError):
+            self.fail(f"{value} is not {self.rule}.", param, ctx)
 
 
 _LIMITS: dict[str, Any] = {
@@ -75,25 +100,21 @@ def out_option(command: Command) -> Command:
     )
 
 
-def open_inputs(model: Path, table: Path, limits: Limits | None) -> tuple[NeuID3Classifier, TextTable]:
-    """The model and the table of two files; errors of both files are reported before PyTorch is imported."""
+def open_inputs(path: Path, table: Path, limits: Limits | None) -> tuple[NeurosymbolicTree, TextTable]:
+    """The model and the table of two files; errors of both files are reported before the model is restored."""
     from neuid3.data.reading import open_text_table
 
-    _check_model(model)
-    text_table = open_text_table(table)
-    return load_classifier(model, limits), text_table
-
-
-def load_classifier(path: Path, limits: Limits | None) -> NeuID3Classifier:
-    """The classifier of a file written by `neuid3 fit` or `save`."""
     _check_model(path)
-    from neuid3.estimators.classifier import NeuID3Classifier
-    from neuid3.estimators.loading import load
+    text_table = open_text_table(table)
+    return open_model(path, limits), text_table
 
-    loaded = load(path, limits=limits)
-    if not isinstance(loaded, NeuID3Classifier):
-        raise ModelFileError(f"{path} contains a {type(loaded).__name__}, not a classifier; load it in Python.")
-    return loaded
+
+def open_model(path: Path, limits: Limits | None) -> NeurosymbolicTree:
+    """The model of a file written by `neuid3 fit` or `save`."""
+    _check_model(path)
+    from neuid3.estimators.loading import load_model
+
+    return load_model(path, limits=limits)
 
 
 def _check_model(path: Path) -> None:
@@ -102,11 +123,11 @@ def _check_model(path: Path) -> None:
         raise ModelFileError(f"{path} is a table, not a model; give the model first, as written by `neuid3 fit`.")
 
 
-def model_examples(clf: NeuID3Classifier, text_table: TextTable) -> Examples:
-    """The rows of a table, read by the schema of a classifier, with all columns of the schema."""
+def model_examples(model: NeurosymbolicTree, text_table: TextTable) -> Examples:
+    """The rows of a table, read by the schema of a model, with all columns of the schema."""
     from neuid3.data.reading import read_with_schema
 
-    return read_with_schema(text_table, clf.schema_, clf.model_.columns, others=True)
+    return read_with_schema(text_table, model.schema, model.columns, others=True)
 
 
 def write_output(parts: Iterable[str], out: Path | None, *inputs: Path) -> None:

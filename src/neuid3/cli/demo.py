@@ -12,6 +12,7 @@ from sklearn.metrics import f1_score
 
 from neuid3.data.examples import Examples
 from neuid3.estimators.classifier import NeuID3Classifier
+from neuid3.training.config import TrainingConfig
 
 SUITS = ("clubs", "diamonds", "hearts", "spades")
 
@@ -85,7 +86,13 @@ def run(jobs: int = 2) -> None:
     console.print("[bold]The rules[/bold]\n" + BACKGROUND)
     started = time.monotonic()
     clf = NeuID3Classifier(
-        background=BACKGROUND, tests=TESTS, pos_label="holds", max_depth=2, restarts=2, n_jobs=jobs, random_state=0
+        background=BACKGROUND,
+        tests=TESTS,
+        training=TrainingConfig(restarts=2),
+        pos_label="holds",
+        max_depth=2,
+        n_jobs=jobs,
+        random_state=0,
     ).fit(X, labels[y])
     console.print(f"[bold]The tree[/bold], learned in {time.monotonic() - started:.0f} s")
     console.print(clf.export_text() + "\n")

@@ -90,15 +90,17 @@ def installation_report() -> dict[str, Any]:
 def _networks() -> tuple[str | None, dict[str, Any], dict[str, int | None]]:
     """The version of PyTorch, the backend that runs networks, and threads."""
     threads: dict[str, int | None] = {"cores": _cores(), "torch": None}
-    networks: dict[str, Any] = {"backend": None, "variant": None, "variants": [], "reason": None}
+    networks: dict[str, Any] = {"name": None, "backend": None, "variant": None, "variants": [], "reason": None}
     try:
         import torch
     except Exception as error:  # a broken installation fails in many ways, and each is reported
         return None, networks | {"reason": f"PyTorch cannot be imported: {error}"}, threads
     threads["torch"] = torch.get_num_threads()
     from neuid3.errors import KernelError
+    from neuid3.networks import select_backend
     from neuid3.networks.kernel import chosen_kernel, runnable_variants
 
+    networks["name"] = select_backend("auto").name
     networks["variants"] = list(runnable_variants()[0])
     try:
         chosen = chosen_kernel()
@@ -179,11 +181,10 @@ def _backend(networks: dict[str, Any]) -> str:
     match networks["backend"]:
         case "kernel":
             others = [variant for variant in networks["variants"] if variant != networks["variant"]]
-            return f"compiled kernel, variant {networks['variant']}" + (
-                f" (also: {', '.join(others)})" if others else ""
-            )
+            also = f" (also: {', '.join(others)})" if others else ""
+            return f"backend {networks['name']} with the compiled kernel, variant {networks['variant']}{also}"
         case "torch":
-            return f"PyTorch's operations: {networks['reason']}"
+            return f"backend {networks['name']} with PyTorch's operations: {networks['reason']}"
         case _:
             return f"cannot run: {networks['reason']}"
 

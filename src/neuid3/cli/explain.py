@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from neuid3.data.examples import Examples
-    from neuid3.estimators.classifier import NeuID3Classifier
+    from neuid3.estimators.model import NeurosymbolicTree
     from neuid3.logic.sandbox import Limits
 
 
@@ -37,20 +37,20 @@ def explain(model: Path, table: Path, row: int, style: str, limits: Limits | Non
 
     Example: neuid3 explain cards.neuid3 new.csv --row 3
     """
-    clf, text_table = open_inputs(model, table, limits)
+    tree, text_table = open_inputs(model, table, limits)
     if row >= len(text_table):
         raise RowError(f"There is no row {row}; {table} has {len(text_table)} rows, counted from 0.")
-    examples = model_examples(clf, text_table.take([row]))
-    write_output([_explanation(clf, examples, style).rstrip("\n") + "\n"], out, model, table)
+    examples = model_examples(tree, text_table.take([row]))
+    write_output([_explanation(tree, examples, style).rstrip("\n") + "\n"], out, model, table)
 
 
-def _explanation(clf: NeuID3Classifier, examples: Examples, style: str) -> str:
+def _explanation(model: NeurosymbolicTree, examples: Examples, style: str) -> str:
     match style:
         case "text":
-            return clf.explain(examples).text()
+            return model.explain(examples).text()
         case "json":
-            return clf.explain(examples).json()
+            return model.explain(examples).json()
         case "svg":
-            return figure_bytes(cast("Figure", clf.explain(examples).plot().figure), "svg").decode()
+            return figure_bytes(cast("Figure", model.explain(examples).plot().figure), "svg").decode()
         case _:
-            return clf.model_.to_problog(examples)
+            return model.to_problog(examples)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from math import isfinite, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuid3.cli.common import FILE, FiniteRange, limit_option
+from neuid3.cli.common import FILE, FieldType, FiniteRange, limit_option
 from neuid3.errors import DataError, MissingFileError, did_you_mean
+from neuid3.logic.sandbox import LIMIT_RULES, Limits
+from neuid3.training.config import TRAINING_RULES, TrainingConfig
 from neuid3.utils.files import check_writable, read_text
 from neuid3.utils.output import set_outcome
 
@@ -21,7 +24,6 @@ if TYPE_CHECKING:
 
     from neuid3.data.reading import TableData
     from neuid3.estimators.classifier import NeuID3Classifier
-    from neuid3.logic.sandbox import Limits
 
 
 @click.command()
@@ -82,30 +84,37 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--max-candidates",
-    type=click.IntRange(1),
+    type=FieldType(LIMIT_RULES, "max_candidates"),
     metavar="N",
     help="Maximum number of candidate tests generated from rules.  [default: 1000]",
 )
 @click.option(
-    "--restarts", type=click.IntRange(1), metavar="N", help="Number of random restarts of a network.  [default: 4]"
+    "--restarts",
+    type=FieldType(TRAINING_RULES, "restarts"),
+    metavar="N",
+    help="Number of random restarts of a network.  [default: 4]",
 )
 @click.option(
-    "--epochs", type=click.IntRange(1), metavar="N", help="Training epochs of a network at a node.  [default: 30]"
+    "--epochs",
+    type=FieldType(TRAINING_RULES, "epochs"),
+    metavar="N",
+    help="Training epochs of a network at a node.  [default: 30]",
 )
 @click.option(
     "--learning-rate",
-    type=FiniteRange(0, min_open=True),
+    type=FieldType(TRAINING_RULES, "learning_rate"),
     metavar="NUMBER",
     help="Learning rate of Adam.  [default: 0.003]",
 )
 @click.option(
     "--validation-fraction",
-    type=FiniteRange(0, 1, max_open=True),
+    type=FieldType(TRAINING_RULES, "validation_fraction"),
     metavar="FRACTION",
     help="Fraction of rows in the validation split, by which networks are compared.  [default: 0.2]",
 )
 @click.option(
     "--read-together",
+    "shared",
     is_flag=True,
     help="Train networks on all image columns together, for four or more columns that show the same kind of object.",
 )
@@ -168,7 +177,7 @@ def fit(
     epochs: int | None,
     learning_rate: float | None,
     validation_fraction: float | None,
-    read_together: bool,
+    shared: bool,
     limits: Limits | None,
     bank: Path | None,
     checkpoint: Path | None,
@@ -208,14 +217,15 @@ def fit(
 
     from neuid3.estimators.classifier import NeuID3Classifier
 
-    numbers: dict[str, Any] = {
-        "pruning": pruning,
-        "max_candidates": max_candidates,
+    training = {
         "restarts": restarts,
         "epochs": epochs,
         "learning_rate": learning_rate,
         "validation_fraction": validation_fraction,
+        "shared": shared,
     }
+    if max_candidates is not None:
+        limits = replace(limits or Limits(), max_candidates=max_candidates)
     started = time.monotonic()
     clf = NeuID3Classifier(
         background=rules,
@@ -226,12 +236,12 @@ def fit(
         class_weight=_weights(class_weight, data.labels),
         max_depth=max_depth,
         time_limit=time_limit,
-        read_together=read_together,
+        training=TrainingConfig(**_given(training)),
         limits=limits,
         n_jobs=jobs,
         random_state=seed,
         verbose=1,
-        **{name: number for name, number in numbers.items() if number is not None},
+        **_given({"pruning": pruning}),
     ).fit(data.examples[~test_rows], data.labels[~test_rows], checkpoint=checkpoint)
     seconds = time.monotonic() - started
     clf.save(out, remember_rows=not forget_rows)  # before anything else can fail
@@ -243,6 +253,11 @@ def fit(
     echo(f"Saved to {out}: the tree learned from {(~test_rows).sum():,} rows.")
     if as_json:
         click.echo(json.dumps(_report(clf, data, scores, out, seconds), indent=1, ensure_ascii=False))
+
+
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that the user has given; the others have the defaults of the library."""
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _declared(types: tuple[str, ...]) -> dict[str, str]:

@@ -14,7 +14,7 @@ from neuid3.cli.common import FILE, limit_option, open_inputs, out_option, write
 
 if TYPE_CHECKING:
     from neuid3.data.reading import TextTable
-    from neuid3.estimators.classifier import NeuID3Classifier
+    from neuid3.estimators.model import NeurosymbolicTree
     from neuid3.logic.sandbox import Limits
 
 # The number of rows read and predicted at a time; their images are in memory together.
@@ -37,14 +37,14 @@ def predict(model: Path, table: Path, limits: Limits | None, out: Path | None) -
     write_output(_lines(*open_inputs(model, table, limits)), out, model, table)
 
 
-def _lines(clf: NeuID3Classifier, text_table: TextTable) -> Iterator[str]:
+def _lines(model: NeurosymbolicTree, text_table: TextTable) -> Iterator[str]:
     from neuid3.data.reading import read_with_schema
 
-    head: list[list[Any]] = [["prediction", *(f"p_{label}" for label in clf.classes_)]]
+    head: list[list[Any]] = [["prediction", *(f"p_{label}" for label in model.classes)]]
     for start in range(0, len(text_table), BATCH):
         batch = text_table.take(range(start, min(start + BATCH, len(text_table))))
-        probabilities = clf.model_.predict_proba(read_with_schema(batch, clf.schema_, clf.model_.columns))
-        best = clf.classes_[probabilities.argmax(axis=1)]
+        probabilities = model.predict_proba(read_with_schema(batch, model.schema, model.columns))
+        best = [model.classes[i] for i in probabilities.argmax(axis=1)]
         rows = [[label, *(f"{p:.6f}" for p in row)] for label, row in zip(best, probabilities.tolist(), strict=True)]
         yield _csv(head + rows)
         head = []

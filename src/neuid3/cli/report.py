@@ -31,7 +31,7 @@ def report(model: Path, table: Path, target: str | None, limits: Limits | None, 
     """
     out = out or Path(f"{model.stem}.html")
     check_writable(out, model, table)
-    clf, text_table = open_inputs(model, table, limits)
+    tree, text_table = open_inputs(model, table, limits)
     if target is not None and target not in text_table.columns:
         raise DataError(f"{table} has no column {target!r} with classes.{did_you_mean(target, text_table.columns)}")
     from neuid3.data.reading.table import labelled_rows
@@ -40,9 +40,9 @@ def report(model: Path, table: Path, target: str | None, limits: Limits | None, 
     labels, unlabelled = None, 0
     if target is not None:
         text_table, unlabelled = labelled_rows(text_table, target)  # only these can be scored
-        classes = {str(label): label for label in clf.classes_.tolist()}
+        classes = {str(label): label for label in tree.classes}
         labels = [classes.get(cell, cell) for cell in text_table.columns[target] or ()]
-    page, scores = page_and_scores(clf, model_examples(clf, text_table), labels)
+    page, scores = page_and_scores(tree, model_examples(tree, text_table), labels)
     save_page(out, page)
     set_outcome(f"the page is written to {out}")
     click.echo(f"Written to {out}.")

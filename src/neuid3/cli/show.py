@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuid3.cli.common import FILE, limit_option, load_classifier, out_option, write_output
+from neuid3.cli.common import FILE, limit_option, open_model, out_option, write_output
 from neuid3.errors import DataError
 
 if TYPE_CHECKING:
-    from neuid3.estimators.classifier import NeuID3Classifier
+    from neuid3.estimators.model import NeurosymbolicTree
     from neuid3.logic.sandbox import Limits
 
 FORMATS = ("text", "svg", "dot", "problog", "json")
@@ -35,44 +35,44 @@ def show(model: Path, style: str, rules: bool, limits: Limits | None, out: Path 
     """
     if rules and style != "text":
         raise DataError(f"--rules applies to text, not to --format {style}; leave one of them out.")
-    write_output([_tree_as(load_classifier(model, limits), style, rules).rstrip("\n") + "\n"], out, model)
+    write_output([_tree_as(open_model(model, limits), style, rules).rstrip("\n") + "\n"], out, model)
 
 
-def _tree_as(clf: NeuID3Classifier, style: str, rules: bool) -> str:
+def _tree_as(model: NeurosymbolicTree, style: str, rules: bool) -> str:
     import neuid3
 
     match style:
         case "text":
             from neuid3.explain.page.scores import record_sentences
 
-            return "\n".join((clf.export_text(rules=rules), "", *record_sentences(clf.training_record_)))
+            return "\n".join((neuid3.export_text(model, rules=rules), "", *record_sentences(model.training_record)))
         case "svg":
-            return neuid3.export_svg(clf)
+            return neuid3.export_svg(model)
         case "dot":
-            return neuid3.export_graphviz(clf)
+            return neuid3.export_graphviz(model)
         case "problog":
-            return _program(clf)
+            return _program(model)
         case _:
-            return json.dumps(_tree_to_json(clf), indent=1, ensure_ascii=False)
+            return json.dumps(_tree_to_json(model), indent=1, ensure_ascii=False)
 
 
-def _program(clf: NeuID3Classifier) -> str:
+def _program(model: NeurosymbolicTree) -> str:
     from neuid3.data.columns import all_missing
     from neuid3.data.examples import Examples
 
-    unknown = Examples({name: all_missing(clf.schema_[name], 1) for name in clf.model_.columns})
-    return clf.model_.to_problog(unknown)
+    unknown = Examples({name: all_missing(model.schema[name], 1) for name in model.columns})
+    return model.to_problog(unknown)
 
 
-def _tree_to_json(clf: NeuID3Classifier) -> dict[str, Any]:
+def _tree_to_json(model: NeurosymbolicTree) -> dict[str, Any]:
     from neuid3.io.record import record_to_json
     from neuid3.io.serialize import nodes_to_json, schema_to_json
 
-    record = clf.training_record_
+    record = model.training_record
     return {
-        "classes": clf.classes_.tolist(),
-        "columns": schema_to_json(clf.schema_),
-        "background": clf.model_.program.text,
-        "nodes": nodes_to_json(clf.tree_.root),
+        "classes": list(model.classes),
+        "columns": schema_to_json(model.schema),
+        "background": model.program.text,
+        "nodes": nodes_to_json(model.tree.root),
         "training_record": None if record is None else record_to_json(record),
     }

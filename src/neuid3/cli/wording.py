@@ -17,6 +17,7 @@ _COMPOUND = "|".join(name for name in OPTIONS if "_" in name)
 _PARAMETER = re.compile(
     r"(?P<quoted>(?<!\w)'[^']*'|\"[^\"]*\")"  # quoted text is the user's, and unchanged
     r"|\bLimits\((?P<limit>\w+)=…\)"
+    rf"|\bTrainingConfig\((?P<switch>{_NAME})=True\)"
     r"|\btypes=\{(?P<column>[^{}]+): '(?P<kind>\w+)'\}"
     rf"|\b(?P<list>{_NAME})=\[(?P<item>'[^']*'|\"[^\"]*\")\]"
     rf"|\b(?P<flag>{_NAME})=True\b"
@@ -29,7 +30,7 @@ _PARAMETER = re.compile(
 def for_command_line(message: str) -> str:
     """A message of the library with command-line options in place of parameters.
 
-    >>> for_command_line("a lower `pruning` asks less of it; or try read_together=True.")
+    >>> for_command_line("a lower `pruning` asks less of it; or try TrainingConfig(shared=True).")
     'a lower `--pruning` asks less of it; or try --read-together.'
     >>> for_command_line("more than max_candidates=1000, as in modes=['higher(+a, +b)'] of 'max_depth'")
     "more than --max-candidates 1000, as in --mode 'higher(+a, +b)' of 'max_depth'"
@@ -45,8 +46,8 @@ def _as_option(match: re.Match[str]) -> str:
         return f"{OPTIONS['types']} {literal_eval(part['column'])}={part['kind']}"
     if part["list"]:
         return f"{OPTIONS[part['list']]} {part['item']}"
-    if part["flag"]:
-        return OPTIONS[part["flag"]]
+    if part["flag"] or part["switch"]:
+        return OPTIONS[part["flag"] or part["switch"]]
     if part["name"]:
         return f"{OPTIONS[part['name']]} {part['value']}"
     if part["mentioned"]:

@@ -10,7 +10,7 @@ from typing import Any, NoReturn, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.data.stores import Entries, MappedStore, as_store, torch_to_numpy
+from neuid3.data.stores import MappedStore, StoredRows, as_store, torch_to_numpy
 from neuid3.errors import DataError, did_you_mean
 
 Value = str | int
@@ -49,7 +49,12 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """One of a few named values; a value not in `values` is `other`."""
+    """One of a few named values; a value not in `values` is `other`.
+
+    Attributes
+    ----------
+    values : the names of the values, each once.
+    """
 
     values: tuple[Value, ...]
 
@@ -64,7 +69,12 @@ class Category:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """A probability for each of a few named values, in each example."""
+    """A probability for each of a few named values, in each example.
+
+    Attributes
+    ----------
+    values : the names of the values, each once.
+    """
 
     values: tuple[Value, ...]
 
@@ -86,7 +96,12 @@ def _check_distinct(values: tuple[Value, ...]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A numeric array of one shape, read by networks: an image, a signal, a vector of features."""
+    """A numeric array of one shape, read by networks: an image, a signal, a vector of features.
+
+    Attributes
+    ----------
+    shape : the shape of one entry, such as `(28, 28)` or `(3, 64, 64)`.
+    """
 
     shape: tuple[int, ...]
 
@@ -139,7 +154,7 @@ class Column:
     Attributes
     ----------
     kind : the kind of its entries.
-    values : one entry for each row. Those of a tensor column may be `Entries` of a store: selecting rows of them fetches
+    values : one entry for each row. Those of a tensor column may be `StoredRows` of a store: selecting rows of them fetches
         nothing, `np.asarray` fetches all.
     missing : mask of the missing entries; None where no entry is missing.
     origin : why an undeclared column is a category: "text" for strings, "labels" for a pandas Categorical.
@@ -153,7 +168,7 @@ class Column:
     def __post_init__(self) -> None:
         # Values share memory with the caller's array wherever that saves a copy, so they must not be written to.
         missing = self.missing if self.missing is not None and bool(self.missing.any()) else None
-        if not isinstance(self.values, Entries):
+        if not isinstance(self.values, StoredRows):
             object.__setattr__(self, "values", _read_only(self.values))
         object.__setattr__(self, "missing", None if missing is None else _read_only(missing))
 
@@ -161,7 +176,16 @@ class Column:
         return len(self.values)
 
     def take(self, rows: Any) -> Column:
-        """The column restricted to these rows."""
+        """The column restricted to these rows.
+
+        Parameters
+        ----------
+        rows : indices, a mask or a slice.
+
+        Returns
+        -------
+        The column of these rows.
+        """
         missing = None if self.missing is None else self.missing[rows]
         return Column(self.kind, self.values[rows], missing, self.origin)
 
@@ -223,7 +247,7 @@ def read_column(name: str, values: Any, declared: Declared | None = None) -> Col
         return _declare(name, _read_categorical(name, values), declared)
     store = as_store(values)
     if store is not None:
-        return _declare(name, _read_store(name, Entries(store), getattr(store, "missing", None)), declared)
+        return _declare(name, _read_store(name, StoredRows(store), getattr(store, "missing", None)), declared)
     array, missing = _plain_array(name, values)
     if array.ndim == 1 and array.dtype == object:
         array, missing = _unbox(name, array, missing)
@@ -333,10 +357,10 @@ def _stack(name: str, values: Array, absent: Array) -> tuple[Array, Array]:
     if np.dtype(np.uint8) in types and len(types) > 1:  # bytes are read as fractions of 255, other numbers as they are
         _refuse(name, f"mixes entries of {', '.join(sorted(map(str, types)))}; give all entries one type.")
     shape = shapes[0] if shapes else np.shape(values[~absent][0])
-    concatenate = np.zeros((len(values), *shape), dtype=np.result_type(*types) if types else np.float64)
+    stacked = np.zeros((len(values), *shape), dtype=np.result_type(*types) if types else np.float64)
     for row, entry in entries.items():
-        concatenate[row] = entry
-    return concatenate, np.array([row not in entries for row in range(len(values))])
+        stacked[row] = entry
+    return stacked, np.array([row not in entries for row in range(len(values))])
 
 
 def _infer(name: str, values: Array, missing: Array | None) -> Column:
@@ -403,7 +427,7 @@ def _read_tensor(name: str, values: Array, missing: Array | None) -> Column:
     if values.size == 0 and len(values):
         _refuse(name, f"has tensors of shape {values.shape[1:]}, which are empty; leave it out.")
     if isinstance(values, np.memmap) and _torch_dtype(values.dtype) == values.dtype:
-        return _read_store(name, Entries(MappedStore(values)), missing)
+        return _read_store(name, StoredRows(MappedStore(values)), missing)
     values = values.astype(_torch_dtype(values.dtype), copy=False)
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         absent = _missing_entries(name, np.isnan(values), "has some NaN in")
@@ -419,7 +443,7 @@ def _torch_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.float64) if dtype.kind == "f" and dtype.itemsize > 8 else dtype.newbyteorder("=")
 
 
-def _read_store(name: str, entries: Entries, missing: Array | None) -> Column:
+def _read_store(name: str, entries: StoredRows, missing: Array | None) -> Column:
     """A tensor column in a store, which may be larger than memory; its entries are checked when they are fetched."""
     if entries.dtype.kind not in "biuf":
         _refuse(name, f"is a tensor of {entries.dtype}; networks read numbers; convert it to a numeric type.")

@@ -46,6 +46,11 @@ class Examples:
         `kinds={"p_alarm": "probability", "rank": Distribution((1, 2, 3)), "note": "ignore"}`.
     names : the names of the columns of a 2-D array.
 
+    Raises
+    ------
+    DataError
+        Where a column is invalid, columns differ in length, or `kinds` names no column.
+
     >>> X = Examples({"alarm": [True, False, None], "age": [31.5, float("nan"), 47.0]})
     >>> X
     Examples(3 rows; alarm: boolean, age: number)
@@ -94,6 +99,15 @@ class Examples:
         data : a table, as for `Examples`.
         schema : the kinds of the columns by name.
         only : the columns of the schema that are needed; a 2-D array must still have all of them.
+
+        Returns
+        -------
+        The examples, with the columns, kinds and order of the schema.
+
+        Raises
+        ------
+        DataError
+            Where the schema is empty, or a column is missing or of another kind.
         """
         selected = dict(schema) if only is None else {name: schema[name] for name in only}
         if isinstance(data, Examples):
@@ -135,7 +149,21 @@ class Examples:
         yield from self._columns.items()
 
     def column(self, name: str) -> Column:
-        """One column by its name."""
+        """One column by its name.
+
+        Parameters
+        ----------
+        name : the name of the column.
+
+        Returns
+        -------
+        The column.
+
+        Raises
+        ------
+        DataError
+            Where there is no such column.
+        """
         if name not in self._columns:
             raise DataError(f"There is no column {name!r}.{did_you_mean(str(name), self._columns)}")
         return self._columns[name]
@@ -152,8 +180,24 @@ class Examples:
         length = len(range(self._length)[rows]) if isinstance(rows, slice) else len(rows)
         return Examples._of({name: column.take(rows) for name, column in self._columns.items()}, length)
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """Refuse to become an array, in which columns would lose their names and kinds."""
+        raise DataError(
+            "Examples are not an array: their columns have names and kinds. Where one is needed, as by BaggingClassifier and "
+            "permutation_importance, give a DataFrame, with an array in each cell of an image column."
+        )
+
     def select(self, names: Iterable[str]) -> Examples:
-        """The examples with these columns only."""
+        """The examples with these columns only.
+
+        Parameters
+        ----------
+        names : the names of the columns, in the new order; a single name may be a string.
+
+        Returns
+        -------
+        The same rows with these columns.
+        """
         selected = [names] if isinstance(names, str) else names
         return Examples._of({name: self.column(name) for name in selected}, self._length)
 
@@ -161,6 +205,19 @@ class Examples:
         """The examples converted to the schema of another table: its columns, kinds, values and order.
 
         Columns that are not in the schema are left out. Category values that are not in it become `other`, with one warning.
+
+        Parameters
+        ----------
+        schema : the kinds of the columns by name.
+
+        Returns
+        -------
+        The same rows with the columns of the schema.
+
+        Raises
+        ------
+        DataError
+            Where a column is missing or cannot be converted.
         """
         unseen: dict[str, list[Value]] = {}
         columns = {}
@@ -174,7 +231,16 @@ class Examples:
         return Examples._of(columns, self._length)
 
     def complete(self, names: Iterable[str]) -> Array:
-        """A mask of the rows in which none of these columns is missing."""
+        """A mask of the rows in which none of these columns is missing.
+
+        Parameters
+        ----------
+        names : the names of the columns.
+
+        Returns
+        -------
+        A Boolean mask, `(row,)`.
+        """
         complete = np.ones(self._length, dtype=bool)
         for name in names:
             missing = self.column(name).missing
@@ -183,7 +249,16 @@ class Examples:
         return complete
 
     def concatenate(self, more: Examples) -> Examples:
-        """These examples followed by others of the same schema."""
+        """These examples followed by others of the same schema.
+
+        Parameters
+        ----------
+        more : further examples, with the same schema.
+
+        Returns
+        -------
+        The rows of both, these first.
+        """
         columns = {}
         for name, column in self._columns.items():
             other = more.column(name)

@@ -61,7 +61,17 @@ class Priors:
     networks: Mapping[str, Sequence[float] | float] = field(default_factory=dict)
 
     def column(self, name: str, kind: Kind) -> Floats:
-        """The distribution of a missing entry over the values of the column: `(value,)`, for Booleans false and true."""
+        """The distribution of a missing entry over the values of its column.
+
+        Parameters
+        ----------
+        name : the name of the column.
+        kind : its kind; not a number or a tensor.
+
+        Returns
+        -------
+        Probabilities, `(value,)`; for Boolean and probability columns those of false and true.
+        """
         given = self._given(name)
         if isinstance(kind, (Boolean, Probability)):
             true = float(given)
@@ -70,7 +80,17 @@ class Priors:
         return np.array([float(given.get(value, 0.0)) for value in kind.domain])
 
     def cells(self, column: str, boundaries: Sequence[Cut]) -> Floats:
-        """The distribution of a missing number over the intervals between these boundaries: `(interval,)`."""
+        """The distribution of a missing number over the intervals between boundaries.
+
+        Parameters
+        ----------
+        column : the name of the number column.
+        boundaries : the boundaries, in increasing order.
+
+        Returns
+        -------
+        Probabilities, `(interval,)`, one more than there are boundaries.
+        """
         values, weights = _weighted_sample(self._given(column))
         below = [
             weights[: np.searchsorted(values, boundary.at, side="right" if boundary.above else "left")].sum()
@@ -80,8 +100,26 @@ class Priors:
         return distribution
 
     def network(self, network: str, inputs: tuple[str, ...], width: int) -> Floats:
-        """The average output of a network, which stands in where an input is missing: `(width,)`."""
-        call = network_use(network, inputs)
+        """The average output of a network, which stands in where an input is missing.
+
+        Parameters
+        ----------
+        network : the name of the network.
+        inputs : the columns that it reads.
+        width : the number of its outputs.
+
+        Returns
+        -------
+        Probabilities, `(width,)`.
+
+        Raises
+        ------
+        MissingPriorError
+            Where there is no prior for the network.
+        DataError
+            Where the prior is no distribution over its outputs.
+        """
+        call = network_call_name(network, inputs)
         given = self.networks.get(call, self.networks.get(network))
         if given is None:
             raise MissingPriorError(
@@ -107,10 +145,10 @@ class Priors:
         return self.columns[name]
 
 
-def network_use(network: str, inputs: tuple[str, ...]) -> str:
+def network_call_name(network: str, inputs: tuple[str, ...]) -> str:
     """The name of a network call in priors.
 
-    >>> network_use("same_net", ("card_1", "card_2"))
+    >>> network_call_name("same_net", ("card_1", "card_2"))
     'same_net(card_1, card_2)'
     """
     return f"{network}({', '.join(inputs)})"

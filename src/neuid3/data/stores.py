@@ -45,7 +45,7 @@ class Store(Protocol):
         ...
 
 
-class Entries:
+class StoredRows:
     """Rows of a store, selected without fetching; `entries[i]`, `fetch` and conversion to an array do fetch.
 
     Attributes
@@ -80,15 +80,15 @@ class Entries:
         return len(self.rows)
 
     def __repr__(self) -> str:
-        return f"Entries({type(self.store).__name__}, shape={self.shape}, dtype={self.dtype})"
+        return f"StoredRows({type(self.store).__name__}, shape={self.shape}, dtype={self.dtype})"
 
     def __getitem__(self, key: Any) -> Any:
         """The entry at an integer index, fetched; otherwise a selection of rows, not fetched."""
         if isinstance(key, (int, np.integer)):
             return self.fetch(np.array([range(len(self))[key]]))[0]
         if isinstance(key, slice):
-            return Entries(self.store, self.rows[key])
-        return Entries(self.store, self._store_rows(np.asarray(key)))
+            return StoredRows(self.store, self.rows[key])
+        return StoredRows(self.store, self._store_rows(np.asarray(key)))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if copy is False:
@@ -240,7 +240,7 @@ class DatasetStore:
 class ConcatenatedStore:
     """The entries of several columns in sequence, without copying them."""
 
-    def __init__(self, parts: Sequence[Array | Entries]) -> None:
+    def __init__(self, parts: Sequence[Array | StoredRows]) -> None:
         self.parts = tuple(parts)
         self.starts = np.cumsum([0, *(len(part) for part in parts)])
 
@@ -261,15 +261,15 @@ class ConcatenatedStore:
         return entries
 
 
-def fetch_rows(values: Array | Entries, rows: Rows) -> Array:
+def fetch_rows(values: Array | StoredRows, rows: Rows) -> Array:
     """These rows as an array, fetched where they are in a store."""
-    return values.fetch(rows) if isinstance(values, Entries) else values[rows]
+    return values.fetch(rows) if isinstance(values, StoredRows) else values[rows]
 
 
-def concatenate(parts: Sequence[Array | Entries]) -> Array | Entries:
+def concatenate(parts: Sequence[Array | StoredRows]) -> Array | StoredRows:
     """Entries in sequence: an array where all parts are arrays, and entries of a store otherwise."""
-    if any(isinstance(part, Entries) for part in parts):
-        return Entries(ConcatenatedStore(parts))
+    if any(isinstance(part, StoredRows) for part in parts):
+        return StoredRows(ConcatenatedStore(parts))
     dtype = np.result_type(*(part.dtype for part in parts))
     return np.concatenate([_rescale_bytes(cast("Array", part), dtype) for part in parts])
 
@@ -277,13 +277,6 @@ def concatenate(parts: Sequence[Array | Entries]) -> Array | Entries:
 def _rescale_bytes(values: Array, dtype: np.dtype[Any]) -> Array:
     """Entries to be combined with others in this dtype: among floats, bytes become fractions of 255."""
     return values / dtype.type(255) if values.dtype == np.uint8 and dtype.kind == "f" else values
-
-
-def value_range(values: Array | Entries) -> tuple[float, float]:
-    """The smallest and the largest number, ignoring NaN."""
-    blocks = values.blocks() if isinstance(values, Entries) else [values]
-    ranges = [(float(np.nanmin(block)), float(np.nanmax(block))) for block in blocks]
-    return min(low for low, _ in ranges), max(high for _, high in ranges)
 
 
 def as_store(values: Any) -> Store | None:

@@ -90,6 +90,20 @@ def class_index(label: Any, classes: npt.NDArray[Any]) -> int:
     return int(indices[0])
 
 
+def class_numbers(labels: Any, classes: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """The number of the class of each validation example.
+
+    Raises
+    ------
+    DataError : where a label is none of `classes`.
+    """
+    numbers = {label: i for i, label in enumerate(classes)}
+    try:
+        return np.array([numbers[label] for label in labels], dtype=np.int64)
+    except KeyError as error:
+        raise DataError(f"The validation examples have the class {error}, which y does not have.") from None
+
+
 def examples_from_array(table: Any) -> Examples:
     """The examples of an array or sparse matrix: Boolean columns where all of its entries are 0 or 1, otherwise numbers.
 

@@ -5,64 +5,62 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Container, Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import replace
+from contextlib import nullcontext, suppress
+from dataclasses import fields
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
-from torch import nn
 
 from neuid3.data.examples import Examples, has_names
-from neuid3.data.priors import Priors, column_priors
 from neuid3.data.tables import (
     check_target,
     check_weights,
     class_index,
+    class_numbers,
     drop_free_text,
     encode_classes,
     examples_from_array,
     refuse_missing_labels,
     warn_of_identifiers,
 )
-from neuid3.errors import DataError
+from neuid3.errors import DataError, ParameterError
 from neuid3.estimators.model import NeurosymbolicTree
-from neuid3.estimators.parameters import (
-    BITS_PER_PRUNING,
-    CONSTRAINTS,
-    IRRELEVANT_TO_TREE,
-    check_read_together,
-    training_config,
-)
+from neuid3.estimators.parameters import CONSTRAINTS, IRRELEVANT_TO_TREE
 from neuid3.explain import Explanation
 from neuid3.export import export_svg, export_text, plot_tree
-from neuid3.export.deepproblog import DeepProbLogProgram
 from neuid3.export.notebook import tree_html
 from neuid3.export.onnx import OPSET, export_onnx
 from neuid3.io.bank import Bank
 from neuid3.io.estimators import classifier_to_json, learned_from_json, parameters_from_json
 from neuid3.io.models import save_model
 from neuid3.io.trained_tests import TrainedTest, trained_tests
-from neuid3.learning.candidates import Candidates
-from neuid3.learning.checkpoint import Checkpoint, CheckpointedLearner, fit_digests
-from neuid3.learning.grow import GrowthLimits, TimedLearner, grow_tree
+from neuid3.learning.checkpoint import Checkpoint, fit_digests
+from neuid3.learning.fit import LearnedTree, check_fit, learn_tree, make_learner, training_record, warn_of_small_tree
+from neuid3.learning.generators import CandidateGenerator
+from neuid3.learning.grow import GrowthLimits
 from neuid3.learning.node_learner import NodeLearner
-from neuid3.learning.problem import Problem, check_device, check_networks, read_problem, varying_candidates
-from neuid3.learning.progress import ProgressBar, SilentProgress
-from neuid3.learning.sample import Sample
+from neuid3.learning.problem import Problem, read_problem, varying_candidates
 from neuid3.learning.statistics import with_statistics
-from neuid3.learning.validation import read_validation, validation_split, with_validation
+from neuid3.learning.validation import read_validation, training_sample
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import Limits
-from neuid3.training.config import TrainingConfig
-from neuid3.tree.criteria import column_importances
-from neuid3.tree.node_tests import NodeTest
-from neuid3.tree.record import HELD_OUT, VALIDATION, Score, TrainingRecord, score_of
-from neuid3.tree.tree import Branch, Node, Tree, paths
+from neuid3.training.config import TrainingConfig, changed_training, read_training
+from neuid3.tree.criteria import ClassCriterion, Target, column_importances, criterion_of
+from neuid3.tree.record import HELD_OUT, Score, TrainingRecord, score_of
+from neuid3.tree.tree import Tree
+
+# What the fields of `training` are called among the parameters, as scikit-learn names nested parameters.
+_FIELD_PREFIX = "training__"
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from neuid3.export.deepproblog import DeepProbLogProgram
 
 # The attributes that a fit sets.
 LEARNED = frozenset(
@@ -91,75 +89,74 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     networks : dict, optional
         For a network of the program, a function that makes a new one, or a module, which counts as trained.
         A declared network that is not given gets the default architecture for its input's shape.
-    tests : "auto", or a list of tests
+    tests : "auto", a list of tests, or a CandidateGenerator
         The candidate tests: atoms, tests of an earlier tree (`clf.tests_`), and "auto" for those of the columns and
         rules: facts, values, cuts, a network for each image, and every instance of the rules' heads over image columns
-        that their networks can read, which `rule_tests_` lists after a fit.
+        that their networks can read, which `rule_tests_` lists after a fit. A generator offers candidates node by node.
     bank : Bank, or the path of one, optional
         Trained tests, which are tried first: at a node where one of them is good enough, no network is trained. Copies
         of its networks are trained further in the joint training of the finished tree.
     modes : list of str, optional
         The columns that may fill each argument of a rule's head, as in `"gt_rank(+rank_1, +rank_2)"`.
-    recipe : {"default", "paper"}
-        How networks are trained: with the settings that measured best, or exactly as in the paper.
+    training : "default", "paper", or TrainingConfig
+        How networks are trained, selected and reused: with the settings that measured best, exactly as in the paper, or
+        with your own, as in `TrainingConfig(epochs=10, restarts=8)`. A single field is set by
+        `set_params(training__epochs=10)`, and searched by `GridSearchCV` under that name.
+    criterion : {"entropy", "gini"} or ClassCriterion
+        How good a split is: information gain, the decrease of Gini impurity, or a criterion of your own.
     max_depth : int, optional
         The most tests on a path.
     min_mass : float
         The least Σ P(κ|e) of a node that is split; each side must keep half of it.
     min_gain : float
-        The least gain of a test, in bits.
+        The least gain of a test, in the unit of the criterion: bits for entropy.
     pruning : float
         The penalty of a split: it must save `pruning` · log₂ (M / T) bits in the description length of its examples'
         classes, where M is the number of candidates and T the number of those with the same gain (0: no pruning).
-    epsilon : float
-        Examples with P(κ|e) below it are left out of a node.
-    max_candidates : int
-        The most tests that rules may be expanded to.
-    validation_fraction : float
-        The fraction of examples in the validation split, which networks are scored on and not trained on, unless `fit`
-        is given `validation`.
     pos_label : optional
         The class that a test should be true for; by default the second of `classes_`.
     class_weight : "balanced" or dict, optional
         The weight of an example of each class.
-    epochs : int, optional
-        Passes over a node's examples; this and the next parameters replace those of the recipe where they are given.
-    batch_size : int, optional
-        Examples in a minibatch.
-    learning_rate : float, optional
-        The learning rate of Adam.
-    weight_decay : float, optional
-        The weight decay of Adam.
-    restarts : int, optional
-        Random restarts of a rule's networks, between which successive halving chooses; half as many for a network that
-        is a test by itself.
-    joint_epochs : int, optional
-        Epochs of the joint training of the finished tree.
-    sharpness : float, optional
-        The factor of a new network's last weights; above 1, its first outputs are far from uniform.
-    loss : {"leaves", "branches"}, optional
-        The likelihood of a tree with one test, or the paper's cross-entropy between the test and the positive class.
-    one_cycle : bool, optional
-        Whether the learning rate follows a one-cycle schedule; constant otherwise.
-    warm_starts : bool
-        Whether networks trained elsewhere in the tree may be reused, or initialize new ones.
-    read_together : bool
-        Whether four or more image columns share networks that are trained on all of them: for columns with images of
-        one kind that are too little informative each.
-    augment : bool
-        Whether networks are trained on augmented images: slightly shifted, rotated, scaled and sheared.
     time_limit : float, optional
         Seconds after which no further node is split; the node in training at that time is finished.
     n_jobs : int, optional
         Workers that train networks; -1 for one per core. It does not change the tree.
-    device : str
-        Where networks run, as torch names it.
     random_state : int, RandomState, optional
         With a number, the same fit gives the same tree.
     verbose : int
         1 prints nodes as they are grown, 2 also the gains of tests with networks that were trained to the end.
     limits : Limits, optional
-        The time, memory and circuit size that the background knowledge may take.
+        The time, memory and circuit size that the background knowledge may take, and the most candidates that it may
+        be expanded to.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The classes, sorted.
+    class_weights_ : array of shape (n_classes,)
+        The weight of each class, where `class_weight` is given.
+    tree_ : Tree
+        The learned tree.
+    model_ : NeurosymbolicTree
+        The tree with its program, networks and priors.
+    networks_ : dict
+        The networks of the tree, by instance.
+    tests_ : list of TrainedTest
+        The atoms among the tests, with their networks, for reuse in another fit.
+    rule_tests_ : list of str
+        The candidates that were made from rules.
+    schema_ : dict
+        The kind of every column, by name.
+    n_features_in_ : int
+        The number of columns.
+    feature_names_in_ : array of shape (n_features_in_,)
+        The names of the columns.
+    feature_importances_ : array of shape (n_features_in_,)
+        The gain that each column contributes, as a fraction of the total.
+    training_record_ : TrainingRecord
+        The number of training rows, their digests, and scores on other rows.
+    gradient_steps_ : int
+        The number of gradient steps of the fit.
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = CONSTRAINTS
@@ -172,31 +169,16 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tests: str | Sequence[Any] = "auto",
         bank: Bank | Path | str | None = None,
         modes: Sequence[str] | None = None,
-        recipe: str = "default",
+        training: str | TrainingConfig = "default",
+        criterion: str | ClassCriterion = "entropy",
         max_depth: int | None = None,
         min_mass: float = 2.0,
         min_gain: float = 1e-7,
         pruning: float = 0.75,
-        epsilon: float = 1e-3,
-        max_candidates: int = 1000,
-        validation_fraction: float = 0.2,
         pos_label: Any = None,
         class_weight: Any = None,
-        epochs: int | None = None,
-        batch_size: int | None = None,
-        learning_rate: float | None = None,
-        weight_decay: float | None = None,
-        restarts: int | None = None,
-        joint_epochs: int | None = None,
-        sharpness: float | None = None,
-        loss: str | None = None,
-        one_cycle: bool | None = None,
-        warm_starts: bool = True,
-        read_together: bool = False,
-        augment: bool = True,
         time_limit: float | None = None,
         n_jobs: int | None = None,
-        device: str = "cpu",
         random_state: Any = None,
         verbose: int = 0,
         limits: Limits | None = None,
@@ -206,34 +188,54 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.tests = tests
         self.bank = bank
         self.modes = modes
-        self.recipe = recipe
+        self.training = training
+        self.criterion = criterion
         self.max_depth = max_depth
         self.min_mass = min_mass
         self.min_gain = min_gain
         self.pruning = pruning
-        self.epsilon = epsilon
-        self.max_candidates = max_candidates
-        self.validation_fraction = validation_fraction
         self.pos_label = pos_label
         self.class_weight = class_weight
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.restarts = restarts
-        self.joint_epochs = joint_epochs
-        self.sharpness = sharpness
-        self.loss = loss
-        self.one_cycle = one_cycle
-        self.warm_starts = warm_starts
-        self.read_together = read_together
-        self.augment = augment
         self.time_limit = time_limit
         self.n_jobs = n_jobs
-        self.device = device
         self.random_state = random_state
         self.verbose = verbose
         self.limits = limits
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name; where `deep`, also the fields of `training`, as in `training__epochs`.
+
+        Parameters
+        ----------
+        deep : whether the fields of `training` are included.
+
+        Returns
+        -------
+        Values by name.
+        """
+        parameters: dict[str, Any] = super().get_params(deep=deep)
+        if deep:
+            with suppress(ParameterError):  # an invalid `training` has no fields; `fit` reports it
+                config = read_training(self.training)
+                parameters |= {f"{_FIELD_PREFIX}{field.name}": getattr(config, field.name) for field in fields(config)}
+        return parameters
+
+    def set_params(self, **params: Any) -> NeuID3Classifier:
+        """Set parameters; `training__epochs` and the like replace one field of `training`.
+
+        Parameters
+        ----------
+        **params : new values by name.
+
+        Returns
+        -------
+        The classifier itself.
+        """
+        changes = {name.removeprefix(_FIELD_PREFIX): v for name, v in params.items() if name.startswith(_FIELD_PREFIX)}
+        super().set_params(**{name: v for name, v in params.items() if not name.startswith(_FIELD_PREFIX)})
+        if changes:
+            self.training = changed_training(self.training, changes)
+        return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -301,76 +303,54 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, X: Any, y: Any, sample_weight: Any, validation: tuple[Any, Any] | None, folder: Path | str | None
     ) -> None:
         deadline = time.monotonic() + (np.inf if self.time_limit is None else self.time_limit)
-        check_read_together(self.get_params(deep=False))
+        config = read_training(self.training)
+        criterion = criterion_of(self.criterion)
+        pruning = self.pruning if config.prune else 0.0
+        growth = GrowthLimits(self.max_depth, self.min_mass, self.min_gain, config.min_reach, pruning)
+        networks = dict(self.networks or {})
         examples, labels, weights = self._read(X, y, sample_weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         problem = self._problem(examples)
-        check_networks(dict(self.networks or {}), problem.program)
-        recipe = training_config(self.get_params(deep=False), len(self.classes_))
-        check_device(self.device)
+        check_fit(problem, networks, config, len(self.classes_))
+        self.rule_tests_ = list(problem.candidates.expanded)
         digests = {} if folder is None else self._digests(examples, labels, weights, validation)
         with nullcontext() if folder is None else Checkpoint(folder, digests, seed) as checkpoint:
             seed = seed if checkpoint is None else checkpoint.seed
-            validated = problem.are_neural and self.recipe == "default"
-            sample = self._sample(examples, labels, weights, validation, seed, validated)
-            learner = self._learner(
-                sample, problem, varying_candidates(problem.candidates, examples, self.tests), recipe, seed
+            positive = 1 if self.pos_label is None else class_index(self.pos_label, self.classes_)
+            sample = training_sample(
+                examples,
+                Target(labels, weights, criterion.for_classes(len(self.classes_), positive)),
+                validation=self._validation(validation, examples),
+                fraction=config.validation_fraction if problem.are_neural else None,
+                seed=seed,
             )
-            self.rule_tests_ = list(problem.candidates.expanded)
-            learner.progress.expanded(self.rule_tests_)
-            root, test_bits = self._grow(learner, checkpoint, deadline)
-        self._set_learned(root, learner, problem.program)
-        self.model_.training_record = self._record(sample, learner, seed)
-        gains = [(self.model_.columns_of(test), bits) for test, bits in test_bits]
-        self.feature_importances_ = column_importances(gains, self.schema_)
+            learner = make_learner(
+                sample, problem, networks, config, growth, seed=seed, jobs=self.n_jobs, verbose=self.verbose
+            )
+            learned = learn_tree(learner, growth, checkpoint, deadline)
+        warn_of_small_tree(learned, learner, self.max_depth, self.time_limit)
+        self._set_learned(learned, learner, config, problem.program)
+        self.model_.training_record = training_record(self.tree_.root, learner, seed)
 
-    def _grow(
-        self, learner: NodeLearner, checkpoint: Checkpoint | None, deadline: float
-    ) -> tuple[Node, Sequence[tuple[NodeTest, float]]]:
-        """The root of the finished tree, and the bits that each test saved while it was grown."""
-        limits = GrowthLimits(self.max_depth, self.min_mass, self.min_gain, self.epsilon, self._pruning())
-        grower = learner if checkpoint is None else CheckpointedLearner(learner, checkpoint)
-        timed = TimedLearner(grower, lambda: time.monotonic() >= deadline)
-        with learner.progress, learner.pool:
-            grown = grow_tree(timed, learner.root, limits, learner.progress.node)
-            root = grown.node if timed.skipped_nodes else grower.refine(grown.node)
-            regrower = None if timed.skipped_nodes or timed.is_out_of_time() else learner.regrower(root)
-            if regrower is not None:
-                regrown = grow_tree(regrower, regrower.root, limits)
-                if not regrower.is_worse(regrown.node, root):
-                    grown, root = regrown, regrown.node
-        self._warn_of_small_tree(root, learner, timed.skipped_nodes)
-        return root, grown.test_bits
-
-    def _warn_of_small_tree(self, root: Node, learner: NodeLearner, skipped_nodes: int) -> None:
-        """Warn where the time limit or the lack of good tests has kept the tree small."""
-        if skipped_nodes:
-            message = f"time_limit={self.time_limit:g} was reached: {skipped_nodes} nodes were not split further."
-        elif isinstance(root, Branch) or self.max_depth == 0:
-            return
-        else:
-            advice = "Their gains are below the penalty of a split; a lower `pruning` lowers it."
-            if learner.neural.tests:
-                advice = "Networks may need more epochs or examples" + (
-                    "."
-                    if self.read_together
-                    else "; if many columns of images show the same kind of thing, try read_together=True."
-                )
-            message = f"No candidate test was good enough; the tree is a single leaf. {advice}"
-        warnings.warn(message, UserWarning, stacklevel=5)
+    def _validation(self, validation: Any, examples: Examples) -> tuple[Examples, Any, Any] | None:
+        """The validation examples of the caller with their class numbers and weights; None without any."""
+        if validation is None:
+            return None
+        added, labels = read_validation(validation, examples.schema)
+        targets = class_numbers(labels, self.classes_)
+        return added, targets, np.ones(len(targets)) if self.class_weight is None else self.class_weights_[targets]
 
     def _digests(self, examples: Examples, labels: Any, weights: Any, validation: Any) -> dict[str, str]:
         """Digests of everything that the tree depends on: the data, and the parameters that are relevant to it."""
-        parameters = {name: v for name, v in self.get_params(deep=False).items() if name not in IRRELEVANT_TO_TREE}
+        parameters = {name: v for name, v in self.get_params().items() if name not in IRRELEVANT_TO_TREE}
         if self.bank is not None:  # its contents, not its path
             parameters["bank"] = (self.bank if isinstance(self.bank, Bank) else Bank(self.bank)).contents()
+        criterion = criterion_of(self.criterion)  # its class and settings: the usual `repr` has an address
+        parameters["criterion"] = (type(criterion).__qualname__, vars(criterion))
         held_out = None if validation is None else read_validation(validation, examples.schema)
         arrays = () if held_out is None else ([(c.values, c.missing) for _, c in held_out[0].items()], held_out[1])
         targets = {"classes": self.classes_, "labels": labels, "sample_weight": weights, "validation": arrays}
         return fit_digests(parameters, dict(examples.items()), **targets)
-
-    def _pruning(self) -> float:
-        return self.pruning if self.recipe == "default" else 0.0
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Examples, npt.NDArray[np.int64], Any]:
         """The examples, the number of each one's class, and its weight."""
@@ -407,61 +387,28 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _mentioned(self) -> str:
         """All parameters' text in which a column may be named."""
-        tests = [self.tests] if isinstance(self.tests, str) else self.tests
+        listed = self.tests.tests if isinstance(self.tests, CandidateGenerator) else self.tests
+        tests = [listed] if isinstance(listed, str) else listed
         return "\n".join([self.background, *map(str, tests), *(self.modes or ())])
 
     def _problem(self, examples: Examples) -> Problem:
-        return read_problem(
+        problem = read_problem(
             examples.schema,
             background=self.background,
             tests=self.tests,
             bank=self.bank,
             modes=self.modes,
-            most=self.max_candidates,
             limits=self.limits,
         )
+        return varying_candidates(problem, examples)
 
-    def _sample(
-        self, examples: Examples, labels: Any, weights: Any, validation: Any, seed: int, validated: bool
-    ) -> Sample:
-        """The training sample, with a validation split where `validated`."""
-        sample = Sample(examples, labels, weights, np.zeros(len(labels), dtype=bool), len(self.classes_), 1)
-        if validated and validation is not None:
-            class_weights = None if self.class_weight is None else self.class_weights_
-            sample = with_validation(sample, validation, self.classes_, class_weights)
-        elif validated:
-            sample = validation_split(sample, self.validation_fraction, seed)
-        return (
-            sample if self.pos_label is None else replace(sample, positive=class_index(self.pos_label, self.classes_))
-        )
-
-    def _learner(
-        self, sample: Sample, problem: Problem, candidates: Candidates, recipe: TrainingConfig, seed: int
-    ) -> NodeLearner:
-        return NodeLearner(
-            sample,
-            problem.program,
-            candidates,
-            dict(self.networks or {}),
-            recipe,
-            priors=Priors(column_priors(sample.examples, sample.weights)),
-            penalty=BITS_PER_PRUNING * self._pruning(),
-            min_child_mass=self.min_mass / 2,
-            adaptive=self.recipe == "default" and self.warm_starts,
-            share_networks=self.read_together,
-            seed=seed,
-            jobs=self.n_jobs,
-            device=self.device,
-            reused=problem.reused,
-            bank_tests=problem.bank_tests,
-            progress=ProgressBar(gains=self.verbose > 1) if self.verbose else SilentProgress(),
-        )
-
-    def _set_learned(self, root: Node, learner: NodeLearner, program: Program) -> None:
+    def _set_learned(
+        self, learned: LearnedTree, learner: NodeLearner, config: TrainingConfig, program: Program
+    ) -> None:
         """Set the attributes that hold the tree, its networks and its model."""
         classes = tuple(self.classes_.tolist())
-        self.networks_: dict[str, Any] = learner.networks_of(Tree(root, classes).tests)
-        self.tree_ = Tree(with_statistics(root, learner.inference, self.epsilon), classes)
+        self.networks_: dict[str, Any] = learner.networks_of(Tree(learned.root, classes).tests)
+        self.tree_ = Tree(with_statistics(learned.root, learner.inference, config.min_reach), classes)
         self.gradient_steps_ = learner.steps
         self.model_ = NeurosymbolicTree(
             self.tree_,
@@ -470,19 +417,11 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             networks=self.networks_,
             priors=learner.priors,
             limits=self.limits,
-            device=self.device,
+            device=config.device,
+            backend=learner.config.backend,
         )
-
-    def _record(self, sample: Sample, learner: NodeLearner, seed: int) -> TrainingRecord:
-        """The training record, with the score on the validation split where there is one."""
-        record = TrainingRecord.of(sample.examples, sample.labels, seed)
-        if not sample.unseen.any():
-            return record
-        rows = np.flatnonzero(sample.unseen)
-        # The learner holds the outputs of its networks on these examples, so that no network runs again.
-        reach = learner.inference.reach([path for path, _ in paths(self.tree_.root)], rows)  # (example, leaf)
-        leaves = np.array([leaf.probabilities for leaf in self.tree_.leaves])
-        return record.with_score(score_of(VALIDATION, reach @ leaves, sample.labels[rows]))
+        gains = [(self.model_.columns_of(test), gain) for test, gain in learned.test_gains]
+        self.feature_importances_ = column_importances(gains, self.schema_)
 
     @property
     def training_record_(self) -> TrainingRecord | None:
@@ -500,6 +439,10 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : the examples.
         y : the class of each.
+
+        Returns
+        -------
+        The score.
 
         Raises
         ------
@@ -537,6 +480,15 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Networks of neuid3's own classes and registered ones are rebuilt from the file; for others, `load` needs a function
         that makes them. Parameters that are no plain values, such as functions and trained tests, are not saved. Without
         `remember_rows` the file holds no digests of the training rows, and they cannot be recognised later.
+
+        Parameters
+        ----------
+        path : the file; an ending is added where there is none.
+        remember_rows : whether digests of the training rows are stored, by which they are recognised later.
+
+        Returns
+        -------
+        The path of the file.
         """
         fitted = self._fitted()
         fields = {"kind": "classifier", **classifier_to_json(fitted)}
@@ -544,7 +496,17 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def restored(cls, model: NeurosymbolicTree, fields: Mapping[str, Any]) -> NeuID3Classifier:
-        """The classifier of a saved model and the JSON fields of its file."""
+        """The classifier of a saved model and the JSON fields of its file.
+
+        Parameters
+        ----------
+        model : the model of the file.
+        fields : the JSON fields of the file.
+
+        Returns
+        -------
+        The fitted classifier.
+        """
         known = cls().get_params(deep=False)
         classifier = cls(**parameters_from_json(fields, known))
         classifier.model_, classifier.tree_ = model, model.tree
@@ -565,31 +527,80 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         A network runs on an example only if a branch that needs it is reached with a probability above `threshold`; no
         probability changes by more than the dropped mass (see `NeurosymbolicTree.predict_proba`).
+
+        Parameters
+        ----------
+        X : a table with named columns, `Examples`, or an array, as in `fit`.
+        threshold : the probability up to which branches are dropped, in [0, 1); 0 is exact.
+
+        Returns
+        -------
+        Probabilities, `(example, class)`.
         """
         fitted = self._fitted()
         return fitted.model_.predict_proba(fitted._examples(X), threshold=threshold)
 
     def predict_log_proba(self, X: Any, *, threshold: float = 0.0) -> npt.NDArray[np.float64]:
-        """The natural logarithm of `predict_proba`; −∞ where a class is impossible."""
+        """The natural logarithm of `predict_proba`; −∞ where a class is impossible.
+
+        Parameters
+        ----------
+        X : a table with named columns, `Examples`, or an array, as in `fit`.
+        threshold : as in `predict_proba`.
+
+        Returns
+        -------
+        Logarithms of probabilities, `(example, class)`.
+        """
         with np.errstate(divide="ignore"):
             logs: npt.NDArray[np.float64] = np.log(self.predict_proba(X, threshold=threshold))
         return logs
 
     def predict(self, X: Any, *, threshold: float = 0.0) -> npt.NDArray[Any]:
-        """The most probable class of each example; `threshold` as in `predict_proba`."""
+        """The most probable class of each example; `threshold` as in `predict_proba`.
+
+        Parameters
+        ----------
+        X : a table with named columns, `Examples`, or an array, as in `fit`.
+        threshold : as in `predict_proba`.
+
+        Returns
+        -------
+        Classes, `(example,)`.
+        """
         fitted = self._fitted()
         most_probable: npt.NDArray[Any] = fitted.classes_[fitted.predict_proba(X, threshold=threshold).argmax(axis=1)]
         return most_probable
 
     def leaf_probabilities(self, X: Any, *, threshold: float = 0.0) -> npt.NDArray[np.float64]:
-        """P(leaf | e) from left (all yes) to right (all no), `(example, leaf)`; `threshold` as in `predict_proba`."""
+        """P(leaf | e) from left (all yes) to right (all no), `(example, leaf)`; `threshold` as in `predict_proba`.
+
+        Parameters
+        ----------
+        X : a table with named columns, `Examples`, or an array, as in `fit`.
+        threshold : as in `predict_proba`.
+
+        Returns
+        -------
+        Probabilities that sum to 1 for each example, `(example, leaf)`, leaves from left (all yes) to right (all no).
+        """
         fitted = self._fitted()
-        return fitted.model_.apply(fitted._examples(X), threshold=threshold)
+        return fitted.model_.leaf_probabilities(fitted._examples(X), threshold=threshold)
 
     def apply(self, X: Any, *, threshold: float = 0.0) -> npt.NDArray[np.int64]:
-        """The number of each example's most probable leaf, counted from the left; `threshold` as in `predict_proba`."""
-        leaves: npt.NDArray[np.int64] = self.leaf_probabilities(X, threshold=threshold).argmax(axis=1)
-        return leaves
+        """The index of each example's most probable leaf, counted from the left, `(example,)`; see `predict_proba`.
+
+        Parameters
+        ----------
+        X : a table with named columns, `Examples`, or an array, as in `fit`.
+        threshold : as in `predict_proba`.
+
+        Returns
+        -------
+        Leaf numbers, counted from the left, `(example,)`.
+        """
+        fitted = self._fitted()
+        return fitted.model_.apply(fitted._examples(X), threshold=threshold)
 
     def get_depth(self) -> int:
         """The most tests on a path from the root to a leaf; 0 for a tree of one leaf."""
@@ -602,36 +613,109 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return len(self.tree_.leaves)
 
     def explain(self, X: Any, row: int = 0, *, proofs: int = 5, changes: int = 3) -> Explanation:
-        """The explanation of a prediction; see `NeurosymbolicTree.explain`."""
+        """The explanation of a prediction; see `NeurosymbolicTree.explain`.
+
+        Parameters
+        ----------
+        X : a table with named columns, `Examples`, or an array, as in `fit`.
+        row : the example.
+        proofs : the most proofs of a test.
+        changes : the most changes in a counterfactual.
+
+        Returns
+        -------
+        The explanation; `print` shows it as text.
+        """
         fitted = self._fitted()
         return fitted.model_.explain(fitted._examples(X), row, proofs=proofs, changes=changes)
 
     # Export --------------------------------------------------------------------------------------
 
     def export_text(self, decimals: int = 2, *, rules: bool = False) -> str:
-        """The tree as text; its first line shows the root's test. With `rules`, the clauses behind its tests follow."""
+        """The tree as text; its first line shows the root's test. With `rules`, the clauses behind its tests follow.
+
+        Parameters
+        ----------
+        decimals : the number of decimals of gains and class probabilities.
+        rules : whether the clauses behind the tests follow below the tree.
+
+        Returns
+        -------
+        One line for each node.
+        """
         return export_text(self, decimals, rules=rules)
 
     def export_svg(self, X: Any = None, *, max_depth: int | None = None, images: int = 3) -> str:
-        """The tree as an SVG image; with examples, each branch shows some of them (see `neuid3.export_svg`)."""
+        """The tree as an SVG image; with examples, each branch shows some of them (see `neuid3.export_svg`).
+
+        Parameters
+        ----------
+        X : examples, some of which are shown beside tests that read images.
+        max_depth : the depth of the deepest tests that are drawn; None for all.
+        images : the most examples for each response of a test.
+
+        Returns
+        -------
+        The text of an SVG file.
+        """
         return export_svg(self, X, max_depth=max_depth, images=images)
 
     def plot(self, X: Any = None, **options: Any) -> list[Any]:
-        """The artists of the tree drawn with matplotlib; the options are those of `neuid3.plot_tree`."""
+        """The artists of the tree drawn with matplotlib; the options are those of `neuid3.plot_tree`.
+
+        Parameters
+        ----------
+        X : examples, some of which are shown beside tests that read images.
+        **options : the other parameters of `neuid3.plot_tree`.
+
+        Returns
+        -------
+        The matplotlib artists.
+        """
         return plot_tree(self, X, **options)
 
     def to_problog(self, X: Any, row: int = 0) -> str:
-        """The tree as a ProbLog program for one example, with the outputs of the networks as probabilities."""
+        """The tree as a ProbLog program for one example, with the outputs of the networks as probabilities.
+
+        Parameters
+        ----------
+        X : a table with named columns, `Examples`, or an array, as in `fit`.
+        row : the example.
+
+        Returns
+        -------
+        The text of the program.
+        """
         fitted = self._fitted()
         return fitted.model_.to_problog(fitted._examples(X), row)
 
     def to_deepproblog(self, X: Any, row: int = 0) -> DeepProbLogProgram:
-        """The tree as a DeepProbLog program with its networks, for one example's symbolic columns."""
+        """The tree as a DeepProbLog program with its networks, for one example's symbolic columns.
+
+        Parameters
+        ----------
+        X : a table with named columns, `Examples`, or an array, as in `fit`.
+        row : the example.
+
+        Returns
+        -------
+        The program with its networks and tensors.
+        """
         fitted = self._fitted()
         return fitted.model_.to_deepproblog(fitted._examples(X), row)
 
     def export_onnx(self, path: Path | str, *, opset: int = OPSET) -> Path:
-        """Write the tree with its networks to one ONNX file, which runs without Python; see `neuid3.export_onnx`."""
+        """Write the tree with its networks to one ONNX file, which runs without Python; see `neuid3.export_onnx`.
+
+        Parameters
+        ----------
+        path : the file.
+        opset : the version of the ONNX operators.
+
+        Returns
+        -------
+        The path of the file.
+        """
         return export_onnx(self, path, opset=opset)
 
     def _repr_html_inner(self) -> str:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any
 
 from neuid3.errors import ModelFileError
-from neuid3.estimators.classifier import NeuID3Classifier
 from neuid3.estimators.model import NeurosymbolicTree
-from neuid3.io.container import read_container, reporting_damage
+from neuid3.io.container import SavedFile, read_container, reporting_damage
+from neuid3.io.estimators import learned_from_json
 from neuid3.io.models import restore_model
 from neuid3.io.trained_tests import TrainedTest, restore_test
 from neuid3.logic.sandbox import Limits
+
+if TYPE_CHECKING:
+    import torch
+
+    from neuid3.estimators.classifier import NeuID3Classifier
 
 
 def load(
@@ -34,17 +37,57 @@ def load(
     limits : the time, memory and circuit size that the file's background knowledge may take.
     device : where networks run, as torch names it.
 
+    Returns
+    -------
+    What was saved: a fitted classifier, a tree or a trained test.
+
     Raises
     ------
     ModelFileError : where the file is damaged, or written by a newer version.
     """
     path = Path(path)
-    saved = read_container(path)
-    kind = saved.fields.get("kind")
+    saved, kind = _read(path)
     if kind == "test":
         return restore_test(path, saved, networks or {}, device)
-    if kind not in ("tree", "classifier"):
-        raise ModelFileError(f"{path} holds a {kind!r:.40}, which this neuid3 does not know; upgrade neuid3.")
     with reporting_damage(path):
         model = restore_model(saved, networks or {}, NeurosymbolicTree, limits, device)
-        return model if kind == "tree" else NeuID3Classifier.restored(model, saved.fields)
+        if kind == "tree":
+            return model
+        # Imported here, since scikit-learn takes seconds to import and a tree does not need it.
+        from neuid3.estimators.classifier import NeuID3Classifier
+
+        return NeuID3Classifier.restored(model, saved.fields)
+
+
+def load_model(path: Path | str, *, limits: Limits | None = None) -> NeurosymbolicTree:
+    """The tree of a fitted classifier's file with its program, networks and priors, without the classifier.
+
+    It predicts, explains and shows the same, and needs no scikit-learn.
+
+    Parameters
+    ----------
+    path : a file that `NeuID3Classifier.save` or `neuid3 fit` has written.
+    limits : the time, memory and circuit size that the file's background knowledge may take.
+
+    Raises
+    ------
+    ModelFileError : where the file is damaged, written by a newer version, or holds no classifier.
+    """
+    path = Path(path)
+    saved, kind = _read(path)
+    if kind != "classifier":
+        contents = {"tree": "NeurosymbolicTree", "test": "TrainedTest"}[kind]
+        raise ModelFileError(f"{path} contains a {contents}, not a classifier; load it in Python.")
+    with reporting_damage(path):
+        model = restore_model(saved, {}, NeurosymbolicTree, limits)
+        learned_from_json(saved.fields, model.classes, len(model.schema))  # raises an error where it is damaged
+        return model
+
+
+def _read(path: Path) -> tuple[SavedFile, str]:
+    """The content of a file, and the kind of thing that it holds: a classifier, a tree or a test."""
+    saved = read_container(path)
+    kind = saved.fields.get("kind")
+    if kind not in ("tree", "classifier", "test"):
+        raise ModelFileError(f"{path} holds a {kind!r:.40}, which this neuid3 does not know; upgrade neuid3.")
+    return saved, str(kind)

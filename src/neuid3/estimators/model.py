@@ -4,21 +4,35 @@ from __future__ import annotations
 
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from neuid3.explain import Explanation, explain
-from neuid3.export.deepproblog import DeepProbLogProgram, to_deepproblog
 from neuid3.export.notebook import tree_html, tree_svg
 from neuid3.export.onnx import OPSET, export_onnx
 from neuid3.export.problog import to_problog, verify
 from neuid3.io.models import save_model
 from neuid3.tree.model import TreeModel
 
+if TYPE_CHECKING:
+    from neuid3.export.deepproblog import DeepProbLogProgram
+
 
 class NeurosymbolicTree(TreeModel):
     """A tree that gives exact class probabilities for batches of examples, with gradients into its networks.
 
     Parameters and attributes are those of `TreeModel`. The paper's worked example:
+
+    Parameters
+    ----------
+    backend : what runs the networks: "auto", "torch", the name of a registered backend, or a backend.
+    tree : the tree.
+    schema : the kinds of the columns, `X.schema`.
+    background : rules, probabilistic facts and neural declarations in DeepProbLog's syntax.
+    networks : the network of every name, or instance, that the tests use.
+    priors : the distributions that stand for missing entries.
+    limits : the time, memory and circuit size that the background knowledge may take.
+    dtype : the precision of inference.
+    device : where networks and circuits run.
 
     >>> from neuid3 import Branch, Examples, Leaf, Tree
     >>> tree = Tree(
@@ -48,28 +62,83 @@ class NeurosymbolicTree(TreeModel):
         row : the example to explain.
         proofs : the most proofs of a test.
         changes : the most changes in a counterfactual.
+
+        Returns
+        -------
+        The explanation; `print` shows it as text.
         """
         return explain(self, X, row, proofs=proofs, changes=changes)
 
     def to_problog(self, X: Any, row: int = 0) -> str:
-        """The tree as a ProbLog program for one example, with the outputs of the networks as probabilities."""
+        """The tree as a ProbLog program for one example, with the outputs of the networks as probabilities.
+
+        Parameters
+        ----------
+        X : the examples.
+        row : the example.
+
+        Returns
+        -------
+        The text of the program.
+        """
         return to_problog(self, X, row)
 
     def to_deepproblog(self, X: Any, row: int = 0) -> DeepProbLogProgram:
-        """The tree as a DeepProbLog program with its networks, for one example's symbolic columns."""
+        """The tree as a DeepProbLog program with its networks, for one example's symbolic columns.
+
+        Parameters
+        ----------
+        X : the examples.
+        row : the example.
+
+        Returns
+        -------
+        The program with its networks and tensors.
+        """
+        from neuid3.export.deepproblog import to_deepproblog
+
         return to_deepproblog(self, X, row)
 
     def export_onnx(self, path: Path | str, *, opset: int = OPSET) -> Path:
-        """Write the tree with its networks to one ONNX file, which runs without Python; see `neuid3.export_onnx`."""
+        """Write the tree with its networks to one ONNX file, which runs without Python; see `neuid3.export_onnx`.
+
+        Parameters
+        ----------
+        path : the file.
+        opset : the version of the ONNX operators.
+
+        Returns
+        -------
+        The path of the file.
+        """
         return export_onnx(self, path, opset=opset)
 
     def verify(self, X: Any, *, rows: int = 10) -> float:
-        """The largest difference between these probabilities and ProbLog's, for the programs of the first `rows` examples."""
+        """The largest difference between these probabilities and ProbLog's, for the programs of the first `rows` examples.
+
+        Parameters
+        ----------
+        X : the examples.
+        rows : the number of examples, from the first, whose programs are run in ProbLog.
+
+        Returns
+        -------
+        The largest absolute difference of a probability.
+        """
         return verify(self, X, rows=rows)
 
     def save(self, path: Path | str, *, remember_rows: bool = True) -> Path:
         """Write the tree with its program, networks and priors to one file, which `neuid3.load` reads.
 
         Without `remember_rows` the file holds no digests of the training rows.
+
+        Parameters
+        ----------
+        path : the file; an ending is added where there is none.
+        remember_rows : whether digests of the training rows are stored.
+
+        Returns
+        -------
+        The path of the file.
         """
         return save_model(self, path, {"kind": "tree"}, remember_rows=remember_rows)

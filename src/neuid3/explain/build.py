@@ -28,9 +28,14 @@ def explain(model: TreeModel, X: Any, row: int = 0, *, proofs: int = 5, changes:
     proofs : the most proofs for each step of a path.
     changes : the most changes in a counterfactual.
 
+    Returns
+    -------
+    The explanation; `print` shows it as text.
+
     Raises
     ------
     DataError : if `proofs`, `changes` or `row` is out of range.
+
     >>> from neuid3 import Branch, Examples, Leaf, NeurosymbolicTree, Tree
     >>> X = Examples({"alarm": [True], "age": [35]}, kinds={"age": "number"})
     >>> tree = Tree(Branch("alarm", Branch("age > 40", Leaf(0.9), Leaf(0.7)), Leaf(0.2)), classes=("stay", "leave"))

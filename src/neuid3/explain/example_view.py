@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from neuid3.circuits.conjunctions import SignedTest, factorise, groups
 from neuid3.circuits.reach import Reach
@@ -18,6 +17,7 @@ from neuid3.data.examples import Examples
 from neuid3.errors import DataError, MissingPriorError
 from neuid3.explain.explanation import Assignment, Reading
 from neuid3.explain.names import VariableNames, name_variables
+from neuid3.export.pixels import brightness, channels_last, displayed_range, is_image
 from neuid3.logic.formula import (
     And,
     CellVariable,
@@ -110,8 +110,7 @@ class ExampleView:
         codes : for forced variables, n codes each; 0 leaves the variable as it is, v + 1 forces value v.
         n : the number of interventions.
         """
-        with torch.no_grad():
-            return self._reach(_ForcedEvidence(self.weights, codes or {}, n)).numpy()
+        return np.asarray(self._reach(_ForcedEvidence(self.weights, codes or {}, n)))
 
     def assignment(self, variable: Variable, value: int) -> Assignment:
         """A variable with one of its values; the text of a known number shows the number instead of its cell."""
@@ -192,13 +191,13 @@ class _ForcedEvidence:
     def __len__(self) -> int:
         return self.length
 
-    def weights(self, variable: Variable) -> torch.Tensor:
+    def weights(self, variable: Variable) -> Floats:
         """The probability of every value of a variable, as `(value, repetition)`."""
-        free = torch.tensor(self.free[variable], dtype=torch.float64).unsqueeze(1)
+        free = np.array(self.free[variable])[:, None]
         if variable not in self.codes:
-            return free.expand(-1, self.length)
-        by_code = torch.cat((free, torch.eye(len(free), dtype=torch.float64)), dim=1)
-        return by_code.index_select(1, torch.from_numpy(np.ascontiguousarray(self.codes[variable])))
+            return np.broadcast_to(free, (len(free), self.length))
+        by_code = np.concatenate((free, np.eye(len(free))), axis=1)
+        return by_code[:, self.codes[variable]]
 
 
 def _nodes(root: Node, number: Mapping[NodeTest, int]) -> Iterator[ExplainedNode]:
@@ -255,8 +254,8 @@ def view_example(model: TreeModel, example: Examples) -> ExampleView:
     """One example as the tree reads it, also below branches that the example does not reach."""
     formulas = tuple(draw_cells(test.formula(model.program) for test in model.tree.tests))
     variables = variables_in(formulas)
-    with model.evaluating(), torch.no_grad():
-        evidence = model.evidence(example)
+    with model.evaluating(), model.inference.arrays.without_gradients():
+        evidence = model.evidence_of(example)
         weights = {variable: _value_probabilities(evidence, variable) for variable in variables}
     names = name_variables(variables, model.program)
     readings = {v: _reading(v, names[v], weights[v], example, model.program) for v in variables}
@@ -272,7 +271,7 @@ def _value_probabilities(evidence: Evidence, variable: Variable) -> tuple[float,
         # The prediction succeeded, so this network is called only below branches that the example never reaches. There its
         # output is unknown, and taken as uniform.
         return (1.0 / variable.size,) * variable.size
-    return tuple(weights[:, 0].double().tolist())
+    return tuple(weights[:, 0].tolist())
 
 
 def _reading(
@@ -307,21 +306,16 @@ def images_of(example: Examples, readings: Iterable[Reading]) -> dict[str, Array
 
 def displayable(tensor: Array) -> Array | None:
     """A tensor as an image with channels last, rescaled to [0, 1] by its own range if needed; None if it is no image.
+
     >>> [displayable(np.zeros(shape)).shape for shape in ((8, 8), (1, 8, 8), (3, 8, 8), (8, 8, 3))]
     [(8, 8), (8, 8), (8, 8, 3), (8, 8, 3)]
     >>> displayable(np.zeros((1, 3))) is None
     True
     """
-    if tensor.ndim == 3 and tensor.shape[0] in (1, 3) and tensor.shape[2] != 3:
-        tensor = np.moveaxis(tensor, 0, -1)
-    if tensor.ndim == 3 and tensor.shape[2] == 1:
-        tensor = tensor[:, :, 0]
-    is_image = tensor.ndim == 2 or (tensor.ndim == 3 and tensor.shape[2] == 3)
-    if not is_image or min(tensor.shape[:2]) < 4:
+    if not is_image(tensor.shape):
         return None
-    if tensor.dtype == np.uint8:
-        return tensor
-    low, high = float(tensor.min()), float(tensor.max())
-    if low < 0.0 or high > 1.0:  # standardised for a network
-        return np.asarray((tensor - low) / max(high - low, 1e-12))
-    return tensor
+    image = channels_last(tensor)
+    if image.shape[2] == 1:
+        image = image[:, :, 0]
+    low, high = displayed_range(image[None])
+    return image if image.dtype == np.uint8 or (low, high) == (0.0, 1.0) else brightness(image, low, high)

@@ -18,7 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """A variable and its value: `rank(card_1)` and `3`, with the text `rank(card_1) = 3`."""
+    """A variable and its value: `rank(card_1)` and `3`, with the text `rank(card_1) = 3`.
+
+    Attributes
+    ----------
+    variable : the variable, `rank(card_1)`.
+    value : its value, `3`.
+    text : both, as the explanation prints them.
+    """
 
     variable: str
     value: str
@@ -28,6 +35,7 @@ class Assignment:
         return self.text
 
     def to_dict(self) -> dict[str, Any]:
+        """The assignment as lists, dicts, strings and numbers, for JSON."""
         return {"variable": self.variable, "value": self.value}
 
 
@@ -37,6 +45,11 @@ class Proof:
 
     The proofs of a response exclude each other, so their probabilities sum to that of the response. The response does not
     depend on variables that are not mentioned.
+
+    Attributes
+    ----------
+    assignments : the variables and their values.
+    probability : P(proof | κ, e), where κ is the path to the test.
     """
 
     assignments: tuple[Assignment, ...]
@@ -46,6 +59,7 @@ class Proof:
         return ", ".join(map(str, self.assignments)) or "always"
 
     def to_dict(self) -> dict[str, Any]:
+        """The proof as lists, dicts, strings and numbers, for JSON."""
         return {"assignments": [a.to_dict() for a in self.assignments], "probability": self.probability}
 
 
@@ -56,15 +70,15 @@ class Step:
     Attributes
     ----------
     test : the test.
-    answer : its response.
-    probability : P(answer | κ, e), where κ are the steps before it; None if P(κ | e) = 0.
+    response : the response that the path takes, true or false.
+    probability : P(response | κ, e), where κ are the steps before it; None if P(κ | e) = 0.
     reach : the probability of the path up to and including this step.
     given : the earlier responses that share variables with the test, and on which its proofs depend.
     proofs : the most probable proofs of the response, best first; None if the reach is too small.
     """
 
     test: str
-    answer: bool
+    response: bool
     probability: float | None
     reach: float
     given: tuple[str, ...] = ()
@@ -76,9 +90,10 @@ class Step:
         return sum(proof.probability for proof in self.proofs or ())
 
     def to_dict(self) -> dict[str, Any]:
+        """The step as lists, dicts, strings and numbers, for JSON."""
         return {
             "test": self.test,
-            "answer": self.answer,
+            "answer": self.response,
             "probability": self.probability,
             "reach": self.reach,
             "given": list(self.given),
@@ -108,6 +123,7 @@ class LeafShare:
         return tuple(self.probability * share for share in self.leaf)
 
     def to_dict(self) -> dict[str, Any]:
+        """The leaf as lists, dicts, strings and numbers, for JSON."""
         return {
             "probability": self.probability,
             "leaf": list(self.leaf),
@@ -144,9 +160,11 @@ class Reading:
 
     @property
     def certain(self) -> bool:
+        """Whether one value has the whole probability."""
         return len(self.values) == 1
 
     def to_dict(self) -> dict[str, Any]:
+        """The reading as lists, dicts, strings and numbers, for JSON."""
         return {
             "name": self.name,
             "kind": self.kind,
@@ -181,6 +199,7 @@ class Change:
         return self.text
 
     def to_dict(self) -> dict[str, Any]:
+        """The change as lists, dicts, strings and numbers, for JSON."""
         return {"name": self.name, "before": self.before, "after": self.after, "probability": self.probability}
 
 
@@ -205,6 +224,7 @@ class Counterfactual:
     probabilities: tuple[float, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
+        """The counterfactual as lists, dicts, strings and numbers, for JSON."""
         return {
             "status": self.status,
             "searched": self.searched,
@@ -227,7 +247,7 @@ class Explanation:
     prediction : the most probable class.
     leaves : all leaves, with their paths and proofs.
     readings : the variables that the tests depend on, with their values in the example.
-    other_answers : the smallest change of test responses that changes the class.
+    other_responses : the smallest change of test responses that changes the class.
     other_facts : the smallest change of columns and network outputs that changes the class.
     images : the images that networks read, by column.
     """
@@ -237,7 +257,7 @@ class Explanation:
     prediction: Any
     leaves: tuple[LeafShare, ...]
     readings: tuple[Reading, ...]
-    other_answers: Counterfactual
+    other_responses: Counterfactual
     other_facts: Counterfactual
     images: Mapping[str, Array] = field(default_factory=dict, repr=False)
 
@@ -245,7 +265,16 @@ class Explanation:
         return self.text()
 
     def text(self, decimals: int = 2) -> str:
-        """The explanation as text: the class, the leading paths, their proofs, the readings and the counterfactuals."""
+        """The explanation as text: the class, the leading paths, their proofs, the readings and the counterfactuals.
+
+        Parameters
+        ----------
+        decimals : the number of decimals of probabilities.
+
+        Returns
+        -------
+        Several lines of text.
+        """
         from neuid3.explain.text import explanation_text
 
         return explanation_text(self, decimals)
@@ -258,16 +287,34 @@ class Explanation:
             "prediction": plain(self.prediction),
             "leaves": [leaf.to_dict() for leaf in self.leaves],
             "readings": [reading.to_dict() for reading in self.readings],
-            "other_answers": self.other_answers.to_dict(),
+            "other_answers": self.other_responses.to_dict(),
             "other_facts": self.other_facts.to_dict(),
         }
 
     def json(self, indent: int | None = 2) -> str:
-        """The explanation as JSON text, with the content of `to_dict`."""
+        """The explanation as JSON text, with the content of `to_dict`.
+
+        Parameters
+        ----------
+        indent : the number of spaces of an indentation; None for one line.
+
+        Returns
+        -------
+        JSON text.
+        """
         return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the flow of probability from the root to the classes; needs matplotlib (`pip install 'neuid3[plots]'`)."""
+        """Draw the flow of probability from the root to the classes; needs matplotlib (`pip install 'neuid3[plots]'`).
+
+        Parameters
+        ----------
+        ax : the axes to draw on; by default a new figure.
+
+        Returns
+        -------
+        The axes.
+        """
         from neuid3.explain.plot import draw_explanation
 
         return draw_explanation(self, ax)

@@ -91,10 +91,10 @@ def _boxes(visible: Sequence[LeafShare]) -> tuple[_Box, list[_Box]]:
         _add(box, leaf)
         for step in leaf.steps:
             box.label = step.test
-            child = boxes.get((id(box), step.answer))
+            child = boxes.get((id(box), step.response))
             if child is None:
-                child = boxes[id(box), step.answer] = _Box(step.reach, [0.0] * len(leaf.leaf))
-                box.children.append((f"{'yes' if step.answer else 'no'} {step.probability:.2f}", child))
+                child = boxes[id(box), step.response] = _Box(step.reach, [0.0] * len(leaf.leaf))
+                box.children.append((f"{'yes' if step.response else 'no'} {step.probability:.2f}", child))
             box = child
             _add(box, leaf)
         leaves.append(box)
@@ -269,7 +269,7 @@ def _draw_readings(ax: Axes, e: Explanation, rows: Sequence[Reading]) -> None:
 
 def _caption(e: Explanation, hidden: int) -> str:
     """The counterfactuals, and the number of leaves that are not drawn."""
-    counterfactuals = [c for c in (e.other_answers, e.other_facts) if c.status == "found"]
+    counterfactuals = [c for c in (e.other_responses, e.other_facts) if c.status == "found"]
     lines = [
         f"If {' and '.join(map(str, c.changes))}, it would be {class_name(c.prediction)}." for c in counterfactuals
     ]

@@ -74,7 +74,7 @@ def _paths(e: Explanation, leading: Sequence[LeafShare], decimals: int) -> Itera
 
 def _step(step: Step, decimals: int) -> str:
     probability = "" if step.probability is None else f" {step.probability:.{decimals}f}"
-    return f"{step.test}: {'yes' if step.answer else 'no'}{probability}"
+    return f"{step.test}: {'yes' if step.response else 'no'}{probability}"
 
 
 def _reasons(leading: Sequence[LeafShare], readings: Sequence[Reading], decimals: int) -> Iterator[str]:
@@ -86,7 +86,7 @@ def _reasons(leading: Sequence[LeafShare], readings: Sequence[Reading], decimals
         if not step.proofs or step.test in variables or all(_is_trivial(step.test, p, certain) for p in step.proofs):
             continue
         given = f", given {', '.join(step.given)}," if step.given else ""
-        yield f"  {step.test} is {str(step.answer).lower()}{given} with {step.probability:.{decimals}f}, because"
+        yield f"  {step.test} is {str(step.response).lower()}{given} with {step.probability:.{decimals}f}, because"
         listed = [proof for proof in step.proofs if _is_visible(proof.probability, decimals)]
         yield from (f"    {proof.probability:.{decimals}f}  {proof}" for proof in listed)
         rest = (step.probability or 0.0) - sum(proof.probability for proof in listed)
@@ -122,7 +122,7 @@ def _reading(reading: Reading, decimals: int) -> str:
 
 
 def _changes(e: Explanation, decimals: int) -> Iterator[str]:
-    yield f"  Other answers: {_counterfactual(e, e.other_answers, 'answers', decimals)}"
+    yield f"  Other responses: {_counterfactual(e, e.other_responses, 'test responses', decimals)}"
     yield f"  Other facts: {_counterfactual(e, e.other_facts, 'facts', decimals)}"
 
 

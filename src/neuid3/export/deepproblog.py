@@ -11,8 +11,8 @@ import torch
 from neuid3.errors import ExportError
 from neuid3.export.problog import translate_row
 from neuid3.logic.quoting import atom_text, plain_name
-from neuid3.tree.evidence import Network, input_dtype
 from neuid3.tree.model import TreeModel
+from neuid3.tree.network_evidence import Network, input_dtype, readable
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,13 @@ class DeepProbLogProgram:
     tensors: Mapping[str, torch.Tensor]
 
     def model(self) -> Any:
-        """A `deepproblog.model.Model` with an exact engine, ready to solve queries for the class atoms."""
+        """A `deepproblog.model.Model` with an exact engine, ready to solve queries for the class atoms.
+
+        Raises
+        ------
+        ExportError
+            Where DeepProbLog is not installed.
+        """
         try:
             from deepproblog.engines import ExactEngine
             from deepproblog.model import Model
@@ -79,24 +85,27 @@ def to_deepproblog(model: TreeModel, X: Any, row: int = 0) -> DeepProbLogProgram
     model : the tree with its program and networks.
     X : a table of examples.
     row : the example whose symbolic columns and tensors are exported.
+
+    Returns
+    -------
+    The program with its networks and tensors; `.model()` makes a DeepProbLog model of it.
     """
     examples = model.read(X)[row]
-    columns = sorted({name for _, inputs, _ in model.uses for name in inputs})
+    columns = sorted({name for _, inputs, _ in model.network_calls for name in inputs})
     constants = {name: f"tensor({atom_text(name)}(0))" for name in columns}
     translation = translate_row(model, examples, 0, constants)
-    evidence = model.evidence(examples)
-    tensors = {
-        atom_text(name): evidence.tensor(name, _precision(model, name))[0]
-        for name in columns
-        if not evidence.is_missing(name)
+    present = [name for name in columns if examples.complete([name]).all()]
+    device = torch.device(model.device)
+    tensors = {atom_text(name): readable(examples.column(name), _precision(model, name), device)[0] for name in present}
+    networks = {
+        plain_name(name): model.networks[name] for name in sorted({network for network, _, _ in model.network_calls})
     }
-    networks = {plain_name(name): model.networks[name] for name in sorted({network for network, _, _ in model.uses})}
     return DeepProbLogProgram(translation.program, translation.class_atoms, networks, tensors)
 
 
 def _precision(model: TreeModel, column: str) -> torch.dtype:
     """The precision of a column for DeepProbLog: double if all networks that read it are double."""
-    dtypes = {input_dtype(model.networks[network]) for network, inputs, _ in model.uses if column in inputs}
+    dtypes = {input_dtype(model.networks[network]) for network, inputs, _ in model.network_calls if column in inputs}
     return torch.float64 if dtypes == {torch.float64} else torch.get_default_dtype()
 
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.data.columns import Column, Kind, Tensor
+from neuid3.data.columns import Column, Tensor
 from neuid3.data.examples import Examples
-from neuid3.data.stores import value_range
 from neuid3.errors import DataError
+from neuid3.export.pixels import displayed_range, is_image, to_pixels
 from neuid3.logic.formula import NeuralVariable, sources
 from neuid3.logic.quoting import atom_text
 from neuid3.tree.node_tests import NodeTest
@@ -79,24 +79,14 @@ def images_read(test: NodeTest, model: TreeModel) -> tuple[str, ...]:
     """The image columns that a test reads, in the order in which it names them; those that only its rules name come last."""
     variables = sources(test.formula(model.program))
     read = {name for variable in variables if isinstance(variable, NeuralVariable) for name in variable.inputs}
-    columns = [name for name, kind in model.program.schema.items() if name in read and is_image(kind)]
+    images = {name for name, kind in model.schema.items() if isinstance(kind, Tensor) and is_image(kind.shape)}
+    columns = [name for name in model.schema if name in read & images]
 
     def position(name: str) -> float:
         match = re.search(rf"(?<![\w']){re.escape(atom_text(name))}(?![\w'])", str(test))
         return float("inf") if match is None else match.start()
 
     return tuple(sorted(columns, key=position))
-
-
-def is_image(kind: Kind) -> bool:
-    """Whether a column holds images: (h, w), or (c, h, w) or (h, w, c) with one or three channels."""
-    match kind:
-        case Tensor((height, width)):
-            return min(height, width) > 1
-        case Tensor((first, middle, last)):
-            return (first in (1, 3) or last in (1, 3)) and middle > 1
-        case _:
-            return False
 
 
 def _gallery(
@@ -121,27 +111,7 @@ def _gallery(
 
 
 def _column_pixels(column: Column, rows: npt.NDArray[Any]) -> list[Pixels]:
-    """The images in these rows as pixels; numbers outside [0, 1] are rescaled by the minimum and maximum of the column.
-
-    The evidence page estimates the range from a sample and averages pixels, and an explanation uses the range of the one
-    image (`explain.example_view.displayable`), so the three conversions give different bytes.
-    """
-    values = column.values
-    if values.dtype == np.uint8:
-        low, high = 0.0, 255.0
-    else:
-        low, high = value_range(values)
-        low, high = (0.0, 1.0) if low >= 0.0 and high <= 1.0 else (low, high)
-    return [_as_pixels((values[row] - low) / max(high - low, 1e-12)) for row in rows]
-
-
-def _as_pixels(image: npt.NDArray[Any]) -> Pixels:
-    """An image of numbers in [0, 1] as RGB pixels; large images are subsampled."""
-    if image.ndim == 2:
-        image = image[None]
-    channels_last = np.moveaxis(image, 0, -1) if image.shape[0] in (1, 3) else image
-    step = -(-max(channels_last.shape[:2]) // MAX_SIDE)
-    subsampled = channels_last[::step, ::step]
-    colour = np.broadcast_to(subsampled, (*subsampled.shape[:2], 3))
-    pixels: Pixels = (np.clip(np.nan_to_num(colour), 0.0, 1.0) * 255).round().astype(np.uint8)
-    return pixels
+    """The images in these rows as RGB pixels, all with the same range from black to white."""
+    low, high = displayed_range(column.values)
+    pixels = [to_pixels(np.asarray(column.values[row]), low, high, MAX_SIDE) for row in rows]
+    return [np.broadcast_to(image, (*image.shape[:2], 3)) for image in pixels]

@@ -26,6 +26,11 @@ def export_graphviz(tree: Any, decimals: int = 2) -> str:
     ----------
     tree : a `Tree`, a model or a fitted classifier.
     decimals : the number of decimals of gains and class probabilities.
+
+    Returns
+    -------
+    The text of the file.
+
     >>> from neuid3.tree.tree import Tree
     >>> print(export_graphviz(Tree(Branch("alarm", Leaf(0.9), Leaf(0.2)))))
     digraph tree {

@@ -25,3 +25,20 @@ def paler(colour: str, white: float = 0.85) -> str:
     """A colour mixed with this fraction of white."""
     parts = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
     return "#" + "".join(f"{round(part + (255 - part) * white):02x}" for part in parts)
+
+
+def darker(colour: str, black: float = 0.2) -> str:
+    """A colour mixed with this fraction of black."""
+    parts = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return "#" + "".join(f"{round(part * (1.0 - black)):02x}" for part in parts)
+
+
+def css_variables() -> str:
+    """The colours as CSS variables: `--class-0` and so on, `--class-0-dark` for stripes, and `--warning`.
+
+    >>> css_variables()[:44]
+    ':root { --class-0: #0072b2; --class-0-dark: '
+    """
+    colours = [f"--class-{i}: {c}; --class-{i}-dark: {darker(c)};" for i, c in enumerate(OKABE_ITO)]
+    warnings = f"--warning: {WARNING}; --warning-dark: {darker(WARNING)}; --warning-pale: {paler(WARNING, 0.93)};"
+    return f":root {{ {' '.join(colours)} {warnings} }}\n"

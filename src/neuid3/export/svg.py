@@ -25,6 +25,10 @@ def export_svg(tree: Any, X: Any = None, *, max_depth: int | None = None, images
     max_depth : the depth of the deepest tests that are drawn (the root has depth 0); None for all.
     images : the most examples for each response of a test.
 
+    Returns
+    -------
+    The text of the file.
+
     >>> from neuid3 import Branch, Leaf, Tree
     >>> export_svg(Tree(Branch("alarm", Leaf(0.9), Leaf(0.2))))[:40]
     '<svg xmlns="http://www.w3.org/2000/svg" '

@@ -40,6 +40,10 @@ def export_text(tree: Any, decimals: int = 2, *, rules: bool = False) -> str:
     decimals : the number of decimals of gains and class shares.
     rules : whether the clauses of background knowledge behind the tests follow below the tree.
 
+    Returns
+    -------
+    One line for each node.
+
     >>> from neuid3.tree.tree import Branch
     >>> print(export_text(Tree(Branch("alarm", Leaf(0.9), Leaf(0.2)), classes=("quiet", "call"))))
     alarm?
@@ -59,7 +63,7 @@ def export_text(tree: Any, decimals: int = 2, *, rules: bool = False) -> str:
     ]
     if rules:
         program = model_of(tree, "background knowledge").program
-        clauses = list(dict.fromkeys(chain(*program.clauses_behind([str(test) for test in exported.tests]))))
+        clauses = list(dict.fromkeys(chain(*program.clauses_behind([test.goal for test in exported.tests]))))
         lines += ["", "Rules behind the tests:", *(f"  {printable(clause)}" for clause in clauses)] if clauses else []
     return "\n".join(lines)
 

@@ -7,7 +7,7 @@ from neuid3.utils.lazy import lazy_names
 if TYPE_CHECKING:
     from neuid3.io.bank import Bank
     from neuid3.io.models import restore_model, save_model
-    from neuid3.io.networks import register
+    from neuid3.io.network_modules import register
     from neuid3.io.trained_tests import TrainedTest
 
 __all__ = ["Bank", "TrainedTest", "register", "restore_model", "save_model"]
@@ -17,7 +17,7 @@ __getattr__, __dir__ = lazy_names(
     {
         "neuid3.io.bank": ["Bank"],
         "neuid3.io.models": ["restore_model", "save_model"],
-        "neuid3.io.networks": ["register"],
+        "neuid3.io.network_modules": ["register"],
         "neuid3.io.trained_tests": ["TrainedTest"],
     },
 )

@@ -11,10 +11,11 @@ from typing import Any
 
 from neuid3.data.columns import Schema
 from neuid3.errors import BankError, NeuID3Error, did_you_mean
-from neuid3.io.container import SavedFile, read_container
+from neuid3.io.container import SavedFile, read_container, reporting_damage
 from neuid3.io.networks import NetworkFactories
 from neuid3.io.trained_tests import TrainedTest, restore_test
 from neuid3.logic.program import Program
+from neuid3.tree.node_tests import test_from_json
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _SUFFIX = ".neuid3"
@@ -27,6 +28,11 @@ class Bank:
     ----------
     folder : the folder; it need not exist before the first `add`.
     networks : factories of networks of unregistered classes, by their names in the background knowledge.
+
+    Raises
+    ------
+    BankError
+        Where the folder is a file.
     """
 
     def __init__(self, folder: Path | str, networks: NetworkFactories | None = None) -> None:
@@ -57,6 +63,11 @@ class Bank:
         Returns
         -------
         The path of its file.
+
+        Raises
+        ------
+        BankError
+            Where the test has no network, or the name is invalid or taken.
         """
         if not test.networks:
             raise BankError(f"Test '{test}' uses no network, so there are no trained parameters to keep.")
@@ -68,13 +79,34 @@ class Bank:
         return replace(test, card=full_card).save(path)
 
     def card(self, name: str) -> dict[str, Any]:
-        """The card of a test with its name, atom and columns; its networks are not built."""
-        fields = _checked(self._existing_path(name)).fields
-        columns = [f"{column['name']}: {column['kind']}" for column in fields.get("columns", [])]
-        return {"name": name, "test": fields["test"]["atom"], "columns": columns, **fields.get("card", {})}
+        """The card of a test with its name, text and columns; its networks are not built.
+
+        Parameters
+        ----------
+        name : the name of the test.
+
+        Returns
+        -------
+        The documentation of the test as JSON values.
+        """
+        path = self._existing_path(name)
+        fields = _checked(path).fields
+        with reporting_damage(path):
+            test = test_from_json(fields["test"])
+            columns = [f"{column['name']}: {column['kind']}" for column in fields.get("columns", [])]
+            return {"name": name, "test": str(test), "columns": columns, **fields.get("card", {})}
 
     def test(self, name: str) -> TrainedTest:
-        """A test with its networks, built anew from its file."""
+        """A test with its networks, built anew from its file.
+
+        Parameters
+        ----------
+        name : the name of the test.
+
+        Returns
+        -------
+        The test.
+        """
         path = self._existing_path(name)
         saved = _checked(path)
         declared = {network.get("declared") for network in saved.fields.get("networks", {}).values()}
@@ -86,7 +118,12 @@ class Bank:
         return {name: self._existing_path(name).read_bytes() for name in self.names()}
 
     def remove(self, name: str) -> None:
-        """Delete the file of a test."""
+        """Delete the file of a test.
+
+        Parameters
+        ----------
+        name : the name of the test.
+        """
         self._existing_path(name).unlink()
 
     def fitting(self, program: Program) -> Iterator[tuple[str, TrainedTest]]:
@@ -94,6 +131,14 @@ class Bank:
 
         A test applies if the program's columns have the kinds it was trained on, and the program has the same clauses
         behind its predicate.
+
+        Parameters
+        ----------
+        program : the background knowledge and the columns of a new table.
+
+        Yields
+        ------
+        The name of a test and the test.
         """
         for name in self.names():
             test = self.test(name)
@@ -101,14 +146,23 @@ class Bank:
                 yield name, test
 
     def clauses(self, program: Program) -> str:
-        """The clauses behind tests of the bank whose predicates the program does not define, to be added to it."""
+        """The clauses behind tests of the bank whose predicates the program does not define, to be added to it.
+
+        Parameters
+        ----------
+        program : the background knowledge and the columns of a new table.
+
+        Returns
+        -------
+        The clauses as text, one in each line.
+        """
         known = {entry.rsplit("/", 1)[0] for entry in program.predicates}
         lines: dict[str, None] = {}
         for name in self.names():
             test = self.test(name)
             if _fits(test, program.schema):
                 trained_with = Program(test.background, test.columns, program.limits)
-                (new,) = trained_with.clauses_behind([test.test.atom])
+                (new,) = trained_with.clauses_behind([test.test.goal])
                 if not {_predicate(clause) for clause in new} & known:
                     lines |= dict.fromkeys(new)
         return "".join(f"{line}\n" for line in lines)
@@ -147,7 +201,7 @@ def has_same_clauses(test: TrainedTest, program: Program) -> bool:
 
 def _clauses_behind(test: TrainedTest, program: Program) -> set[str]:
     """The clauses behind a test, without white space."""
-    (clauses,) = program.clauses_behind([test.test.atom])
+    (clauses,) = program.clauses_behind([test.test.goal])
     return {"".join(clause.split()) for clause in clauses}
 
 

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-from safetensors import SafetensorError
-from safetensors.torch import load, save
+import numpy as np
+from safetensors import SafetensorError, deserialize
+from safetensors.numpy import load as load_arrays
+from safetensors.numpy import save as save_arrays
 
 from neuid3.errors import MissingFileError, ModelFileError, NeuID3Error, UnreadableFileError
 from neuid3.utils.files import model_path, read_file, write_atomically
@@ -45,7 +46,8 @@ READ_ERRORS = (
 # The deepest nesting of JSON that is read; files that are written have six levels.
 MAX_DEPTH = 32
 
-Tensors = Mapping[str, torch.Tensor]
+# Parameters of networks are torch tensors, and all other entries, whose names begin with a slash, numpy arrays.
+Tensors = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,7 +58,7 @@ class SavedFile:
     ----------
     fields : what is stored as JSON.
     background : the background knowledge, a ProbLog program.
-    tensors : the parameters of networks, by network and name.
+    tensors : the parameters of networks, by network and name, and arrays, by names that begin with a slash.
     """
 
     fields: Mapping[str, Any]
@@ -85,7 +87,7 @@ def to_bytes(saved: SavedFile) -> bytes:
         raise ModelFileError(
             f"The model cannot be written as JSON ({error}); replace the values that JSON cannot represent."
         ) from None
-    parts = {_FIELDS: text, _BACKGROUND: background, _NETWORKS: save(dict(saved.tensors))}
+    parts = {_FIELDS: text, _BACKGROUND: background, _NETWORKS: _tensors_to_bytes(saved.tensors)}
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         for name, content in parts.items():
@@ -120,7 +122,26 @@ def from_bytes(content: bytes, path: Path) -> SavedFile:
     _check_depth(fields)
     # Fields that are read can be written: no number is infinite, and no text has lone surrogates.
     json.dumps(fields, ensure_ascii=False, allow_nan=False).encode()
-    return SavedFile(fields, parts[_BACKGROUND].decode(), load(parts[_NETWORKS]))
+    return SavedFile(fields, parts[_BACKGROUND].decode(), _tensors_from_bytes(parts[_NETWORKS]))
+
+
+def _tensors_to_bytes(tensors: Tensors) -> bytes:
+    """Tensors in the safetensors format; torch is imported where there are parameters of networks."""
+    if all(isinstance(values, np.ndarray) for values in tensors.values()):
+        return save_arrays(dict(tensors))
+    from safetensors.torch import save
+    from torch import from_numpy
+
+    return save({n: from_numpy(v.copy()) if isinstance(v, np.ndarray) else v for n, v in tensors.items()})
+
+
+def _tensors_from_bytes(content: bytes) -> Tensors:
+    """Tensors of the safetensors format."""
+    if all(name.startswith("/") for name, _ in deserialize(content)):  # type: ignore[no-untyped-call]
+        return load_arrays(content)
+    from safetensors.torch import load
+
+    return load(content)
 
 
 @contextmanager

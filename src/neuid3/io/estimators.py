@@ -8,16 +8,48 @@ from typing import Any
 
 import numpy as np
 
-from neuid3.errors import ModelFileError
-from neuid3.io.serialize import Json, as_count, as_number, as_text, labels_from_json, labels_to_json
+from neuid3.errors import BackendError, ModelFileError, ParameterError
+from neuid3.io.serialize import Json, labels_from_json, labels_to_json
+from neuid3.logic.sandbox import Limits
+from neuid3.training.config import TrainingConfig, changed_training, read_training
+from neuid3.tree.criteria import ClassCriterion
+from neuid3.utils.json_values import as_count, as_number, as_text
+
+# The parameters of early versions that are fields of `TrainingConfig` now.
+_EARLY_NAMES = {
+    "augment": "augment",
+    "batch_size": "batch_size",
+    "device": "device",
+    "epochs": "epochs",
+    "epsilon": "min_reach",
+    "joint_epochs": "joint_epochs",
+    "learning_rate": "learning_rate",
+    "loss": "loss",
+    "one_cycle": "one_cycle",
+    "read_together": "shared",
+    "restarts": "restarts",
+    "sharpness": "sharpness",
+    "validation_fraction": "validation_fraction",
+    "warm_starts": "reuse",
+    "weight_decay": "weight_decay",
+}
+
+# Those that had no effect with `recipe="paper"`.
+_NOT_IN_PAPER = frozenset({"augment", "reuse", "validation_fraction"})
 
 
 def classifier_to_json(classifier: Any) -> Json:
     """The parameters that JSON can represent, and the fitted attributes."""
     parameters = classifier.get_params(deep=False)
+    if isinstance(parameters["training"], TrainingConfig):
+        parameters["training"] = parameters["training"].to_json()
+    if parameters["limits"] is not None:
+        parameters["max_candidates"] = parameters["limits"].max_candidates
     names = getattr(classifier, "feature_names_in_", None)
     return {
-        "parameters": {name: value for name, value in parameters.items() if _is_plain(value)},
+        "parameters": {
+            name: value for name, value in map(_by_name, parameters.items()) if name == "training" or _is_plain(value)
+        },
         "labels": labels_to_json(classifier.classes_),
         "features": int(classifier.n_features_in_),
         "names": None if names is None else names.tolist(),
@@ -27,12 +59,43 @@ def classifier_to_json(classifier: Any) -> Json:
 
 
 def parameters_from_json(fields: Mapping[str, Any], known: Container[str]) -> dict[str, Any]:
-    """The parameters of a classifier that this version has."""
-    parameters = {name: value for name, value in fields["parameters"].items() if name in known}
-    for name, value in parameters.items():
+    """The parameters of a classifier that this version has; those of early versions under their present names."""
+    saved = dict(fields["parameters"])
+    training = saved.pop("training", None)
+    for name, value in saved.items():
         if not _is_plain(value):
             raise ValueError(f"its parameter {name} is {value!r:.40}")
+    parameters = {name: value for name, value in saved.items() if name in known}
+    try:
+        parameters["training"] = _early_training(saved) if training is None else _training(training)
+        if saved.get("max_candidates", Limits().max_candidates) != Limits().max_candidates:
+            parameters["limits"] = Limits(max_candidates=saved["max_candidates"])
+    except (BackendError, ParameterError) as error:
+        raise ValueError(f"of its parameters, {error}") from None
     return parameters
+
+
+def _training(saved: Any) -> str | TrainingConfig:
+    """The parameter `training` of a file: a name, or the fields of a configuration."""
+    if isinstance(saved, str):
+        read_training(saved)  # raises an error where it is no name of a configuration
+        return saved
+    if not isinstance(saved, dict):
+        raise TypeError(f"its parameter training is {saved!r:.40}")
+    if not isinstance(saved.get("backend", "auto"), str):
+        raise TypeError(f"the backend of its training is {saved['backend']!r:.40}")
+    return changed_training("default", saved)
+
+
+def _early_training(saved: Mapping[str, Any]) -> str | TrainingConfig:
+    """The parameter `training` that the flat parameters of early versions stand for."""
+    recipe = saved.get("recipe", "default")
+    given = {field: saved[name] for name, field in _EARLY_NAMES.items() if saved.get(name) is not None}
+    base = read_training(recipe)
+    if recipe == "paper":  # which took no notice of these
+        given = {field: value for field, value in given.items() if field not in _NOT_IN_PAPER}
+    changes = {field: value for field, value in given.items() if value != getattr(base, field)}
+    return changed_training(recipe, changes) if changes else recipe
 
 
 def learned_from_json(fields: Mapping[str, Any], classes: tuple[Any, ...], columns: int) -> dict[str, Any]:
@@ -61,6 +124,12 @@ def learned_from_json(fields: Mapping[str, Any], classes: tuple[Any, ...], colum
     learned["feature_importances_"] = np.array(importances, dtype=float)
     learned["gradient_steps_"] = as_count(fields["steps"])
     return learned
+
+
+def _by_name(parameter: tuple[str, Any]) -> tuple[str, Any]:
+    """A parameter with the name of a criterion in place of the criterion itself."""
+    name, value = parameter
+    return name, value.name if isinstance(value, ClassCriterion) else value
 
 
 def _is_plain(value: Any) -> bool:

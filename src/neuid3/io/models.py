@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
-
-import torch
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from neuid3.io.container import SavedFile, write_container
-from neuid3.io.networks import NetworkFactories, network_to_json, networks_from_json, tensors_of
+from neuid3.io.networks import NetworkFactories, networks_from_json, networks_to_json, tensors_of
 from neuid3.io.record import record_from_json, record_tensors, record_to_json, without_record
 from neuid3.io.serialize import (
     priors_from_json,
@@ -21,14 +19,16 @@ from neuid3.io.serialize import (
 )
 from neuid3.logic.sandbox import Limits
 from neuid3.tree.model import TreeModel
-from neuid3.tree.node_tests import AtomTest
 from neuid3.tree.tree import Tree
+
+if TYPE_CHECKING:
+    import torch
 
 _Model = TypeVar("_Model", bound=TreeModel)
 
 
 def save_model(model: TreeModel, path: Path | str, more: Mapping[str, Any], *, remember_rows: bool = True) -> Path:
-    """Write a model to one file; returns its path.
+    """Write a model to one file.
 
     Parameters
     ----------
@@ -36,21 +36,25 @@ def save_model(model: TreeModel, path: Path | str, more: Mapping[str, Any], *, r
     path : the file; an ending is added where there is none.
     more : further fields of the file, among them its `kind`.
     remember_rows : whether digests of the training rows are stored.
+
+    Returns
+    -------
+    The path of the file.
     """
     declared = {
         instance: next((n for n in names if instance.startswith(f"{n}#")), names[0])
         for instance, names in declared_names(model.tree).items()
     }
-    networks = {name: model.networks[name] for name in sorted({network for network, _, _ in model.uses})}
+    networks = {name: model.networks[name] for name in sorted({network for network, _, _ in model.network_calls})}
     fields = {
         **more,
         "tree": tree_to_json(model.tree),
         "schema": schema_to_json(model.schema),
         "priors": priors_to_json(model.priors, model.columns),
-        "networks": {name: network_to_json(net, declared.get(name, name)) for name, net in networks.items()},
-        "precision": "float32" if model.dtype == torch.float32 else "float64",
+        "networks": networks_to_json(networks, declared),
+        "precision": model.precision,
     }
-    tensors = tensors_of(networks)
+    tensors: dict[str, Any] = {**tensors_of(networks)}
     if model.training_record is not None:
         record = model.training_record if remember_rows else model.training_record.without_rows()
         fields["training_record"] = record_to_json(record)
@@ -74,6 +78,10 @@ def restore_model(
     kind : the class of the model.
     limits : what grounding and compiling its program may take.
     device : the device of its networks.
+
+    Returns
+    -------
+    The model, as `kind`.
     """
     fields = saved.fields
     tree = tree_from_json(fields["tree"])
@@ -85,17 +93,23 @@ def restore_model(
         networks=networks_from_json(fields["networks"], tensors, factories, device, declared_names(tree)),
         priors=priors_from_json(fields["priors"]),
         limits=limits,
-        dtype={"float32": torch.float32, "float64": torch.float64}[fields["precision"]],
+        dtype=_precision(fields["precision"]),
         device=device,
     )
     model.training_record = record_from_json(fields.get("training_record"), saved.tensors, len(tree.classes))
     return model
 
 
+def _precision(name: Any) -> str:
+    if name not in ("float32", "float64"):
+        raise ValueError(f"its precision is {name!r:.40}")
+    return str(name)
+
+
 def declared_names(tree: Tree) -> dict[str, list[str]]:
     """The declared names of every network instance of a tree, in the order of the tests."""
     names: dict[str, dict[str, None]] = {}
     for test in tree.tests:
-        for name, instance in test.instances if isinstance(test, AtomTest) else ():
+        for name, instance in test.instances:
             names.setdefault(instance, {})[name] = None
     return {instance: list(declared) for instance, declared in names.items()}

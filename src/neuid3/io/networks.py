@@ -1,51 +1,37 @@
-"""Serialization of networks by class name, constructor arguments and parameters; never by code."""
+"""Serialization of networks by class name, constructor arguments and parameters; never by code.
+
+Files without networks are written and read without torch; `network_modules` is imported for the others.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
-
-import torch
-from torch import nn
+from typing import TYPE_CHECKING, Any
 
 from neuid3.errors import ModelFileError, NetworkError
 from neuid3.io.container import Tensors
-from neuid3.io.serialize import Json, as_text
-from neuid3.networks.defaults import Dense, LeNet
+from neuid3.io.serialize import Json
+from neuid3.utils.json_values import as_text
+
+if TYPE_CHECKING:
+    import torch
 
 NetworkFactories = Mapping[str, Callable[..., Any]]
 
-_REGISTRY: dict[str, type[nn.Module]] = {"LeNet": LeNet, "Dense": Dense}
 
-
-def register(network: type[nn.Module]) -> type[nn.Module]:
-    """Register a class of networks, so that its networks are loaded without a factory; also as a decorator.
+def networks_to_json(networks: Mapping[str, Any], declared: Mapping[str, str]) -> dict[str, Json]:
+    """The declared name and class of each network, and its constructor arguments where its class is registered.
 
     Parameters
     ----------
-    network : the class; its instances have an attribute `settings`, the keyword arguments of their constructor as JSON.
-
-    Returns
-    -------
-    The class.
+    networks : the networks by instance.
+    declared : the declared names of instances; an instance that is not in it has its own name.
     """
-    if not (isinstance(network, type) and issubclass(network, nn.Module)):
-        raise NetworkError(f"{network!r} is not a class of networks; register a subclass of torch.nn.Module.")
-    if _REGISTRY.get(network.__name__, network) is not network:
-        raise NetworkError(f"Another class called {network.__name__!r} is registered; give this one another name.")
-    _REGISTRY[network.__name__] = network
-    return network
+    if not networks:
+        return {}
+    from neuid3.io.network_modules import network_to_json
 
-
-def network_to_json(network: Any, declared: str) -> Json:
-    """The declared name and class of a network, and its constructor arguments where its class is registered."""
-    kind = type(network).__name__
-    if not isinstance(network, nn.Module):
-        return {"declared": declared, "class": kind, "function": True}
-    fields: Json = {"declared": declared, "class": kind}
-    if _REGISTRY.get(kind) is type(network):
-        fields["settings"] = dict(network.settings)  # type: ignore[arg-type]
-    return fields
+    return {name: network_to_json(network, declared.get(name, name)) for name, network in networks.items()}
 
 
 def tensors_of(networks: Mapping[str, Any]) -> dict[str, torch.Tensor]:
@@ -53,7 +39,7 @@ def tensors_of(networks: Mapping[str, Any]) -> dict[str, torch.Tensor]:
     return {
         f"{instance}/{name}": values.detach().cpu().contiguous().clone()
         for instance, network in networks.items()
-        if isinstance(network, nn.Module)
+        if hasattr(network, "state_dict")  # a module, not a function
         for name, values in network.state_dict().items()
     }
 
@@ -89,11 +75,15 @@ def networks_from_json(
             raise NetworkError(
                 f"networks[{name!r}] is given, but the model has no such network; it has {sorted(known)}."
             )
+    if not fields:
+        return {}
+    from neuid3.io.network_modules import build_network
+
     networks = {}
     for instance, network in fields.items():
         names = (instance, network["declared"], *aliases.get(instance, ()))
         factory = next((factories[name] for name in names if name in factories), None)
-        networks[instance] = _build_network(network, parameters[instance], factory, device)
+        networks[instance] = build_network(network, parameters[instance], factory, device)
     return networks
 
 
@@ -106,66 +96,3 @@ def _by_network(instances: Iterable[str], tensors: Tensors) -> dict[str, dict[st
             raise ModelFileError(f"The parameters {name!r:.80} in the file belong to no network; save the model again.")
         by_network[owner][name[len(owner) + 1 :]] = values
     return by_network
-
-
-def _build_network(fields: Json, parameters: Tensors, factory: Any, device: str | torch.device) -> Any:
-    declared = fields["declared"]
-    if fields.get("function"):
-        if factory is None:
-            raise ModelFileError(
-                f"{_not_restorable(declared, 'a function')}; load it in Python with load(…, networks={{{declared!r}: it}})."
-            )
-        return factory
-    if factory is not None:
-        network = factory()
-        if not isinstance(network, nn.Module):
-            raise NetworkError(
-                f"networks[{declared!r}] returns a {type(network).__name__}; it must return a torch module."
-            )
-    elif "settings" in fields and fields["class"] in _REGISTRY:
-        # On the meta device a network has shapes and no memory, so that forged sizes cost nothing.
-        with torch.device("meta"):
-            network = _REGISTRY[fields["class"]](**fields["settings"])
-    else:
-        complaint = _not_restorable(declared, f"a {fields['class']}")
-        raise ModelFileError(
-            f"{complaint}; load it in Python with load(…, networks={{{declared!r}: a function that returns a new one}})."
-        )
-    _check_shapes(network, parameters, declared)
-    _check_dtypes(network, parameters, declared)
-    network.load_state_dict(parameters, assign=True)
-    return network.to(device).eval()
-
-
-def _not_restorable(declared: str, what: str) -> str:
-    return f"Network {declared!r} of the model is {what}, which cannot be restored from the file alone"
-
-
-def _check_shapes(network: nn.Module, parameters: Tensors, declared: str) -> None:
-    expected = {name: tuple(values.shape) for name, values in network.state_dict().items()}
-    actual = {name: tuple(values.shape) for name, values in parameters.items()}
-    if expected != actual:
-        wrong = sorted(name for name in {*expected, *actual} if expected.get(name) != actual.get(name))[0]
-        raise ModelFileError(
-            f"Network {declared!r} does not fit its parameters in the file: {wrong} is {_shape(actual.get(wrong))} there "
-            f"and {_shape(expected.get(wrong))} in the network; give the factory that it was trained with."
-        )
-
-
-def _check_dtypes(network: nn.Module, parameters: Tensors, declared: str) -> None:
-    """Refuse parameters of other dtypes than the network's, of mixed precision, or with NaN."""
-    dtypes: dict[torch.dtype, torch.dtype] = {}
-    for name, values in network.state_dict().items():
-        dtype = parameters[name].dtype
-        fits = dtype == values.dtype or {dtype, values.dtype} <= {torch.float32, torch.float64}
-        if not fits or dtypes.setdefault(values.dtype, dtype) != dtype:
-            raise ModelFileError(
-                f"Network {declared!r} has parameters of another dtype in the file: {name} is {dtype} there and "
-                f"{values.dtype} in the network; save the model again."
-            )
-        if dtype.is_floating_point and bool(torch.isnan(parameters[name]).any()):
-            raise ModelFileError(f"Network {declared!r} has NaN in {name} of the file; train it again.")
-
-
-def _shape(shape: Sequence[int] | None) -> str:
-    return "missing" if shape is None else "×".join(map(str, shape)) or "a number"

@@ -6,11 +6,12 @@ import math
 from typing import Any
 
 import numpy as np
-import torch
+import numpy.typing as npt
 
 from neuid3.io.container import Tensors
-from neuid3.io.serialize import Json, as_count
+from neuid3.io.serialize import Json
 from neuid3.tree.record import HELD_OUT, MOST_ROWS, VALIDATION, Score, TrainingRecord
+from neuid3.utils.json_values import as_count
 
 # Names of tensors; no network has the name `/training`.
 DIGESTS, LABELS = "/training/digests", "/training/labels"
@@ -28,12 +29,11 @@ def record_to_json(record: TrainingRecord) -> Json:
     }
 
 
-def record_tensors(record: TrainingRecord) -> dict[str, torch.Tensor]:
+def record_tensors(record: TrainingRecord) -> dict[str, npt.NDArray[Any]]:
     """The digests of a record and the classes of their rows; empty where it has none."""
     if record.digests is None or record.labels is None:
         return {}
-    digests = torch.from_numpy(record.digests.view(np.int64).copy())
-    return {DIGESTS: digests, LABELS: torch.from_numpy(record.labels.astype(np.int32))}
+    return {DIGESTS: record.digests.view(np.int64), LABELS: record.labels.astype(np.int32)}
 
 
 def without_record(fields: Json | None, tensors: Tensors) -> Tensors:
@@ -49,14 +49,14 @@ def record_from_json(fields: Json | None, tensors: Tensors, classes: int) -> Tra
     scores = tuple(map(_score, fields["scores"]))
     if DIGESTS not in tensors:
         return TrainingRecord(rows, salt, scores=scores)
-    digests, labels = tensors[DIGESTS], tensors[LABELS]
-    kinds = (digests.dtype, labels.dtype) == (torch.int64, torch.int32)
+    digests, labels = np.asarray(tensors[DIGESTS]), np.asarray(tensors[LABELS])
+    kinds = (digests.dtype, labels.dtype) == (np.dtype(np.int64), np.dtype(np.int32))
     if not kinds or digests.ndim != 1 or digests.shape != labels.shape or not len(digests) <= min(rows, MOST_ROWS):
         raise ValueError("the digests of its training record are inconsistent")
-    codes = labels.numpy().astype(np.int64)
+    codes = labels.astype(np.int64)
     if len(codes) and not (codes.min() >= 0 and codes.max() < classes):
         raise ValueError("its training record has a class that its tree does not have")
-    return TrainingRecord(rows, salt, digests.numpy().view(np.uint64), codes, scores)
+    return TrainingRecord(rows, salt, digests.view(np.uint64), codes, scores)
 
 
 def _score(fields: Any) -> Score:

@@ -1,11 +1,10 @@
-"""Serialization of columns, tests, trees and priors as JSON, each by a pair of functions `…_to_json` and `…_from_json`.
+"""Serialization of columns, trees and priors as JSON, each by a pair of functions `…_to_json` and `…_from_json`.
 
 The second of each pair raises a TypeError, ValueError or KeyError where a field is invalid.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, cast
@@ -16,8 +15,9 @@ import numpy.typing as npt
 from neuid3.data.columns import Boolean, Category, Distribution, Kind, Number, Probability, Schema, Tensor, kind_name
 from neuid3.data.priors import Priors
 from neuid3.errors import ModelFileError
-from neuid3.tree.node_tests import AtomTest, CutTest, FactTest, NodeTest, ValueTest
+from neuid3.tree.node_tests import test_from_json, test_to_json
 from neuid3.tree.tree import Branch, Leaf, NetworkStatistics, Node, Tree
+from neuid3.utils.json_values import as_category, as_count, as_number, as_text
 
 Json = dict[str, Any]
 
@@ -67,53 +67,17 @@ def _kind_from_json(fields: Json) -> Kind:
         case "number":
             return Number()
         case "category":
-            return Category(tuple(map(_value, fields["values"])))
+            return Category(tuple(map(as_category, fields["values"])))
         case "distribution":
             if not fields["values"]:
                 raise ValueError(f"the distribution {fields['name']!r:.40} has no values")
-            return Distribution(tuple(map(_value, fields["values"])))
+            return Distribution(tuple(map(as_category, fields["values"])))
         case "tensor":
             if len(fields["shape"]) > MAX_AXES:
                 raise ValueError(f"the tensor {fields['name']!r:.40} has too many axes")
             return Tensor(tuple(as_count(side) for side in fields["shape"]))
         case other:
             raise ValueError(f"{other!r} is not a kind of column")
-
-
-# Tests ----------------------------------------------------------------------------------------------
-
-
-def test_to_json(test: NodeTest) -> Json:
-    """The fields of a test, which depend on its class."""
-    match test:
-        case AtomTest(atom, instances):
-            return {"atom": atom, "instances": dict(instances)} if instances else {"atom": atom}
-        case FactTest(column):
-            return {"fact": column}
-        case ValueTest(column, value):
-            return {"column": column, "value": value}
-        case CutTest(column, threshold):
-            return {"column": column, "at_most": float(threshold)}
-        case _:
-            raise ModelFileError(
-                f"Test '{test}' is a {type(test).__name__}, which cannot be saved; express it as an atom of a rule."
-            )
-
-
-def test_from_json(fields: Json) -> NodeTest:
-    """The inverse of `test_to_json`."""
-    match fields:
-        case {"atom": atom}:
-            instances = {as_text(name): as_text(instance) for name, instance in fields.get("instances", {}).items()}
-            return AtomTest(as_text(atom), tuple(sorted(instances.items())))
-        case {"fact": column}:
-            return FactTest(as_text(column))
-        case {"column": column, "value": value}:
-            return ValueTest(as_text(column), _value(value))
-        case {"column": column, "at_most": threshold}:
-            return CutTest(as_text(column), float(as_number(threshold)))
-        case _:
-            raise ValueError("a test is of unknown class")
 
 
 # Trees ----------------------------------------------------------------------------------------------
@@ -273,32 +237,3 @@ def _prior_from_json(fields: Any) -> Any:
 
 def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
-
-
-def as_text(value: Any) -> str:
-    """The value, if it is a string."""
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r:.40} is not a string")
-    return value
-
-
-def _value(value: Any) -> str | int:
-    if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise TypeError(f"{value!r:.40} is not a value of a category")
-    if isinstance(value, int) and not -(2**63) <= value < 2**64:
-        raise ValueError("a value of a category is too large a number")
-    return value
-
-
-def as_number(value: Any) -> Any:
-    """The value, if it is a finite number."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise TypeError(f"{value!r:.40} is not a finite number")
-    return value
-
-
-def as_count(value: Any) -> int:
-    """The value, if it is a non-negative integer below 2**63."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
-        raise TypeError(f"{value!r:.40} is not a non-negative integer")
-    return value

@@ -1,23 +1,24 @@
-"""Trained tests: atoms with their networks, for reuse in other trees."""
+"""Trained tests: tests with their networks, for reuse in other trees."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
-
-import torch
-from torch import nn
+from typing import TYPE_CHECKING, Any
 
 from neuid3.data.columns import Kind
 from neuid3.errors import ModelFileError
 from neuid3.io.container import SavedFile, reporting_damage, write_container
-from neuid3.io.networks import NetworkFactories, network_to_json, networks_from_json, tensors_of
-from neuid3.io.serialize import schema_from_json, schema_to_json, test_from_json, test_to_json
+from neuid3.io.networks import NetworkFactories, networks_from_json, networks_to_json, tensors_of
+from neuid3.io.serialize import schema_from_json, schema_to_json
 from neuid3.logic.formula import NeuralVariable, sources
 from neuid3.tree.model import TreeModel
-from neuid3.tree.node_tests import AtomTest
+from neuid3.tree.node_tests import NodeTest, test_from_json, test_to_json
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,7 +27,7 @@ class TrainedTest:
 
     Attributes
     ----------
-    test : the atom.
+    test : the test.
     networks : its networks, by instance.
     frozen : whether the networks stay unchanged, bit by bit; otherwise joint training (`joint_epochs`) trains them further.
     background : the background knowledge that it was trained with.
@@ -34,7 +35,7 @@ class TrainedTest:
     card : documentation as JSON, such as its meaning and scores.
     """
 
-    test: AtomTest
+    test: NodeTest
     networks: Mapping[str, nn.Module]
     frozen: bool = True
     background: str = ""
@@ -49,7 +50,16 @@ class TrainedTest:
         return str(self.test)
 
     def save(self, path: Path | str) -> Path:
-        """Write the test to one file, to be read by `neuid3.load`; returns its path."""
+        """Write the test to one file, to be read by `neuid3.load`.
+
+        Parameters
+        ----------
+        path : the file; an ending is added where there is none.
+
+        Returns
+        -------
+        The path of the file.
+        """
         declared = {instance: name for name, instance in self.test.instances}
         fields = {
             "kind": "test",
@@ -57,7 +67,7 @@ class TrainedTest:
             "frozen": self.frozen,
             "columns": schema_to_json(self.columns),
             "card": dict(self.card),
-            "networks": {name: network_to_json(net, declared.get(name, name)) for name, net in self.networks.items()},
+            "networks": networks_to_json(self.networks, declared),
         }
         return write_container(Path(path), SavedFile(fields, self.background, tensors_of(self.networks)))
 
@@ -77,8 +87,10 @@ def restore_test(
     fields = saved.fields
     with reporting_damage(path):
         test = test_from_json(fields["test"])
-        if not isinstance(test, AtomTest):
-            raise ModelFileError(f"{path} holds the test '{test}', which is not an atom; save the test again.")
+        if not test.atoms:
+            raise ModelFileError(
+                f"{path} holds the test '{test}' of a column, which cannot be reused by itself; save the test again."
+            )
         restored = networks_from_json(fields["networks"], saved.tensors, networks, device)
         columns = schema_from_json(fields["columns"])
         if not isinstance(fields["frozen"], bool) or not isinstance(fields["card"], dict):
@@ -87,13 +99,13 @@ def restore_test(
 
 
 def trained_tests(model: TreeModel) -> list[TrainedTest]:
-    """The atoms among the tests of a tree, each with its networks and the clauses that it depends on.
+    """The tests of a tree that are made of atoms of its program, each with its networks and the clauses that it depends on.
 
     Other clauses may mention columns that the test does not need, and that a later table does not have.
     """
-    atoms = [test for test in model.tree.tests if isinstance(test, AtomTest)]
+    reusable = [test for test in model.tree.tests if test.atoms]
     tests = []
-    for test, clauses in zip(atoms, model.program.clauses_behind([test.atom for test in atoms]), strict=True):
+    for test, clauses in zip(reusable, model.program.clauses_behind([test.goal for test in reusable]), strict=True):
         names = {s.network for s in sources(test.formula(model.program)) if isinstance(s, NeuralVariable)}
         networks: dict[str, Any] = {name: model.networks[name] for name in sorted(names)}
         columns = {name: model.schema[name] for name in model.columns_of(test)}

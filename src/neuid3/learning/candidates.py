@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from neuid3.data.columns import Boolean, Category, Distribution, Kind, Number, Probability, Schema, Tensor, kind_name
 from neuid3.errors import NeuID3Error, NodeTestError, did_you_mean
-from neuid3.logic.formula import Formula, NeuralVariable, Truth, sources
+from neuid3.logic.formula import Formula, NeuralVariable, Truth, constant_value, sources
 from neuid3.logic.program import Program
 from neuid3.logic.quoting import atom_name, atom_text, plain_name
 from neuid3.tree.node_tests import AtomTest, FactTest, NodeTest, ValueTest
@@ -249,17 +249,17 @@ def _reason_against(atoms: Sequence[str], program: Program) -> str:
     except NeuID3Error as error:
         return str(error)
     if isinstance(formula, Truth):
-        return _constant(atoms[0], formula, program)
+        return _constant(atoms[0], formula.value, program)
     return (
         f"'{atoms[0]}' would let one network read inputs of different shapes, or of another shape than the rules name."
     )
 
 
-def _constant(atom: str, formula: Truth, program: Program) -> str:
+def _constant(goal: str, value: bool, program: Program) -> str:
     """A sentence about a test that is always true or always false."""
-    flaw = program.flaw(atom)
+    flaw = program.flaw(goal)
     reason = f"In {flaw}" if flaw else "No column, fact or network can change it."
-    return f"'{atom}' is always {str(formula.value).lower()}. {reason}"
+    return f"'{goal}' is always {str(value).lower()}. {reason}"
 
 
 def _from_modes(modes: Sequence[str], program: Program, most: int) -> tuple[AtomTest, ...]:
@@ -320,26 +320,29 @@ def make_candidates(
     if modes is not None and not any(test == "auto" for test in listed):
         expanded = _from_modes(modes, program, most)
         collected.extend(expanded)
-    program.formulas([test.atom for test in collected if isinstance(test, AtomTest)])
+    program.formulas([atom for test in collected for atom in test.atoms])
     return Candidates(
         tuple(dict.fromkeys(collected)), tuple(dict.fromkeys(numbers)), tuple(test.atom for test in expanded)
     )
 
 
 def _check_named(listed: Sequence[str | NodeTest], program: Program) -> list[str]:
-    """The atoms among the tests that a caller gave; an error where one of them is always true or always false."""
+    """The atoms of the tests that a caller gave; an error where such a test is always true or always false."""
     chosen = [_named(test, program.schema.get(test)) if isinstance(test, str) else test for test in listed]
-    names = [
-        test.atom
+    of_program = [
+        test
         for test in chosen
-        if isinstance(test, AtomTest)
-        and not isinstance(program.schema.get(test.atom), Number)
-        and (test.atom != "auto" or "auto" in program.schema)
+        if test.atoms
+        and not isinstance(program.schema.get(test.goal), Number)
+        and (test.goal != "auto" or "auto" in program.schema)
     ]
-    for atom, formula in zip(names, program.formulas(names), strict=True):
-        if isinstance(formula, Truth):
-            raise NodeTestError(f"Test {_constant(atom, formula, program)} Name one that depends on the example.")
-    return names
+    atoms = list(dict.fromkeys(atom for test in of_program for atom in test.atoms))
+    program.formulas(atoms)
+    for test in of_program:
+        value = constant_value(test.formula(program))
+        if value is not None:
+            raise NodeTestError(f"Test {_constant(test.goal, value, program)} Name one that depends on the example.")
+    return atoms
 
 
 def _named(test: str, kind: Kind | None) -> NodeTest:

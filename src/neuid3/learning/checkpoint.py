@@ -9,29 +9,35 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from torch import nn
 
 from neuid3.data.columns import Column
-from neuid3.data.stores import Entries
+from neuid3.data.stores import StoredRows
 from neuid3.errors import CheckpointError, NeuID3Error
 from neuid3.io.container import READ_ERRORS, SavedFile, from_bytes, to_bytes
 from neuid3.io.networks import tensors_of
-from neuid3.io.serialize import Json, nodes_from_json, nodes_to_json, test_from_json, test_to_json
+from neuid3.io.serialize import Json, nodes_from_json, nodes_to_json
+from neuid3.learning.candidates import Candidates
 from neuid3.learning.grow import Floats, OpenNode, Split
 from neuid3.learning.node_learner import NodeLearner
 from neuid3.learning.sample import Instance
-from neuid3.tree.node_tests import NodeTest
+from neuid3.networks.backend import Backend
+from neuid3.training.config import TrainingConfig
+from neuid3.tree.criteria import Criterion
+from neuid3.tree.node_tests import NodeTest, test_from_json, test_to_json
 from neuid3.tree.tree import Node
 from neuid3.utils.files import write_atomically
 from neuid3.utils.locks import FileLock
 
+if TYPE_CHECKING:
+    from torch import nn
+
 # The format of the folder; a fit cannot be resumed from another one.
-VERSION = 2
+VERSION = 3
 
 _FIT, _LOCK = "fit.json", ".lock"
 _HEADER = f"neuid3 checkpoint {VERSION} "
@@ -140,7 +146,16 @@ class Checkpoint:
         self._digest, self._is_described = settings["digest"], True
 
     def path(self, number: int) -> Path:
-        """The file of a node, by its number."""
+        """The file of a node, by its number.
+
+        Parameters
+        ----------
+        number : the number of the node, in the order in which nodes are learned.
+
+        Returns
+        -------
+        The path, whether the file exists or not.
+        """
         return self.folder / f"node-{number:05}.neuid3"
 
     @property
@@ -149,13 +164,28 @@ class Checkpoint:
         return self.folder / "tree.neuid3"
 
     def write(self, path: Path, saved: SavedFile) -> None:
-        """Write a file, under a digest of the fit, of the file's name and of its content."""
+        """Write a file, under a digest of the fit, of the file's name and of its content.
+
+        Parameters
+        ----------
+        path : a file of the checkpoint.
+        saved : its content.
+        """
         self._describe()
         content = to_bytes(saved)
         write_atomically(path, f"{_HEADER}{self._file_digest(path, content)}\n".encode() + content)
 
     def read(self, path: Path) -> SavedFile | None:
-        """The content of a file; None where it does not exist."""
+        """The content of a file; None where it does not exist.
+
+        Parameters
+        ----------
+        path : a file of the checkpoint.
+
+        Returns
+        -------
+        Its content, or None.
+        """
         if not os.path.lexists(path):
             return None
         with _damaged(path):
@@ -218,9 +248,14 @@ class CheckpointedLearner:
         self.learner, self.checkpoint = learner, checkpoint
         self.number = 0  # of the next node
 
-    def class_masses(self, node: OpenNode) -> Floats:
-        """Estimated mass Σ P(κ|e) of each class, `(class,)`."""
-        return self.learner.class_masses(node)
+    @property
+    def criterion(self) -> Criterion:
+        """What is counted, how good a split is, what a leaf says."""
+        return self.learner.criterion
+
+    def leaf_statistics(self, node: OpenNode) -> Floats:
+        """The statistics of the targets that a leaf at this node is estimated from, `(statistic,)`."""
+        return self.learner.leaf_statistics(node)
 
     def best_split(self, node: OpenNode) -> Split | None:
         """The split of a node, loaded where the checkpoint has it."""
@@ -252,6 +287,7 @@ class CheckpointedLearner:
     def _restored(self, node: OpenNode, saved: SavedFile) -> Split | None:
         """The split of a saved node; restores the state of the learner after it."""
         content, learner = saved.fields, self.learner
+        offered = learner.offered(node)
         instances = {}
         for name, entry in content["instances"].items():
             module = _filled(learner.network(entry["network"]), name, saved.tensors)
@@ -263,7 +299,7 @@ class CheckpointedLearner:
         if split is None:
             return None
         test = test_from_json(split["test"])
-        candidate = None if split["asked"] is None else _checked(test_from_json(split["asked"]), node)
+        candidate = None if split["asked"] is None else _checked(test_from_json(split["asked"]), node, offered)
         gain, choices = float(split["gain"]), float(split["among"])
         return learner.make_split(node, test, gain, bool(split["vouched"]), candidate, choices)
 
@@ -322,19 +358,23 @@ def _feed(digest: Any, value: Any) -> None:
         case np.ndarray() if value.dtype != object:
             digest.update(f"{value.dtype.str}{value.shape}".encode())
             digest.update(np.ascontiguousarray(value).view(np.uint8).data)
-        case Entries():  # the digest of the array, block by block
+        case StoredRows():  # the digest of the array, block by block
             digest.update(f"{value.dtype.str}{value.shape}".encode())
             for block in value.blocks():
                 digest.update(np.ascontiguousarray(block).view(np.uint8).data)
-        case torch.Tensor():
+        case _ if hasattr(value, "detach"):  # a torch tensor
             _feed(digest, value.detach().cpu().numpy())
-        case nn.Module():
+        case _ if hasattr(value, "state_dict") and not isinstance(value, type):  # a torch module
             digest.update(str(value).encode())
             _feed(digest, value.state_dict())
         case np.random.RandomState() | np.random.Generator():
             digest.update(type(value).__name__.encode())  # its state changes with every draw
         case np.generic():
             _feed(digest, value.item())
+        case TrainingConfig():
+            _feed(digest, {field.name: getattr(value, field.name) for field in fields(value)})
+        case Backend():
+            _feed(digest, value.name)
         case bytes():
             digest.update(value)
         case Mapping():
@@ -350,7 +390,10 @@ def _feed(digest: Any, value: Any) -> None:
             digest.update(getattr(value, "__qualname__", type(value).__qualname__).encode())
         case _:
             networks = getattr(value, "networks", None)
-            if networks is None:
+            if networks is None and repr(value) == object.__repr__(value):  # its `repr` is its address
+                digest.update(type(value).__qualname__.encode())
+                _feed(digest, vars(value))
+            elif networks is None:
                 digest.update(repr(value).encode())
             else:  # a trained test
                 digest.update(str(value).encode())
@@ -369,13 +412,13 @@ def _split_to_json(split: Split | None) -> Json | None:
     }
 
 
-def _checked(test: NodeTest, node: OpenNode) -> NodeTest:
-    if test not in node.tests:
+def _checked(test: NodeTest, node: OpenNode, offered: Candidates) -> NodeTest:
+    if test in node.used or test not in offered.tests:
         raise ValueError(f"its test '{test}' is no candidate")
     return test
 
 
-def _filled(network: nn.Module, name: str, tensors: Mapping[str, torch.Tensor]) -> nn.Module:
+def _filled(network: nn.Module, name: str, tensors: Mapping[str, Any]) -> nn.Module:
     own = {key.split("/", 1)[1]: values for key, values in tensors.items() if key.split("/", 1)[0] == name}
     network.load_state_dict(own)
     return network

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from neuid3.data.columns import Column
-from neuid3.tree.criteria import information_gain
-from neuid3.tree.node_tests import CutTest
-from neuid3.tree.tree import Path
+from neuid3.logic.formula import Compare, Formula
+from neuid3.tree.criteria import Criterion
 
 Floats = npt.NDArray[Any]
+
+# The formulas of the tests on a path, with their responses.
+SignedFormulas = Sequence[tuple[Formula, bool]]
 
 # Fewer than 1 / SORT_DIVISOR of the rows of a column are sorted; more are picked from the order of the whole column.
 SORT_DIVISOR = 16
@@ -72,8 +75,10 @@ class SortedColumn:
         masses = np.ones(len(self.order)) if weights is None else weights[self.order]
         self.below = np.concatenate(([0.0], np.cumsum(masses) / max(float(masses.sum()), 1e-300)))
 
-    def best_cut(self, rows: Any, spread: Floats, path: Path, min_child_mass: float) -> tuple[float, float, int] | None:
-        """The threshold with the highest gain, its gain in bits, and the number of thresholds; None where none has gain.
+    def best_cut(
+        self, rows: Any, statistics: Floats, criterion: Criterion, path: SignedFormulas, min_child_mass: float
+    ) -> tuple[float, float, int] | None:
+        """The threshold with the highest gain, its gain, and the number of thresholds; None where none has gain.
 
         Missing entries reach both children, in proportion to the known values that the path leaves possible. Cuts are
         scored at the midpoints between neighbouring values, and the best becomes the `shortest_cut` there, which sends
@@ -82,12 +87,13 @@ class SortedColumn:
         Parameters
         ----------
         rows : the examples at the node.
-        spread : their mass by class, `(row, class)`.
-        path : the path κ to the node.
+        statistics : those of their targets, `(row, statistic)`.
+        criterion : scores the cuts.
+        path : the path κ to the node, as formulas with responses.
         min_child_mass : the least mass of each child.
         """
         order = self._in_order(rows)
-        order = order[spread[order].sum(1) > 0]
+        order = order[criterion.mass(statistics[order]) > 0]
         values = self.column.values[rows[order]]
         ends = np.flatnonzero(np.diff(values) > 0)  # a cut may follow each of these
         if not len(ends):
@@ -95,20 +101,21 @@ class SortedColumn:
         low, high = values[ends], values[ends + 1]
         middle = low / 2 + high / 2
         thresholds = np.where((low <= middle) & (middle < high), middle, low)
-        below = np.cumsum(spread[order], axis=0)[ends]  # (cut, class)
-        total = spread.sum(0)
-        missing = np.zeros(1) if self.column.missing is None else spread[self.column.missing[rows]].sum(0)
+        below = np.cumsum(statistics[order], axis=0)[ends]  # (cut, statistic)
+        total = statistics.sum(0)
+        missing = np.zeros(1) if self.column.missing is None else statistics[self.column.missing[rows]].sum(0)
         yes = below + self._fraction_below(thresholds, path)[:, None] * missing
-        large = np.minimum(yes.sum(1), total.sum() - yes.sum(1)) >= min_child_mass
-        gains = np.where(large, information_gain(yes, total - yes), 0.0)
+        mass = criterion.mass(yes)
+        large = np.minimum(mass, criterion.mass(total) - mass) >= min_child_mass
+        gains = np.where(large, criterion.gain(yes, total - yes), 0.0)
         best = int(np.argmax(gains))
         if gains[best] <= 0:
             return None
         cut, gain = shortest_cut(float(low[best]), float(high[best])), float(gains[best])
         if self.column.missing is not None:
             # Values that do not reach this node may lie between the midpoint and the cut.
-            yes_masses = below[best] + self._fraction_below(np.array([cut]), path) * missing
-            gain = float(information_gain(yes_masses, total - yes_masses))
+            of_cut = below[best] + self._fraction_below(np.array([cut]), path) * missing
+            gain = float(criterion.gain(of_cut, total - of_cut))
         return (cut, gain, len(ends)) if gain > 0 else None
 
     def _in_order(self, rows: Any) -> npt.NDArray[np.int64]:
@@ -121,16 +128,18 @@ class SortedColumn:
         ordered = positions[self.order]
         return ordered[ordered >= 0]
 
-    def _fraction_below(self, thresholds: Floats, path: Path) -> Floats:
+    def _fraction_below(self, thresholds: Floats, path: SignedFormulas) -> Floats:
         """The fraction of the known values that the path leaves possible which lies below each threshold, `(threshold,)`."""
 
-        def below(threshold: Any) -> Any:
-            return self.below[np.searchsorted(self.values, threshold, side="right")]
+        def below(threshold: Any, side: Literal["left", "right"] = "right") -> Any:
+            return self.below[np.searchsorted(self.values, threshold, side=side)]
 
         low, high = 0.0, 1.0
-        for test, response in path:
-            if isinstance(test, CutTest) and test.column == self.name:
-                fraction_below = float(below(test.threshold))
-                low, high = (low, min(high, fraction_below)) if response else (max(low, fraction_below), high)
+        for formula, response in path:
+            match formula:
+                case Compare(self.name, ("<" | "=<" | ">" | ">=") as operator, constant):
+                    fraction_below = float(below(constant, "left" if operator in ("<", ">=") else "right"))
+                    is_below = (operator in ("<", "=<")) == response
+                    low, high = (low, min(high, fraction_below)) if is_below else (max(low, fraction_below), high)
         fraction: Floats = np.clip((below(thresholds) - low) / max(high - low, 1e-300), 0.0, 1.0)
         return fraction

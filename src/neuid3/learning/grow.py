@@ -11,9 +11,9 @@ from typing import Any, Protocol, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.tree.criteria import code_length, leaf_estimate
+from neuid3.tree.criteria import Criterion
 from neuid3.tree.node_tests import NodeTest
-from neuid3.tree.tree import Branch, Leaf, Node, Path, paths
+from neuid3.tree.tree import Branch, Node, Path
 
 Floats = npt.NDArray[Any]
 Rows = npt.NDArray[np.int32]
@@ -27,16 +27,16 @@ class GrowthLimits:
     ----------
     max_depth : the longest path; None for no limit.
     min_mass : the least mass Σ P(κ|e) of a node that is split; each child needs half of it.
-    min_gain : the least information gain of a split, in bits.
-    epsilon : examples with P(κ|e) below it are left out of a child.
+    min_gain : the least gain of a split, in the unit of the criterion: bits for entropy.
+    min_reach : examples with P(κ|e) below it are left out of a child.
     pruning : the factor of the pruning penalty. A split that was chosen among M tests, T of which are as good, is
-        pruned unless it shortens the code of the classes at its node by `pruning` · log₂ (M / T) bits; 0 keeps all splits.
+        pruned unless it shortens the code of the targets at its node by `pruning` · log₂ (M / T) bits; 0 keeps all splits.
     """
 
     max_depth: int | None = None
     min_mass: float = 2.0
     min_gain: float = 1e-9
-    epsilon: float = 1e-3
+    min_reach: float = 1e-3
     pruning: float = 0.75
 
 
@@ -50,19 +50,19 @@ class OpenNode:
     rows : indices of the examples that reach the node, in ascending order.
     reach_of_rows : P(κ | e) of each of `rows`.
     size : the number of all examples.
-    tests : the candidates that the path has not used up.
+    used : the candidates that the path has used up.
     """
 
     path: Path
     rows: Rows
     reach_of_rows: Floats
     size: int
-    tests: frozenset[NodeTest]
+    used: frozenset[NodeTest] = frozenset()
 
     @classmethod
-    def root(cls, size: int, tests: frozenset[NodeTest]) -> OpenNode:
+    def root(cls, size: int) -> OpenNode:
         """The root: all examples reach it with probability 1."""
-        return cls((), np.arange(size, dtype=np.int32), full_reach(size), size, tests)
+        return cls((), np.arange(size, dtype=np.int32), full_reach(size), size)
 
     @cached_property
     def reach(self) -> Floats:
@@ -85,7 +85,7 @@ class Split:
     ----------
     test : the test τ.
     responses : P(τ | κ, e) of the examples that reach the node, Boolean where all of them are certain.
-    gain : information gain, in bits.
+    gain : its gain, in the unit of the criterion.
     validated : whether the gain was measured on validation examples.
     candidate : the candidate that is used up along the path; None where it may be chosen again, as a number column may.
     choices : the number of candidates that it was chosen from, divided by the number of those that are as good.
@@ -100,14 +100,42 @@ class Split:
 
 
 class Learner(Protocol):
-    """What `grow_tree` needs: class masses at a node, and the best split of it."""
+    """What `grow_tree` needs: the statistics of the targets at a node, and the best split of it.
 
-    def class_masses(self, node: OpenNode) -> Floats:
-        """Estimated mass Σ P(κ|e) of each class at a node, `(class,)`."""
+    Attributes
+    ----------
+    criterion : counts the targets and makes the leaves.
+    """
+
+    @property
+    def criterion(self) -> Criterion:
+        """What is counted, how good a split is, and what a leaf says."""
+        ...
+
+    def leaf_statistics(self, node: OpenNode) -> Floats:
+        """The statistics of the targets that a leaf at this node is estimated from, `(statistic,)`.
+
+        Parameters
+        ----------
+        node : the node, with the rows that reach it and their P(κ|e).
+
+        Returns
+        -------
+        Statistics, `(statistic,)`.
+        """
         ...
 
     def best_split(self, node: OpenNode) -> Split | None:
-        """The candidate with the highest information gain, trained; None where no candidate is good enough."""
+        """The candidate with the highest gain, trained; None where no candidate is good enough.
+
+        Parameters
+        ----------
+        node : the node, with the rows that reach it and their P(κ|e).
+
+        Returns
+        -------
+        The split, or None.
+        """
         ...
 
 
@@ -116,10 +144,11 @@ class TimedLearner:
 
     def __init__(self, learner: Learner, is_out_of_time: Callable[[], bool]) -> None:
         self.learner, self.is_out_of_time = learner, is_out_of_time
+        self.criterion = learner.criterion
         self.skipped_nodes = 0  # nodes that became leaves because time was up
 
-    def class_masses(self, node: OpenNode) -> Floats:
-        return self.learner.class_masses(node)
+    def leaf_statistics(self, node: OpenNode) -> Floats:
+        return self.learner.leaf_statistics(node)
 
     def best_split(self, node: OpenNode) -> Split | None:
         if self.is_out_of_time():
@@ -137,13 +166,15 @@ class GrownSubtree:
     node : the subtree.
     penalty : the pruning penalties of its splits together, in bits.
     validated : whether one of its splits was scored on validation examples.
-    test_bits : each test with its gain times the mass of its node, in bits.
+    test_gains : each test with its gain times the mass of its node.
+    leaf_statistics : the statistics of the targets at each leaf, from left to right.
     """
 
     node: Node
     penalty: float
     validated: bool
-    test_bits: tuple[tuple[NodeTest, float], ...]
+    test_gains: tuple[tuple[NodeTest, float], ...]
+    leaf_statistics: tuple[Floats, ...]
 
 
 Growing: TypeAlias = "Generator[Growing, GrownSubtree | None, GrownSubtree]"
@@ -160,12 +191,16 @@ def grow_tree(
     Parameters
     ----------
     learner : finds the best split of each node.
-    root : the root, with all examples and all candidates.
+    root : the root, with all examples.
     limits : stopping and pruning criteria.
     on_node : called with each node that was learned and its split, None where there is none.
+
+    Returns
+    -------
+    The root of the tree, with the bits that its splits saved.
     """
     # An explicit stack of generators: Python's call stack is too short for the deepest trees.
-    waiting = [_grow(learner, root, learner.class_masses(root), limits, on_node or (lambda *_: None))]
+    waiting = [_grow(learner, root, learner.leaf_statistics(root), limits, on_node or (lambda *_: None))]
     grown: GrownSubtree | None = None
     while True:
         try:
@@ -181,74 +216,66 @@ def grow_tree(
 def _grow(
     learner: Learner,
     node: OpenNode,
-    masses: Floats,
+    statistics: Floats,
     limits: GrowthLimits,
     on_node: Callable[[OpenNode, Split | None], None],
 ) -> Growing:
     """Grow a node: a generator that yields the growth of each child in turn and is sent the grown child."""
-    reached = tuple(masses.tolist())
-    leaf = GrownSubtree(Leaf(leaf_estimate(masses), reached), 0.0, False, ())
-    if _must_stop(masses, node, limits):
+    criterion = learner.criterion
+    as_leaf = criterion.leaf(statistics)
+    leaf = GrownSubtree(as_leaf, 0.0, False, (), (statistics,))
+    mass = float(criterion.mass(statistics))
+    is_deep = limits.max_depth is not None and len(node.path) >= limits.max_depth
+    if is_deep or criterion.is_pure(statistics) or mass < limits.min_mass:
         return leaf
     split = learner.best_split(node)
     on_node(node, split)
     if split is None or split.gain < limits.min_gain:
         return leaf
-    yes, no = split_node(node, split, limits.epsilon)
-    yes_masses, no_masses = learner.class_masses(yes), learner.class_masses(no)
-    if min(yes_masses.sum(), no_masses.sum()) < limits.min_mass / 2:
+    yes, no = split_node(node, split, limits.min_reach)
+    yes_statistics, no_statistics = learner.leaf_statistics(yes), learner.leaf_statistics(no)
+    if min(criterion.mass(yes_statistics), criterion.mass(no_statistics)) < limits.min_mass / 2:
         return leaf
-    left = cast("GrownSubtree", (yield _grow(learner, yes, yes_masses, limits, on_node)))
-    right = cast("GrownSubtree", (yield _grow(learner, no, no_masses, limits, on_node)))
+    left = cast("GrownSubtree", (yield _grow(learner, yes, yes_statistics, limits, on_node)))
+    right = cast("GrownSubtree", (yield _grow(learner, no, no_statistics, limits, on_node)))
     grown = GrownSubtree(
-        Branch(split.test, left.node, right.node, split.gain, reached),
+        Branch(split.test, left.node, right.node, split.gain, as_leaf.masses),
         limits.pruning * math.log2(max(split.choices, 1)) + left.penalty + right.penalty,
         split.validated or left.validated or right.validated,
-        ((split.test, split.gain * float(masses.sum())), *left.test_bits, *right.test_bits),
+        ((split.test, split.gain * mass), *left.test_gains, *right.test_gains),
+        (*left.leaf_statistics, *right.leaf_statistics),
     )
-    return grown if grown.validated or limits.pruning == 0 or _saves_bits(masses, grown) else leaf
+    is_kept = grown.validated or limits.pruning == 0 or _saves_bits(statistics, grown, criterion)
+    return grown if is_kept else leaf
 
 
-def _saves_bits(masses: Floats, grown: GrownSubtree) -> bool:
-    """Whether the code of the classes is shorter leaf by leaf, with the penalty of the splits, than at the node as a leaf.
-
-    Only classes that are present count: a node of two classes is not charged for the third.
-    """
-    present = masses > 0
-    leaf_bits = sum(code_length(np.array(leaf.masses)[present]) for _, leaf in paths(grown.node))
-    return leaf_bits + grown.penalty < code_length(masses[present])
+def _saves_bits(statistics: Floats, grown: GrownSubtree, criterion: Criterion) -> bool:
+    """Whether the code of the targets is shorter leaf by leaf, with the penalty of the splits, than at the node as a leaf."""
+    leaf_bits = sum(criterion.code_length(leaf, statistics) for leaf in grown.leaf_statistics)
+    return leaf_bits + grown.penalty < criterion.code_length(statistics, statistics)
 
 
-def _must_stop(masses: Floats, node: OpenNode, limits: GrowthLimits) -> bool:
-    """Whether a node is a leaf by depth, purity or mass."""
-    deep = limits.max_depth is not None and len(node.path) >= limits.max_depth
-    pure = np.count_nonzero(masses > 1e-9 * max(float(masses.sum()), 1e-300)) <= 1
-    return deep or bool(pure) or float(masses.sum()) < limits.min_mass
-
-
-def split_node(node: OpenNode, split: Split, epsilon: float) -> tuple[OpenNode, OpenNode]:
+def split_node(node: OpenNode, split: Split, min_reach: float) -> tuple[OpenNode, OpenNode]:
     """The children κ∧τ and κ∧¬τ of a node.
 
-    Every example reaches both with its probabilities; where these are below `epsilon`, it is left out.
+    Every example reaches both with its probabilities; where these are below `min_reach`, it is left out.
     """
-    tests = node.tests - {split.candidate} if split.candidate is not None else node.tests
+    used = node.used | {split.candidate} if split.candidate is not None else node.used
     children = []
     for response in (True, False):
-        rows, reach_of_rows = _child_rows(node, split.responses, response, epsilon)
+        rows, reach_of_rows = _child_rows(node, split.responses, response, min_reach)
         children.append(
-            replace(
-                node, path=(*node.path, (split.test, response)), rows=rows, reach_of_rows=reach_of_rows, tests=tests
-            )
+            replace(node, path=(*node.path, (split.test, response)), rows=rows, reach_of_rows=reach_of_rows, used=used)
         )
     return children[0], children[1]
 
 
-def _child_rows(node: OpenNode, responses: Floats, response: bool, epsilon: float) -> tuple[Rows, Floats]:
+def _child_rows(node: OpenNode, responses: Floats, response: bool, min_reach: float) -> tuple[Rows, Floats]:
     """Rows that reach a child, and their reach."""
     if responses.dtype == bool:
         mask = responses if response else ~responses
         rows = node.rows[mask]
         return rows, full_reach(len(rows)) if node.reach_of_rows.strides == (0,) else node.reach_of_rows[mask]
     reach = node.reach_of_rows * (responses if response else 1.0 - responses)
-    mask = (reach >= epsilon) & (reach > 0.0)
+    mask = (reach >= min_reach) & (reach > 0.0)
     return node.rows[mask], reach[mask]

@@ -1,26 +1,25 @@
-"""Exact inference of test responses and path probabilities with the networks trained so far."""
+"""Exact inference for the training examples of a fit, with the networks trained so far."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from torch import nn
 
-from neuid3.circuits.reach import Reach
-from neuid3.data.priors import Priors, network_use
+from neuid3.circuits.arrays import Arrays
+from neuid3.data.columns import Distribution, Probability
+from neuid3.data.priors import Priors, network_call_name
 from neuid3.learning.sample import Floats, Instance, Sample
-from neuid3.learning.semantics import Semantics, variables_of
-from neuid3.logic.formula import CellVariable, ColumnVariable, NeuralVariable, Variable
-from neuid3.tree.evidence import Evidence, NetworkCall
+from neuid3.logic.formula import ColumnVariable, NeuralVariable, Source, Variable, sources
+from neuid3.tree.inference import Inference, average_output
 from neuid3.tree.node_tests import NodeTest
+from neuid3.tree.semantics import NetworkCall, Semantics
 from neuid3.tree.tree import Path
 
-# The most examples that a circuit evaluates at once.
-CHUNK_ROWS = 1 << 18
+if TYPE_CHECKING:
+    from torch import nn
 
 
 class ExactInference:
@@ -33,16 +32,24 @@ class ExactInference:
     instances : trained networks, by name.
     priors : distributions of missing values; those of networks are added as they are needed.
     device : the torch device.
+    arrays : the array library that evaluates circuits; torch where a candidate calls a network.
     """
 
     def __init__(
-        self, sample: Sample, semantics: Semantics, instances: Mapping[str, Instance], priors: Priors, device: str
+        self,
+        sample: Sample,
+        semantics: Semantics,
+        instances: Mapping[str, Instance],
+        priors: Priors,
+        device: str,
+        arrays: Arrays,
     ) -> None:
         self.sample, self.semantics, self.device = sample, semantics, device
+        self.core = Inference(semantics, arrays)
         self.instances = dict(instances)
         self.priors = priors
-        declarations = semantics.program.declarations
-        self.evidence = Evidence(sample.examples, self._modules(), declarations, priors, torch.float64, device)
+        self.evidence = self.core.evidence(sample.examples, self._modules(), priors)
+        self._uncertain: dict[NodeTest, frozenset[Source]] = {}
 
     def _modules(self) -> dict[str, nn.Module]:
         """The modules of all instances, in evaluation mode."""
@@ -67,55 +74,44 @@ class ExactInference:
         calls = [call for test, _ in path for call in self.semantics.calls(test)]
         return any(bool(self.instances[call.network].trained_on & frozenset(call.inputs)) for call in calls)
 
+    def uncertain(self, test: NodeTest) -> frozenset[Source]:
+        """The variables of a test that are not certain for every example."""
+        if test not in self._uncertain:
+            self._uncertain[test] = frozenset(
+                source for source in sources(self.semantics.formula(test)) if not self._is_certain(source)
+            )
+        return self._uncertain[test]
+
+    def _is_certain(self, source: Source) -> bool:
+        match source:
+            case str(name) | ColumnVariable(name):
+                column = self.sample.examples.column(name)
+                return column.missing is None and not isinstance(column.kind, (Probability, Distribution))
+            case _:
+                return False
+
     def conditional(self, path: Path, test: NodeTest, rows: Any = None) -> Floats:
         """P(τ | κ, e) of the examples of these rows, by default of all, `(example,)`; one half where κ is impossible."""
         self.ensure_priors([test, *(other for other, _ in path)])
-        factored = self.semantics.split_conjunctions(path, test)
-        reach = Reach(factored, torch.float64, self.device)
-        responses = np.full(len(self.evidence) if rows is None else len(rows), 0.5)
-        with torch.no_grad():
-            for chunk, evidence in self._chunks(variables_of(factored), rows):
-                sides = reach(evidence).cpu().numpy()
-                total = sides.sum(axis=1)
-                np.divide(sides[:, 0], total, out=responses[chunk], where=total > 0)
-        return responses
+        return self.core.conditional(self.evidence, path, test, rows)
 
     def reach(self, paths: Sequence[Path], rows: Any = None) -> Floats:
         """P(κ | e) of several paths for the examples of these rows, by default for all, `(example, path)`."""
         self.ensure_priors([test for path in paths for test, _ in path])
-        factored = self.semantics.conjunctions(paths)
-        reach = Reach(factored, torch.float64, self.device)
-        probabilities = np.empty((len(self.evidence) if rows is None else len(rows), len(paths)))
-        with torch.no_grad():
-            for chunk, evidence in self._chunks(variables_of(factored), rows):
-                probabilities[chunk] = reach(evidence).cpu().numpy()
-        return probabilities
-
-    def _chunks(self, variables: Sequence[Variable], rows: Any) -> Iterator[tuple[slice, Evidence]]:
-        """The evidence of some examples about these variables, in chunks: a circuit holds many numbers for each example."""
-        n = len(self.evidence) if rows is None else len(rows)
-        if rows is None and n <= CHUNK_ROWS:
-            yield slice(None), self.evidence
-            return
-        columns = [v.column for v in variables if isinstance(v, (ColumnVariable, CellVariable))]
-        calls = [self.semantics.call(v) for v in variables if isinstance(v, NeuralVariable)]
-        for start in range(0, n, CHUNK_ROWS):
-            chunk = slice(start, min(start + CHUNK_ROWS, n))
-            yield chunk, self.evidence.subset(chunk if rows is None else rows[chunk], columns, calls)
+        return self.core.reach(self.evidence, paths, rows)
 
     def value_probabilities(self, variable: Variable, rows: Any) -> Iterator[tuple[slice, Floats]]:
         """The probabilities of the values of a variable in these rows, `(value, example)`, chunk by chunk."""
-        for chunk, evidence in self._chunks([variable], rows):
-            yield chunk, evidence.weights(variable).cpu().numpy()
+        return self.core.value_probabilities(self.evidence, variable, rows)
 
     def fixed_weights(self, variables: Iterable[Variable], rows: Any) -> dict[Variable, Floats]:
         """The weights of variables that are constant while networks are trained, `(value, example)` each."""
-        variables = list(variables)
+        variables, arrays = list(variables), self.core.arrays
         for variable in variables:
             if isinstance(variable, NeuralVariable):
                 self._ensure_prior(self.semantics.call(variable))
-        with torch.no_grad():
-            return {v: self.evidence.weights(v)[:, rows].float().cpu().numpy() for v in variables}
+        with arrays.without_gradients():
+            return {v: arrays.to_numpy(self.evidence.weights(v)[:, rows]).astype(np.float32) for v in variables}
 
     def ensure_priors(self, tests: Sequence[NodeTest], always: bool = False) -> None:
         """Compute the average output of every network whose input is missing somewhere, or of all of them."""
@@ -125,24 +121,19 @@ class ExactInference:
 
     def _ensure_prior(self, call: NetworkCall, always: bool = False) -> None:
         """Compute the average output of a network call, where some input is missing or `always`, unless it is known."""
-        key = network_use(call.network, call.inputs)
+        key = network_call_name(call.network, call.inputs)
         complete = self.sample.examples.complete(call.inputs)
         if key not in self.priors.networks and call.network in self.instances and (always or not complete.all()):
             average = self._average_output(call, complete)
             self.priors = Priors(self.priors.columns, {**self.priors.networks, key: average})
             self.evidence.priors = self.priors
-            self._call(call, np.ones(len(complete), dtype=bool))
+            with self.core.arrays.without_gradients():
+                self.evidence.evaluate(call, np.ones(len(complete), dtype=bool))
 
     def _average_output(self, call: NetworkCall, complete: Any) -> tuple[float, ...]:
         """The average output of a network over the training examples; it is called on no example twice."""
-        rows = np.flatnonzero(~self.sample.unseen & complete)
-        if not len(rows):
-            return tuple([1.0 / max(call.width, 2)] * call.width)
-        self._call(call, complete)
-        outputs = self.evidence.output(*call).cpu().numpy()[rows]
-        return tuple(np.average(outputs, axis=0, weights=self.sample.weights[rows]).tolist())
-
-    def _call(self, call: NetworkCall, rows: Any) -> None:
-        """Call a network on the examples of a mask, without gradients."""
-        with torch.no_grad():
-            self.evidence.evaluate(call, rows)
+        if not (~self.sample.unseen & complete).any():
+            return average_output(np.empty((0, call.width)))
+        rows, outputs = self.core.outputs(self.evidence, call)
+        training = ~self.sample.unseen[rows]
+        return average_output(outputs[training], self.sample.weights[rows[training]])

@@ -14,7 +14,7 @@ from neuid3.errors import NetworkError
 from neuid3.learning.candidates import shapes_of
 from neuid3.learning.sample import Factory, Floats, Sample
 from neuid3.networks.defaults import Dense, Standardise, default_network, standardise_inputs
-from neuid3.tree.evidence import NetworkCall
+from neuid3.tree.semantics import NetworkCall
 
 # Centre and scale of a number column are estimated from so many rows and entries at most, evenly spaced.
 ROWS, ENTRIES = 1 << 14, 1 << 22

@@ -8,10 +8,10 @@ import numpy as np
 
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.sample import Floats
-from neuid3.learning.semantics import variables_of
 from neuid3.logic.formula import NeuralVariable
 from neuid3.training.config import TrainingConfig
-from neuid3.training.task import Task
+from neuid3.training.task import NetworkOutput, Task
+from neuid3.tree.criteria import Criterion
 from neuid3.tree.tree import Branch, Leaf, Node, Visit, fold, paths
 
 
@@ -20,46 +20,43 @@ def joint_task(root: Node, inference: ExactInference, config: TrainingConfig, se
     sample, semantics = inference.sample, inference.semantics
     leaves = list(paths(root))
     factored = semantics.conjunctions([path for path, _ in leaves])
-    variables = variables_of(factored)
+    variables = factored.variables
     trainable = {v for v in variables if isinstance(v, NeuralVariable) and not inference.instances[v.network].frozen}
     if not trainable or config.joint_epochs == 0:
         return None
     inputs = sorted({name for v in trainable for name in v.inputs})
     if not any(sample.examples.complete(v.inputs).any() for v in trainable):
         return None
-    rows = np.arange(len(sample.labels))
+    rows = np.arange(len(sample))
     return Task(
         factored,
-        {v: semantics.network_output(v) for v in variables if v in trainable},
+        {v: NetworkOutput.of(v, semantics.program) for v in variables if v in trainable},
         inference.fixed_weights([v for v in variables if v not in trainable], rows),
         {name: sample.examples.column(name).values[rows] for name in inputs},
-        sample.labels[rows],
-        sample.weights[rows],
-        sample.unseen[rows],
-        sample.classes,
-        sample.positive,
+        sample.target,
+        sample.unseen,
         ({name: inference.instances[name].module for name in sorted({v.network for v in trainable})},),
         _joint_config(config),
         seed * 31 + 17,
         inference.device,
-        np.array([leaf.probabilities for _, leaf in leaves]),
+        sample.criterion.leaf_parameters([leaf for _, leaf in leaves]),
         missing=sample.missing(inputs, rows),
     )
 
 
 def _joint_config(config: TrainingConfig) -> TrainingConfig:
     epochs, rate = config.joint_epochs, config.joint_learning_rate
-    return replace(config, epochs=epochs, learning_rate=rate, loss="leaves", restarts=1, enough=None)
+    return replace(config, epochs=epochs, learning_rate=rate, loss="leaves", restarts=1, max_steps=None)
 
 
-def with_leaves(root: Node, leaves: Floats) -> Node:
-    """The tree with other class probabilities in its leaves, `(leaf, class)`."""
-    reversed_leaves = iter([tuple((row / row.sum()).tolist()) for row in leaves[::-1]])
+def with_leaves(root: Node, values: Floats, criterion: Criterion) -> Node:
+    """The tree with other values in its leaves, `(leaf, value)`, as the criterion returned them."""
+    reversed_values = iter(values[::-1])
 
     def replaced(visit: Visit, below: tuple[Node, Node] | None) -> Node:
         node = visit.node
         if isinstance(node, Leaf):
-            return Leaf(next(reversed_leaves), node.masses)
+            return criterion.with_value(node, next(reversed_values))
         assert below is not None
         return Branch(node.test, *below, node.gain, node.masses)
 

@@ -2,40 +2,37 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from torch import nn
 
 from neuid3.data.priors import Priors
-from neuid3.errors import NodeTestError
 from neuid3.learning.candidates import Candidates
+from neuid3.learning.generators import CandidateGenerator, FixedCandidates, NodeCandidates
 from neuid3.learning.grow import OpenNode, Split
 from neuid3.learning.inference import ExactInference
-from neuid3.learning.initialize import NetworkInitializer
-from neuid3.learning.joint import joint_task, with_leaves
 from neuid3.learning.progress import SilentProgress
-from neuid3.learning.ready_splitter import ReadySplitter
-from neuid3.learning.regrow import Regrower, network_responses
-from neuid3.learning.restarts import RestartVariants
 from neuid3.learning.sample import Factory, Floats, Instance, Sample, best_candidate
-from neuid3.learning.semantics import Semantics
-from neuid3.learning.shared_networks import SharedNetworks
+from neuid3.learning.splitter import Splitter
 from neuid3.learning.symbolic_splitter import SymbolicSplitter
-from neuid3.learning.tasks import TaskBuilder
-from neuid3.learning.training_splitter import TrainingSplitter
 from neuid3.logic.program import Program
+from neuid3.networks.backend import select_backend
 from neuid3.training.config import TrainingConfig
-from neuid3.training.parallel.pool import WorkerPool
-from neuid3.training.parallel.shared import SharedColumns
-from neuid3.training.train import train_jointly
-from neuid3.tree.criteria import leaf_estimate
-from neuid3.tree.node_tests import AtomTest, NodeTest
+from neuid3.tree.criteria import Criterion
+from neuid3.tree.inference import arrays_for
+from neuid3.tree.node_tests import NodeTest
+from neuid3.tree.semantics import Semantics
 from neuid3.tree.tree import Node
 
-# Weight of the training examples at a node, in validation examples, where networks above it were trained on them.
-PRIOR_MASS = 2.0
+if TYPE_CHECKING:
+    from torch import nn
+
+    from neuid3.learning.network_learning import NetworkLearning
+    from neuid3.learning.regrow import Regrower
+    from neuid3.learning.training_splitter import TrainingSplitter
 
 
 class NodeLearner:
@@ -45,7 +42,7 @@ class NodeLearner:
     ----------
     sample : labelled examples, with the validation split.
     program : background knowledge.
-    candidates : tests and number columns to choose from.
+    candidates : tests and number columns that are known before the tree is grown.
     networks : trained modules or factories that the caller gave, by name.
     config : how networks are trained.
     priors : distributions of missing values.
@@ -57,6 +54,7 @@ class NodeLearner:
     jobs : the number of worker processes.
     device : the torch device of the networks.
     reused : instances that came with trained tests, by name.
+    generator : the candidates of each node; by default all of `candidates`.
     bank_tests : tests of a bank, which are tried before others are trained.
     progress : receives reports.
     """
@@ -78,47 +76,58 @@ class NodeLearner:
         jobs: int | None = None,
         device: str = "cpu",
         reused: Mapping[str, Instance] | None = None,
+        generator: CandidateGenerator | None = None,
         bank_tests: frozenset[NodeTest] = frozenset(),
         progress: SilentProgress | None = None,
     ) -> None:
-        self.sample, self.config, self.penalty, self.min_child_mass = sample, config, penalty, min_child_mass
-        self.may_regrow = adaptive and not share_networks
+        # Found by its name in this process, since workers do not know the backends that are registered here.
+        self.config = config = replace(config, backend=select_backend(config.backend))
+        self.sample, self.penalty = sample, penalty
         self.progress = progress or SilentProgress()
-        self.all_tests = frozenset(candidates.tests)
-        self.steps = 0
-        semantics = Semantics(program, sample.examples, candidates.tests)
-        neural = [test for test in candidates.tests if semantics.is_neural(test)]
-        instances = {**_given_instances(networks, device), **(reused or {})}
-        self.inference = ExactInference(sample, semantics, instances, priors, device)
-        self.initializer = NetworkInitializer(networks, program.schema, seed, sample)
-        ready = ReadySplitter(self.inference, self.initializer, adaptive, min_child_mass)
-        _check_trainable(neural, ready)
-        shared_columns = SharedColumns(
-            {name: sample.examples.column(name).values for name in _input_columns(neural, semantics)}
-        )
-        self.pool = WorkerPool(jobs, shared_columns)
-        variants = RestartVariants(sample, semantics, config, len(neural), device)
-        tasks = TaskBuilder(self.inference, self.initializer, variants, shared_columns, config)
-        shared_networks = SharedNetworks(self.inference, self.initializer, shared_columns, config, share_networks)
-        self.neural = TrainingSplitter(
-            self.inference,
-            neural,
-            ready,
-            tasks,
-            shared_networks,
-            self.pool,
-            penalty=penalty,
-            bank_tests=bank_tests,
-            progress=self.progress,
-        )
-        symbolic_tests = [test for test in candidates.tests if test not in self.neural.test_set]
-        self.symbolic = SymbolicSplitter(self.inference, symbolic_tests, candidates.numbers, min_child_mass)
-        self.shared_networks = shared_networks
+        self.candidates = NodeCandidates(generator or FixedCandidates(), candidates, program, seed)
+        semantics = Semantics(program, candidates.tests)
+        at_root = self.candidates.at(self.root).tests
+        neural = [test for test in dict.fromkeys((*candidates.tests, *at_root)) if semantics.is_neural(test)]
+        may_add_neural = not isinstance(generator, FixedCandidates | None) and bool(program.networks)
+        has_networks = bool(neural or networks or reused or may_add_neural)
+        instances = dict(reused or {})
+        if has_networks:
+            # Imported here, since a table without networks is learned without torch.
+            from neuid3.learning.network_learning import NetworkLearning, given_instances
+
+            instances = {**given_instances(networks, device), **instances}
+        arrays = arrays_for(neural=has_networks, device=device)
+        self.inference = ExactInference(sample, semantics, instances, priors, device, arrays)
+        self.networks: NetworkLearning | None = None
+        if has_networks:
+            self.networks = NetworkLearning(
+                self.inference,
+                neural,
+                networks,
+                config,
+                root_tests=len(set(neural).intersection(at_root)),
+                reads_all_columns=may_add_neural,
+                penalty=penalty,
+                min_child_mass=min_child_mass,
+                adaptive=adaptive,
+                share_networks=share_networks,
+                seed=seed,
+                jobs=jobs,
+                bank_tests=bank_tests,
+                progress=self.progress,
+            )
+        self.symbolic = SymbolicSplitter(self.inference, candidates, min_child_mass)
+        self.splitters: tuple[Splitter, ...] = (self.symbolic, *(() if self.neural is None else (self.neural,)))
 
     @property
     def root(self) -> OpenNode:
-        """The root, with all examples and all candidates."""
-        return OpenNode.root(len(self.sample.labels), self.all_tests)
+        """The root, with all examples."""
+        return OpenNode.root(len(self.sample))
+
+    @property
+    def criterion(self) -> Criterion:
+        """What is counted, how good a split is, what a leaf says."""
+        return self.sample.criterion
 
     @property
     def instances(self) -> Mapping[str, Instance]:
@@ -136,38 +145,78 @@ class NodeLearner:
         return self.inference.device
 
     @property
+    def steps(self) -> int:
+        """The number of gradient steps so far."""
+        return 0 if self.neural is None else self.neural.steps
+
+    @property
     def count(self) -> int:
         """The number of networks that have been created or named."""
-        return self.initializer.count
+        return 0 if self.networks is None else self.networks.initializer.count
+
+    @property
+    def neural(self) -> TrainingSplitter | None:
+        """Scores and trains the candidates that call networks; None where there are no networks."""
+        return None if self.networks is None else self.networks.splitter
+
+    @property
+    def pool(self) -> AbstractContextManager[Any]:
+        """The worker processes that train networks."""
+        return nullcontext() if self.networks is None else self.networks.pool
 
     # The node ------------------------------------------------------------------------------------
 
-    def class_masses(self, node: OpenNode) -> Floats:
-        """Weighted mass Σ P(κ|e) of each class, `(class,)`.
+    def leaf_statistics(self, node: OpenNode) -> Floats:
+        """The statistics of the targets that a leaf at this node is estimated from, `(statistic,)`.
 
-        Below networks that were trained on these examples, the validation examples determine the proportions of the classes.
+        Below networks that were trained on these examples, the validation examples determine the proportions.
+
+        Parameters
+        ----------
+        node : the node, with the rows that reach it and their P(κ|e).
+
+        Returns
+        -------
+        Statistics, `(statistic,)`.
         """
-        labels, masses = self.sample.labels_and_masses(node)
-        all_masses = np.bincount(labels, masses, self.sample.classes)
+        target = self.sample.target_at(node)
         if not self.inference.was_trained_on(node.path):
-            return all_masses
-        # Networks route their training examples too well: counted on these, the leaf would be overconfident.
-        validation_masses = np.bincount(
-            labels, np.where(self.sample.unseen[node.rows], masses, 0.0), self.sample.classes
-        )
-        proportions = (validation_masses + PRIOR_MASS * np.array(leaf_estimate(all_masses))) / (
-            validation_masses.sum() + PRIOR_MASS
-        )
-        estimated: Floats = proportions * all_masses.sum()
-        return estimated
+            return target.sums()
+        validation = target.weighted(np.where(self.sample.unseen[node.rows], target.weights, 0.0))
+        return self.criterion.leaf_statistics(target.sums(), validation.sums())
+
+    def offered(self, node: OpenNode) -> Candidates:
+        """The candidates of a node, which are known from now on, also where its split is loaded from a checkpoint.
+
+        Parameters
+        ----------
+        node : the node.
+
+        Returns
+        -------
+        The candidates.
+        """
+        offered = self.candidates.at(node)
+        if offered is not self.candidates.listed:
+            self.symbolic.add(offered)
+            if self.neural is not None:
+                self.neural.add(offered)
+        return offered
 
     def best_split(self, node: OpenNode) -> Split | None:
-        """The candidate with the highest gain among those that save enough bits; None where there is none."""
-        symbolic = list(self.symbolic.candidates(node))
-        neural, steps = self.neural.candidates(node)
-        self.steps += steps
-        self.progress.compared(node, [(str(candidate.test), candidate.gain) for candidate in neural])
-        best = best_candidate([*symbolic, *neural], self.penalty)
+        """The candidate with the highest gain among those that save enough bits; None where there is none.
+
+        Parameters
+        ----------
+        node : the node, with the rows that reach it and their P(κ|e).
+
+        Returns
+        -------
+        The split, or None.
+        """
+        offered = self.offered(node)
+        scored = [candidate for splitter in self.splitters for candidate in splitter.candidates(node, offered)]
+        best = best_candidate(scored, self.penalty)
         if best is None:
             return None
         chosen, choices = best
@@ -177,7 +226,21 @@ class NodeLearner:
     def make_split(
         self, node: OpenNode, test: NodeTest, gain: float, validated: bool, candidate: NodeTest | None, choices: float
     ) -> Split:
-        """A chosen test with its responses for the examples that reach the node."""
+        """A chosen test with its responses for the examples that reach the node.
+
+        Parameters
+        ----------
+        node : the node, with the rows that reach it and their P(κ|e).
+        test : the chosen test, with the instances of its networks.
+        gain : its information gain, in bits.
+        validated : whether the gain was measured on unseen examples.
+        candidate : the candidate that is used up below the node; None where it may be chosen again.
+        choices : the number of tests that it was chosen from, M / T.
+
+        Returns
+        -------
+        The split.
+        """
         certain = self.symbolic.certain_responses(node, test)
         responses = self.inference.conditional(node.path, test, node.rows) if certain is None else certain
         return Split(test, responses, gain, validated, candidate, choices)
@@ -185,27 +248,49 @@ class NodeLearner:
     # The finished tree ------------------------------------------------------------------------------
 
     def refine(self, root: Node) -> Node:
-        """The finished tree after joint training of all leaves and all networks that are not frozen, by exact likelihood."""
-        task = joint_task(root, self.inference, self.config, self.initializer.seed)
-        if task is None:
+        """The finished tree after joint training of all leaves and all networks that are not frozen, by exact likelihood.
+
+        Parameters
+        ----------
+        root : the root of the tree.
+
+        Returns
+        -------
+        The root of the trained tree; the given one where unseen examples become clearly less likely.
+        """
+        if self.networks is None:
             return root
-        trained, steps = train_jointly(task)
-        self.steps += steps
-        if trained is None:
-            return root
-        self.inference.replace_networks(trained.networks)
-        return with_leaves(root, trained.leaves)
+        refined, steps = self.networks.refined(root)
+        self.networks.splitter.steps += steps
+        return refined
 
     def regrower(self, root: Node) -> Regrower | None:
-        """A learner that regrows the tree from the predictions of its networks; None where these cannot be used."""
-        responses = network_responses(root, self.shared_networks, self.neural.tests) if self.may_regrow else {}
-        if not responses:
+        """A learner that regrows the tree from the predictions of its networks; None where these cannot be used.
+
+        Parameters
+        ----------
+        root : the root of the tree.
+
+        Returns
+        -------
+        The learner, or None.
+        """
+        if self.networks is None:
             return None
-        symbolic = self.symbolic
-        return Regrower(self.inference, symbolic.tests, tuple(symbolic.numbers), responses, self.min_child_mass)
+        symbolic = Candidates(self.symbolic.tests, tuple(self.symbolic.numbers))
+        return self.networks.regrower(root, symbolic, self.candidates.at)
 
     def networks_of(self, tests: Sequence[NodeTest]) -> dict[str, nn.Module]:
-        """The networks of these tests, by name; also stores the average output of each, for examples without its input."""
+        """The networks of these tests, by name; also stores the average output of each, for examples without its input.
+
+        Parameters
+        ----------
+        tests : tests of the tree.
+
+        Returns
+        -------
+        The networks, by instance.
+        """
         self.inference.ensure_priors(tests, always=True)
         used = {call.network for test in tests for call in self.inference.semantics.calls(test)}
         return {name: self.instances[name].module.eval() for name in sorted(used)}
@@ -213,42 +298,41 @@ class NodeLearner:
     # Resuming from a checkpoint ------------------------------------------------------------------
 
     def restore(self, instances: Mapping[str, Instance], count: int, steps: int) -> None:
-        """Restore the state after a node: its networks, the number of networks created and of gradient steps."""
+        """Restore the state after a node: its networks, the number of networks created and of gradient steps.
+
+        Parameters
+        ----------
+        instances : the networks of the node, by instance.
+        count : the number of networks created so far.
+        steps : the number of gradient steps so far.
+        """
         self.inference.add_instances(instances)
-        self.initializer.count, self.steps = count, steps
+        if self.networks is not None:
+            self.networks.initializer.count, self.networks.splitter.steps = count, steps
 
     def restore_refined(self, networks: Mapping[str, nn.Module], steps: int) -> None:
-        """Restore the state after joint training: the networks that it changed, and the number of gradient steps."""
+        """Restore the state after joint training: the networks that it changed, and the number of gradient steps.
+
+        Parameters
+        ----------
+        networks : the changed networks, by instance.
+        steps : the number of gradient steps so far.
+        """
         self.inference.replace_networks(networks)
-        self.steps = steps
+        if self.neural is not None:
+            self.neural.steps = steps
 
     def network(self, name: str) -> nn.Module:
-        """A declared network by name, whose weights are to be loaded."""
-        atoms = (AtomTest(getattr(test, "atom", str(test))) for test in self.neural.tests)
-        calls = (call for test in atoms for call in self.inference.semantics.calls(test))
-        return self.initializer.template(next(call for call in calls if call.network == name))
+        """A declared network by name, whose weights are to be loaded.
 
+        Parameters
+        ----------
+        name : the name of a network in the program.
 
-def _given_instances(networks: Mapping[str, nn.Module | Factory], device: str) -> dict[str, Instance]:
-    """Instances of the trained modules that the caller gave: copies, which leave the originals unchanged."""
-    return {
-        name: Instance(copy.deepcopy(net).to(device), name, frozenset(), True)
-        for name, net in networks.items()
-        if isinstance(net, nn.Module)
-    }
-
-
-def _input_columns(tests: Sequence[NodeTest], semantics: Semantics) -> list[str]:
-    """The input columns of the networks of these tests."""
-    return sorted({name for test in tests for call in semantics.calls(test) for name in call.inputs})
-
-
-def _check_trainable(tests: Sequence[NodeTest], ready: ReadySplitter) -> None:
-    """Raise an error for a test with untrained networks that is no atom."""
-    for test in tests:
-        untrained = ready.untrained(test)
-        if untrained and not isinstance(test, AtomTest):
-            raise NodeTestError(
-                f"Test '{test}' calls network {untrained[0]!r}, which is not trained, and only tests that are atoms "
-                "can be trained; write it as a rule, or give a trained network."
-            )
+        Returns
+        -------
+        A new network.
+        """
+        if self.networks is None:
+            raise LookupError(f"this fit has no network {name!r}")
+        return self.networks.network(name)

@@ -9,9 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch import nn
-
 from neuid3.data.columns import Schema
 from neuid3.data.examples import Examples
 from neuid3.data.tables import is_constant
@@ -19,11 +16,12 @@ from neuid3.errors import BankError, NetworkError, NodeTestError, did_you_mean
 from neuid3.io.bank import Bank
 from neuid3.io.trained_tests import TrainedTest
 from neuid3.learning.candidates import Candidates, make_candidates, neural_facts
+from neuid3.learning.generators import CandidateGenerator, FixedCandidates
 from neuid3.learning.sample import Instance, same_weights
 from neuid3.logic.formula import NeuralVariable, sources
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import Limits
-from neuid3.tree.node_tests import AtomTest, NodeTest
+from neuid3.tree.node_tests import NodeTest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,27 +34,29 @@ class Problem:
     candidates : the tests to choose from.
     reused : network instances that came with trained tests, by name.
     bank_tests : tests of the bank, which are tried before others are trained.
+    generator : the candidates of each node.
     """
 
     program: Program
     candidates: Candidates
     reused: Mapping[str, Instance]
     bank_tests: frozenset[NodeTest]
+    generator: CandidateGenerator
 
     @property
     def are_neural(self) -> bool:
-        """Whether a candidate calls a network."""
-        return any(_networks_of(test, self.program) for test in self.candidates.tests)
+        """Whether a candidate calls a network, or a generator may come up with one that does."""
+        may_come_up = not isinstance(self.generator, FixedCandidates) and bool(self.program.networks)
+        return may_come_up or any(_networks_of(test, self.program) for test in self.candidates.tests)
 
 
 def read_problem(
     schema: Schema,
     *,
     background: str,
-    tests: str | Sequence[Any],
+    tests: str | Sequence[Any] | CandidateGenerator,
     bank: Bank | Path | str | None,
     modes: Sequence[str] | None,
-    most: int,
     limits: Limits | None,
 ) -> Problem:
     """The learning problem of rules, tests, modes and a bank, for examples of this schema.
@@ -65,17 +65,21 @@ def read_problem(
     ----------
     schema : the kinds of the columns.
     background : rules and neural predicates.
-    tests : `"auto"`, explicit tests, trained tests, or a list of them.
+    tests : `"auto"`, explicit tests, trained tests, a list of them, or a generator of candidates.
     bank : a bank of trained tests, or its path.
     modes : modes to expand instead of all rules; None expands the rules.
-    most : the most atoms that rules or modes may be expanded to.
-    limits : limits of grounding and compilation.
+    limits : limits of grounding and compilation, and of the candidates that rules or modes may be expanded to.
+
+    Returns
+    -------
+    The program, the candidates, and the tests to be reused.
 
     Raises
     ------
     BankError, NodeTestError : where the bank does not exist or there is no test.
     """
-    listed = [tests] if isinstance(tests, str) else list(tests)
+    generator = tests if isinstance(tests, CandidateGenerator) else FixedCandidates(tests)
+    listed = [generator.tests] if isinstance(generator.tests, str) else list(generator.tests)
     if "auto" in listed and "auto" not in schema:
         extra = neural_facts(schema, Program(background, schema, limits).predicates)
         background = f"{background}\n{extra}" if extra else background
@@ -87,9 +91,10 @@ def read_problem(
         program = Program(f"{background}\n{extra}", schema, limits)
     from_bank = [] if opened is None else [test.thawed() for _, test in opened.fitting(program)]
     named, reused = _named([*listed, *from_bank], program)
-    if not named and modes is None:
+    if not named and modes is None and isinstance(generator, FixedCandidates):
         raise NodeTestError("`tests` is empty; name some tests, or use tests='auto'.")
-    return Problem(program, make_candidates(named, modes, program, most), reused, frozenset(named[len(listed) :]))
+    candidates = make_candidates(named, modes, program, program.limits.max_candidates)
+    return Problem(program, candidates, reused, frozenset(named[len(listed) :]), generator)
 
 
 def _named(tests: Iterable[Any], program: Program) -> tuple[list[Any], dict[str, Instance]]:
@@ -98,8 +103,8 @@ def _named(tests: Iterable[Any], program: Program) -> tuple[list[Any], dict[str,
     named: list[Any] = []
     for number, test in enumerate(tests):
         if isinstance(test, TrainedTest):
-            names = _reuse(test, _networks_of(AtomTest(test.test.atom), program), number, reused)
-            named.append(AtomTest(test.test.atom, tuple(sorted(names.items()))))
+            names = _reuse(test, _networks_of(test.test.bind({}), program), number, reused)
+            named.append(test.test.bind(names))
         elif isinstance(test, (str, NodeTest)):
             named.append(test)
         else:
@@ -131,16 +136,21 @@ def _networks_of(test: NodeTest, program: Program) -> list[str]:
     return sorted({source.network for source in sources(test.formula(program)) if isinstance(source, NeuralVariable)})
 
 
-def varying_candidates(candidates: Candidates, examples: Examples, tests: str | Sequence[Any]) -> Candidates:
-    """Candidates without tests of constant columns; warns where `tests` names such a column."""
+def varying_candidates(problem: Problem, examples: Examples) -> Problem:
+    """The problem without tests that read constant columns only; warns where the caller named such a column.
+
+    Tests that are made of atoms of the program stay candidates.
+    """
     constant = {name for name, column in examples.items() if is_constant(column)}
+    candidates, tests = problem.candidates, problem.generator.tests
     named = set() if isinstance(tests, str) else {test for test in tests if isinstance(test, str)}
     for name in sorted(constant & named):
-        warnings.warn(f"Column {name!r} is constant and was skipped.", UserWarning, stacklevel=3)
-    varying = tuple(test for test in candidates.tests if getattr(test, "column", None) not in constant)
-    return replace(
-        candidates, tests=varying, numbers=tuple(name for name in candidates.numbers if name not in constant)
+        warnings.warn(f"Column {name!r} is constant and was skipped.", UserWarning, stacklevel=5)
+    varying = tuple(
+        test for test in candidates.tests if test.atoms or not constant or not test.columns(problem.program) <= constant
     )
+    numbers = tuple(name for name in candidates.numbers if name not in constant)
+    return replace(problem, candidates=replace(candidates, tests=varying, numbers=numbers))
 
 
 def check_device(name: str) -> None:
@@ -150,6 +160,10 @@ def check_device(name: str) -> None:
     ------
     NetworkError : where they cannot.
     """
+    if name == "cpu":
+        return
+    import torch
+
     try:
         torch.zeros(1, device=name).item()
     except (RuntimeError, AssertionError, NotImplementedError) as error:
@@ -169,7 +183,7 @@ def check_networks(given: Mapping[str, Any], program: Program) -> None:
             raise NetworkError(
                 f"Network {name!r} is given and the background knowledge never uses it.{did_you_mean(name, program.networks)}"
             )
-        if not isinstance(network, nn.Module) and not callable(network):
+        if not callable(network):
             raise NetworkError(
                 f"networks[{name!r}] is a {type(network).__name__}; give a module or a function that makes one."
             )

@@ -7,13 +7,14 @@ from itertools import islice, product
 
 from torch import nn
 
+from neuid3.learning.candidates import Candidates
 from neuid3.learning.grow import OpenNode
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.initialize import NetworkInitializer
 from neuid3.learning.sample import Floats, Instance, ScoredCandidate, same_architecture
-from neuid3.tree.criteria import gain_of
-from neuid3.tree.evidence import NetworkCall
-from neuid3.tree.node_tests import AtomTest, NodeTest
+from neuid3.tree.criteria import Target
+from neuid3.tree.node_tests import NodeTest
+from neuid3.tree.semantics import NetworkCall
 
 # A test is scored with at most so many trained networks, or combinations of them.
 MAX_BINDINGS = 6
@@ -56,16 +57,22 @@ class ReadySplitter:
         )
         return any(same_architecture(module, fresh) for module in modules)
 
-    def candidates(self, node: OpenNode, test: NodeTest) -> Iterator[ScoredCandidate]:
+    def candidates(self, node: OpenNode, offered: Candidates) -> Iterator[ScoredCandidate]:
+        """The scores of the tests with networks that are offered and that the path has not used up."""
+        for test in offered.tests:
+            if test not in node.used and self.semantics.is_neural(test):
+                yield from self.scored(node, test)
+
+    def scored(self, node: OpenNode, test: NodeTest) -> Iterator[ScoredCandidate]:
         """The test itself where all its networks are trained; otherwise with each choice of trained replacements."""
         calls, instances = self.semantics.calls(test), self.inference.instances
         trained = [name for name in dict.fromkeys(call.network for call in calls) if name in instances]
         untrained = self.untrained(test)
         if not untrained:
             yield from self._scored(node, test, test, [instances[name] for name in trained], calls)
-        elif self.adaptive and isinstance(test, AtomTest):
+        elif self.adaptive:
             for chosen in self._bindings(node, calls, untrained):
-                bound = AtomTest(test.atom, tuple(sorted(zip(untrained, chosen, strict=True))))
+                bound = test.bind(dict(zip(untrained, chosen, strict=True)))
                 instances_used = [instances[name] for name in (*chosen, *trained)]
                 yield from self._scored(node, test, bound, instances_used, calls)
 
@@ -110,26 +117,27 @@ class ReadySplitter:
         columns = {name for call in calls for name in call.inputs}
         # A network that was not trained on these columns cannot have memorised them.
         is_unbiased = all(not (instance.trained_on & columns) for instance in instances_used)
-        responses, weights, gain = self._responses(node, test, is_unbiased)
-        mass, yes = float(weights.sum()), float(weights @ responses)
+        responses, target = self._responses(node, test, is_unbiased)
+        mass, yes = float(target.weights.sum()), float(target.weights @ responses)
         if mass <= 0:
             return
+        sides, criterion = target.sides(responses), target.criterion
+        gain, bits = float(criterion.gain(*sides)), float(criterion.information_gain(*sides)) * mass
         # Predictions of a shared network for columns that it was not trained on are counted and penalised like facts.
         if not is_unbiased or not all(instance.is_shared for instance in instances_used):
-            yield ScoredCandidate(test, gain, gain * mass, candidate, True)
+            yield ScoredCandidate(test, gain, bits, candidate, True)
         elif min(yes, mass - yes) >= self.min_child_mass:
-            yield ScoredCandidate(test, gain, gain * mass, candidate, False, tolerance=TOLERANCE_BITS / mass)
+            yield ScoredCandidate(test, gain, bits, candidate, False, tolerance=TOLERANCE_BITS / mass)
 
-    def _responses(self, node: OpenNode, test: NodeTest, on_all: bool) -> tuple[Floats, Floats, float]:
-        """Responses, weights and gain on the examples that reach a node, all or those of the validation split."""
-        labels, weights = self.sample.labels_and_masses(node)
+    def _responses(self, node: OpenNode, test: NodeTest, on_all: bool) -> tuple[Floats, Target]:
+        """Responses and targets of the examples that reach a node, all or those of the validation split."""
         rows = slice(None) if on_all else self.sample.unseen[node.rows]
-        weights = weights[rows]
-        if weights.sum() <= 0:
-            return weights, weights, 0.0
-        responses = self.inference.conditional(node.path, test, node.rows[rows])
-        return responses, weights, gain_of(responses, weights, labels[rows], self.sample.classes)
+        target = self.sample.target_at(node)[rows]
+        if target.weights.sum() <= 0:
+            return target.weights, target
+        return self.inference.conditional(node.path, test, node.rows[rows]), target
 
-    def validation_gain(self, node: OpenNode, test: NodeTest) -> float:
-        """The gain of a test on the validation examples that reach a node, or on all where there are none."""
-        return self._responses(node, test, not self.sample.unseen[node.rows].any())[2]
+    def validation_bits(self, node: OpenNode, test: NodeTest) -> float:
+        """The information gain of a test on the validation examples that reach a node, or on all where there are none."""
+        responses, target = self._responses(node, test, not self.sample.unseen[node.rows].any())
+        return target.information_gain(responses)

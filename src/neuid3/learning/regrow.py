@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from neuid3.learning.candidates import Candidates
 from neuid3.learning.grow import OpenNode, Split
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.ready_splitter import MAX_BINDINGS
@@ -14,13 +15,10 @@ from neuid3.learning.sample import Floats, best_candidate, same_architecture
 from neuid3.learning.shared_networks import MIN_COLUMNS, SharedNetworks
 from neuid3.learning.symbolic_splitter import SymbolicSplitter
 from neuid3.training.train import is_clearly_worse
-from neuid3.tree.criteria import gain_of, leaf_estimate
-from neuid3.tree.evidence import NetworkCall
-from neuid3.tree.node_tests import AtomTest, NodeTest
+from neuid3.tree.criteria import Criterion
+from neuid3.tree.node_tests import NodeTest
+from neuid3.tree.semantics import NetworkCall
 from neuid3.tree.tree import Node, branches, paths
-
-# Weight of the class distribution of all training examples in the estimate of a leaf, in examples, where trees are compared.
-PRIOR_MASS = 2.0
 
 
 class Regrower:
@@ -32,38 +30,42 @@ class Regrower:
     Parameters
     ----------
     inference : exact inference with the trained networks.
-    symbolic_tests : candidates without networks.
-    numbers : number columns.
+    symbolic : candidates without networks, and number columns.
     responses : tests with networks, and their responses for all examples.
     min_child_mass : the least mass of each child.
+    offered : the candidates of each node, given those of all nodes.
     """
 
     def __init__(
         self,
         inference: ExactInference,
-        symbolic_tests: Sequence[NodeTest],
-        numbers: Sequence[str],
+        symbolic: Candidates,
         responses: Mapping[NodeTest, Response],
         min_child_mass: float,
+        offered: Callable[[OpenNode, Candidates], Candidates],
     ) -> None:
         self.inference, self.sample = inference, inference.sample
-        self.tests = frozenset((*symbolic_tests, *responses))
         self.network_responses = responses
-        self.symbolic = SymbolicSplitter(inference, (*symbolic_tests, *responses), numbers, min_child_mass, responses)
+        self.listed, self.offered = Candidates((*symbolic.tests, *responses), symbolic.numbers), offered
+        self.symbolic = SymbolicSplitter(inference, self.listed, min_child_mass, responses)
 
     @property
     def root(self) -> OpenNode:
-        """The root, with all examples and all candidates."""
-        return OpenNode.root(len(self.sample.labels), self.tests)
+        """The root, with all examples."""
+        return OpenNode.root(len(self.sample))
 
-    def class_masses(self, node: OpenNode) -> Floats:
-        """Weighted mass Σ P(κ|e) of each class, `(class,)`; all examples count."""
-        labels, masses = self.sample.labels_and_masses(node)
-        return np.bincount(labels, masses, self.sample.classes)
+    @property
+    def criterion(self) -> Criterion:
+        """What is counted, how good a split is, what a leaf says."""
+        return self.sample.criterion
+
+    def leaf_statistics(self, node: OpenNode) -> Floats:
+        """The statistics of the targets at a node, `(statistic,)`; all examples count."""
+        return self.sample.target_at(node).sums()
 
     def best_split(self, node: OpenNode) -> Split | None:
         """The candidate with the highest gain."""
-        best = best_candidate(list(self.symbolic.candidates(node)))
+        best = best_candidate(list(self.symbolic.candidates(node, self.offered(node, self.listed))))
         if best is None:
             return None
         chosen, choices = best
@@ -83,16 +85,12 @@ class Regrower:
         return is_clearly_worse(self._likelihoods(before), self._likelihoods(tree), weights)
 
     def _likelihoods(self, root: Node) -> Floats:
-        """log P(class | e) of every validation example, `(example,)`, with leaves estimated from training examples."""
-        sample, unseen = self.sample, self.sample.unseen
-        reach = self.inference.reach([path for path, _ in paths(root)])
-        training_weights = np.where(unseen, 0.0, sample.weights)
-        masses = np.stack([np.bincount(sample.labels, training_weights * leaf, sample.classes) for leaf in reach.T])
-        counted = masses + PRIOR_MASS * np.array(leaf_estimate(masses.sum(0)))
-        probabilities = reach[unseen] @ (counted / counted.sum(1, keepdims=True))  # (example, class)
-        of_labels = probabilities[np.arange(len(probabilities)), sample.labels[unseen]]
-        likelihoods: Floats = np.log(np.maximum(of_labels, 1e-12))
-        return likelihoods
+        """Log-likelihood of every validation example, `(example,)`, with leaves estimated from training examples."""
+        target, unseen = self.sample.target, self.sample.unseen
+        reach = self.inference.reach([path for path, _ in paths(root)])  # (example, leaf)
+        training_weights = np.where(unseen, 0.0, target.weights)
+        statistics = np.stack([target.weighted(training_weights * leaf).sums() for leaf in reach.T])
+        return self.criterion.log_likelihoods(reach[unseen], statistics, target.values[unseen])
 
 
 def network_responses(
@@ -122,10 +120,7 @@ def network_responses(
     for test, call in single_image_calls.items():
         decisions = {bound: _decisions(inference, bound, call) for bound in bindings[test]}
         if decisions:
-            gains = {
-                bound: gain_of(decided, sample.weights, sample.labels, sample.classes)
-                for bound, decided in decisions.items()
-            }
+            gains = {bound: sample.target.gain(decided) for bound, decided in decisions.items()}
             best = max(gains, key=lambda bound: gains[bound])
             responses[best] = _as_response(decisions[best])
     return responses
@@ -136,12 +131,12 @@ def _bindings(
 ) -> list[NodeTest]:
     """A trained test itself; any other with the networks that can replace its own, first those trained on its column."""
     instances = shared_networks.inference.instances
-    if call.network in instances or not isinstance(test, AtomTest):
+    if call.network in instances:
         return [test]
     fresh = shared_networks.initializer.template(call)
     similar = [name for name in networks if same_architecture(instances[name].module, fresh)]
     preferred = sorted(similar, key=lambda name: not instances[name].trained_on.issuperset(call.inputs))[:MAX_BINDINGS]
-    return [AtomTest(test.atom, ((call.network, name),)) for name in similar if name in preferred]
+    return [test.bind({call.network: name}) for name in similar if name in preferred]
 
 
 def _decisions(inference: ExactInference, test: NodeTest, call: NetworkCall) -> Floats:

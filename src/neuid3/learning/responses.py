@@ -1,4 +1,4 @@
-"""Compact test responses, and class masses of all tests at a node in one pass."""
+"""Compact test responses, and the statistics of all tests at a node in one pass."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neuid3.data.columns import BLOCK_ROWS, Array, stack_columns
+from neuid3.tree.criteria import Target
 
 Floats = npt.NDArray[Any]
 
@@ -77,13 +78,13 @@ class Responses:
             case ProbabilisticResponse():
                 return None
 
-    def yes_masses(self, rows: Any, labels: Any, masses: Floats, classes: int) -> Floats:
-        """The mass of each class for which each test is true, `(test, class)`; labels and masses are those of these rows."""
-        yes = np.empty((len(self._responses), classes))
+    def yes_sums(self, rows: Any, target: Target) -> Floats:
+        """The statistics of the examples for which each test is true, `(test, statistic)`; the target is that of these rows."""
+        yes = np.empty((len(self._responses), target.width))
         for tests, table in self._tables:
-            yes[tests] = _product(table, rows, labels, masses, classes)
+            yes[tests] = _product(table, rows, target)
         for histogram in self._histograms.values():
-            yes[histogram.tests] = histogram.yes_masses(rows, labels, masses, classes)
+            yes[histogram.tests] = histogram.yes_sums(rows, target)
         return yes
 
 
@@ -103,10 +104,8 @@ class _Histogram:
         tests, values = zip(*((i, response.value) for i, response in indexed), strict=True)
         return cls(np.array(tests, dtype=np.intp), np.array(values, dtype=np.intp), codes, first.size)
 
-    def yes_masses(self, rows: Any, labels: Any, masses: Floats, classes: int) -> Floats:
-        cells = self.codes[rows].astype(np.intp) * classes + labels
-        counted: Floats = np.bincount(cells, masses, self.size * classes).reshape(self.size, classes)
-        return counted[self.values]
+    def yes_sums(self, rows: Any, target: Target) -> Floats:
+        return target.sums_by_code(self.codes[rows], self.size)[self.values]
 
 
 def _table(indexed: Sequence[tuple[int, Array]]) -> tuple[npt.NDArray[np.intp], Array]:
@@ -114,17 +113,10 @@ def _table(indexed: Sequence[tuple[int, Array]]) -> tuple[npt.NDArray[np.intp], 
     return np.array(tests, dtype=np.intp), stack_columns(columns)
 
 
-def by_class(labels: Any, masses: Floats, classes: int) -> Floats:
-    """The mass of every example in the column of its class, zero elsewhere, `(example, class)`."""
-    spread = np.zeros((len(labels), classes))
-    spread[np.arange(len(labels)), labels] = masses
-    return spread
-
-
-def _product(table: Array, rows: Any, labels: Any, masses: Floats, classes: int) -> Floats:
-    """Σ of response times mass over these rows, `(test, class)`; by blocks, so that few responses are floats at a time."""
-    total = np.zeros((table.shape[1], classes))
+def _product(table: Array, rows: Any, target: Target) -> Floats:
+    """Σ of response times statistics over these rows, `(test, statistic)`; by blocks, so that few responses are floats."""
+    total = np.zeros((table.shape[1], target.width))
     for start in range(0, len(rows), BLOCK_ROWS):
         block = slice(start, start + BLOCK_ROWS)
-        total += table[rows[block]].T.astype(np.float64) @ by_class(labels[block], masses[block], classes)
+        total += table[rows[block]].T.astype(np.float64) @ target[block].statistics()
     return total

@@ -8,14 +8,15 @@ import numpy as np
 import torch
 
 from neuid3.circuits.reach import Reach
+from neuid3.circuits.torch_arrays import torch_arrays
 from neuid3.learning.candidates import shapes_of
 from neuid3.learning.grow import OpenNode
 from neuid3.learning.sample import Sample
-from neuid3.learning.semantics import Semantics
 from neuid3.logic.formula import Literal, NeuralVariable, Variable
 from neuid3.training.config import TrainingConfig
 from neuid3.training.task import RestartVariant
 from neuid3.tree.node_tests import NodeTest
+from neuid3.tree.semantics import Semantics
 
 # At the root all tests together have at least so many restarts; but no test has more than twice the configured number.
 MIN_ROOT_RESTARTS = 16
@@ -72,13 +73,15 @@ class RestartVariants:
         return isinstance(formula, Literal) and isinstance(formula.variable, NeuralVariable)
 
     def _is_upright_likelier(self, node: OpenNode, test: NodeTest) -> bool:
-        """Whether a rule, under uniform network outputs, is true about as often as the positive class occurs at the node."""
-        if self.config.loss == "branches" or self.sample.classes != 2:
+        """Whether a rule, under uniform network outputs, is true about as often as examples at the node are positive."""
+        if self.config.loss == "branches":
             return True
-        reach = Reach(self.semantics.split_conjunctions((), test), torch.float64, self.device)
+        training = self.sample.sums(np.where(self.sample.unseen, 0.0, node.reach))
+        frequency = self.sample.criterion.positive_fraction(training)
+        if frequency is None:
+            return True
+        reach = Reach(self.semantics.split_conjunctions((), test), torch_arrays(device=self.device))
         chance = float(reach(_UniformEvidence())[0, 0])
-        masses = self.sample.class_masses(np.where(self.sample.unseen, 0.0, node.reach))
-        frequency = float(masses[self.sample.positive] / max(masses.sum(), 1e-300))
         return abs(chance - frequency) <= abs(chance - (1.0 - frequency))
 
 

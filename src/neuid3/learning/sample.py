@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from torch import nn
 
 from neuid3.data.examples import Examples
 from neuid3.learning.grow import OpenNode
+from neuid3.tree.criteria import Criterion, Target
 from neuid3.tree.node_tests import NodeTest
 
-Floats = npt.NDArray[Any]
-Factory = Callable[[], nn.Module]
+if TYPE_CHECKING:
+    from torch import nn
 
-# Gains that differ by no more than this, in bits, count as equal: the rest is rounding.
+Floats = npt.NDArray[Any]
+Factory = Callable[[], "nn.Module"]
+
+# Gains that differ by no more than this count as equal: the rest is rounding.
 GAIN_TOLERANCE = 1e-12
 
 
@@ -49,33 +51,69 @@ class Sample:
     Attributes
     ----------
     examples : the columns.
-    labels : class indices, `(example,)`.
-    weights : sample weights, `(example,)`.
+    target : the targets, their sample weights and the criterion that counts them.
     unseen : mask of the validation examples, on which networks are scored and never trained, `(example,)`.
-    classes : the number of classes.
-    positive : the index of the positive class.
     """
 
     examples: Examples
-    labels: npt.NDArray[np.int64]
-    weights: Floats
+    target: Target
     unseen: npt.NDArray[np.bool_]
-    classes: int
-    positive: int
 
-    def class_masses(self, reach: Floats) -> Floats:
-        """Weighted mass Σ P(κ|e) of each class, `(class,)`."""
-        return np.bincount(self.labels, reach * self.weights, self.classes)
+    def __len__(self) -> int:
+        return len(self.target)
+
+    @property
+    def criterion(self) -> Criterion:
+        """What is counted, how good a split is, what a leaf says."""
+        return self.target.criterion
+
+    @property
+    def weights(self) -> Floats:
+        """Sample weights, `(example,)`."""
+        return self.target.weights
+
+    def sums(self, reach: Floats) -> Floats:
+        """The statistics of all targets, each example with its weight times P(κ|e), `(statistic,)`.
+
+        Parameters
+        ----------
+        reach : P(κ|e) of each example, `(example,)`.
+
+        Returns
+        -------
+        Statistics, `(statistic,)`.
+        """
+        return self.target.weighted(reach * self.weights).sums()
 
     def missing(self, names: Sequence[str], rows: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[np.bool_]]:
-        """Masks of missing entries in these rows, for the columns that have any."""
+        """Masks of missing entries in these rows, for the columns that have any.
+
+        Parameters
+        ----------
+        names : the names of the columns.
+        rows : row indices.
+
+        Returns
+        -------
+        Masks, `(row,)`, by column.
+        """
         masks = {name: self.examples.column(name).missing for name in names}
         of_rows = {name: mask[rows] for name, mask in masks.items() if mask is not None}
         return {name: mask for name, mask in of_rows.items() if mask.any()}
 
-    def labels_and_masses(self, node: OpenNode) -> tuple[npt.NDArray[np.int64], Floats]:
-        """Labels of the examples that reach a node, and their weighted reach."""
-        return self.labels[node.rows], node.reach_of_rows * self.weights[node.rows]
+    def target_at(self, node: OpenNode) -> Target:
+        """The targets of the examples that reach a node, with their weighted reach.
+
+        Parameters
+        ----------
+        node : the node, with the rows that reach it and their P(κ|e).
+
+        Returns
+        -------
+        The targets of these rows.
+        """
+        values, weights = self.target.values[node.rows], node.reach_of_rows * self.weights[node.rows]
+        return Target(values, weights, self.criterion)
 
 
 @dataclass(slots=True)
@@ -85,13 +123,14 @@ class ScoredCandidate:
     Attributes
     ----------
     test : the test, with the network instances that it calls.
-    gain : information gain, in bits per example.
-    bits : gain times the mass of the examples that it was measured on.
+    gain : its gain per example, in the unit of the criterion.
+    bits : information gain times the mass of the examples that it was measured on, for tests with networks; NaN for
+        others, which are pruned by description length.
     candidate : the candidate that the test stands for; None where it may be chosen again further down.
     validated : whether the gain was measured on validation examples.
     choices : the number of candidates of which this is the best.
     ties : how many of these have the same gain.
-    tolerance : other candidates whose gain is lower by no more than this count as equal, in bits per example.
+    tolerance : other candidates whose gain is lower by no more than this count as equal.
     instances : newly trained networks of the test.
     """
 
@@ -124,7 +163,7 @@ def same_weights(one: nn.Module, other: nn.Module) -> bool:
     if not same_architecture(one, other):
         return False
     theirs = other.state_dict()
-    return all(torch.equal(tensor, theirs[name]) for name, tensor in one.state_dict().items())
+    return all(tensor.equal(theirs[name]) for name, tensor in one.state_dict().items())
 
 
 def same_architecture(one: nn.Module, other: nn.Module) -> bool:

@@ -19,8 +19,8 @@ from neuid3.logic.formula import ColumnVariable, Literal, NeuralVariable
 from neuid3.training.config import TrainingConfig
 from neuid3.training.parallel.shared import SharedColumns, StackedRows
 from neuid3.training.task import NetworkOutput, Task, TrainingResult
-from neuid3.tree.evidence import NetworkCall
-from neuid3.tree.node_tests import AtomTest, NodeTest
+from neuid3.tree.node_tests import NodeTest
+from neuid3.tree.semantics import NetworkCall
 
 # The fewest columns that share a network: each half of them serves once for training and once for validation.
 MIN_COLUMNS = 4
@@ -62,13 +62,14 @@ class SharedNetworkTask:
         return {self.name: Instance(trained.networks[self.name], self.network, self.columns, False, True)}
 
     def _p_value(self, gain: float) -> float:
-        """The probability that responses which are independent of the classes gain at least as much.
+        """The probability that responses which are independent of the targets gain at least as much.
 
-        Twice their gain in nats is distributed as χ², with one degree of freedom for each column and each class but one.
+        Twice their gain in nats is distributed as χ², with the degrees of freedom of a leaf for each column.
         """
         validation_columns = len(self.task.paths.factors) // 2 - len(self.columns)
         nats = gain * float(self.task.unseen.sum()) * np.log(2.0)
-        halves = torch.tensor([validation_columns * (self.task.classes - 1) / 2, nats], dtype=torch.float64)
+        degrees = validation_columns * self.task.target.criterion.degrees_of_freedom
+        halves = torch.tensor([degrees / 2, nats], dtype=torch.float64)
         return float(torch.special.gammaincc(halves[0], halves[1]))
 
 
@@ -127,7 +128,7 @@ class SharedNetworks:
     def single_image_call(self, test: NodeTest) -> NetworkCall | None:
         """The network call of a test that is one Boolean call on one image; None for any other test."""
         formula = self.semantics.formula(test)
-        if not isinstance(test, AtomTest) or not isinstance(formula, Literal):
+        if not isinstance(formula, Literal):
             return None
         variable = formula.variable
         if not isinstance(variable, NeuralVariable):
@@ -143,7 +144,7 @@ class SharedNetworks:
         random = np.random.default_rng((self.initializer.seed, number))
         training_examples = np.flatnonzero(~self.sample.unseen)
         training_rows = self._rows(training, training_examples, MAX_TRAINING_IMAGES, random)
-        validation_rows = self._rows(validation, np.arange(len(self.sample.labels)), MAX_VALIDATION_IMAGES, random)
+        validation_rows = self._rows(validation, np.arange(len(self.sample)), MAX_VALIDATION_IMAGES, random)
         names = [call.inputs[0] for call in (*training, *validation)]
         rows_by_column = [*training_rows, *validation_rows]
         rows = np.concatenate(rows_by_column)
@@ -162,11 +163,8 @@ class SharedNetworks:
             {variable: NetworkOutput(name, (_IMAGE,), 1, True)},
             {column: (column_of_image == np.arange(len(rows_by_column))[:, None]).astype(np.float32)},
             StackedRows(self.shared_columns, _IMAGE, tuple(zip(names, rows_by_column, strict=True))),
-            self.sample.labels[rows],
-            self.sample.weights[rows],
+            self.sample.target[rows],
             np.arange(len(rows)) >= training_count,
-            self.sample.classes,
-            self.sample.positive,
             tuple({name: self.initializer.create(training[0])} for _ in range(self.config.restarts)),
             self._config(training_count),
             self.initializer.seed * 104_729 + self.initializer.count,
@@ -186,4 +184,4 @@ class SharedNetworks:
         """The training configuration for so many training images."""
         steps = STEPS * self.config.epochs
         batch = int(np.clip(images // 8, *BATCHES))
-        return replace(self.config, loss="leaves", epochs=steps, enough=steps, batch_size=batch)
+        return replace(self.config, loss="leaves", epochs=steps, max_steps=steps, batch_size=batch)

@@ -5,31 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import torch
 
 from neuid3.learning.grow import OpenNode, Split, split_node
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.sample import Floats
 from neuid3.logic.formula import NeuralVariable, sources
-from neuid3.tree.criteria import gain_of
 from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.tree import Branch, NetworkStatistics, Node
 
 
-def with_statistics(root: Node, inference: ExactInference, epsilon: float) -> Node:
+def with_statistics(root: Node, inference: ExactInference, min_reach: float) -> Node:
     """The tree with statistics at every branch whose test calls a network; trees without networks are returned unchanged.
 
     The statistics are those of the finished tree and its final networks. Examples that reach a branch with less
-    than `epsilon` are left out, as they were when the tree was grown.
+    than `min_reach` are left out, as they were when the tree was grown.
     """
-    by_branch = {id(branch): statistics for branch, statistics in _measured(root, inference, epsilon)}
+    by_branch = {id(branch): statistics for branch, statistics in _measured(root, inference, min_reach)}
     return _rebuilt(root, by_branch) if by_branch else root
 
 
-def _measured(root: Node, inference: ExactInference, epsilon: float) -> Iterator[tuple[Branch, NetworkStatistics]]:
+def _measured(root: Node, inference: ExactInference, min_reach: float) -> Iterator[tuple[Branch, NetworkStatistics]]:
     """The branches whose tests call networks, with their statistics."""
     with_networks = _above_networks(root, inference)
-    stack: list[tuple[Node, OpenNode]] = [(root, OpenNode.root(len(inference.sample.labels), frozenset()))]
+    stack: list[tuple[Node, OpenNode]] = [(root, OpenNode.root(len(inference.sample)))]
     while stack:
         node, open_node = stack.pop()
         if not isinstance(node, Branch) or id(node) not in with_networks or not len(open_node.rows):
@@ -37,7 +35,7 @@ def _measured(root: Node, inference: ExactInference, epsilon: float) -> Iterator
         responses = inference.conditional(open_node.path, node.test, open_node.rows)
         if inference.semantics.is_neural(node.test):
             yield node, _statistics(node.test, open_node, responses, inference)
-        yes, no = split_node(open_node, Split(node.test, responses, 0.0, False, None), epsilon)
+        yes, no = split_node(open_node, Split(node.test, responses, 0.0, False, None), min_reach)
         stack += [(node.no, no), (node.yes, yes)]
 
 
@@ -59,12 +57,12 @@ def _above_networks(root: Node, inference: ExactInference) -> set[int]:
 
 def _statistics(test: NodeTest, open_node: OpenNode, responses: Floats, inference: ExactInference) -> NetworkStatistics:
     """The statistics of a test at a node."""
-    labels, weights = inference.sample.labels_and_masses(open_node)
-    unseen = inference.sample.unseen[open_node.rows]
-    unseen_mass, classes = float(weights[unseen].sum()), inference.sample.classes
+    target = inference.sample.target_at(open_node)
+    weights, unseen = target.weights, inference.sample.unseen[open_node.rows]
+    unseen_mass = float(weights[unseen].sum())
 
     def gain(rows: Floats) -> float | None:
-        return gain_of(responses[rows], weights[rows], labels[rows], classes) if weights[rows].sum() > 0 else None
+        return target[rows].gain(responses[rows]) if weights[rows].sum() > 0 else None
 
     counted = np.where(unseen, weights, 0.0) if unseen_mass > 0 else weights
     return NetworkStatistics(_decided(test, open_node, counted, inference), gain(~unseen), gain(unseen), unseen_mass)
@@ -79,11 +77,10 @@ def _decided(test: NodeTest, open_node: OpenNode, weights: Floats, inference: Ex
         present = np.where(inference.sample.examples.complete(variable.inputs)[open_node.rows], weights, 0.0)
         chance = 1.0 / variable.size
         total = totals.setdefault(variable.network, [0.0, 0.0])
-        with torch.no_grad():
-            for chunk, values in inference.value_probabilities(variable, open_node.rows):
-                excess = (values.max(axis=0) - chance) / (1.0 - chance)
-                total[0] += float(present[chunk] @ excess)
-                total[1] += float(present[chunk].sum())
+        for chunk, values in inference.value_probabilities(variable, open_node.rows):
+            excess = (values.max(axis=0) - chance) / (1.0 - chance)
+            total[0] += float(present[chunk] @ excess)
+            total[1] += float(present[chunk].sum())
     decidedness = [decided / mass for decided, mass in totals.values() if mass > 0]
     return min(1.0, max(0.0, min(decidedness))) if decidedness else None
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from neuid3.data.columns import Boolean, Category
+from neuid3.learning.candidates import Candidates
 from neuid3.learning.cuts import SortedColumn
 from neuid3.learning.grow import OpenNode
 from neuid3.learning.inference import ExactInference
@@ -18,26 +20,23 @@ from neuid3.learning.responses import (
     ProbabilisticResponse,
     Response,
     Responses,
-    by_class,
 )
 from neuid3.learning.sample import GAIN_TOLERANCE, Floats, ScoredCandidate
-from neuid3.logic.formula import ColumnVariable, Literal, Source, sources
-from neuid3.tree.criteria import gain_of, information_gain
+from neuid3.learning.splitter import CUT_EXPONENT
+from neuid3.logic.formula import ColumnVariable, Compare, Literal, Source, sources
+from neuid3.tree.criteria import Target
 from neuid3.tree.node_tests import CutTest, NodeTest
 from neuid3.tree.tree import Path
 
-# The number of cuts of a column counts to this power in the pruning penalty.
-CUT_EXPONENT = 4 / 3
-
 
 class SymbolicSplitter:
-    """Scores tests whose responses are known before the tree is grown, and the cuts of number columns.
+    """Scores tests whose responses do not change while the tree is grown, and the cuts of number columns.
 
     Parameters
     ----------
     inference : exact inference.
-    tests : tests without networks, and those of `known_responses`.
-    numbers : number columns.
+    candidates : the candidates that are known before the tree is grown; others may come up at nodes. Of its tests, those
+        without networks are scored, and those of `known_responses`.
     min_child_mass : the least mass of each child.
     known_responses : responses that need not be computed, by test.
     """
@@ -45,26 +44,51 @@ class SymbolicSplitter:
     def __init__(
         self,
         inference: ExactInference,
-        tests: Sequence[NodeTest],
-        numbers: Sequence[str],
+        candidates: Candidates,
         min_child_mass: float,
         known_responses: Mapping[NodeTest, Response] | None = None,
     ) -> None:
         self.inference, self.sample, self.semantics = inference, inference.sample, inference.semantics
         self.min_child_mass = min_child_mass
-        self.tests = tuple(tests)
-        self._test_set = frozenset(tests)
-        self._indices = {test: i for i, test in enumerate(self.tests)}
-        known_responses = known_responses or {}
-        self.responses = Responses(
-            [known_responses[test] if test in known_responses else self._response(test) for test in self.tests]
-        )
-        sample = self.sample
-        self.numbers = {name: SortedColumn(sample.examples.column(name), name, sample.weights) for name in numbers}
+        self.tests: tuple[NodeTest, ...] = ()
+        self.numbers: dict[str, SortedColumn] = {}
+        self._known_responses = known_responses or {}
+        self._responses: list[Response] = []
+        self._indices: dict[NodeTest, int] = {}
+        self._neural: set[NodeTest] = set()  # tests that this splitter does not score
+        self._last_offer: tuple[Candidates, list[int]] | None = None
+        self.add(candidates)
+
+    def add(self, offered: Candidates) -> None:
+        """Compute the responses of tests that were not offered before, and sort the number columns."""
+        unknown = [test for test in offered.tests if test not in self._indices and test not in self._neural]
+        scored = [test for test in unknown if test in self._known_responses or not self.semantics.is_neural(test)]
+        self._neural.update(unknown)
+        self._neural.difference_update(scored)
+        if scored or not self._responses:
+            self._indices.update((test, len(self.tests) + i) for i, test in enumerate(scored))
+            self.tests = (*self.tests, *scored)
+            self._responses += [
+                self._known_responses[test] if test in self._known_responses else self._response(test)
+                for test in scored
+            ]
+            self.responses = Responses(self._responses)
+        for name in offered.numbers:
+            if name not in self.numbers:
+                self.numbers[name] = SortedColumn(self.sample.examples.column(name), name, self.sample.weights)
+
+    def _left_out(self, node: OpenNode, offered: Candidates) -> list[int]:
+        """The indices of the tests that are not offered, or that the path has used up."""
+        if self._last_offer is None or self._last_offer[0] is not offered:
+            self.add(offered)
+            indices = {self._indices[test] for test in offered.tests if test in self._indices}
+            self._last_offer = offered, [i for i in range(len(self.tests)) if i not in indices]
+        used = [self._indices[test] for test in node.used if test in self._indices]
+        return list({*self._last_offer[1], *used})
 
     def _response(self, test: NodeTest) -> Response:
         """P(τ | e) of a test without networks, for every example; Boolean or categorical where it is certain."""
-        if self.semantics.uncertain(test):
+        if self.inference.uncertain(test):
             return ProbabilisticResponse(self.inference.conditional((), test).astype(np.float32))
         formula = self.semantics.formula(test)
         if isinstance(formula, Literal) and isinstance(formula.variable, ColumnVariable) and len(formula.values) == 1:
@@ -76,63 +100,62 @@ class SymbolicSplitter:
                     return CategoricalResponse(formula.variable.column, column.values, formula.variable.size, value)
         return BooleanResponse(self.inference.conditional((), test) > 0.5)
 
-    def candidates(self, node: OpenNode) -> Iterator[ScoredCandidate]:
-        """The best test that the path of a node has not used up, and the best cut of each number column."""
-        labels, masses = self.sample.labels_and_masses(node)
-        total = np.bincount(labels, masses, self.sample.classes)
-        used = [self._indices[test] for test in self._test_set - node.tests]
-        if len(used) < len(self.tests):
-            yield self._best(node, labels, masses, total, used)
-        if self.numbers:
-            spread = by_class(labels, masses, self.sample.classes)
-            for name, column in self.numbers.items():
-                cut = column.best_cut(node.rows, spread, node.path, self.min_child_mass)
+    def candidates(self, node: OpenNode, offered: Candidates) -> Iterator[ScoredCandidate]:
+        """The best test that is offered and that the path has not used up, and the best cut of each number column."""
+        target = self.sample.target_at(node)
+        total = target.sums()
+        left_out = self._left_out(node, offered)
+        if len(left_out) < len(self.tests):
+            yield self._best(node, target, total, left_out)
+        if offered.numbers:
+            statistics = target.statistics()
+            path = [(self.semantics.formula(test), response) for test, response in node.path]
+            for name in offered.numbers:
+                cut = self.numbers[name].best_cut(node.rows, statistics, target.criterion, path, self.min_child_mass)
                 if cut is not None:
                     threshold, gain, cuts = cut
-                    # A column of noise has many cuts; the best would be accepted if they counted like other choices.
-                    yield ScoredCandidate(
-                        CutTest(name, threshold), gain, gain * float(total.sum()), None, False, cuts**CUT_EXPONENT
-                    )
+                    yield ScoredCandidate(CutTest(name, threshold), gain, math.nan, None, False, cuts**CUT_EXPONENT)
 
-    def _best(self, node: OpenNode, labels: Any, masses: Floats, total: Floats, used: list[int]) -> ScoredCandidate:
+    def _best(self, node: OpenNode, target: Target, total: Floats, left_out: list[int]) -> ScoredCandidate:
         """The test with the highest gain."""
-        gains, is_large = self._gains(node, labels, masses, total, used)
-        gains[used], is_large[used] = -1.0, False
+        gains, is_large = self._gains(node, target, total, left_out)
+        gains[left_out], is_large[left_out] = -1.0, False
         best = int(np.argmax(gains))
         test, gain = self.tests[best], float(gains[best])
         choices, ties = max(int(is_large.sum()), 1), int((gains >= gain - GAIN_TOLERANCE).sum())
-        return ScoredCandidate(test, gain, gain * float(total.sum()), test, False, choices, ties)
+        return ScoredCandidate(test, gain, math.nan, test, False, choices, ties)
 
     def _gains(
-        self, node: OpenNode, labels: Any, masses: Floats, total: Floats, used: list[int]
+        self, node: OpenNode, target: Target, total: Floats, left_out: list[int]
     ) -> tuple[Floats, npt.NDArray[np.bool_]]:
         """The gain of every test at a node, and whether both children have enough mass, `(test,)` each."""
-        classes = self.sample.classes
-        yes = self.responses.yes_masses(node.rows, labels, masses, classes)
+        criterion = target.criterion
+        yes = self.responses.yes_sums(node.rows, target)
         is_large = self._is_large(yes, total)
-        gains = np.where(is_large, information_gain(yes, total - yes), 0.0)
-        shared = set(self._shared(node.path)) - set(used)
+        gains = np.where(is_large, criterion.gain(yes, total - yes), 0.0)
+        shared = set(self._shared(node.path)) - set(left_out)
         for variable, possible in self._narrowed(node.path).items():
             indices = sorted(i for i in shared if self._value_of(i, variable))
             if indices:
-                by_value = self._by_value(node, variable, possible, by_class(labels, masses, classes))
+                by_value = self._by_value(node, variable, possible, target.statistics())
                 counted = np.array([by_value[list(self._value_of(i, variable))].sum(0) for i in indices])
-                gains[indices], is_large[indices] = information_gain(counted, total - counted), True
+                gains[indices], is_large[indices] = criterion.gain(counted, total - counted), True
                 shared -= set(indices)
         for i in shared:
             responses = self.inference.conditional(node.path, self.tests[i], node.rows)
-            gains[i], is_large[i] = gain_of(responses, masses, labels, classes), True
+            gains[i], is_large[i] = target.gain(responses), True
         return gains, is_large
 
     def _is_large(self, yes: Floats, total: Floats) -> Any:
         """Whether both children have enough mass, `(test,)`."""
-        mass = yes.sum(-1)
-        return np.minimum(mass, total.sum() - mass) >= self.min_child_mass
+        criterion = self.sample.criterion
+        mass = criterion.mass(yes)
+        return np.minimum(mass, criterion.mass(total) - mass) >= self.min_child_mass
 
     def _shared(self, path: Path) -> list[int]:
         """Tests that share an uncertain variable with the path: their responses depend on the path."""
-        before = frozenset[Source]().union(*(self.semantics.uncertain(test) for test, _ in path))
-        return [i for i, test in enumerate(self.tests) if before & self.semantics.uncertain(test)] if before else []
+        before = frozenset[Source]().union(*(self.inference.uncertain(test) for test, _ in path))
+        return [i for i, test in enumerate(self.tests) if before & self.inference.uncertain(test)] if before else []
 
     def _narrowed(self, path: Path) -> dict[ColumnVariable, Floats]:
         """Masks of the values that a path leaves possible, for columns that occur in none of its rules."""
@@ -153,18 +176,19 @@ class SymbolicSplitter:
         formula = self.semantics.formula(self.tests[test])
         return formula.values if isinstance(formula, Literal) and formula.variable == variable else frozenset()
 
-    def _by_value(self, node: OpenNode, variable: ColumnVariable, possible: Floats, spread: Floats) -> Floats:
-        """Mass of each class for each value of a column, given the values that are still `possible`, `(value, class)`."""
-        masses = np.zeros((variable.size, spread.shape[1]))
+    def _by_value(self, node: OpenNode, variable: ColumnVariable, possible: Floats, statistics: Floats) -> Floats:
+        """The statistics for each value of a column, given those that are still `possible`, `(value, statistic)`."""
+        sums = np.zeros((variable.size, statistics.shape[1]))
         for chunk, weights in self.inference.value_probabilities(variable, node.rows):
             remaining = weights * possible[:, None]
             total = remaining.sum(0)
-            masses += np.divide(remaining, total, out=np.zeros_like(remaining), where=total > 0) @ spread[chunk]
-        return masses
+            sums += np.divide(remaining, total, out=np.zeros_like(remaining), where=total > 0) @ statistics[chunk]
+        return sums
 
     def certain_responses(self, node: OpenNode, test: NodeTest) -> Floats | None:
         """Boolean responses for the examples that reach a node; None where they are uncertain."""
-        if isinstance(test, CutTest) and not self.semantics.uncertain(test):
-            below: Floats = self.sample.examples.column(test.column).values[node.rows] <= test.threshold
-            return below
+        match self.semantics.formula(test):
+            case Compare(column, "=<", threshold) if not self.inference.uncertain(test):
+                below: Floats = self.sample.examples.column(column).values[node.rows] <= threshold
+                return below
         return self.responses.certain(self._indices[test], node.rows) if test in self._indices else None

@@ -14,15 +14,15 @@ from neuid3.learning.grow import OpenNode
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.initialize import NetworkInitializer
 from neuid3.learning.restarts import RestartVariants
-from neuid3.learning.sample import Floats, ScoredCandidate
-from neuid3.learning.semantics import variables_of
+from neuid3.learning.sample import ScoredCandidate
 from neuid3.logic.formula import NeuralVariable
 from neuid3.networks.defaults import sharpened
 from neuid3.training.config import TrainingConfig
 from neuid3.training.parallel.shared import RowSubset, SharedColumns
-from neuid3.training.task import RestartVariant, Task
-from neuid3.tree.evidence import NetworkCall
-from neuid3.tree.node_tests import AtomTest
+from neuid3.training.task import NetworkOutput, RestartVariant, Task
+from neuid3.tree.criteria import Target
+from neuid3.tree.node_tests import NodeTest
+from neuid3.tree.semantics import NetworkCall
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,8 +31,7 @@ class TrainingRows:
 
     node: OpenNode
     rows: npt.NDArray[np.int64]
-    labels: npt.NDArray[np.int64]
-    weights: Floats  # weighted reach of each row
+    target: Target  # with the weighted reach of each row
     unseen: npt.NDArray[np.bool_]
 
 
@@ -55,12 +54,12 @@ class TaskBuilder:
     def build(
         self,
         node: OpenNode,
-        test: AtomTest,
+        test: NodeTest,
         untrained: Sequence[str],
         ready: Sequence[ScoredCandidate],
         penalty: float,
         gain_to_beat: float = 0.0,
-    ) -> tuple[AtomTest, Task] | None:
+    ) -> tuple[NodeTest, Task] | None:
         """The test with new instances, and the task that trains them; None where nothing can be learned.
 
         Parameters
@@ -74,27 +73,24 @@ class TaskBuilder:
         """
         calls = self.semantics.calls(test)
         renamed = {network: f"{network}#{self.initializer.next_number()}" for network in untrained}
-        named = AtomTest(test.atom, tuple(sorted(renamed.items())))
+        named = test.bind(renamed)
         inputs = sorted({name for call in calls if call.network in renamed for name in call.inputs})
         training_rows = self._training_rows(node)
         if not self._is_trainable(training_rows, [call for call in calls if call.network in renamed]):
             return None
         factored = self.semantics.split_conjunctions(node.path, named)
-        variables = variables_of(factored)
+        variables = factored.variables
         trainable = {v for v in variables if isinstance(v, NeuralVariable) and v.network in renamed.values()}
         if not trainable:
             return None
         variants, modules = self._restarts(node, test, inputs, _first_calls(calls, untrained), ready)
         task = Task(
             factored,
-            {v: self.semantics.network_output(v) for v in variables if v in trainable},
+            {v: NetworkOutput.of(v, self.semantics.program) for v in variables if v in trainable},
             self.inference.fixed_weights([v for v in variables if v not in trainable], training_rows.rows),
             RowSubset(self.shared_columns, tuple(inputs), training_rows.rows),
-            training_rows.labels,
-            training_rows.weights,
+            training_rows.target,
             training_rows.unseen,
-            self.sample.classes,
-            self.sample.positive,
             tuple({renamed[network]: module for network, module in start.items()} for start in modules),
             self.config,
             self.initializer.seed * 104_729 + self.initializer.count,
@@ -111,21 +107,21 @@ class TaskBuilder:
         if training_rows is None or training_rows.node is not node:
             rows = np.flatnonzero(node.reach > 0)
             weights = (node.reach * sample.weights)[rows]
-            training_rows = self._last_rows = TrainingRows(
-                node, rows, sample.labels[rows], weights, sample.unseen[rows]
-            )
+            target = Target(sample.target.values[rows], weights, sample.criterion)
+            training_rows = self._last_rows = TrainingRows(node, rows, target, sample.unseen[rows])
         return training_rows
 
     def _is_trainable(self, training_rows: TrainingRows, calls: Sequence[NetworkCall]) -> bool:
-        """Whether there are training examples of two classes, and a validation example, that networks can be called on."""
+        """Whether networks can be called on training examples with different targets, and on a validation example."""
         computable = np.any([self.sample.examples.complete(call.inputs)[training_rows.rows] for call in calls], axis=0)
         can_validate = bool((training_rows.unseen & computable).any()) or not self.sample.unseen.any()
-        return len(np.unique(training_rows.labels[~training_rows.unseen & computable])) > 1 and can_validate
+        targets = training_rows.target.values[~training_rows.unseen & computable]
+        return len(np.unique(targets)) > 1 and can_validate
 
     def _restarts(
         self,
         node: OpenNode,
-        test: AtomTest,
+        test: NodeTest,
         inputs: Sequence[str],
         calls: Sequence[NetworkCall],
         ready: Sequence[ScoredCandidate],
@@ -138,13 +134,12 @@ class TaskBuilder:
         modules = [{call.network: self._fresh_network(call, test) for call in calls} for _ in variants]
         if warm:
             best = max(ready, key=lambda candidate: candidate.gain).test
-            assert isinstance(best, AtomTest)
             network = calls[0].network
             trained = self.inference.instances[dict(best.instances)[network]].module
             variants, modules = [RestartVariant(), *variants], [{network: copy.deepcopy(trained)}, *modules]
         return variants, modules
 
-    def _fresh_network(self, call: NetworkCall, test: AtomTest) -> nn.Module:
+    def _fresh_network(self, call: NetworkCall, test: NodeTest) -> nn.Module:
         """A fresh network whose output distribution is sharpened, standardised for all its calls in the test."""
         calls = [other for other in self.semantics.calls(test) if other.network == call.network]
         return sharpened(self.initializer.create(call, calls), call.width, self.config.sharpness)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from neuid3.learning.candidates import Candidates
 from neuid3.learning.grow import OpenNode
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.progress import SilentProgress
@@ -17,17 +18,16 @@ from neuid3.learning.tasks import TaskBuilder
 from neuid3.training.halving import successive_halving
 from neuid3.training.parallel.pool import WorkerPool
 from neuid3.training.task import Task, TrainingResult
-from neuid3.tree.criteria import entropy
-from neuid3.tree.node_tests import AtomTest, NodeTest
+from neuid3.tree.node_tests import NodeTest
 
-# No networks are trained where a test of the bank gains this fraction of the entropy at a node.
+# No networks are trained where a test of the bank gains this fraction of the impurity at a node.
 SUFFICIENT_FRACTION = 0.1
 
 # Below a test of the bank, networks are trained where the entropy is at least this, in bits per example; one error in 13
 # examples is 0.4 bits.
 SETTLED_ENTROPY = 0.4
 
-# Networks are trained where the training examples outside the majority class have at least this mass.
+# Networks are trained where the training examples outside the majority have at least this mass.
 MIN_MINORITY_MASS = 8.0
 
 # Of the tests that trained networks can serve, so many are trained further: those with the highest gain without training.
@@ -41,7 +41,7 @@ class TrainingSplitter:
     Parameters
     ----------
     inference : exact inference with the trained networks.
-    tests : the neural candidates.
+    tests : the tests with networks that are known before the tree is grown; others may come up at nodes.
     ready : scores tests without training.
     tasks : builds training tasks.
     shared_networks : builds training tasks of networks that many columns share.
@@ -65,33 +65,52 @@ class TrainingSplitter:
         progress: SilentProgress,
     ) -> None:
         self.inference, self.sample = inference, inference.sample
-        self.tests, self.test_set = tuple(tests), frozenset(tests)
+        self.steps = 0  # gradient steps so far
+        self._is_neural = dict.fromkeys(tests, True)
+        self._open_tests: list[NodeTest] = []  # those of the node at hand
         self.ready, self.tasks, self.shared_networks, self.pool = ready, tasks, shared_networks, pool
         self.penalty, self.bank_tests, self.progress = penalty, bank_tests, progress
 
-    def candidates(self, node: OpenNode) -> tuple[list[ScoredCandidate], int]:
-        """All scored candidates at a node, and the number of gradient steps that training took."""
+    def candidates(self, node: OpenNode, offered: Candidates) -> list[ScoredCandidate]:
+        """The tests with networks, scored with trained networks and, where it can improve the split, with new ones."""
+        self._open_tests = self._neural_tests(node, offered)
         ready = self._ready_candidates(node)
         if not ready:  # a table without networks: what follows would pass over all examples once more
-            return [], 0
+            return []
         trained: list[ScoredCandidate] = []
-        steps = 0
         if not self._bank_suffices(node, ready) and not self._is_settled(node) and self._is_promising(node):
             if not node.path:
                 before = len(self.inference.instances)
-                steps = self._train_shared_networks(node)
+                self._train_shared_networks(node)
                 ready = self._ready_candidates(node) if len(self.inference.instances) > before else ready
-            trained, more = self._train(node, ready)
-            steps += more
-        return [*(candidate for candidates in ready.values() for candidate in candidates), *trained], steps
+            trained = self._train(node, ready)
+        scored = [*(candidate for candidates in ready.values() for candidate in candidates), *trained]
+        self.progress.compared(node, [(str(candidate.test), candidate.gain) for candidate in scored])
+        return scored
+
+    @property
+    def tests(self) -> tuple[NodeTest, ...]:
+        """The tests with networks that are known so far."""
+        return tuple(test for test, is_neural in self._is_neural.items() if is_neural)
+
+    def add(self, offered: Candidates) -> None:
+        """Add tests that were not offered before to those that are known."""
+        for test in offered.tests:
+            if test not in self._is_neural:
+                self._is_neural[test] = self.inference.semantics.is_neural(test)
+
+    def _neural_tests(self, node: OpenNode, offered: Candidates) -> list[NodeTest]:
+        """The tests with networks that are offered and that the path has not used up."""
+        self.add(offered)
+        return [test for test in offered.tests if self._is_neural[test] and test not in node.used]
 
     def _ready_candidates(self, node: OpenNode) -> dict[NodeTest, list[ScoredCandidate]]:
         """The scores of each test that can be had without training."""
-        return {test: list(self.ready.candidates(node, test)) for test in self.tests if test in node.tests}
+        return {test: list(self.ready.scored(node, test)) for test in self._open_tests}
 
-    def _train_shared_networks(self, node: OpenNode) -> int:
-        """Train networks that many columns share, and keep those that learned something; returns the gradient steps."""
-        shared_tasks = list(self.shared_networks.training_tasks([test for test in self.tests if test in node.tests]))
+    def _train_shared_networks(self, node: OpenNode) -> None:
+        """Train networks that many columns share, and keep those that learned something."""
+        shared_tasks = list(self.shared_networks.training_tasks(self._open_tests))
         names = [f"shared network of {len(shared_task.columns)} columns" for shared_task in shared_tasks]
         finished, steps = successive_halving(
             [shared_task.task for shared_task in shared_tasks],
@@ -100,18 +119,16 @@ class TrainingSplitter:
         )
         for shared_task, trained in zip(shared_tasks, finished, strict=True):
             self.inference.add_instances(shared_task.instances(trained))
-        return steps
+        self.steps += steps
 
-    def _train(
-        self, node: OpenNode, ready: Mapping[NodeTest, Sequence[ScoredCandidate]]
-    ) -> tuple[list[ScoredCandidate], int]:
-        """The scores of tests whose networks are trained for this node, and the number of gradient steps."""
-        tasks: list[tuple[NodeTest, AtomTest, Task]] = []
+    def _train(self, node: OpenNode, ready: Mapping[NodeTest, Sequence[ScoredCandidate]]) -> list[ScoredCandidate]:
+        """The scores of tests whose networks are trained for this node."""
+        tasks: list[tuple[NodeTest, NodeTest, Task]] = []
         gains_to_beat = self._gains_to_beat(node, ready)
         for test, gain in gains_to_beat.items():
             untrained = self.ready.untrained(test)
-            if untrained and isinstance(test, AtomTest):
-                built = self.tasks.build(node, test, untrained, () if gain else ready[test], self._penalty(node), gain)
+            if untrained:
+                built = self.tasks.build(node, test, untrained, () if gain else ready[test], self._penalty(), gain)
                 if built is not None:
                     tasks.append((test, *built))
         names = [str(test) for test, _, _ in tasks]
@@ -121,11 +138,12 @@ class TrainingSplitter:
             lambda i, done, total: self.progress.training(node, names[i], done, total),
         )
         candidates = [
-            self._scored(node, test, named, task, trained, gains_to_beat[test])
+            self._scored(test, named, task, trained, gains_to_beat[test])
             for (test, named, task), trained in zip(tasks, finished, strict=True)
             if trained is not None
         ]
-        return [candidate for candidate in candidates if candidate is not None], steps
+        self.steps += steps
+        return [candidate for candidate in candidates if candidate is not None]
 
     def _gains_to_beat(
         self, node: OpenNode, ready: Mapping[NodeTest, Sequence[ScoredCandidate]]
@@ -140,21 +158,21 @@ class TrainingSplitter:
         best = {test: max(scored, key=lambda candidate: candidate.gain) for test, scored in ready.items() if scored}
         served = sorted((test for test in best if test not in shared), key=lambda test: -best[test].gain)
         retrained = set(served[:MAX_RETRAINED])
-        penalty = self._penalty(node)
+        penalty = self._penalty()
         gains = {}
         for test in ready:
             if test not in shared and (test in retrained or test not in best):
                 gains[test] = 0.0
             elif test in shared and not node.path:
                 is_informative = test in best and best[test].bits >= penalty
-                gains[test] = self.ready.validation_gain(node, best[test].test) if is_informative else 0.0
+                gains[test] = self.ready.validation_bits(node, best[test].test) if is_informative else 0.0
         return gains
 
     def _bank_suffices(self, node: OpenNode, ready: Mapping[NodeTest, Sequence[ScoredCandidate]]) -> bool:
         """Whether a test of the bank is good enough at this node without training."""
-        masses = self.sample.class_masses(node.reach)
+        impurity = float(self.sample.criterion.impurity(self.sample.sums(node.reach)))
         return any(
-            candidate.bits >= self._penalty(node) and candidate.gain >= SUFFICIENT_FRACTION * float(entropy(masses))
+            candidate.bits >= self._penalty() and candidate.gain >= SUFFICIENT_FRACTION * impurity
             for test, candidates in ready.items()
             if test in self.bank_tests
             for candidate in candidates
@@ -163,53 +181,52 @@ class TrainingSplitter:
     def _is_settled(self, node: OpenNode) -> bool:
         """Whether tests of the bank leave so little entropy here that networks would learn from their errors only."""
         by_bank = any(test in self.bank_tests for test, _ in node.path)
-        return by_bank and float(entropy(self.sample.class_masses(node.reach))) < SETTLED_ENTROPY
+        return by_bank and float(self.sample.criterion.entropy(self.sample.sums(node.reach))) < SETTLED_ENTROPY
 
     def _is_promising(self, node: OpenNode) -> bool:
         """Whether a perfect test could save the bits that a split must save, and there are examples to train it on.
 
-        The bits are those of the validation examples; the training examples must include some of a second class.
+        The bits are those of the validation examples; the training examples must include some outside the majority.
         """
-        sample = self.sample
+        sample, criterion = self.sample, self.sample.criterion
         if not sample.unseen.any():
             return True
-        training_masses = sample.class_masses(np.where(sample.unseen, 0.0, node.reach))
-        if training_masses.sum() - training_masses.max() < MIN_MINORITY_MASS:
+        training = sample.sums(np.where(sample.unseen, 0.0, node.reach))
+        if criterion.minority_mass(training) < MIN_MINORITY_MASS:
             return False
-        validation_masses = sample.class_masses(np.where(sample.unseen, node.reach, 0.0))
-        return float(validation_masses.sum() * entropy(validation_masses)) >= self._penalty(node)
+        validation = sample.sums(np.where(sample.unseen, node.reach, 0.0))
+        return float(criterion.mass(validation) * criterion.entropy(validation)) >= self._penalty()
 
-    def _penalty(self, node: OpenNode) -> float:
+    def _penalty(self) -> float:
         """The bits that a trained test must save: those of a split, and log₂ of the number of tests to choose from."""
-        tests = sum(test in node.tests for test in self.tests)
-        return self.penalty + np.log2(max(tests, 1)) if self.penalty else 0.0
+        return self.penalty + np.log2(max(len(self._open_tests), 1)) if self.penalty else 0.0
 
     def _scored(
         self,
-        node: OpenNode,
         candidate: NodeTest,
-        named: AtomTest,
+        named: NodeTest,
         task: Task,
         trained: TrainingResult,
         gain_to_beat: float,
     ) -> ScoredCandidate | None:
         """The score of a trained test on validation examples; None where training failed.
 
-        Only gain above `gain_to_beat` saves bits.
+        Only information gain above `gain_to_beat` saves bits.
         """
         if trained.failed is not None:
             warnings.warn(f"Test '{candidate}' was dropped at one node: {trained.failed}", UserWarning, stacklevel=2)
             return None
-        rows = task.unseen if bool((task.unseen & (task.weights > 0)).any()) else np.ones(len(task.labels), dtype=bool)
-        mass = float(task.weights[rows].sum())
+        weights = task.target.weights
+        rows = task.unseen if bool((task.unseen & (weights > 0)).any()) else np.ones(len(weights), dtype=bool)
+        mass = float(weights[rows].sum())
         columns = (
             frozenset(name for output in task.outputs.values() for name in output.inputs) | self._columns_trained_on()
         )
         declared = {instance: network for network, instance in named.instances}
         instances = {name: Instance(net, declared[name], columns, False) for name, net in trained.networks.items()}
         # The measured gain of the best of many trained tests is too high on average.
-        bits = (trained.score - gain_to_beat) * mass - (self._penalty(node) - self.penalty)
-        return ScoredCandidate(named, trained.score, bits, candidate, bool(task.unseen.any()), instances=instances)
+        bits = (trained.score - gain_to_beat) * mass - (self._penalty() - self.penalty)
+        return ScoredCandidate(named, trained.gain, bits, candidate, bool(task.unseen.any()), instances=instances)
 
     def _columns_trained_on(self) -> frozenset[str]:
         """The columns that networks to start from were trained on."""

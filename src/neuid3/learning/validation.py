@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils.validation import column_or_1d
 
 from neuid3.data.columns import Schema
@@ -14,6 +15,33 @@ from neuid3.data.examples import Examples
 from neuid3.data.tables import stratified
 from neuid3.errors import DataError
 from neuid3.learning.sample import Sample
+from neuid3.tree.criteria import Target
+
+
+def training_sample(
+    examples: Examples,
+    target: Target,
+    *,
+    validation: tuple[Examples, npt.NDArray[Any], npt.NDArray[Any]] | None,
+    fraction: float | None,
+    seed: int,
+) -> Sample:
+    """The examples of a fit with their targets and their validation split.
+
+    Parameters
+    ----------
+    examples : the training examples.
+    target : their targets and weights.
+    validation : validation examples of the caller with their targets and relative weights, or None.
+    fraction : the fraction of validation examples where the caller gives none; None for no validation split at all.
+    seed : seed of the split.
+    """
+    sample = Sample(examples, target, np.zeros(len(target), dtype=bool))
+    if fraction is None:
+        return sample
+    if validation is not None:
+        return with_validation(sample, *validation)
+    return validation_split(sample, fraction, seed)
 
 
 def read_validation(validation: Any, schema: Schema) -> tuple[Examples, Any]:
@@ -37,40 +65,28 @@ def read_validation(validation: Any, schema: Schema) -> tuple[Examples, Any]:
     return examples, labels
 
 
-def with_validation(sample: Sample, validation: Any, classes: Any, class_weights: Any | None) -> Sample:
-    """The sample with validation examples, each with the weight of the average example.
+def with_validation(sample: Sample, added: Examples, targets: Any, weights: Any) -> Sample:
+    """The sample with validation examples, which have the weight of the average example on average.
 
-    Raises
-    ------
-    DataError : where a label is none of `classes`.
+    Parameters
+    ----------
+    sample : the training examples.
+    added : the validation examples.
+    targets : their targets, as the criterion takes them, `(example,)`.
+    weights : their weights relative to each other, `(example,)`.
     """
-    added, labels = read_validation(validation, sample.examples.schema)
-    indices = {label: i for i, label in enumerate(classes)}
-    try:
-        added_labels = np.array([indices[label] for label in labels], dtype=np.int64)
-    except KeyError as error:
-        raise DataError(f"The validation examples have the class {error}, which y does not have.") from None
-    weights = _relative(class_weights, added_labels) * float(sample.weights.mean())
+    weights = weights / weights.mean() * float(sample.weights.mean())
     return replace(
         sample,
         examples=sample.examples.concatenate(added),
-        labels=np.concatenate((sample.labels, added_labels)),
-        weights=np.concatenate((sample.weights, weights)),
-        unseen=np.concatenate((sample.unseen, np.ones(len(added_labels), dtype=bool))),
+        target=sample.target.concatenated(targets, weights),
+        unseen=np.concatenate((sample.unseen, np.ones(len(added), dtype=bool))),
     )
-
-
-def _relative(class_weights: Any | None, labels: Any) -> Any:
-    """The weight of each label's class, relative to the average example."""
-    if class_weights is None:
-        return np.ones(len(labels))
-    weights = class_weights[labels]
-    return weights / weights.mean()
 
 
 def validation_split(sample: Sample, fraction: float, seed: int) -> Sample:
     """The sample with a stratified fraction of examples as validation split; warns where that is empty."""
-    unseen = stratified(sample.labels, fraction, np.random.default_rng(seed))
+    unseen = stratified(sample.criterion.strata(sample.target.values), fraction, np.random.default_rng(seed))
     if unseen.any():
         return replace(sample, unseen=unseen)
     warnings.warn(

@@ -94,14 +94,25 @@ Variable = ColumnVariable | ChoiceVariable | NeuralVariable | CellVariable
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """A constant formula."""
+    """A constant formula.
+
+    Attributes
+    ----------
+    value : true or false.
+    """
 
     value: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """The variable has one of these values (by their indices)."""
+    """The variable has one of these values (by their indices).
+
+    Attributes
+    ----------
+    variable : the variable.
+    values : the indices of the values.
+    """
 
     variable: Variable
     values: frozenset[int]
@@ -118,7 +129,19 @@ def equals_float(number: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """A number column compared with a constant; `draw_cells` replaces it when all comparisons are known."""
+    """A number column compared with a constant; `draw_cells` replaces it when all comparisons are known.
+
+    Attributes
+    ----------
+    column : the name of the number column.
+    operator : the comparison, in the syntax of Prolog.
+    constant : the number on its right side.
+
+    Raises
+    ------
+    NodeTestError
+        Where the constant is nan, or an integer that no float equals.
+    """
 
     column: str
     operator: Comparison
@@ -139,21 +162,36 @@ class Compare:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Not:
-    """The negation of a formula."""
+    """The negation of a formula.
+
+    Attributes
+    ----------
+    part : the formula that is negated.
+    """
 
     part: Formula
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class And:
-    """The conjunction of formulas."""
+    """The conjunction of formulas.
+
+    Attributes
+    ----------
+    parts : the formulas; true if there are none.
+    """
 
     parts: tuple[Formula, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Or:
-    """The disjunction of formulas."""
+    """The disjunction of formulas.
+
+    Attributes
+    ----------
+    parts : the formulas; false if there are none.
+    """
 
     parts: tuple[Formula, ...]
 
@@ -204,6 +242,20 @@ def sources(formula: Formula) -> frozenset[Source]:
     return frozenset(variables)
 
 
+def columns_of(formula: Formula) -> frozenset[str]:
+    """The columns that a formula depends on, directly and through networks."""
+    columns: set[str] = set()
+    for source in sources(formula):
+        match source:
+            case NeuralVariable(inputs=inputs):
+                columns.update(inputs)
+            case ColumnVariable(column) | str(column):
+                columns.add(column)
+            case _:
+                pass
+    return frozenset(columns)
+
+
 def rebuild(roots: Iterable[Formula], leaf: Callable[[Formula], Formula]) -> list[Formula]:
     """The same formulas with every literal, comparison and constant replaced by `leaf` of it."""
     roots = list(roots)
@@ -219,6 +271,29 @@ def rebuild(roots: Iterable[Formula], leaf: Callable[[Formula], Formula]) -> lis
             case _:
                 rebuilt[id(node)] = leaf(node)
     return [rebuilt[id(root)] for root in roots]
+
+
+def constant_value(formula: Formula) -> bool | None:
+    """The value of a formula whose constants decide it; None for any other.
+
+    >>> constant_value(Or((Compare("age", ">", 40.0), And((Truth(True),)))))
+    True
+    """
+    values: dict[int, bool | None] = {}
+    for node in bottom_up([formula]):
+        parts = [values[id(part)] for part in parts_of(node)]
+        match node:
+            case Truth(value):
+                values[id(node)] = value
+            case Not():
+                values[id(node)] = None if parts[0] is None else not parts[0]
+            case And():
+                values[id(node)] = False if False in parts else None if None in parts else True
+            case Or():
+                values[id(node)] = True if True in parts else None if None in parts else False
+            case _:
+                values[id(node)] = None
+    return values[id(formula)]
 
 
 def bind(formula: Formula, instances: Mapping[str, str]) -> Formula:

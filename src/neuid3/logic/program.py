@@ -124,12 +124,29 @@ class Program:
         return tuple(dict.fromkeys(declaration.network for declaration in self.declarations.values()))
 
     def request(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """The reply of the sandbox to a request about this program."""
+        """The reply of the sandbox to a request about this program.
+
+        Parameters
+        ----------
+        fields : the request: `do`, and its arguments as JSON values.
+
+        Returns
+        -------
+        The reply, as JSON values.
+        """
         columns = {name: _kind_to_json(kind) for name, kind in self.schema.items()}
         return send_request({**fields, "program": self.text, "columns": columns}, self.limits)
 
     def clauses_behind(self, atoms: Sequence[str]) -> list[tuple[str, ...]]:
         """The clauses that each of these tests depends on, in the user's spelling without comments, nearest first.
+
+        Parameters
+        ----------
+        atoms : ground atoms, such as `gt_rank(first, second)`.
+
+        Returns
+        -------
+        The clauses of each atom.
 
         >>> Program("0.5 :: rich. happy :- rich, \\\\+ sad. 0.1 :: sad.", {}).clauses_behind(["happy"])
         [('happy :- rich, \\\\+ sad.', '0.5 :: rich.', '0.1 :: sad.')]
@@ -156,6 +173,14 @@ class Program:
     def flaw(self, atom: str) -> str:
         """The value that a rule behind a test requires of a network which does not have it; empty where there is none.
 
+        Parameters
+        ----------
+        atom : a ground atom.
+
+        Returns
+        -------
+        A sentence that names the rule and the value.
+
         >>> from neuid3.data.columns import Tensor
         >>> program = Program("nn(n, [X], Y, [odd, even]) :: parity(X, Y). no :- parity(card, od).", {"card": Tensor((8,))})
         >>> program.flaw("no")
@@ -167,11 +192,29 @@ class Program:
         return str(self.request({"do": "flaws", "tests": [atom]})["flaws"][0])
 
     def formula(self, atom: str) -> Formula:
-        """The formula that a test stands for."""
+        """The formula that a test stands for.
+
+        Parameters
+        ----------
+        atom : a ground atom.
+
+        Returns
+        -------
+        The formula.
+        """
         return self.formulas([atom])[0]
 
     def formulas(self, atoms: Sequence[str]) -> list[Formula]:
-        """The formulas of several tests, grounded together."""
+        """The formulas of several tests, grounded together.
+
+        Parameters
+        ----------
+        atoms : ground atoms, such as `gt_rank(first, second)`.
+
+        Returns
+        -------
+        One formula for each atom.
+        """
         new = [atom for atom in dict.fromkeys(atoms) if atom not in self._formulas]
         facts = [atom for atom in new if isinstance(self.schema.get(atom), (Boolean, Probability))]
         for atom in facts:
@@ -183,7 +226,16 @@ class Program:
         return [self._formulas[atom] for atom in atoms]
 
     def formulas_or_none(self, atoms: Sequence[str]) -> list[Formula | None]:
-        """The formulas of these tests, None for those that cannot be grounded."""
+        """The formulas of these tests, None for those that cannot be grounded.
+
+        Parameters
+        ----------
+        atoms : ground atoms, such as `gt_rank(first, second)`.
+
+        Returns
+        -------
+        One formula, or None, for each atom.
+        """
         if not atoms:
             return []
         reply = self.request({"do": "ground", "tests": list(atoms), "tolerant": True})
@@ -218,6 +270,14 @@ class Program:
 
     def heads(self, variable: ChoiceVariable | NeuralVariable) -> tuple[str, ...]:
         """The ground heads of a probabilistic choice, or the ground atom, without its value, of a neural declaration.
+
+        Parameters
+        ----------
+        variable : a random variable of the program.
+
+        Returns
+        -------
+        The atoms: one for each value of a choice, or one for a neural declaration.
 
         >>> from neuid3.data.columns import Tensor
         >>> program = Program("nn(n, [X], Y, [odd, even]) :: parity(X, Y).", {"card": Tensor((28, 28))})

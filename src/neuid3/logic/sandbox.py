@@ -13,25 +13,45 @@ from dataclasses import astuple, dataclass
 from typing import Any
 
 from neuid3 import errors
+from neuid3.utils.fields import FieldRule, IntegerField, NumberField, read_field
 from neuid3.utils.processes import this_process
 
 _START = "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from neuid3.logic.prolog.worker import main; main()"
 
 
+# The values that each limit may have.
+LIMIT_RULES: dict[str, FieldRule] = {
+    "seconds": NumberField(0.0),
+    "megabytes": IntegerField(0),
+    "circuit_nodes": IntegerField(0),
+    "max_candidates": IntegerField(1),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits on the time, memory and circuit size of background knowledge.
+    """Limits on the time, memory, circuit size and candidate tests of background knowledge.
 
     Attributes
     ----------
     seconds : the most time to ground one program, and to build one circuit.
     megabytes : the most memory to ground one program; 0 for no limit.
     circuit_nodes : the most nodes of one circuit.
+    max_candidates : the most candidate tests that rules or modes may be expanded to in a fit.
+
+    Raises
+    ------
+    ParameterError : where a limit is negative, or not a number.
     """
 
     seconds: float = 30.0
     megabytes: int = 2048
     circuit_nodes: int = 200_000
+    max_candidates: int = 1000
+
+    def __post_init__(self) -> None:
+        for name, rule in LIMIT_RULES.items():
+            object.__setattr__(self, name, read_field(name, getattr(self, name), rule))
 
 
 DEFAULT_LIMITS = Limits()

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 from torch.nn import functional
 
-from neuid3.data.stores import Entries
+from neuid3.data.stores import StoredRows
 from neuid3.networks.kernel import address, has_kernel, kernel
 
 
@@ -43,10 +43,10 @@ class Augmentation:
 class InputColumns:
     """The columns that networks read, as tensors; bytes are read as fractions of 255."""
 
-    def __init__(self, columns: Mapping[str, npt.NDArray[Any] | Entries], device: str = "cpu") -> None:
+    def __init__(self, columns: Mapping[str, npt.NDArray[Any] | StoredRows], device: str = "cpu") -> None:
         self.device = torch.device(device)
         self.columns = {
-            name: values if isinstance(values, Entries) else _tensor(values).to(self.device)
+            name: values if isinstance(values, StoredRows) else _tensor(values).to(self.device)
             for name, values in columns.items()
         }
 
@@ -69,7 +69,7 @@ class InputColumns:
     def read(self, name: str, rows: torch.Tensor, out: torch.Tensor, augmentation: Augmentation | None = None) -> None:
         """Write rows of a column to `out`, `(row, …)`; images are augmented."""
         column = self.columns[name]
-        if isinstance(column, Entries):  # only these rows are fetched, and numbered from 0
+        if isinstance(column, StoredRows):  # only these rows are fetched, and numbered from 0
             column = torch.from_numpy(column.fetch(rows.cpu().numpy())).to(self.device)
             rows = torch.arange(len(column), device=self.device)
         if not self.is_image(name):

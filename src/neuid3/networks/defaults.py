@@ -70,6 +70,16 @@ class LeNet(nn.Module):
             _initialize_he(self)
 
     def forward(self, *images: torch.Tensor) -> torch.Tensor:
+        """The probabilities that the network gives to its values.
+
+        Parameters
+        ----------
+        *images : a batch of each input, `(example, height, width)` or `(example, channel, height, width)`.
+
+        Returns
+        -------
+        Probabilities, `(example, width)`.
+        """
         features = [self.describe(self.look(_with_channels(image, self.channels))) for image in images]
         return _probabilities(self.choose(torch.cat(features, -1)))
 
@@ -204,6 +214,16 @@ class Dense(nn.Module):
         )
 
     def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
+        """The probabilities that the network gives to its values.
+
+        Parameters
+        ----------
+        *inputs : a batch of each input, `(example, …)`.
+
+        Returns
+        -------
+        Probabilities, `(example, width)`.
+        """
         return _probabilities(self.layers(self.standardise(torch.cat([self.flatten(x) for x in inputs], -1))))
 
 
@@ -217,6 +237,10 @@ def default_network(shapes: Sequence[tuple[int, ...]], width: int) -> nn.Module:
     ----------
     shapes : shape of an entry of each input.
     width : number of probabilities.
+
+    Returns
+    -------
+    An untrained network.
     """
     first = shapes[0]
     image = len(first) in (2, 3) and min(first[-2:]) >= 6 and all(shape == first for shape in shapes)

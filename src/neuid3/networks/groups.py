@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -14,46 +13,10 @@ from torch.nn.utils.parametrize import is_parametrized
 from neuid3.networks.defaults import Dense, LeNet
 from neuid3.networks.kernel import has_kernel
 from neuid3.networks.layers import Weights, can_fuse, can_stack, stacked_layer
+from neuid3.networks.torch_backend import ModuleGroup, StackedGroup
 
 
-class NetworkGroup:
-    """Networks of one architecture, called as one with inputs `(network, example, …)`.
-
-    Attributes
-    ----------
-    modules : the networks.
-    weights : their trainable parameters by name, each a leaf tensor `(network, …)` with a gradient that torch adds to in
-        place.
-    """
-
-    def __init__(self, modules: Sequence[nn.Module]) -> None:
-        self.modules = list(modules)
-        self.weights: dict[str, torch.Tensor] = {}
-        for name, first in self.modules[0].named_parameters():
-            if first.requires_grad:
-                rows = [module.get_parameter(name).detach() for module in self.modules]
-                self.weights[name] = stacked = torch.stack(rows).requires_grad_()
-                stacked.grad = torch.zeros_like(stacked)
-
-    def __call__(self, *inputs: torch.Tensor) -> torch.Tensor:
-        """The outputs of all networks, `(network, example, value)`."""
-        raise NotImplementedError
-
-    def train(self, mode: bool = True) -> None:
-        """Set all networks to training or evaluation mode."""
-        for module in self.modules:
-            module.train(mode)
-
-    def module(self, row: int) -> nn.Module:
-        """A copy of one network, with parameters of its own."""
-        module = copy.deepcopy(self.modules[row])
-        for name, values in self.weights.items():
-            parameter = module.get_parameter(name)
-            parameter.data, parameter.grad = values[row].detach().clone(), None
-        return module
-
-
-class LayerGroup(NetworkGroup):
+class LayerGroup(StackedGroup):
     """Networks of supported layers, each of which runs for all networks at once, in the order of the network's `forward`."""
 
     def __init__(self, modules: Sequence[nn.Module]) -> None:
@@ -93,29 +56,23 @@ def _with_channels(network: nn.Module, inputs: tuple[torch.Tensor, ...]) -> tupl
     return tuple(x.unsqueeze(2) if x.ndim == 4 else x for x in inputs)
 
 
-class KernelNetwork(nn.Module):
-    """A LeNet run by the compiled kernel, with its current weights; without gradients, this takes a third of the time."""
-
-    def __init__(self, network: nn.Module) -> None:
-        super().__init__()
-        self.network = network
-
-    def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
-        weights = {name: values.unsqueeze(0) for name, values in self.network.named_parameters()}
-        return LayerGroup.run(self.network, weights)(*(x.unsqueeze(0) for x in inputs))[0]
-
-    @staticmethod
-    def supports(network: Any) -> bool:
-        """Whether the kernel can run a network in place of PyTorch: a LeNet without hooks and parametrizations."""
-        if type(network) is not LeNet or not all(map(can_stack, network.children())):
-            return False
-        modules = list(network.modules())
-        if any(m._forward_hooks or m._forward_pre_hooks or is_parametrized(m) for m in modules):
-            return False
-        return can_fuse(list(network.look)[:3]) and has_kernel(next(network.parameters()))
+def runs_by_kernel(network: nn.Module) -> bool:
+    """Whether the kernel can run a network in place of PyTorch: a LeNet without hooks and parametrizations."""
+    if type(network) is not LeNet or not all(map(can_stack, network.children())):
+        return False
+    modules = list(network.modules())
+    if any(m._forward_hooks or m._forward_pre_hooks or is_parametrized(m) for m in modules):
+        return False
+    return can_fuse(list(network.look)[:3]) and has_kernel(next(network.parameters()))
 
 
-class FunctionalGroup(NetworkGroup):
+def run_by_kernel(network: nn.Module, *inputs: torch.Tensor) -> torch.Tensor:
+    """The outputs of a LeNet with its current weights, `(example, value)`; without gradients, in a third of the time."""
+    weights = {name: values.unsqueeze(0) for name, values in network.named_parameters()}
+    return LayerGroup.run(network, weights)(*(x.unsqueeze(0) for x in inputs))[0]
+
+
+class FunctionalGroup(StackedGroup):
     """Modules that `torch.func` can run for many sets of parameters at once."""
 
     def __init__(self, modules: Sequence[nn.Module]) -> None:
@@ -129,9 +86,11 @@ class FunctionalGroup(NetworkGroup):
 
     @staticmethod
     def supports(module: nn.Module) -> bool:
-        """Whether a module has neither buffers, which may change from batch to batch, nor random layers."""
-        return not any(True for _ in module.buffers()) and not any(
-            isinstance(m, _RANDOM_LAYERS) for m in module.modules()
+        """Whether a module has no buffers, which may change from batch to batch, no random layers and no shared ones."""
+        return (
+            not any(True for _ in module.buffers())
+            and not any(isinstance(m, _RANDOM_LAYERS) for m in module.modules())
+            and not _has_shared_layers(module)
         )
 
     def __call__(self, *inputs: torch.Tensor) -> torch.Tensor:
@@ -139,31 +98,26 @@ class FunctionalGroup(NetworkGroup):
         return outputs
 
 
+def _has_shared_layers(module: nn.Module) -> bool:
+    """Whether a layer with parameters has two names; `functional_call` would leave it without its parameters."""
+    layers = [m for _, m in module.named_modules(remove_duplicate=False) if m._parameters]
+    return len(layers) > len(set(layers))
+
+
 _RANDOM_LAYERS = (nn.modules.dropout._DropoutNd, nn.RReLU)
 
 
-class ModuleGroup(NetworkGroup):
-    """Any modules, run one after the other; the parameters of each are its row of the group's weights."""
-
-    def __init__(self, modules: Sequence[nn.Module]) -> None:
-        super().__init__(modules)
-        for name, stacked in self.weights.items():
-            assert stacked.grad is not None
-            for module, values, gradient in zip(self.modules, stacked.detach(), stacked.grad, strict=True):
-                parameter = module.get_parameter(name)
-                parameter.data, parameter.grad = values, gradient
-
-    def __call__(self, *inputs: torch.Tensor) -> torch.Tensor:
-        return torch.stack([module(*(x[i] for x in inputs)) for i, module in enumerate(self.modules)])
-
-
-def network_group(modules: Sequence[nn.Module], sample: Sequence[torch.Tensor]) -> NetworkGroup:
+def network_group(modules: Sequence[nn.Module], sample: Sequence[torch.Tensor]) -> StackedGroup:
     """The fastest kind of group that supports these networks.
 
     Parameters
     ----------
     modules : networks of one architecture.
     sample : a few inputs, `(network, example, …)`, on which `torch.func` is compared with the modules themselves.
+
+    Returns
+    -------
+    The group.
     """
     first = modules[0]
     if LayerGroup.supports(first):

@@ -13,9 +13,9 @@ from joblib import delayed
 
 from neuid3.networks.groups import architecture
 from neuid3.training.parallel.pool import WorkerPool
+from neuid3.training.restart_run import GRAYSCALE_UNTIL
 from neuid3.training.task import Restart, Task, TrainingResult
 from neuid3.training.train import advance, training_result
-from neuid3.training.trainer import GRAYSCALE_UNTIL
 
 # (fraction of the steps at which a round ends, fraction of all restarts that survive it).
 ROUNDS = ((1 / 4, 1 / 4), (3 / 8, 1 / 6), (1 / 2, 1 / 8), (3 / 4, 1 / 12), (1.0, 0.0))
@@ -81,7 +81,7 @@ def successive_halving(
             alive = (
                 advanced
                 if fraction == 1.0
-                else _survivors(
+                else survivors(
                     advanced,
                     survivor_count(surviving, restart_count),
                     patient=number < PATIENT_ROUNDS,
@@ -108,7 +108,7 @@ def restart_groups(restarts: Sequence[Restart]) -> Iterator[list[Restart]]:
 def _kind(restart: Restart) -> tuple[Any, ...]:
     task = restart.task
     architectures = tuple(architecture(net) for _, net in sorted(restart.networks.items()))
-    return (architectures, len(task.training_rows), len(task.validation_rows), len(task.labels), task.config)
+    return (architectures, len(task.training_rows), len(task.validation_rows), len(task.target), task.config)
 
 
 def survivor_count(fraction: float, restarts: int) -> int:
@@ -120,7 +120,7 @@ def survivor_count(fraction: float, restarts: int) -> int:
     return max(ceil(fraction * restarts), MIN_SURVIVORS)
 
 
-def _survivors(restarts: Sequence[Restart], count: int, patient: bool, split_by_warmup: bool) -> list[Restart]:
+def survivors(restarts: Sequence[Restart], count: int, patient: bool, split_by_warmup: bool) -> list[Restart]:
     """The best restarts in their old order; all with the minimum gain where none has learned anything and `patient`.
 
     What depends on colour is learned soon, and what depends on shapes is not. With `split_by_warmup`, restarts with and
@@ -164,4 +164,4 @@ def _best_result(restarts: Sequence[Restart]) -> TrainingResult | None:
     best = max(restarts, key=lambda restart: restart.score, default=None)
     if best is None or best.state is None:
         return None
-    return training_result(best.state)
+    return training_result(best.state, best.task.target.criterion)

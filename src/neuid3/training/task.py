@@ -12,10 +12,12 @@ import torch
 from torch import nn
 
 from neuid3.circuits.conjunctions import Conjunctions
-from neuid3.data.stores import Entries
-from neuid3.logic.formula import Variable
+from neuid3.data.stores import StoredRows
+from neuid3.logic.formula import NeuralVariable, Variable
+from neuid3.logic.program import Program
 from neuid3.networks.adam import Moments
 from neuid3.training.config import TrainingConfig
+from neuid3.tree.criteria import Target
 
 Floats = npt.NDArray[Any]
 
@@ -36,6 +38,13 @@ class NetworkOutput:
     inputs: tuple[str, ...]
     width: int
     is_fact: bool
+
+    @classmethod
+    def of(cls, variable: Variable, program: Program) -> NetworkOutput:
+        """The network output of a variable of this program."""
+        assert isinstance(variable, NeuralVariable)
+        declaration = program.declarations[variable.declaration]
+        return cls(variable.network, variable.inputs, declaration.width, declaration.values is None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +74,13 @@ class Task:
     outputs : the network output of each variable that is trained.
     fixed_weights : the weights of all other variables, `(value, example)`.
     columns : the columns that networks read.
-    labels : class numbers, `(example,)`.
-    weights : example weights, P(κ|e) times the sample weight, `(example,)`.
+    target : the targets with their weights, P(κ|e) times the sample weight, and their criterion.
     unseen : mask of the validation split, `(example,)`.
-    classes : number of classes.
-    positive : number of the positive class.
     initial_networks : the networks that each restart begins with, by name.
     config : hyperparameters.
     seed : seed of all random draws.
     device : PyTorch device.
-    leaves : initial class probabilities, `(path, class)`, where they are known.
+    leaves : initial parameters of the leaves, `(path, parameter)`, where they are known.
     variants : the settings of each restart; empty where all have the defaults.
     min_gain : information gain, in bits, below which a restart is given up at the end of a round.
     missing : mask of the rows in which a column is missing, for every column that has such rows. There, a variable whose
@@ -84,12 +90,9 @@ class Task:
     paths: Conjunctions
     outputs: Mapping[Variable, NetworkOutput]
     fixed_weights: Mapping[Variable, Floats]
-    columns: Mapping[str, npt.NDArray[Any] | Entries]
-    labels: npt.NDArray[np.int64]
-    weights: Floats
+    columns: Mapping[str, npt.NDArray[Any] | StoredRows]
+    target: Target
     unseen: npt.NDArray[np.bool_]
-    classes: int
-    positive: int
     initial_networks: tuple[Mapping[str, nn.Module], ...]
     config: TrainingConfig
     seed: int
@@ -100,8 +103,17 @@ class Task:
     missing: Mapping[str, npt.NDArray[np.bool_]] = field(default_factory=dict)
 
     def computable(self, inputs: Sequence[str]) -> npt.NDArray[np.bool_]:
-        """Mask of the rows in which none of these columns is missing, so that a network that reads them can be called."""
-        present = np.ones(len(self.labels), dtype=bool)
+        """Mask of the rows in which none of these columns is missing, so that a network that reads them can be called.
+
+        Parameters
+        ----------
+        inputs : the names of the columns.
+
+        Returns
+        -------
+        A Boolean mask, `(row,)`.
+        """
+        present = np.ones(len(self.target), dtype=bool)
         for name in inputs:
             if name in self.missing:
                 present &= ~self.missing[name]
@@ -114,7 +126,7 @@ class Task:
         A row in which no network can be called has no gradient for any of them; it is left out, except where the leaves
         of a whole tree are trained, to which it contributes.
         """
-        rows = ~self.unseen & (self.weights > 0)
+        rows = ~self.unseen & (self.target.weights > 0)
         if self.missing and self.leaves is None:
             rows &= np.any([self.computable(output.inputs) for output in self.outputs.values()], axis=0)
         return np.flatnonzero(rows)
@@ -122,7 +134,7 @@ class Task:
     @property
     def validation_rows(self) -> npt.NDArray[np.int64]:
         """Numbers of the unseen rows that gains are measured on; of all rows where none is unseen."""
-        weighted = self.weights > 0
+        weighted = self.target.weights > 0
         unseen = self.unseen & weighted
         return np.flatnonzero(unseen if bool(unseen.any()) else weighted)
 
@@ -134,8 +146,9 @@ class TrainingResult:
     Attributes
     ----------
     networks : the trained networks, by name.
-    leaves : class probabilities, `(path, class)`.
+    leaves : what the leaves say, `(path, value)`: for classes, their probabilities.
     score : information gain in bits, or mean log-likelihood of a whole tree, on unseen examples.
+    gain : the gain of a test on unseen examples, in the unit of the criterion; NaN for a whole tree.
     steps : number of gradient steps.
     failed : the reason why training failed, or None.
     """
@@ -143,6 +156,7 @@ class TrainingResult:
     networks: Mapping[str, nn.Module]
     leaves: Floats
     score: float
+    gain: float
     steps: int
     failed: str | None = None
 
@@ -154,10 +168,11 @@ class RestartState:
     Attributes
     ----------
     networks, moments : networks and their Adam moments, by name.
-    leaves, leaf_moments : logits of the leaves, `(path, class)`, and their Adam moments.
+    leaves, leaf_moments : parameters of the leaves, `(path, parameter)`, and their Adam moments.
     random : state of the random generator.
     steps : number of gradient steps taken.
     score : information gain on unseen examples, in bits.
+    gain : gain on unseen examples, in the unit of the criterion.
     failed : the reason why training failed, or None.
     averages : running sums of the outputs of network calls that are missing in some rows, each followed by its weight,
         `(value + 1,)`.
@@ -170,6 +185,7 @@ class RestartState:
     random: torch.Tensor
     steps: int
     score: float
+    gain: float
     failed: str | None
     averages: Mapping[tuple[str, tuple[str, ...]], torch.Tensor] = field(default_factory=dict)
 

@@ -11,6 +11,7 @@ import torch
 
 from neuid3.training.task import Floats, Restart, RestartState, Task, TrainingResult
 from neuid3.training.trainer import BatchedTrainer
+from neuid3.tree.criteria import Criterion
 
 _training_lock = Lock()
 
@@ -48,13 +49,17 @@ def advance(restarts: Sequence[Restart], fraction: float) -> list[RestartState]:
     with exclusive_training():
         trainer = BatchedTrainer(restarts)
         trainer.advance(fraction)
-        return [trainer.state(i, score) for i, score in enumerate(trainer.gains())]
+        return [trainer.state(i, *scores) for i, scores in enumerate(trainer.scores())]
 
 
 def train_jointly(task: Task) -> tuple[TrainingResult | None, int]:
     """All networks and leaves of a tree, trained by its likelihood to the end of the cycle of learning rates.
 
     No epoch is picked on the way: the best of many on few unseen examples is the luckiest, and its rate was still high.
+
+    Parameters
+    ----------
+    task : the tree as one task, with a leaf distribution for each leaf.
 
     Returns
     -------
@@ -68,7 +73,8 @@ def train_jointly(task: Task) -> tuple[TrainingResult | None, int]:
         after, _ = trainer.log_likelihoods()
         if trainer.runs[0].failed is not None or is_clearly_worse(before, after, weights):
             return None, trainer.steps
-        return training_result(trainer.state(0, float(np.average(after, weights=weights)))), trainer.steps
+        state = trainer.state(0, float(np.average(after, weights=weights)))
+        return training_result(state, task.target.criterion), trainer.steps
 
 
 def is_clearly_worse(before: Floats, after: Floats, weights: Floats) -> bool:
@@ -79,9 +85,8 @@ def is_clearly_worse(before: Floats, after: Floats, weights: Floats) -> bool:
     return bool(mean < -2.0 * error)
 
 
-def training_result(state: RestartState) -> TrainingResult:
-    """The result of a restart: its networks on the CPU, and class probabilities instead of logits."""
-    leaves = torch.softmax(state.leaves.double(), 1).numpy()
-    return TrainingResult(
-        {name: net.cpu() for name, net in state.networks.items()}, leaves, state.score, state.steps, state.failed
-    )
+def training_result(state: RestartState, criterion: Criterion) -> TrainingResult:
+    """The result of a restart: its networks on the CPU, and what the leaves say instead of their parameters."""
+    networks = {name: net.cpu() for name, net in state.networks.items()}
+    leaves = criterion.leaf_values(state.leaves)
+    return TrainingResult(networks, leaves, state.score, state.gain, state.steps, state.failed)

@@ -2,36 +2,28 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from neuid3.circuits.reach import Reach
 from neuid3.errors import NetworkError
-from neuid3.logic.formula import Variable
-from neuid3.networks.adam import Adam, one_cycle
+from neuid3.networks.adam import one_cycle
 from neuid3.networks.augmentation import Augmentation, InputColumns
-from neuid3.networks.groups import NetworkGroup, architecture, network_group
-from neuid3.training.task import NetworkOutput, Restart, RestartState, RestartVariant, Task
-from neuid3.tree.criteria import gain_of, gain_of_tests
-from neuid3.tree.evidence import as_tensor, check_output, dtype_of, input_dtype, run_network
-from neuid3.tree.loss import FLOOR
+from neuid3.networks.backend import Backend, GroupOptimizer, NetworkGroup, select_backend
+from neuid3.networks.groups import architecture
+from neuid3.networks.torch_backend import TorchBackend
+from neuid3.training.missing import MissingEntries, RunningAverage
+from neuid3.training.restart_run import RestartRun
+from neuid3.training.task import NetworkOutput, Restart, RestartState, Task
+from neuid3.training.task_group import Outputs, TaskGroup
+from neuid3.tree.criteria import FLOOR
+from neuid3.tree.network_evidence import check_output, input_dtype, run_network
 
 Floats = npt.NDArray[Any]
-Outputs: TypeAlias = dict[tuple[int, str, tuple[str, ...]], torch.Tensor]  # of (restart, network, inputs)
-
-# Networks take the easiest cue first and stay in the saddle it leads to. A restart that is to learn shapes is trained in
-# grayscale up to the first fraction of its steps (with more and more colour afterwards), and images are shifted and warped
-# only after the second, when the saddle is left.
-GRAYSCALE_UNTIL, SHIFT_FROM = 0.4, 0.25
-
-# The fraction of the steps over which colour returns after GRAYSCALE_UNTIL.
-_COLOUR_RAMP = 0.2
 
 # Rows of a block in evaluation, for all networks of a trainer at once.
 _BLOCK = 256
@@ -41,224 +33,6 @@ DECAY = 0.9
 
 # Leaves have so many times the learning rate of networks.
 _LEAF_RATE = 10
-
-
-class _RunningAverage:
-    """Weighted average of the outputs of a network, without gradients; uniform where nothing was added.
-
-    In a row that lacks an input of the network, its variable follows this average, in training as in prediction. No
-    gradient goes through it: such a row is evidence about the images that it has, not about those of other rows.
-    """
-
-    def __init__(self, sums: torch.Tensor) -> None:
-        self.sums = sums  # (value + 1,): weighted sum of each value, then the sum of the weights
-
-    def add(self, outputs: torch.Tensor, weights: torch.Tensor, decay: float = 1.0) -> None:
-        """Add outputs `(row, value)` with weights `(row,)`, after multiplying what was added before by `decay`."""
-        weights = weights.to(outputs.dtype)
-        added = torch.cat((weights @ outputs.detach(), weights.sum()[None]))
-        self.sums = decay * self.sums + added
-
-    def value(self) -> torch.Tensor:
-        """The average, `(value,)`."""
-        total, width = self.sums[-1], len(self.sums) - 1
-        return self.sums[:-1] / total if float(total) > 0 else torch.full_like(self.sums[:-1], 1.0 / max(width, 2))
-
-
-class _MissingEntries:
-    """The rows of a task with missing entries, and the rows whose entries stand in for them as network inputs.
-
-    The outputs there are not used. But networks of a group run together, some of them with batch normalisation, so their
-    input is an entry of the same column from another training row.
-
-    Attributes
-    ----------
-    masks : for each tuple of inputs that is incomplete somewhere, the mask of these rows, `(row,)`.
-    weights : weights of the examples, `(row,)`.
-    substitutes : for each column with missing entries, the row to read in place of each row; None where all are missing.
-    """
-
-    def __init__(self, task: Task) -> None:
-        self.task = task
-        self.masks = {
-            output.inputs: torch.from_numpy(~task.computable(output.inputs)).to(task.device)
-            for output in task.outputs.values()
-            if not task.computable(output.inputs).all()
-        }
-        self.weights = as_tensor(task.weights).to(task.device)
-        self.substitutes = {name: self._substitutes(missing) for name, missing in task.missing.items()}
-
-    def _substitutes(self, missing: npt.NDArray[np.bool_]) -> torch.Tensor | None:
-        """For each row a row that has an entry of this column, itself if possible; None where no row has one."""
-        present = np.flatnonzero(~missing & ~self.task.unseen)
-        present = present if len(present) else np.flatnonzero(~missing)
-        if not len(present):
-            return None
-        rows = np.arange(len(missing))
-        rows[missing] = np.resize(present, int(missing.sum()))
-        return torch.from_numpy(rows)
-
-    def read(
-        self,
-        columns: InputColumns,
-        name: str,
-        rows: torch.Tensor,
-        out: torch.Tensor,
-        augmentation: Augmentation | None = None,
-    ) -> None:
-        """Write these rows of a column to `out`, with substitutes for missing entries."""
-        if name not in self.substitutes:
-            columns.read(name, rows, out, augmentation)
-        elif (substitutes := self.substitutes[name]) is not None:
-            columns.read(name, substitutes[rows], out, augmentation)
-        else:
-            out.zero_()
-
-
-class _RestartRun:
-    """A restart in training: its variant, networks, leaves, random generator and rows."""
-
-    def __init__(self, restart: Restart) -> None:
-        task, number = restart.task, restart.number
-        self.restart, self.task = restart, task
-        self.variant = task.variants[number] if task.variants else RestartVariant()
-        self.positive = 1 - task.positive if self.variant.flipped_polarity and task.classes == 2 else task.positive
-        self.random = torch.Generator().manual_seed(task.seed * 1009 + number)
-        self.training_rows = torch.from_numpy(task.training_rows)
-        self.validation_rows = torch.from_numpy(task.validation_rows)
-        self.leaves = _initial_leaves(task, self.positive, self.random)
-        self.networks = {name: copy.deepcopy(net).to(task.device) for name, net in restart.networks.items()}
-        self.failed: str | None = None
-        if restart.state is not None:
-            self.random.set_state(restart.state.random)
-            self.leaves, self.failed = restart.state.leaves, restart.state.failed
-        sums = {} if restart.state is None else restart.state.averages
-        self.averages = {call: _RunningAverage(values.to(task.device)) for call, values in sums.items()}
-
-    def average(self, network: str, inputs: tuple[str, ...], outputs: torch.Tensor) -> _RunningAverage:
-        """The running average of a network call; an empty one for `outputs` of this shape where there is none yet."""
-        call = (network, inputs)
-        if call not in self.averages:
-            self.averages[call] = _RunningAverage(outputs.new_zeros(outputs.shape[1] + 1))
-        return self.averages[call]
-
-    def outputs_of(self, network: str) -> list[NetworkOutput]:
-        """The outputs of a network, one for each tuple of inputs."""
-        by_inputs = {output.inputs: output for output in self.task.outputs.values() if output.network == network}
-        return list(by_inputs.values())
-
-    def shuffled_rows(self) -> torch.Tensor:
-        """The training rows in a random order."""
-        return self.training_rows[torch.randperm(len(self.training_rows), generator=self.random)]
-
-    def training_augmentations(self, columns: InputColumns, batch: int, progress: float) -> dict[str, Augmentation]:
-        """Random augmentations of a minibatch, for each column.
-
-        Parameters
-        ----------
-        columns : the columns of the task.
-        batch : number of rows.
-        progress : fraction of the steps that are done.
-        """
-        augmentations = {}
-        config = self.task.config
-        shifted = self.task.leaves is not None or progress > SHIFT_FROM
-        for name in sorted(self.task.columns):
-            grayscale = torch.zeros(batch, dtype=torch.bool)
-            if self.variant.grayscale_warmup and columns.is_rgb(name):
-                grayscale = torch.rand(batch, generator=self.random) < 1.0 - (progress - GRAYSCALE_UNTIL) / _COLOUR_RAMP
-            limit = columns.max_shift(name, config.shift) if shifted else 0
-            down, right = torch.randint(-limit, limit + 1, (2, batch), generator=self.random)
-            warp = self._random_warp(batch) if limit and config.warp else None
-            augmentations[name] = Augmentation(down, right, grayscale, warp)
-        return augmentations
-
-    def _random_warp(self, batch: int) -> torch.Tensor:
-        """Random matrices near the identity, `(row, 2, 2)`, that rotate, stretch and shear images."""
-        limit = self.task.config.warp
-        return torch.eye(2) + limit * (2.0 * torch.rand(batch, 2, 2, generator=self.random) - 1.0)
-
-    def evaluation_augmentations(self, batch: int, progress: float) -> dict[str, Augmentation]:
-        """Augmentations in evaluation, for each column: grayscale during the warm-up, as in training, and nothing else."""
-        augmentation = Augmentation.identity(batch)
-        if self.variant.grayscale_warmup and progress <= GRAYSCALE_UNTIL:
-            grayscale = torch.ones(batch, dtype=torch.bool)
-            augmentation = Augmentation(augmentation.down, augmentation.right, grayscale)
-        return dict.fromkeys(self.task.columns, augmentation)
-
-
-class _TaskGroup:
-    """The restarts of one task, which share its circuits, labels and weights.
-
-    Attributes
-    ----------
-    members : numbers of the restarts.
-    leaves : logits of the leaves, `(restart, path, class)`.
-    scale : mean weight of the training rows, by which losses are divided.
-    """
-
-    def __init__(self, task: Task, members: Sequence[int], runs: Sequence[_RestartRun]) -> None:
-        self.task, self.members = task, members
-        nets = [net for i in members for net in runs[i].networks.values()]
-        self.dtype = torch.float64 if any(dtype_of(net) == torch.float64 for net in nets) else torch.float32
-        self.reach = Reach(task.paths, self.dtype, task.device)
-        self.fixed_weights = {v: as_tensor(w).to(task.device, self.dtype) for v, w in task.fixed_weights.items()}
-        self.labels = torch.from_numpy(task.labels.copy()).to(task.device)
-        self.weights = as_tensor(task.weights).to(task.device, self.dtype)
-        self.leaves = torch.stack([runs[i].leaves for i in members]).to(task.device, self.dtype).requires_grad_()
-        self.leaves.grad = torch.zeros_like(self.leaves)
-        self.optimizer = Adam([self.leaves])
-        for row, i in enumerate(members):
-            state = runs[i].restart.state
-            if state is not None:
-                self.optimizer.resume(row, state.leaf_moments)
-        self.positive = torch.tensor([runs[i].positive for i in members], device=task.device).unsqueeze(1)
-        self.class_weights = _class_weights(task).to(task.device, self.dtype)
-        balance = self._balance(self.labels) if task.config.loss == "branches" else torch.ones(1)
-        rows = runs[members[0]].training_rows
-        self.scale = float((self.weights * balance)[rows].mean()) if len(rows) else 1.0
-
-    def _balance(self, labels: torch.Tensor) -> torch.Tensor:
-        return self.class_weights[(labels == self.task.positive).long()]
-
-    def path_probabilities(self, outputs: Outputs, rows: torch.Tensor) -> torch.Tensor:
-        """P(path | κ, e) as `(path, restart, row)`, for rows `(restart, row)`; the circuits run once for all restarts."""
-        paths = self.reach(_MinibatchWeights(self, outputs, rows)).T
-        paths = paths / paths.sum(0).clamp_min(1e-30)
-        return paths.view(len(paths), *rows.shape)
-
-    def losses(self, path_probabilities: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-        """The mean loss of each restart on its rows, `(restart,)`."""
-        labels, weights = self.labels[rows], self.weights[rows]
-        if self.task.config.loss == "branches":
-            # The positive class belongs to τ.
-            likelihoods = torch.where(labels == self.positive, path_probabilities[0], path_probabilities[1])
-            weights = weights * self._balance(labels)
-        else:
-            leaves = torch.softmax(self.leaves, 2)  # (restart, path, class)
-            restarts = torch.arange(len(rows), device=rows.device).unsqueeze(1)
-            likelihoods = (path_probabilities * leaves[restarts, :, labels].permute(2, 0, 1)).sum(0)
-        # Divided by a constant, not by the weight of the batch: that would undo the balance of the classes.
-        return -(weights * likelihoods.clamp_min(FLOOR).log()).sum(1) / (rows.shape[1] * self.scale)
-
-
-class _MinibatchWeights:
-    """The weights of variables on a minibatch of all restarts of a task, one restart after the other."""
-
-    def __init__(self, group: _TaskGroup, outputs: Outputs, rows: torch.Tensor) -> None:
-        self.group, self.outputs, self.rows = group, outputs, rows
-
-    def __len__(self) -> int:
-        return self.rows.numel()
-
-    def weights(self, variable: Variable) -> torch.Tensor:
-        """The weights of a variable, `(value, restart and row)`."""
-        output = self.group.task.outputs.get(variable)
-        if output is None:
-            return self.group.fixed_weights[variable][:, self.rows.flatten()]
-        probabilities = [self.outputs[i, output.network, output.inputs] for i in self.group.members]
-        out = torch.cat(probabilities).to(self.group.dtype)  # (restart and row, value)
-        return torch.stack((1.0 - out[:, 0], out[:, 0])) if output.is_fact else out.T
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -271,12 +45,14 @@ class _TrainedGroup:
     outputs : the outputs of each network.
     networks : the networks.
     optimizer : their optimizer.
+    dtype : floating-point type of the inputs.
     """
 
     members: list[tuple[int, str]]
     outputs: list[list[NetworkOutput]]
     networks: NetworkGroup
-    optimizer: Adam
+    optimizer: GroupOptimizer
+    dtype: torch.dtype
 
 
 class BatchedTrainer:
@@ -289,6 +65,7 @@ class BatchedTrainer:
     Attributes
     ----------
     runs : the restarts in training.
+    backend : runs and trains the networks.
     task_groups : the restarts of each task that have not failed.
     network_groups : the networks of these restarts, by architecture.
     steps : number of gradient steps taken.
@@ -296,18 +73,20 @@ class BatchedTrainer:
     """
 
     def __init__(self, restarts: Sequence[Restart]) -> None:
-        self.runs = [_RestartRun(restart) for restart in restarts]
+        self.runs = [RestartRun(restart) for restart in restarts]
         self.config = restarts[0].task.config
+        self.backend = select_backend(self.config.backend)
         columns = {id(restart.task): InputColumns(restart.task.columns, restart.task.device) for restart in restarts}
         self.columns = [columns[id(restart.task)] for restart in restarts]
-        missing = {id(restart.task): _MissingEntries(restart.task) for restart in restarts}
+        missing = {id(restart.task): MissingEntries(restart.task) for restart in restarts}
         self.missing = [missing[id(restart.task)] for restart in restarts]
         for run, run_columns, run_missing in zip(self.runs, self.columns, self.missing, strict=True):
             _check_networks(run, run_columns, run_missing)
         healthy = [i for i, run in enumerate(self.runs) if run.failed is None]
         tasks = {id(self.runs[i].task): self.runs[i].task for i in healthy}
         self.task_groups = [
-            _TaskGroup(task, [i for i in healthy if self.runs[i].task is task], self.runs) for task in tasks.values()
+            TaskGroup(task, [i for i in healthy if self.runs[i].task is task], self.runs, self.backend)
+            for task in tasks.values()
         ]
         self.total_steps = self.config.steps(len(self.runs[0].training_rows))
         self.steps = max((restart.state.steps for restart in restarts if restart.state is not None), default=0)
@@ -328,13 +107,15 @@ class BatchedTrainer:
         nets = [self.runs[i].networks[name] for i, name in members]
         outputs = [self.runs[i].outputs_of(name) for i, name in members]
         rows = torch.stack([self.runs[i].validation_rows[:2] for i, _ in members])
-        group = network_group(nets, self._inputs(members, outputs, rows, input_dtype(nets[0]), None))
-        optimizer = Adam(list(group.weights.values()), self.config.weight_decay)
+        dtype, device = input_dtype(nets[0]), torch.device(self.runs[members[0][0]].task.device)
+        backend: Backend = self.backend if self.backend.supports(nets[0], device) else TorchBackend()
+        group = backend.group(nets, self._inputs(members, outputs, rows, dtype, None))
+        optimizer = backend.optimizer(list(group.weights.values()), self.config.weight_decay)
         for row, (i, name) in enumerate(members):
             state = self.runs[i].restart.state
             if state is not None:
                 optimizer.resume(row, state.moments[name])
-        return _TrainedGroup(members, outputs, group, optimizer)
+        return _TrainedGroup(members, outputs, group, optimizer, dtype)
 
     # Network calls -------------------------------------------------------------------------------
 
@@ -375,8 +156,7 @@ class BatchedTrainer:
         outputs: Outputs = {}
         for group in self.network_groups:
             group_rows = rows[[i for i, _ in group.members]]
-            dtype = input_dtype(group.networks.modules[0])
-            inputs = self._inputs(group.members, group.outputs, group_rows, dtype, augmentations)
+            inputs = self._inputs(group.members, group.outputs, group_rows, group.dtype, augmentations)
             batch = group.networks(*inputs).view(len(group_rows), len(group.outputs[0]), rows.shape[1], -1)
             for (i, name), of_network, values in zip(group.members, group.outputs, batch.unbind(), strict=True):
                 outputs |= {
@@ -413,7 +193,12 @@ class BatchedTrainer:
         return self.steps / self.total_steps
 
     def advance(self, fraction: float) -> None:
-        """Train up to a fraction of all steps. Where it ends within an epoch, the rest of that epoch is skipped."""
+        """Train up to a fraction of all steps. Where it ends within an epoch, the rest of that epoch is skipped.
+
+        Parameters
+        ----------
+        fraction : the fraction of all steps, in [0, 1].
+        """
         goal = int(np.ceil(self.total_steps * fraction))
         for group in self.network_groups:
             group.networks.train()
@@ -456,11 +241,11 @@ class BatchedTrainer:
         for task_group in self.task_groups:
             task_group.optimizer.step(self.steps, [leaf_rate] * len(task_group.members), beta1)
 
-    def _optimizers(self) -> Iterator[Adam]:
+    def _optimizers(self) -> Iterator[GroupOptimizer]:
         yield from (group.optimizer for group in self.network_groups)
         yield from (task_group.optimizer for task_group in self.task_groups)
 
-    def _record_failures(self, task_group: _TaskGroup, losses: torch.Tensor, outputs: Outputs) -> None:
+    def _record_failures(self, task_group: TaskGroup, losses: torch.Tensor, outputs: Outputs) -> None:
         """Mark restarts whose loss is not finite as failed. The others have tensor rows of their own and continue."""
         finite = torch.isfinite(losses.detach()).tolist()
         for i, is_finite in zip(task_group.members, finite, strict=True):
@@ -496,7 +281,7 @@ class BatchedTrainer:
     def _evaluation_augmentations(self, batch: int) -> list[dict[str, Augmentation]]:
         return [run.evaluation_augmentations(batch, self._progress) for run in self.runs]
 
-    def _measure_averages(self) -> list[dict[tuple[str, tuple[str, ...]], _RunningAverage]]:
+    def _measure_averages(self) -> list[dict[tuple[str, tuple[str, ...]], RunningAverage]]:
         """Replace running averages by those over all training rows, as in prediction; returns the running ones."""
         running = [run.averages for run in self.runs]
         for run in self.runs:
@@ -508,33 +293,49 @@ class BatchedTrainer:
                     self._update_averages(outputs, rows, 1.0)
         return running
 
-    def gains(self) -> list[float]:
-        """The information gain of each restart's test on unseen examples, in bits; -∞ where training failed."""
-        probabilities = self._validation_probabilities()
-        return [self._gain(i, probabilities) for i in range(len(self.runs))]
+    def scores(self) -> list[tuple[float, float]]:
+        """The information gain of each restart's test on unseen examples, in bits, and its gain in the unit of the criterion.
 
-    def _gain(self, i: int, probabilities: Mapping[int, Floats]) -> float:
+        Both are -∞ where training failed. Several tests of one network have no common gain: NaN.
+        """
+        probabilities = self._validation_probabilities()
+        return [self._score(i, probabilities) for i in range(len(self.runs))]
+
+    def _score(self, i: int, probabilities: Mapping[int, Floats]) -> tuple[float, float]:
         run = self.runs[i]
         if run.failed is not None:
-            return -np.inf
-        rows, task = run.validation_rows.numpy(), run.task
-        weights, labels = task.weights[rows], task.labels[rows]
+            return -np.inf, -np.inf
+        target = run.task.target[run.validation_rows.numpy()]
         if len(probabilities[i]) > 2:
-            return gain_of_tests(probabilities[i], weights, labels, task.classes)
-        return gain_of(probabilities[i][0], weights, labels, task.classes)
+            return target.mean_information_gain(probabilities[i]), np.nan
+        sides = target.sides(probabilities[i][0])
+        return float(target.criterion.information_gain(*sides)), float(target.criterion.gain(*sides))
 
     def log_likelihoods(self) -> tuple[Floats, Floats]:
         """The log-likelihood of each unseen example under the first restart's leaves, and the weights of the examples."""
         probabilities, run = self._validation_probabilities(), self.runs[0]
-        rows, task = run.validation_rows.numpy(), run.task
+        rows = run.validation_rows
+        weights = run.task.target.weights[rows.numpy()]
         if run.failed is not None:
-            return np.full(len(rows), -np.inf), task.weights[rows]
-        leaves = torch.softmax(self.task_groups[0].leaves.detach()[0], 1).double().cpu().numpy()
-        likelihoods = (probabilities[0] * leaves[:, task.labels[rows]]).sum(0)
-        return np.log(np.maximum(likelihoods, FLOOR)), task.weights[rows]
+            return np.full(len(rows), -np.inf), weights
+        group = self.task_groups[0]
+        at_leaves = group.criterion.likelihoods(group.leaves.detach()[:1], group.targets[rows].unsqueeze(0))
+        likelihoods = (probabilities[0] * at_leaves[:, 0].double().cpu().numpy()).sum(0)
+        return np.log(np.maximum(likelihoods, FLOOR)), weights
 
-    def state(self, i: int, score: float) -> RestartState:
-        """The state of a restart, in copies, from which training can continue."""
+    def state(self, i: int, score: float, gain: float = np.nan) -> RestartState:
+        """The state of a restart, in copies, from which training can continue.
+
+        Parameters
+        ----------
+        i : the number of the restart in the group.
+        score : its score, which becomes part of the state.
+        gain : its gain on unseen examples, if known.
+
+        Returns
+        -------
+        The state.
+        """
         run = self.runs[i]
         networks, moments = dict(run.networks), {}
         leaves, leaf_moments = run.leaves, [(torch.zeros_like(run.leaves), torch.zeros_like(run.leaves))]
@@ -550,10 +351,11 @@ class BatchedTrainer:
                 leaf_moments = task_group.optimizer.moments(row)
         averages = {call: average.sums.cpu() for call, average in run.averages.items()}
         random = run.random.get_state()
-        return RestartState(networks, moments, leaves, leaf_moments, random, self.steps, score, run.failed, averages)
+        scores = (score, gain)
+        return RestartState(networks, moments, leaves, leaf_moments, random, self.steps, *scores, run.failed, averages)
 
 
-def _check_networks(run: _RestartRun, columns: InputColumns, missing: _MissingEntries) -> None:
+def _check_networks(run: RestartRun, columns: InputColumns, missing: MissingEntries) -> None:
     """Call every network of a restart on two examples; it fails where one does not return probabilities."""
     rows = run.validation_rows[:2]
     try:
@@ -579,28 +381,3 @@ def _failure_reason(task: Task, i: int, outputs: Outputs) -> str:
     except NetworkError as error:
         return str(error)
     return f"its loss was no finite number; try a learning rate below {task.config.learning_rate:g}."
-
-
-def _initial_leaves(task: Task, positive: int, random: torch.Generator) -> torch.Tensor:
-    """Initial logits of the leaves, `(path, class)`: the task's own, or the class frequencies, tilted apart."""
-    if task.leaves is not None:
-        return torch.from_numpy(np.log(np.clip(task.leaves, 1e-4, None)))
-    masses = np.bincount(task.labels, task.weights * ~task.unseen, task.classes) + 1e-3
-    prior = torch.from_numpy(np.log(masses / masses.sum()))
-    path_count = len(task.paths.factors)
-    if path_count > 2:  # nothing is known about which path belongs to which class
-        return prior.repeat(path_count, 1)
-    if task.classes == 2:
-        tilt = torch.tensor([-1.0, -1.0])
-        tilt[positive] = 1.0
-    else:
-        tilt = 2.0 * (torch.rand(task.classes, generator=random) < 0.5).float() - 1.0
-    return torch.stack((prior + tilt, prior - tilt))
-
-
-def _class_weights(task: Task) -> torch.Tensor:
-    """The factor 1 / (2 · P(c|κ)) of w_c = P(κ|e) / (2 · P(c|κ)), for the negative and the positive class."""
-    weights = task.weights * ~task.unseen
-    positive = float(weights[task.labels == task.positive].sum()) / max(float(weights.sum()), 1e-12)
-    frequencies = np.clip(np.array([1.0 - positive, positive]), 1e-6, None)
-    return torch.from_numpy(0.5 / frequencies)

@@ -1,22 +1,38 @@
-"""Node tests, trees, and the exact inference of a tree."""
+"""Node tests, trees, criteria, and the exact inference of a tree."""
 
 from typing import TYPE_CHECKING
 
 from neuid3.utils.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from neuid3.tree.evidence import Evidence, NetworkCall
+    from neuid3.tree.criteria import ClassCriterion, Criterion, GiniCriterion, Target, register_criterion
+    from neuid3.tree.evidence import Evidence
+    from neuid3.tree.inference import Inference
     from neuid3.tree.model import TreeModel
-    from neuid3.tree.node_tests import AtomTest, CutTest, FactTest, NodeTest, ValueTest
+    from neuid3.tree.node_tests import (
+        AtomTest,
+        CutTest,
+        FactTest,
+        NodeTest,
+        ValueTest,
+        bind_networks,
+        instances_from_json,
+        register_test_kind,
+    )
     from neuid3.tree.record import Score, TrainingRecord
+    from neuid3.tree.semantics import NetworkCall, Semantics
     from neuid3.tree.tree import Branch, Leaf, NetworkStatistics, Node, Path, Tree
 
 __all__ = [
     "AtomTest",
     "Branch",
+    "ClassCriterion",
+    "Criterion",
     "CutTest",
     "Evidence",
     "FactTest",
+    "GiniCriterion",
+    "Inference",
     "Leaf",
     "NetworkCall",
     "NetworkStatistics",
@@ -24,19 +40,37 @@ __all__ = [
     "NodeTest",
     "Path",
     "Score",
+    "Semantics",
+    "Target",
     "TrainingRecord",
     "Tree",
     "TreeModel",
     "ValueTest",
+    "bind_networks",
+    "instances_from_json",
+    "register_criterion",
+    "register_test_kind",
 ]
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "neuid3.tree.evidence": ["Evidence", "NetworkCall"],
+        "neuid3.tree.criteria": ["ClassCriterion", "Criterion", "GiniCriterion", "Target", "register_criterion"],
+        "neuid3.tree.evidence": ["Evidence"],
+        "neuid3.tree.inference": ["Inference"],
         "neuid3.tree.model": ["TreeModel"],
-        "neuid3.tree.node_tests": ["AtomTest", "CutTest", "FactTest", "NodeTest", "ValueTest"],
+        "neuid3.tree.node_tests": [
+            "AtomTest",
+            "CutTest",
+            "FactTest",
+            "NodeTest",
+            "ValueTest",
+            "bind_networks",
+            "instances_from_json",
+            "register_test_kind",
+        ],
         "neuid3.tree.record": ["Score", "TrainingRecord"],
+        "neuid3.tree.semantics": ["NetworkCall", "Semantics"],
         "neuid3.tree.tree": ["Branch", "Leaf", "NetworkStatistics", "Node", "Path", "Tree"],
     },
 )

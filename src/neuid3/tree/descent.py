@@ -1,18 +1,15 @@
-"""Lazy evaluation of a tree's networks, and the conjunctions that its paths stand for."""
+"""Lazy evaluation of a tree's networks, from the root down."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
-from neuid3.circuits.conjunctions import Conjunctions, factorise
 from neuid3.circuits.reach import Reach
-from neuid3.logic.formula import Formula, NeuralVariable, sources
-from neuid3.logic.program import Program
-from neuid3.tree.evidence import Evidence, NetworkCall
-from neuid3.tree.node_tests import NodeTest
+from neuid3.tree.evidence import Evidence
+from neuid3.tree.inference import Inference
+from neuid3.tree.semantics import NetworkCall
 from neuid3.tree.tree import Branch, Node, Path
 
 
@@ -34,28 +31,23 @@ class LazyEvaluator:
     Parameters
     ----------
     root : the root of the tree.
-    program : the background knowledge of its tests.
-    dtype, device : the precision of the path probabilities, and where they are computed.
+    inference : exact inference of its tests.
     """
 
-    def __init__(
-        self, root: Node, program: Program, dtype: torch.dtype = torch.float64, device: torch.device | str = "cpu"
-    ) -> None:
+    def __init__(self, root: Node, inference: Inference) -> None:
+        self._arrays = inference.arrays
         by_depth: dict[int, list[tuple[Path, frozenset[NetworkCall]]]] = {}
         stack: list[tuple[Path, Node, frozenset[NetworkCall]]] = [((), root, frozenset())]
         while stack:
             path, node, above = stack.pop()
             if isinstance(node, Branch):
-                new = network_calls(node.test, program) - above
+                new = frozenset(inference.semantics.calls(node.test)) - above
                 if new:
                     by_depth.setdefault(len(path), []).append((path, new))
                 stack.append(((*path, (node.test, True)), node.yes, above | new))
                 stack.append(((*path, (node.test, False)), node.no, above | new))
         self._levels = [
-            _Level(
-                Reach(conjunctions([path for path, _ in branches], program), dtype, device),
-                tuple(calls for _, calls in branches),
-            )
+            _Level(inference.compiled([path for path, _ in branches]), tuple(calls for _, calls in branches))
             for _, branches in sorted(by_depth.items())
         ]
 
@@ -71,30 +63,8 @@ class LazyEvaluator:
             open_calls = sorted({call for calls in level.calls for call in calls if not evidence.is_complete(call)})
             if not open_calls:
                 continue
-            with torch.no_grad():
-                reached = (level.reach(evidence) > threshold).cpu().numpy()  # (example, branch)
+            with self._arrays.without_gradients():
+                reached = self._arrays.to_numpy(level.reach(evidence) > threshold)  # (example, branch)
             for call in open_calls:
                 callers = [i for i, calls in enumerate(level.calls) if call in calls]
                 evidence.evaluate(call, np.any(reached[:, callers], axis=1))
-
-
-def network_calls(test: NodeTest, program: Program) -> frozenset[NetworkCall]:
-    """The network calls that a test depends on."""
-    return calls_in(test.formula(program), program)
-
-
-def calls_in(formula: Formula, program: Program) -> frozenset[NetworkCall]:
-    """The network calls that a formula depends on."""
-    return frozenset(
-        NetworkCall(variable.network, variable.inputs, program.declarations[variable.declaration].width)
-        for variable in sources(formula)
-        if isinstance(variable, NeuralVariable)
-    )
-
-
-def conjunctions(paths: list[Path], program: Program) -> Conjunctions:
-    """The conjunction of each path's tests with their outcomes, compiled."""
-    tests = list(dict.fromkeys(test for path in paths for test, _ in path))
-    number = {test: i for i, test in enumerate(tests)}
-    signed_tests = [[(number[test], outcome) for test, outcome in path] for path in paths]
-    return factorise([test.formula(program) for test in tests], signed_tests, program.limits)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import torch
 
-# The least probability in a logarithm, so that one certain mistake adds about 28 nats and not infinity.
-FLOOR = 1e-12
+from neuid3.tree.criteria import FLOOR
 
 
 def negative_log_likelihood(probabilities: torch.Tensor, labels: torch.Tensor, floor: float = FLOOR) -> torch.Tensor:

@@ -2,35 +2,36 @@
 
 from __future__ import annotations
 
-import threading
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
-from neuid3.circuits.reach import Reach
+from neuid3.circuits.arrays import AnyArray
 from neuid3.data.columns import Boolean, Category, Distribution, Number, Probability, Schema, Tensor
 from neuid3.data.examples import Examples
-from neuid3.data.priors import Priors, check_priors, column_priors, network_use
+from neuid3.data.priors import Priors, check_priors, column_priors, network_call_name
 from neuid3.errors import DataError, NetworkError, TreeError, did_you_mean
 from neuid3.logic.formula import ColumnVariable, NeuralVariable, Source, Truth, sources
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import Limits
-from neuid3.networks.groups import KernelNetwork
-from neuid3.tree.descent import LazyEvaluator, conjunctions, network_calls
-from neuid3.tree.evidence import Evidence, Network, NetworkCall
-from neuid3.tree.node_tests import AtomTest, NodeTest
+from neuid3.networks.backend import Backend, select_backend
+from neuid3.tree.descent import LazyEvaluator
+from neuid3.tree.evidence import Evidence
+from neuid3.tree.inference import Inference, arrays_for, average_output
+from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.record import TrainingRecord
+from neuid3.tree.semantics import Semantics
 from neuid3.tree.tree import Path, Tree, paths
 
-# Modules in `eval()` mode for the time of a prediction: how many threads use them, and their `training` flag before.
-_MODES: dict[torch.nn.Module, tuple[int, bool]] = {}
-_MODES_LOCK = threading.Lock()
+if TYPE_CHECKING:
+    import torch
+
+    from neuid3.tree.network_evidence import Network
 
 
 class TreeModel:
@@ -46,12 +47,14 @@ class TreeModel:
     networks : the network of every name, or instance, that the tests use.
     priors : the distributions that stand for missing entries.
     limits : the time, memory and circuit size that the background knowledge may take.
-    dtype : the precision of inference.
-    device : where networks and circuits run.
+    dtype : the precision of inference: "float64", "float32", or torch's dtype of that name.
+    device : where networks and circuits run, as torch names it.
+    backend : who runs the networks in predictions, by name or itself; see `neuid3.networks.Backend`.
 
     Attributes
     ----------
     program : the background knowledge, parsed for the schema.
+    inference : exact inference under the program; in numpy where no test calls a network, otherwise in torch.
     network_calls : the network calls that the tests need.
     training_record : digests of the training rows and scores on held-out rows; None where there is no record, as for a
         tree written by hand.
@@ -60,6 +63,8 @@ class TreeModel:
     ------
     NetworkError : where a network is missing, or is given and not used.
     NodeTestError : where a test cannot be grounded.
+    TreeError
+        Where `tree` is not a `Tree`, or a test of it is constant.
     """
 
     def __init__(
@@ -71,8 +76,9 @@ class TreeModel:
         networks: Mapping[str, Network] | None = None,
         priors: Priors | None = None,
         limits: Limits | None = None,
-        dtype: torch.dtype = torch.float64,
+        dtype: torch.dtype | str = "float64",
         device: torch.device | str = "cpu",
+        backend: str | Backend = "auto",
     ) -> None:
         if not isinstance(tree, Tree):
             raise TreeError(
@@ -84,24 +90,27 @@ class TreeModel:
         self.networks = dict(networks or {})
         self.priors = priors or Priors()
         self.training_record: TrainingRecord | None = None
-        self.dtype, self.device = dtype, torch.device(device)
+        self.precision, self.device = _precision(dtype), device
+        self.backend = backend
         check_priors(self.priors, self.schema)
-        # One request to the grounder for all atoms; the tests then find their formulas in the program's cache.
-        self.program.formulas([test.atom for test in tree.tests if isinstance(test, AtomTest)])
-        formulas = [test.formula(self.program) for test in tree.tests]
+        semantics = Semantics(self.program, tree.tests)
+        formulas = [semantics.formula(test) for test in tree.tests]
         for test, formula in zip(tree.tests, formulas, strict=True):
             if isinstance(formula, Truth):
                 message = f"Test '{test}' is always {str(formula.value).lower()}: no fact and no network can change it."
                 warnings.warn(message, UserWarning, stacklevel=2)
-        self._reach = Reach(conjunctions([path for path, _ in paths(tree.root)], self.program), dtype, device)
-        self._leaves = torch.tensor(
-            [leaf.probabilities for leaf in tree.leaves], dtype=dtype, device=device
-        )  # (leaf, class)
         self._sources = frozenset[Source]().union(*(sources(formula) for formula in formulas))
-        self.network_calls = frozenset[NetworkCall]().union(*(network_calls(test, self.program) for test in tree.tests))
+        self.network_calls = frozenset(call for test in tree.tests for call in semantics.calls(test))
+        self.inference = Inference(
+            semantics, arrays_for(neural=bool(self.network_calls), dtype=self.precision, device=device)
+        )
+        self._reach = self.inference.compiled([path for path, _ in paths(tree.root)])
+        self._leaves = self.inference.arrays.floats(
+            np.array([leaf.probabilities for leaf in tree.leaves])
+        )  # (leaf, class)
         self._check_networks()
         for network, inputs, width in self.network_calls:
-            if not {network, network_use(network, inputs)}.isdisjoint(self.priors.networks):
+            if not {network, network_call_name(network, inputs)}.isdisjoint(self.priors.networks):
                 self.priors.network(network, inputs, width)  # raises an error where the prior has another width
 
     def _check_networks(self) -> None:
@@ -124,23 +133,61 @@ class TreeModel:
         """The labels of the classes."""
         return self.tree.classes
 
-    @property
-    def uses(self) -> frozenset[NetworkCall]:
-        """The same as `network_calls`."""
-        return self.network_calls
-
     def read(self, X: Any) -> Examples:
-        """The columns of a table that the tree needs, with the kinds of its schema."""
+        """The columns of a table that the tree needs, with the kinds of its schema.
+
+        Parameters
+        ----------
+        X : a table with the columns of the schema.
+
+        Returns
+        -------
+        The examples.
+        """
         return Examples.read(X, self.schema, self.columns)
 
+    @property
+    def dtype(self) -> torch.dtype:
+        """The precision of inference, as torch's dtype."""
+        from neuid3.circuits.torch_arrays import torch_arrays
+
+        return torch_arrays(self.precision).dtype
+
     def evidence(self, X: Any) -> Evidence:
-        """The evidence of these examples for the tree's networks and priors."""
-        networks = (
-            self.networks
-            if torch.is_grad_enabled()
-            else {name: _fast_network(network) for name, network in self.networks.items()}
-        )
-        return Evidence(self.read(X), networks, self.program.declarations, self.priors, self.dtype, self.device)
+        """The evidence of these examples for the tree's networks and priors.
+
+        Parameters
+        ----------
+        X : the examples, as `Examples` or a table with the columns of the schema.
+
+        Returns
+        -------
+        The probabilities of all variables of these examples, computed when they are needed.
+        """
+        return self.evidence_of(self.read(X))
+
+    def evidence_of(self, examples: Examples) -> Evidence:
+        """The evidence of examples that are in the schema already, as `read` returns them.
+
+        Parameters
+        ----------
+        examples : the examples.
+
+        Returns
+        -------
+        The evidence.
+        """
+        networks: Mapping[str, Any] = self.networks
+        if self.network_calls and not self.inference.arrays.records_gradients:
+            from neuid3.tree.network_evidence import on_backend
+
+            backend = self._selected_backend
+            networks = {name: on_backend(network, backend, self.device) for name, network in networks.items()}
+        return self.inference.evidence(examples, networks, self.priors)
+
+    @cached_property
+    def _selected_backend(self) -> Backend:
+        return select_backend(self.backend)
 
     @property
     def columns(self) -> list[str]:
@@ -149,25 +196,56 @@ class TreeModel:
         # A tree without tests of columns still needs the number of examples.
         return [name for name in self.schema if name in read] or list(self.schema)[:1]
 
-    def leaf_probabilities(self, X: Any, *, threshold: float = 0.0) -> torch.Tensor:
-        """P(leaf | e) for each leaf from left to right, `(example, leaf)`, differentiable; see `predict_proba`.
+    def leaf_reach(self, X: Any, *, threshold: float = 0.0) -> torch.Tensor:
+        """P(leaf | e) for each leaf from left to right as a tensor, `(example, leaf)`, differentiable; see `predict_proba`.
 
         With gradients and a threshold of 0 every network runs on every example, since branches that are not reached
         contribute to the gradient of the tests above them.
+
+        Parameters
+        ----------
+        X : the examples, as `Examples` or a table with the columns of the schema.
+        threshold : as in `predict_proba`.
+
+        Returns
+        -------
+        Probabilities that sum to 1 for each example, `(example, leaf)`, with gradients.
         """
+        return self._as_tensor(self._leaf_reach(self.read(X), threshold))
+
+    def _leaf_reach(self, examples: Examples, threshold: float) -> AnyArray:
         check_threshold(threshold)
-        evidence = self.evidence(X)
-        if threshold > 0.0 or not torch.is_grad_enabled():
+        evidence = self.evidence_of(examples)
+        if threshold > 0.0 or not self.inference.arrays.records_gradients:
             self._lazy_evaluator(evidence, threshold)
         return self._reach(evidence)
 
+    def _class_probabilities(self, examples: Examples, threshold: float) -> AnyArray:
+        return self._leaf_reach(examples, threshold) @ self._leaves
+
+    def _as_tensor(self, array: AnyArray) -> torch.Tensor:
+        """A result of inference as a tensor, also where it was computed without torch."""
+        from neuid3.circuits.torch_arrays import as_tensor
+
+        return as_tensor(array) if isinstance(array, np.ndarray) else array
+
     @cached_property
     def _lazy_evaluator(self) -> LazyEvaluator:
-        return LazyEvaluator(self.tree.root, self.program, self.dtype, self.device)
+        return LazyEvaluator(self.tree.root, self.inference)
 
     def class_probabilities(self, X: Any, *, threshold: float = 0.0) -> torch.Tensor:
-        """P(class | e) for each class of the tree, `(example, class)`, differentiable; see `predict_proba`."""
-        return self.leaf_probabilities(X, threshold=threshold) @ self._leaves
+        """P(class | e) for each class of the tree, `(example, class)`, differentiable; see `predict_proba`.
+
+        Parameters
+        ----------
+        X : the examples, as `Examples` or a table with the columns of the schema.
+        threshold : as in `predict_proba`.
+
+        Returns
+        -------
+        Probabilities, `(example, class)`, with gradients.
+        """
+        return self._as_tensor(self._class_probabilities(self.read(X), threshold))
 
     def predict_proba(self, X: Any, *, threshold: float = 0.0, batch_size: int = 4096) -> npt.NDArray[np.float64]:
         """P(class | e) as an array, `(example, class)`, computed in batches with the networks in `eval()` mode.
@@ -183,29 +261,75 @@ class TreeModel:
         threshold : the probability up to which branches are dropped, in [0, 1); 0 is exact.
         batch_size : examples in memory at a time; networks run on blocks of 512 of them.
 
+        Returns
+        -------
+        Probabilities, `(example, class)`.
+
         Raises
         ------
         DataError : where a column is missing or of another kind, or `threshold` is not in [0, 1).
         """
-        return self._in_batches(X, batch_size, lambda batch: self.class_probabilities(batch, threshold=threshold))
+        return self._in_batches(self.read(X), batch_size, lambda batch: self._class_probabilities(batch, threshold))
 
     def predict(self, X: Any, *, threshold: float = 0.0, batch_size: int = 4096) -> npt.NDArray[Any]:
-        """The most probable class of each example; `threshold` as in `predict_proba`."""
+        """The most probable class of each example; `threshold` as in `predict_proba`.
+
+        Parameters
+        ----------
+        X : the examples, as `Examples` or a table with the columns of the schema.
+        threshold : as in `predict_proba`.
+        batch_size : as in `predict_proba`.
+
+        Returns
+        -------
+        Classes, `(example,)`.
+        """
         labels: npt.NDArray[Any] = np.asarray(self.classes)
         probabilities = self.predict_proba(X, threshold=threshold, batch_size=batch_size)
         most_probable: npt.NDArray[Any] = labels[probabilities.argmax(axis=1)]
         return most_probable
 
-    def apply(self, X: Any, *, threshold: float = 0.0, batch_size: int = 4096) -> npt.NDArray[np.float64]:
-        """P(leaf | e) as an array, `(example, leaf)`; parameters as in `predict_proba`."""
-        return self._in_batches(X, batch_size, lambda batch: self.leaf_probabilities(batch, threshold=threshold))
+    def leaf_probabilities(self, X: Any, *, threshold: float = 0.0, batch_size: int = 4096) -> npt.NDArray[np.float64]:
+        """P(leaf | e) from left (all yes) to right (all no), `(example, leaf)`; parameters as in `predict_proba`.
 
-    def _in_batches(self, X: Any, batch_size: int, compute: Any) -> npt.NDArray[np.float64]:
-        examples = self.read(X)
+        Parameters
+        ----------
+        X : the examples, as `Examples` or a table with the columns of the schema.
+        threshold : as in `predict_proba`.
+        batch_size : as in `predict_proba`.
+
+        Returns
+        -------
+        Probabilities that sum to 1 for each example, `(example, leaf)`, leaves from left (all yes) to right (all no).
+        """
+        return self._in_batches(self.read(X), batch_size, lambda batch: self._leaf_reach(batch, threshold))
+
+    def apply(self, X: Any, *, threshold: float = 0.0, batch_size: int = 4096) -> npt.NDArray[np.int64]:
+        """The index of each example's most probable leaf, counted from the left, `(example,)`; see `predict_proba`.
+
+        Parameters
+        ----------
+        X : the examples, as `Examples` or a table with the columns of the schema.
+        threshold : as in `predict_proba`.
+        batch_size : as in `predict_proba`.
+
+        Returns
+        -------
+        Probabilities that sum to 1 for each example, `(example, leaf)`.
+        """
+        probabilities = self.leaf_probabilities(X, threshold=threshold, batch_size=batch_size)
+        leaves: npt.NDArray[np.int64] = probabilities.argmax(axis=1)
+        return leaves
+
+    def _in_batches(
+        self, examples: Examples, batch_size: int, compute: Callable[[Examples], AnyArray]
+    ) -> npt.NDArray[np.float64]:
+        """The results of all batches, one row for each example."""
+        arrays = self.inference.arrays
         results: npt.NDArray[np.float64] | None = None
-        with self.evaluating(), torch.no_grad():
+        with self.evaluating(), arrays.without_gradients():
             for start in range(0, len(examples), batch_size):
-                batch = compute(examples[start : start + batch_size]).cpu().numpy()
+                batch = arrays.to_numpy(compute(examples[start : start + batch_size]))
                 # A list of batch results would lie between the temporary arrays of each batch and fragment the memory.
                 results = np.empty((len(examples), *batch.shape[1:])) if results is None else results
                 results[start : start + len(batch)] = batch
@@ -215,60 +339,107 @@ class TreeModel:
     @contextmanager
     def evaluating(self) -> Iterator[None]:
         """A context with the networks in `eval()` mode; their modes are restored at its end, also between threads."""
-        modules = [module for module in self.networks.values() if isinstance(module, torch.nn.Module)]
-        submodules = list({submodule: None for module in modules for submodule in module.modules()})
-        with _MODES_LOCK:
-            for submodule in submodules:
-                users, training = _MODES.get(submodule, (0, submodule.training))
-                _MODES[submodule] = users + 1, training
-            for module in modules:
-                module.eval()
-        try:
+        if not self.networks:
             yield
-        finally:
-            with _MODES_LOCK:
-                for submodule in submodules:
-                    users, training = _MODES.pop(submodule)
-                    if users > 1:
-                        _MODES[submodule] = users - 1, training
-                    else:
-                        submodule.training = training
+            return
+        from neuid3.tree.network_evidence import evaluating
+
+        with evaluating(self.networks.values()):
+            yield
 
     def columns_of(self, test: NodeTest) -> tuple[str, ...]:
-        """The columns that a test depends on, in the order of the schema."""
-        read = _columns_read(sources(test.formula(self.program)))
+        """The columns that a test depends on, in the order of the schema.
+
+        Parameters
+        ----------
+        test : a test of the tree.
+
+        Returns
+        -------
+        The names of the columns.
+        """
+        read = _columns_read(sources(self.inference.semantics.formula(test)))
         return tuple(name for name in self.schema if name in read)
 
     def path_probability(self, X: Any, path: Path) -> npt.NDArray[np.float64]:
-        """P(κ | e) of a path κ, a conjunction of tests with their outcomes, `(example,)`."""
+        """P(κ | e) of a path κ, a conjunction of tests with their outcomes, `(example,)`.
+
+        Parameters
+        ----------
+        X : the examples, as `Examples` or a table with the columns of the schema.
+        path : a sequence of tests with their responses.
+
+        Returns
+        -------
+        Probabilities, `(example,)`.
+        """
         return self.path_probabilities(X, [path])[:, 0]
 
     def path_probabilities(self, X: Any, paths: Sequence[Path]) -> npt.NDArray[np.float64]:
-        """P(κ | e) of each path κ, `(example, path)`."""
-        reach = Reach(conjunctions(list(paths), self.program), self.dtype, self.device)
-        return self._in_batches(X, 4096, lambda batch: reach(self.evidence(batch)))
+        """P(κ | e) of each path κ, `(example, path)`.
+
+        Parameters
+        ----------
+        X : the examples, as `Examples` or a table with the columns of the schema.
+        paths : the paths, each a sequence of tests with their responses.
+
+        Returns
+        -------
+        Probabilities, `(example, path)`.
+        """
+        reach = self.inference.compiled(paths)
+        return self._in_batches(self.read(X), 4096, lambda batch: reach(self.evidence_of(batch)))
 
     def learn_priors(self, X: Any, *, batch_size: int = 4096) -> Self:
-        """This model with priors estimated from examples: prevalences of columns and average network outputs."""
+        """This model with priors estimated from examples: prevalences of columns and average network outputs.
+
+        Parameters
+        ----------
+        X : the examples, as `Examples` or a table with the columns of the schema.
+        batch_size : as in `predict_proba`.
+
+        Returns
+        -------
+        A new model; this one does not change.
+        """
         examples = Examples.read(X, self.schema)
         averages: dict[str, Any] = {}
-        for network, inputs, width in sorted(self.network_calls):
-            present = examples[examples.complete(inputs)]
+        for call in sorted(self.network_calls):
+            present = examples[examples.complete(call.inputs)]
             if len(present):
                 outputs = self._in_batches(
-                    present, batch_size, lambda batch, call=(network, inputs, width): self.evidence(batch).output(*call)
+                    present,
+                    batch_size,
+                    lambda batch, call=call: self.evidence_of(batch).output(*call),  # type: ignore[misc]
                 )
-                averages[network_use(network, inputs)] = tuple(outputs.mean(axis=0).tolist())
+                averages[network_call_name(call.network, call.inputs)] = average_output(outputs)
         priors = Priors({**self.priors.columns, **column_priors(examples)}, {**self.priors.networks, **averages})
         return self.with_priors(priors)
 
     def with_priors(self, priors: Priors) -> Self:
-        """The same model with other priors."""
+        """The same model with other priors.
+
+        Parameters
+        ----------
+        priors : the distributions that stand for missing entries.
+
+        Returns
+        -------
+        A new model; this one does not change.
+        """
         check_priors(priors, self.schema)
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__)
         copy.priors = priors
         return copy
+
+
+def _precision(dtype: Any) -> str:
+    """The name of a precision, given by its name or as torch's dtype."""
+    name = str(dtype).removeprefix("torch.")
+    if name not in ("float64", "float32"):
+        raise DataError(f"dtype={dtype!r} is no precision of a tree; give 'float64' or 'float32'.")
+    return name
 
 
 def check_threshold(threshold: float) -> None:
@@ -299,10 +470,3 @@ def _columns_read(variables: frozenset[Source]) -> set[str]:
             case _:
                 pass
     return columns
-
-
-def _fast_network(network: Network) -> Network:
-    """The network in a faster form for inference, where there is one."""
-    return (
-        KernelNetwork(network) if isinstance(network, torch.nn.Module) and KernelNetwork.supports(network) else network
-    )

@@ -1,32 +1,266 @@
-"""Tests of tree nodes and the formulas that they stand for."""
+"""Tests of tree nodes: the formulas that they stand for, the networks that they call, and their JSON."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from neuid3.data.columns import Boolean, Category, Distribution, Number, Probability, Value, kind_name
-from neuid3.errors import NodeTestError
-from neuid3.logic.formula import ColumnVariable, Compare, Formula, Literal, bind
+from neuid3.errors import ModelFileError, NodeTestError, did_you_mean
+from neuid3.logic.formula import ColumnVariable, Compare, Formula, Literal, bind, columns_of
 from neuid3.logic.program import Program, fact
 from neuid3.logic.quoting import atom_text, number_text
+from neuid3.utils.json_values import as_category, as_number, as_text
+
+# Pairs of a declared network and the instance of it that a test calls.
+Instances = tuple[tuple[str, str], ...]
+
+_Kind = TypeVar("_Kind", bound="type[NodeTest]")
 
 
-@runtime_checkable
-class NodeTest(Protocol):
-    """The protocol of a Boolean test at a node. A new kind of test implements `formula`.
+if TYPE_CHECKING:
+    _FieldOrDefault = property
+else:
 
-    Laws: tests are hashable values; equal tests have equal formulas; `str(test)` is a goal of the program.
+    class _FieldOrDefault:
+        """A property that a field of a subclass may replace; a dataclass would take another one for the field's default."""
+
+        def __init__(self, compute: Callable[[Any], Any]) -> None:
+            self.compute, self.__doc__ = compute, compute.__doc__
+
+        def __get__(self, test: Any, kind: type) -> Any:
+            if test is None:
+                raise AttributeError("it has a value for each test only")
+            return self.compute(test)
+
+
+class NodeTest(ABC):
+    """A Boolean test at a node: the base class of all kinds of tests.
+
+    A kind of test is a frozen dataclass. It must have `formula`; everything else has a default. `atoms`, `goal` and
+    `instances` may be fields.
+
+    - Learning, inference and explanation ask for its `formula` only.
+    - A test that calls networks has a field `instances`, and its formula is bound to it: `bind_networks(formula,
+      self.instances)`. The library trains such a test by giving it new instances (`bind`).
+    - `goal` is what export to ProbLog writes. It must mean the same as the formula, which `verify` checks.
+    - `to_json` and `from_json` save and load it, once the class is registered by `register_test_kind`.
+
+    Laws: tests are hashable values; equal tests have equal formulas; `bind` changes nothing but the networks that are
+    called; `from_json(to_json(test)) == test`.
     """
 
+    __slots__ = ()
+
+    @_FieldOrDefault
+    def instances(self) -> Instances:
+        """Pairs of a network of the program and the instance of it that this test calls."""
+        return ()
+
+    @abstractmethod
     def formula(self, program: Program) -> Formula:
-        """The formula of the test over the variables of this program."""
-        ...
+        """The formula of the test over the variables of this program.
+
+        Parameters
+        ----------
+        program : the background knowledge, for the columns of one schema.
+
+        Returns
+        -------
+        A formula over the random variables of the program.
+        """
+
+    def columns(self, program: Program) -> frozenset[str]:
+        """The columns that its formula depends on, directly and through networks.
+
+        Parameters
+        ----------
+        program : the background knowledge, for the columns of one schema.
+
+        Returns
+        -------
+        The names of the columns.
+        """
+        return columns_of(self.formula(program))
+
+    @_FieldOrDefault
+    def atoms(self) -> tuple[str, ...]:
+        """The atoms of the program that its formula is made of; those of many tests are grounded in one request.
+
+        A test without any reads columns only: it is no candidate where all of them are constant.
+        """
+        return ()
+
+    @_FieldOrDefault
+    def goal(self) -> str:
+        """The test as a goal of the program: an atom, or a body such as `a, \\+ b` or `a ; b`."""
+        return str(self)
+
+    def bind(self, instances: Mapping[str, str]) -> NodeTest:
+        """The same test with these instances of its networks, and none besides them.
+
+        Parameters
+        ----------
+        instances : the instance of each declared network, by the name of the network.
+
+        Returns
+        -------
+        The test with these instances.
+
+        Raises
+        ------
+        NodeTestError : where its class has no field `instances`.
+        """
+        if is_dataclass(self) and any(field.name == "instances" for field in fields(self)):
+            return replace(self, instances=tuple(sorted(instances.items())))
+        if instances:
+            raise NodeTestError(
+                f"Test '{self}' calls network {min(instances)!r}, which is not trained, and {type(self).__name__} has no "
+                "field `instances` for the networks that are trained for it; add the field, write it as a rule, or give "
+                "a trained network."
+            )
+        return self
+
+    def to_json(self) -> dict[str, Any]:
+        """Its fields as JSON.
+
+        Raises
+        ------
+        ModelFileError
+            Where its class cannot be saved.
+        """
+        raise ModelFileError(
+            f"Test '{self}' is a {type(self).__name__}, which has no method to_json and cannot be saved; add to_json and "
+            "from_json to the class, or express the test as an atom of a rule."
+        )
+
+    @classmethod
+    def from_json(cls, json: Mapping[str, Any]) -> NodeTest:  # noqa: ARG003 - for kinds that have it
+        """The test of these fields; a TypeError, ValueError or KeyError where one is invalid. Files may be hostile.
+
+        Parameters
+        ----------
+        json : the fields, as `to_json` returns them.
+
+        Returns
+        -------
+        The test.
+
+        Raises
+        ------
+        ModelFileError
+            Where its class cannot be loaded.
+        """
+        raise ModelFileError(f"{cls.__name__} has no method from_json; add it to the class to load such tests.")
 
 
+def bind_networks(formula: Formula, instances: Instances) -> Formula:
+    """The formula with each of these networks replaced by its instance.
+
+    Parameters
+    ----------
+    formula : a formula of the program.
+    instances : pairs of a declared network and the instance that replaces it.
+
+    Returns
+    -------
+    The formula over the variables of the instances.
+    """
+    return bind(formula, dict(instances)) if instances else formula
+
+
+# The kinds of tests that files may hold, by name.
+_KINDS: dict[str, type[NodeTest]] = {}
+
+
+def register_test_kind(name: str) -> Callable[[_Kind], _Kind]:
+    """A class decorator that lets files hold a kind of test, under this name.
+
+    Only registered kinds are loaded: a file cannot name any other class.
+
+    Parameters
+    ----------
+    name : the name in files; it must stay the same as long as there are files with it.
+
+    Returns
+    -------
+    The decorator.
+
+    Raises
+    ------
+    NodeTestError : where another class has the name.
+    """
+
+    def register(kind: _Kind) -> _Kind:
+        known = _KINDS.get(name)
+        if known is not None and (known.__module__, known.__qualname__) != (kind.__module__, kind.__qualname__):
+            raise NodeTestError(
+                f"The kind of test {name!r} is {known.__module__}.{known.__qualname__}; register {kind.__qualname__} under "
+                "another name."
+            )
+        _KINDS[name] = kind
+        return kind
+
+    return register
+
+
+def test_to_json(test: NodeTest) -> dict[str, Any]:
+    """The fields of a test, and its kind.
+
+    The kinds of this module are told apart by their fields, so that files of all versions are alike.
+
+    Raises
+    ------
+    ModelFileError : where its class is not registered.
+    """
+    name = next((name for name, kind in _KINDS.items() if kind is type(test)), None)
+    if name is None:
+        raise ModelFileError(
+            f"Test '{test}' is a {type(test).__name__}, which cannot be saved; register the class with "
+            "@register_test_kind, or express the test as an atom of a rule."
+        )
+    return test.to_json() if name in _OWN_KINDS else {"kind": name, **test.to_json()}
+
+
+def test_from_json(json: Mapping[str, Any]) -> NodeTest:
+    """The inverse of `test_to_json`.
+
+    Raises
+    ------
+    ModelFileError : where its kind is not registered.
+    """
+    name = _kind_name(json)
+    if name not in _KINDS:
+        raise ModelFileError(
+            f"A test is of kind {name!r:.40}, which is not registered; import the module that registers it with "
+            f"@register_test_kind before you load the file.{did_you_mean(name, _KINDS)}"
+        )
+    return _KINDS[name].from_json(json)
+
+
+def _kind_name(json: Mapping[str, Any]) -> str:
+    """The name of the kind of a test; ours are known by their fields."""
+    match json:
+        case {"kind": name}:
+            return as_text(name)
+        case {"atom": _}:
+            return "atom"
+        case {"fact": _}:
+            return "fact"
+        case {"column": _, "value": _}:
+            return "value"
+        case {"column": _, "at_most": _}:
+            return "cut"
+        case _:
+            raise ValueError("a test is of unknown class")
+
+
+@register_test_kind("atom")
 @dataclass(frozen=True, slots=True)
-class AtomTest:
+class AtomTest(NodeTest):
     """A ground atom of the program or of the columns: `alarm`, `suit(hearts)`, `gt_rank(card_1, card_2)`.
 
     Attributes
@@ -37,22 +271,65 @@ class AtomTest:
     """
 
     atom: str
-    instances: tuple[tuple[str, str], ...] = ()
+    instances: Instances = ()
 
     def formula(self, program: Program) -> Formula:
-        return bind(program.formula(self.atom), dict(self.instances)) if self.instances else program.formula(self.atom)
+        """The formula of the test over the variables of a program.
+
+        Parameters
+        ----------
+        program : the background knowledge, for the columns of one schema.
+
+        Returns
+        -------
+        A formula over the random variables of the program.
+        """
+        return bind_networks(program.formula(self.atom), self.instances)
+
+    @property
+    def atoms(self) -> tuple[str, ...]:
+        """The atom, in a tuple."""
+        return (self.atom,)
 
     def __str__(self) -> str:
         return self.atom
 
+    def to_json(self) -> dict[str, Any]:
+        return {"atom": self.atom, "instances": dict(self.instances)} if self.instances else {"atom": self.atom}
 
+    @classmethod
+    def from_json(cls, json: Mapping[str, Any]) -> AtomTest:
+        return cls(as_text(json["atom"]), instances_from_json(json.get("instances", {})))
+
+
+@register_test_kind("fact")
 @dataclass(frozen=True, slots=True)
-class FactTest:
-    """The test whether a Boolean or probability column is true."""
+class FactTest(NodeTest):
+    """The test whether a Boolean or probability column is true.
+
+    Attributes
+    ----------
+    column : the name of the column.
+    """
 
     column: str
 
     def formula(self, program: Program) -> Formula:
+        """The formula of the test over the variables of a program.
+
+        Parameters
+        ----------
+        program : the background knowledge, for the columns of one schema.
+
+        Returns
+        -------
+        A formula over the random variables of the program.
+
+        Raises
+        ------
+        NodeTestError
+            Where the column is no fact.
+        """
         kind = program.schema.get(self.column)
         if kind is not None and not isinstance(kind, (Boolean, Probability)):
             raise NodeTestError(
@@ -63,15 +340,44 @@ class FactTest:
     def __str__(self) -> str:
         return atom_text(self.column)
 
+    def to_json(self) -> dict[str, Any]:
+        return {"fact": self.column}
 
+    @classmethod
+    def from_json(cls, json: Mapping[str, Any]) -> FactTest:
+        return cls(as_text(json["fact"]))
+
+
+@register_test_kind("value")
 @dataclass(frozen=True, slots=True)
-class ValueTest:
-    """The test whether a category or distribution column has this value."""
+class ValueTest(NodeTest):
+    """The test whether a category or distribution column has this value.
+
+    Attributes
+    ----------
+    column : the name of the column.
+    value : the value, one of its domain.
+    """
 
     column: str
     value: Value
 
     def formula(self, program: Program) -> Formula:
+        """The formula of the test over the variables of a program.
+
+        Parameters
+        ----------
+        program : the background knowledge, for the columns of one schema.
+
+        Returns
+        -------
+        A formula over the random variables of the program.
+
+        Raises
+        ------
+        NodeTestError
+            Where the column has no such value.
+        """
         kind = program.schema.get(self.column)
         if not isinstance(kind, (Category, Distribution)) or self.value not in kind.domain:
             raise NodeTestError(f"Column {self.column!r} has no value {self.value!r}; test another one.")
@@ -80,15 +386,44 @@ class ValueTest:
     def __str__(self) -> str:
         return f"{atom_text(self.column)}({self.value if isinstance(self.value, int) else atom_text(self.value)})"
 
+    def to_json(self) -> dict[str, Any]:
+        return {"column": self.column, "value": self.value}
 
+    @classmethod
+    def from_json(cls, json: Mapping[str, Any]) -> ValueTest:
+        return cls(as_text(json["column"]), as_category(json["value"]))
+
+
+@register_test_kind("cut")
 @dataclass(frozen=True, slots=True)
-class CutTest:
-    """The test whether a number column is at most a threshold."""
+class CutTest(NodeTest):
+    """The test whether a number column is at most a threshold.
+
+    Attributes
+    ----------
+    column : the name of the column.
+    threshold : the number that its entries are compared with.
+    """
 
     column: str
     threshold: float
 
     def formula(self, program: Program) -> Formula:
+        """The formula of the test over the variables of a program.
+
+        Parameters
+        ----------
+        program : the background knowledge, for the columns of one schema.
+
+        Returns
+        -------
+        A formula over the random variables of the program.
+
+        Raises
+        ------
+        NodeTestError
+            Where it is no number column, or the threshold is not finite.
+        """
         if not isinstance(program.schema.get(self.column), Number) or not math.isfinite(self.threshold):
             raise NodeTestError(
                 f"Column {self.column!r} cannot be cut at {self.threshold!r}; cut a number column at a finite threshold."
@@ -97,3 +432,28 @@ class CutTest:
 
     def __str__(self) -> str:
         return f"{atom_text(self.column)} =< {number_text(self.threshold)}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {"column": self.column, "at_most": float(self.threshold)}
+
+    @classmethod
+    def from_json(cls, json: Mapping[str, Any]) -> CutTest:
+        return cls(as_text(json["column"]), float(as_number(json["at_most"])))
+
+
+def instances_from_json(json: Mapping[str, Any]) -> Instances:
+    """Pairs of a network and its instance from a JSON object, `dict(test.instances)`.
+
+    Parameters
+    ----------
+    json : the instance of each declared network.
+
+    Returns
+    -------
+    The pairs, sorted.
+    """
+    return tuple(sorted((as_text(network), as_text(instance)) for network, instance in json.items()))
+
+
+# Their JSON has no field `kind`.
+_OWN_KINDS = frozenset(_KINDS)

@@ -88,7 +88,18 @@ class TrainingRecord:
 
     @classmethod
     def of(cls, examples: Examples, codes: Codes, salt: int) -> TrainingRecord:
-        """The record of a fit on these rows, whose classes have these codes."""
+        """The record of a fit on these rows, whose classes have these codes.
+
+        Parameters
+        ----------
+        examples : the training rows.
+        codes : the class number of each row, `(row,)`.
+        salt : a number that enters the digests.
+
+        Returns
+        -------
+        The record, without scores.
+        """
         if len(examples) > MOST_ROWS or _tensor_bytes(examples) > MOST_BYTES:
             return cls(len(examples), salt)
         try:
@@ -99,11 +110,29 @@ class TrainingRecord:
         return cls(len(examples), salt, digests[order], codes[order])
 
     def score(self, kind: str) -> Score | None:
-        """The score on rows of this kind; None where there is none."""
+        """The score on rows of this kind; None where there is none.
+
+        Parameters
+        ----------
+        kind : the kind of rows, such as held-out rows or the validation split.
+
+        Returns
+        -------
+        The score, or None.
+        """
         return next((score for score in self.scores if score.kind == kind), None)
 
     def with_score(self, score: Score) -> TrainingRecord:
-        """The same record with this score, which replaces an earlier one of its kind."""
+        """The same record with this score, which replaces an earlier one of its kind.
+
+        Parameters
+        ----------
+        score : the score.
+
+        Returns
+        -------
+        The new record.
+        """
         return replace(self, scores=(*(known for known in self.scores if known.kind != score.kind), score))
 
     def without_rows(self) -> TrainingRecord:
@@ -116,6 +145,16 @@ class TrainingRecord:
         A row is recognised as often as it occurs among the training rows: of two equal rows, one of which is a training
         row, one is recognised. With `codes` of the classes, rows with the class of the training row come first. A table
         without some column of the schema cannot be recognised, nor one with more than `MOST_BYTES` of tensor columns.
+
+        Parameters
+        ----------
+        X : a table.
+        schema : the schema of the fit.
+        codes : the class number of each row, if known, `(row,)`.
+
+        Returns
+        -------
+        A Boolean mask, `(row,)`, or None.
         """
         if self.digests is None or self.labels is None:
             return None
@@ -176,8 +215,8 @@ def row_digests(examples: Examples, salt: int) -> Digests:
     """64 bits of a cryptographic hash for each row, over all of its entries as the schema reads them.
 
     >>> one, other = Examples({"age": [31, 47]}, {"age": "number"}), Examples({"age": [47.0]}, {"age": "number"})
-    >>> row_digests(one, 1)[1] == row_digests(other, 1)[0], row_digests(one, 1)[1] == row_digests(other, 2)[0]
-    (np.True_, np.False_)
+    >>> [int(row_digests(one, 1)[1]) == int(row_digests(other, salt)[0]) for salt in (1, 2)]
+    [True, False]
     """
     key = blake2b(repr(examples.names).encode(), digest_size=16).digest()
     digests = b"".join(

@@ -60,7 +60,7 @@ class NetworkStatistics:
     decided : how far the most probable value of its least decided network is above chance, on average: 0 where all
         values are equally probable, 1 where one is certain; None where no example with an image reaches the branch.
         Measured on unseen examples where there are any.
-    trained_gain : the information gain on the training examples of the networks, in bits; None without any.
+    trained_gain : the gain on the training examples of the networks, in the unit of the criterion; None without any.
     unseen_gain : the same on validation examples; None without any.
     unseen_mass : the mass of validation examples that reach the branch.
     """
@@ -90,7 +90,7 @@ class Branch:
     ----------
     test : the test; a string becomes an `AtomTest`.
     yes, no : the subtrees where the test is true and false.
-    gain : the information gain of the test in a learned tree, in bits.
+    gain : the gain of the test in a learned tree, in the unit of its criterion: bits for entropy.
     masses : the mass Σ P(κ|e) of each class at the branch of a learned tree.
     statistics : those of the networks that the test uses, in a learned tree.
     """
@@ -116,6 +116,10 @@ class Branch:
                 raise TreeError(
                     f"The '{side}' side of {test!s} is a {type(node).__name__}; it must be a Leaf or a Branch."
                 )
+        if not isinstance(test, (str, NodeTest)):
+            raise TreeError(
+                f"The test {test!s:.80} is a {type(test).__name__}; give an atom as a string, or a NodeTest."
+            )
         object.__setattr__(self, "test", AtomTest(test) if isinstance(test, str) else test)
         object.__setattr__(self, "yes", yes)
         object.__setattr__(self, "no", no)

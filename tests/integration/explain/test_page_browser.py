@@ -147,9 +147,9 @@ def test_a_click_shows_how_an_example_flows(browser: Any, page: Path) -> None:
         for w in all_of(browser, "#tree path")
     ]
     assert widths == pytest.approx([max(1.0, 0.16 * share) for share in wanted[1:]], abs=0.1)
-    told = one(browser, "#example").text
+    text = one(browser, "#example").text
     best = model().predict_proba(table()[row])[0]
-    assert f"Example {row}" in told
+    assert f"Example {row}" in text
     shown = [float(re.sub("[<>%]", "", found.text)) for found in all_of(browser, "#example .classes .number")]
     assert sorted(shown) == pytest.approx(sorted(100 * best), abs=0.6)
     pressed = all_of(browser, '.tile[aria-pressed="true"]')
@@ -305,8 +305,8 @@ def test_the_scores_stand_at_the_top_and_training_rows_are_counted_apart(browser
     known.training_record = TrainingRecord.of(X[:40], codes[:40], 5)
     look(browser, write_page(tmp_path / "page.html", known, X, y))
     right = known.predict(X) == y
-    told = f"Of these 60 rows 40 were learned from: accuracy {right[:40].mean():.3f}; the other 20: accuracy {right[40:].mean():.3f}."
-    assert one(browser, "#scores .first").text == told
+    values = f"Of these 60 rows 40 were learned from: accuracy {right[:40].mean():.3f}; the other 20: accuracy {right[40:].mean():.3f}."
+    assert one(browser, "#scores .first").text == values
     assert "Learned from 40 rows." in one(browser, "#scores").text
     for button in all_of(browser, ".tile")[:8]:
         row = int(button.get_attribute("data-row"))

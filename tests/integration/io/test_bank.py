@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,10 @@ import pytest
 import torch
 from interrupted import RULES, problem
 
-from neuid3 import Bank, Examples, NeuID3Classifier, TrainedTest
+from neuid3 import Bank, Examples, NeuID3Classifier, TrainedTest, TrainingConfig
 from neuid3.errors import BankError, NodeTestError
 
-HOW: dict[str, Any] = {"epochs": 25, "restarts": 2, "joint_epochs": 0, "random_state": 0}
+HOW: dict[str, Any] = {"random_state": 0, "training": TrainingConfig(epochs=25, restarts=2, joint_epochs=0)}
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +96,11 @@ def test_where_the_bank_tells_little_the_rest_is_trained(tmp_path: Path, sure: T
     X, _ = problem()
     y = X.column("right").values.mean((1, 2)) > 0.5
     clf = NeuID3Classifier(
-        background=RULES, tests=["bright(right)"], bank=tmp_path, max_depth=1, warm_starts=False, **HOW
+        background=RULES,
+        tests=["bright(right)"],
+        bank=tmp_path,
+        max_depth=1,
+        **HOW | {"training": replace(HOW["training"], reuse=False)},
     ).fit(X, y)
     assert str(clf.tree_.root.test) == "bright(right)"
     assert clf.gradient_steps_ > 0
@@ -154,7 +159,7 @@ def test_a_bank_is_kept_from_the_command_line(tmp_path: Path, monkeypatch: pytes
     assert card["trained_on"] == "m.neuid3"
     assert card["scores"]["gain"] > 0.5
     assert "it is bright" in run("show", "tests", "bright").output
-    for arguments, told in (
+    for arguments, values in (
         (("add", "tests", "m.neuid3"), "has a test 'bright'; remove it first"),
         (("add", "tests", "m.neuid3", "--test", "brigt(left)"), "Did you mean 'bright(left)'?"),
         (("add", "tests", "f"), "no test with networks"),
@@ -163,7 +168,7 @@ def test_a_bank_is_kept_from_the_command_line(tmp_path: Path, monkeypatch: pytes
     ):
         done = run(*arguments)
         assert done.exit_code == 2
-        assert told in done.stderr
+        assert values in done.stderr
         assert done.stderr.count("\n") == 1
     shutil.copy("m.neuid3", "tests/model.neuid3")
     shutil.copy("tests/bright.neuid3", "tests/not a name.neuid3")

@@ -2,36 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
-import threading
-import time
-from collections import Counter
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from interrupted import classifier, problem
 from sklearn.base import clone
 from torch import nn
 
-from neuid3 import Bank, NeuID3Classifier
-from neuid3.cli.main import main
-from neuid3.errors import CheckpointError, NeuID3Error
+from neuid3 import Bank, NeuID3Classifier, TrainingConfig
+from neuid3.errors import CheckpointError
 from neuid3.learning.node_learner import NodeLearner
-from neuid3.utils.locks import FileLock
 
 SCRIPT = Path(__file__).parents[2] / "helpers" / "interrupted.py"
+
+
 KILLS = int(os.environ.get("NEUID3_KILLS", "3"))
 
 
@@ -107,63 +99,15 @@ def test_finished_nodes_are_not_learned_again(tmp_path: Path, counted: list[int]
     assert not counted
 
 
-def test_a_checkpoint_of_another_fit_is_refused(tmp_path: Path) -> None:
-    X, y = problem()
-    facts = X.select(["fact", "size"])
-    small = {"background": "", "tests": "auto"}
-    classifier(**small).fit(facts, y, checkpoint=tmp_path / "c")
-    with pytest.raises(CheckpointError, match=r"parameter 'max_depth' differs; resume it with"):
-        classifier(**small, max_depth=2).fit(facts, y, checkpoint=tmp_path / "c")
-    with pytest.raises(CheckpointError, match="labels differs"):
-        classifier(**small).fit(facts, np.roll(y, 1), checkpoint=tmp_path / "c")
-    with pytest.raises(CheckpointError, match=r"column 'fact'.*differ"):
-        classifier(**small).fit(facts[::-1], y, checkpoint=tmp_path / "c")
-    with pytest.raises(CheckpointError, match="sample_weight differs"):
-        classifier(**small).fit(facts, y, np.arange(len(y)) + 1.0, checkpoint=tmp_path / "c")
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "letter.txt").write_text("mine")
-    with pytest.raises(CheckpointError, match="not empty and holds no checkpoint"):
-        classifier(**small).fit(facts, y, checkpoint=tmp_path / "other")
-    assert (tmp_path / "other" / "letter.txt").read_text() == "mine"
-    with pytest.raises(CheckpointError, match="is no folder"):
-        classifier(**small).fit(facts, y, checkpoint=tmp_path / "other" / "letter.txt")
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"background": "p(X :- a."},
-        {"networks": {"net": nn.Linear(1, 1)}},
-        {"pos_label": "perhaps"},
-        {"background": "nn(net, [size]) :: big.", "tests": ["big"], "networks": {"net": lambda: 3}},
-    ],
-)
-def test_a_refused_fit_writes_no_checkpoint(tmp_path: Path, wrong: dict[str, Any]) -> None:
-    X, y = problem()
-    small = {"background": "", "tests": "auto"}
-    with pytest.raises(NeuID3Error):
-        classifier(**{**small, **wrong}).fit(X.select(["fact", "size"]), y, checkpoint=tmp_path)
-    strange = (X.select(["fact", "size"]), np.full(len(y), "no class"))
-    if "tests" in wrong:
-        with pytest.raises(NeuID3Error):
-            classifier(**{**small, **wrong, "networks": None}).fit(
-                X.select(["fact", "size"]), y, validation=strange, checkpoint=tmp_path
-            )
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_temporary_files_of_an_interrupted_write_are_removed(tmp_path: Path) -> None:
-    X, y = problem()
-    (tmp_path / ".fit.json.x7.tmp").write_text("{")
-    classifier(background="", tests="auto").fit(X.select(["fact", "size"]), y, checkpoint=tmp_path)
-    assert (tmp_path / "fit.json").exists()
-
-
 @pytest.mark.parametrize("state", [np.random.RandomState, np.int64])
 def test_any_random_state_is_resumed_as_it_was(tmp_path: Path, state: Any) -> None:
     X, y = problem()
     images = X.select(["left", "right"])
-    how: dict[str, Any] = {"epochs": 1, "restarts": 1, "joint_epochs": 1, "max_depth": 1, "pruning": 0.0}
+    how: dict[str, Any] = {
+        "max_depth": 1,
+        "pruning": 0.0,
+        "training": TrainingConfig(epochs=1, restarts=1, joint_epochs=1),
+    }
     clf = NeuID3Classifier(background="nn(eye, [I]) :: bright(I).", tests=["bright(left)"], **how)
     first = clone(clf).set_params(random_state=state(3)).fit(images, y, checkpoint=tmp_path)
     second = clone(clf).set_params(random_state=state(3)).fit(images, y, checkpoint=tmp_path)
@@ -177,12 +121,14 @@ def test_any_random_state_is_resumed_as_it_was(tmp_path: Path, state: Any) -> No
 
 def test_a_fit_with_a_bank_and_given_networks_is_resumed(tmp_path: Path) -> None:
     X, y = problem()
-    rules, how = "nn(eye, [I]) :: bright(I).", {"epochs": 2, "restarts": 1, "max_depth": 1, "pruning": 0.0}
+    rules, short = "nn(eye, [I]) :: bright(I).", TrainingConfig(epochs=2, restarts=1)
+    how: dict[str, Any] = {"max_depth": 1, "pruning": 0.0, "training": short}
     shape = X.column("left").values.shape[1:]
     own = {"eye": lambda: nn.Sequential(nn.Flatten(), nn.Linear(int(np.prod(shape)), 1), nn.Sigmoid())}
     clf = NeuID3Classifier(background=rules, tests=["bright(left)"], networks=own, random_state=0, **how).fit(X, y)
     tests = [test.thawed() for test in clf.tests_]
-    again = NeuID3Classifier(background=rules, tests=tests, joint_epochs=1, random_state=0, **how)
+    jointly = how | {"training": replace(short, joint_epochs=1)}
+    again = NeuID3Classifier(background=rules, tests=tests, random_state=0, **jointly)
     first, second = (clone(again).fit(X, y, checkpoint=tmp_path / "own") for _ in range(2))
     assert (first.predict_proba(X) == second.predict_proba(X)).all()
     with_bank = {"background": rules, "tests": ["bright(left)"], "random_state": 0, **how}
@@ -196,96 +142,6 @@ def test_a_fit_with_a_bank_and_given_networks_is_resumed(tmp_path: Path) -> None
 
 
 # Damage ----------------------------------------------------------------------------------------------
-
-FACTS: dict[str, Any] = {"background": "", "tests": "auto"}
-
-
-def facts() -> tuple[Any, Any]:
-    X, y = problem()
-    return X.select(["fact", "size"]), y
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The checkpoint of a finished fit; beside it, that of the same fit with another seed."""
-    folder = tmp_path_factory.mktemp("checkpoints")
-    classifier(**FACTS).fit(*facts(), checkpoint=folder / "one")
-    state = np.random.RandomState(7)  # whose seed is no part of the settings
-    classifier(**FACTS, random_state=state).fit(*facts(), checkpoint=folder / "other")
-    return folder / "one"
-
-
-def edited(path: Path, **changed: Any) -> None:
-    path.write_text(json.dumps(json.loads(path.read_text()) | changed))
-
-
-def flipped(path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content)
-
-
-def replaced(path: Path, make: Callable[[Path], Any]) -> None:
-    path.unlink()
-    make(path)
-
-
-DAMAGE: dict[str, Callable[[Path], Any]] = {
-    "truncated": lambda path: path.write_bytes(path.read_bytes()[:-20]),
-    "emptied": lambda path: path.write_bytes(b""),
-    "extended": lambda path: path.write_bytes(path.read_bytes() + b"{}"),
-    "rubbish": lambda path: path.write_bytes(b"PK rubbish"),
-    "one bit": flipped,
-    "a folder": lambda path: replaced(path, Path.mkdir),
-    "a pipe": lambda path: replaced(path, os.mkfifo),
-    "a device": lambda path: replaced(path, lambda link: link.symlink_to("/dev/zero")),
-    "a link to nothing": lambda path: replaced(path, lambda link: link.symlink_to("nothing")),
-}
-EDITS: dict[str, Callable[[Path], Any]] = {
-    "seed": lambda folder: edited(folder / "fit.json", seed=12345),
-    "settings": lambda folder: edited(folder / "fit.json", about={}),
-    "digest": lambda folder: edited(folder / "fit.json", digest="0" * 64),
-    "no digest": lambda folder: (folder / "fit.json").write_text('{"version": 2, "seed": 1, "about": {}}'),
-    "no object": lambda folder: (folder / "fit.json").write_text("[2]"),
-    "deep": lambda folder: (folder / "fit.json").write_text("[" * 100_000),
-    "no settings": lambda folder: (folder / "fit.json").unlink(),
-    "exchanged nodes": lambda folder: shutil.copy(folder / "node-00001.neuid3", folder / "node-00000.neuid3"),
-    "a node of another fit": lambda folder: shutil.copy(
-        folder.parent / "other" / "node-00000.neuid3", folder / "node-00000.neuid3"
-    ),
-    "a model": lambda folder: classifier(**FACTS).fit(*facts()).save(folder / "node-00000.neuid3"),
-}
-
-
-@pytest.mark.parametrize("file", ["fit.json", "node-00000.neuid3", "tree.neuid3"])
-@pytest.mark.parametrize("kind", DAMAGE)
-def test_a_damaged_file_is_named_with_the_next_move(kind: str, file: str, finished: Path) -> None:
-    with TemporaryDirectory() as copied:
-        folder = Path(shutil.copytree(finished, Path(copied, "c")))
-        DAMAGE[kind](folder / file)
-        with pytest.raises(CheckpointError, match=f"{file} is damaged .*; delete the folder {folder} and start"):
-            classifier(**FACTS).fit(*facts(), checkpoint=folder)
-
-
-@pytest.mark.parametrize("kind", EDITS)
-def test_an_edited_checkpoint_is_refused(kind: str, finished: Path, tmp_path: Path) -> None:
-    shutil.copytree(finished.parent, tmp_path, dirs_exist_ok=True)
-    EDITS[kind](tmp_path / "one")
-    with pytest.raises(CheckpointError, match=r"(is damaged|is missing).*delete the folder .* and start the fit anew"):
-        classifier(**FACTS).fit(*facts(), checkpoint=tmp_path / "one")
-
-
-@pytest.mark.parametrize("version", [1, 3, "2"])
-def test_a_checkpoint_of_another_version_says_what_to_do(version: Any, finished: Path, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(finished, tmp_path / "c"))
-    edited(folder / "fit.json", version=version)
-    if version == 1:  # the first format named no version
-        settings = json.loads((folder / "fit.json").read_text())
-        (folder / "fit.json").write_text(json.dumps({name: settings[name] for name in ("seed", "about")}))
-    with pytest.raises(CheckpointError, match=rf"another version of neuid3 \(format {version!r}; .*delete the folder"):
-        classifier(**FACTS).fit(*facts(), checkpoint=folder)
-
-
 def test_networks_that_changed_meanwhile_are_distinguished_from_damage(tmp_path: Path) -> None:
     X, y = problem()
 
@@ -293,7 +149,12 @@ def test_networks_that_changed_meanwhile_are_distinguished_from_damage(tmp_path:
         def network() -> nn.Module:
             return nn.Sequential(nn.Flatten(), nn.Linear(36, width), nn.ReLU(), nn.Linear(width, 1), nn.Sigmoid())
 
-        how: dict[str, Any] = {"epochs": 1, "restarts": 1, "max_depth": 1, "pruning": 0.0, "random_state": 0}
+        how: dict[str, Any] = {
+            "max_depth": 1,
+            "pruning": 0.0,
+            "random_state": 0,
+            "training": TrainingConfig(epochs=1, restarts=1),
+        }
         rules = "nn(eye, [I]) :: bright(I)."
         clf = NeuID3Classifier(background=rules, tests=["bright(left)"], networks={"eye": network}, **how)
         clf.fit(X, y, checkpoint=tmp_path)
@@ -303,20 +164,7 @@ def test_networks_that_changed_meanwhile_are_distinguished_from_damage(tmp_path:
         fitted(5)
 
 
-def test_on_the_command_line_a_damaged_checkpoint_is_a_mistake(tmp_path: Path) -> None:
-    table, folder = tmp_path / "table.csv", tmp_path / "checkpoint"
-    table.write_text("left,label\n" + "".join(f"{n % 2},{'ab'[n % 2]}\n" for n in range(40)))
-    command = ["fit", str(table), "--target", "label", "--out", str(tmp_path / "m"), "--checkpoint", str(folder)]
-    assert CliRunner().invoke(main, command).exit_code == 0
-    edited(folder / "fit.json", seed=1)
-    refused = CliRunner().invoke(main, command)
-    assert refused.exit_code == 2
-    assert "fit.json is damaged (its digest does not match); delete the folder" in refused.stderr
-
-
 # One fit at a time -----------------------------------------------------------------------------------
-
-
 def test_a_second_process_is_refused_and_a_killed_one_leaves_the_folder_free(tmp_path: Path) -> None:
     folder = tmp_path / "c"
     run = started(folder, tmp_path / "model.neuid3")
@@ -334,111 +182,14 @@ def test_a_second_process_is_refused_and_a_killed_one_leaves_the_folder_free(tmp
     assert again.tree_ == classifier().fit(*problem()).tree_
 
 
-def test_a_second_thread_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    best, told = NodeLearner.best_split, []
-
-    def meanwhile(self: NodeLearner, node: Any) -> Any:
-        if not told:
-            told.append("")
-            with ThreadPoolExecutor(1) as pool:
-                second = pool.submit(classifier(**FACTS, random_state=None).fit, *facts(), checkpoint=tmp_path)
-                told.append(str(second.exception()))
-        return best(self, node)
-
-    monkeypatch.setattr(NodeLearner, "best_split", meanwhile)
-    classifier(**FACTS, random_state=None).fit(*facts(), checkpoint=tmp_path)
-    assert f"is in use by process {os.getpid()}" in told[1]
-    assert "another thread" in told[1]
-    classifier(**FACTS, random_state=None).fit(*facts(), checkpoint=tmp_path)
-
-
-def test_a_failed_fit_gives_the_folder_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(NodeLearner, "best_split", lambda *_: 1 // 0)
-        with pytest.raises(ZeroDivisionError):
-            classifier(**FACTS).fit(*facts(), checkpoint=tmp_path)
-    assert not list(tmp_path.iterdir())
-    classifier(**FACTS).fit(*facts(), checkpoint=tmp_path)
-
-
-@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo, lambda path: path.symlink_to("../victim")])
-def test_a_folder_that_cannot_be_locked_is_named(make: Callable[[Path], Any], tmp_path: Path) -> None:
-    (tmp_path / "victim").write_text("mine")
-    (tmp_path / "c").mkdir()
-    make(tmp_path / "c" / ".lock")
-    with pytest.raises(CheckpointError, match=r"\.lock cannot be locked .*; remove it"):
-        classifier(**FACTS).fit(*facts(), checkpoint=tmp_path / "c")
-    assert (tmp_path / "victim").read_text() == "mine"
-
-
-def test_a_lock_has_one_holder_also_where_its_file_comes_and_goes(tmp_path: Path) -> None:
-    holders, most, turns = 0, 0, Counter[bool]()
-    counting = threading.Lock()
-
-    def take_turns() -> None:
-        nonlocal holders, most
-        for _ in range(300):
-            lock = FileLock(tmp_path / "lock")
-            taken = lock.acquire()
-            if taken:
-                with counting:
-                    holders += 1
-                    most = max(most, holders)
-                time.sleep(0)
-                with counting:
-                    holders -= 1
-                lock.release()
-            with counting:
-                turns[taken] += 1
-
-    threads = [threading.Thread(target=take_turns) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert most == 1
-    assert turns[True]
-    assert not (tmp_path / "lock").exists()
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
-def test_a_fork_does_not_keep_the_lock_of_a_process_that_was_killed(tmp_path: Path) -> None:
-    program = """
-import os, signal, sys, time
-from pathlib import Path
-from neuid3.utils.locks import FileLock
-assert FileLock(Path(sys.argv[1])).acquire()
-if os.fork() == 0:
-    print(os.getpid(), flush=True)
-    time.sleep(1000)
-os.wait()
-"""
-    run = subprocess.Popen([sys.executable, "-c", program, str(tmp_path / "lock")], stdout=subprocess.PIPE, text=True)
-    assert run.stdout is not None
-    fork = int(run.stdout.readline())
-    lock = FileLock(tmp_path / "lock")
-    try:
-        assert not lock.acquire()
-        assert lock.holder().startswith(f"process {run.pid} on ")
-        run.kill()
-        run.wait()
-        assert lock.acquire()
-    finally:
-        os.kill(fork, signal.SIGKILL)
-        run.communicate()
-        lock.release()
-
-
 def test_without_a_random_state_it_is_resumed_as_it_was(tmp_path: Path) -> None:
     X, y = problem()
     images = X.select(["left", "right"])
     how: dict[str, Any] = {
-        "epochs": 1,
-        "restarts": 1,
-        "joint_epochs": 0,
         "max_depth": 1,
         "pruning": 0.0,
         "random_state": None,
+        "training": TrainingConfig(epochs=1, restarts=1, joint_epochs=0),
     }
     first = NeuID3Classifier(background="nn(eye, [I]) :: bright(I).", tests=["bright(left)"], **how)
     first.fit(images, y, checkpoint=tmp_path)

@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 from small_data import pictures
 
-from neuid3 import Examples, LeNet, NeuID3Classifier, load
+from neuid3 import Examples, LeNet, NeuID3Classifier, TrainingConfig, load
 from neuid3.learning.node_learner import NodeLearner
 from neuid3.learning.regrow import Regrower
 from neuid3.learning.responses import BooleanResponse, ProbabilisticResponse
@@ -146,7 +146,12 @@ def test_missing_images_have_the_average_response(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize(
     ("columns", "settings"),
-    [(3, {}), (6, {"warm_starts": False}), (6, {"validation_fraction": 0.0}), (6, {"time_limit": 0.001})],
+    [
+        (3, {}),
+        (6, {"training": TrainingConfig(reuse=False)}),
+        (6, {"training": TrainingConfig(validation_fraction=0.0)}),
+        (6, {"time_limit": 0.001}),
+    ],
     ids=["few columns", "a network for each column", "no validation split", "no time"],
 )
 @pytest.mark.filterwarnings("ignore")

@@ -17,6 +17,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 
+
 TRY = """
 import neuid3, pathlib, sys
 assert pathlib.Path(neuid3.__file__).is_relative_to(sys.prefix), neuid3.__file__
@@ -29,12 +30,13 @@ assert "<h1>Wheel</h1>" in evidence_page(model, X, title="Wheel")
 print(model.predict(X).tolist(), neuid3.__version__)
 """
 
+
 FIT = """
 import numpy as np
-from neuid3 import NeuID3Classifier
+from neuid3 import NeuID3Classifier, TrainingConfig
 bright = np.arange(64) % 2
 images = np.random.default_rng(0).random((64, 12, 12)) * 0.4 + bright[:, None, None] * 0.5
-clf = NeuID3Classifier(max_depth=1, epochs=20, restarts=1, random_state=0).fit({"x": images}, bright)
+clf = NeuID3Classifier(max_depth=1, training=TrainingConfig(epochs=20, restarts=1), random_state=0).fit({"x": images}, bright)
 assert clf.gradient_steps_ > 0
 assert clf.score({"x": images}, bright) > 0.9
 """
@@ -93,6 +95,10 @@ def test_the_wheel_holds_the_library_and_its_command_line_alone(built: tuple[str
     names = ZipFile(built[1]).namelist()
     assert {name.split("/")[0].split("-")[0] for name in names} == {"neuid3"}
     assert not [name for name in names if {"experiments", "benchmarks", "tests"} & set(name.split("/"))]
+    modules = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src").rglob("*.py")}
+    assert {name for name in names if name.endswith(".py")} == modules
+    rest = {name.rsplit(".", 1)[-1] for name in names if name not in modules and ".dist-info/" not in name}
+    assert rest - {"so"} == {"css", "html", "js", "json", "typed"}
 
 
 def test_the_wheel_trains_networks_with_the_kernel_that_is_in_it(built: tuple[str, Path, str], python: Path) -> None:
@@ -173,17 +179,17 @@ def test_a_build_in_place_follows_the_source_and_the_compiler(source_tree: tuple
         done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=True)
         return done.stdout, libraries(compiled)
 
-    said, first = built()
-    assert "is compiled for" in said
+    outputs, first = built()
+    assert "is compiled for" in outputs
     assert first
-    assert built() == (said, first), "what is up to date is left alone"
+    assert built() == (outputs, first), "what is up to date is left alone"
     kernel.write_text("int level(void) { return 0; }\n", "utf-8")
     second = built()[1]
     assert second.keys() == first.keys()
     assert all(second[name] > first[name] for name in first)
     kernel.write_text("this is no C\n", "utf-8")
-    said, none = built()
-    assert "without its compiled kernel" in said
+    outputs, none = built()
+    assert "without its compiled kernel" in outputs
     assert none == {}, "what an older source gave is not left behind"
     kernel.write_text("int level(void) { return 0; }\n", "utf-8")
     assert built()[1].keys() == first.keys()

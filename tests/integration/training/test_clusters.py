@@ -10,6 +10,7 @@ import time
 from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -207,7 +208,7 @@ def test_a_row_subset_is_the_rows_of_its_columns() -> None:
 
 
 def test_threads_do_not_mix_their_random_numbers() -> None:
-    how = {"networks": {"eye": clustered.dropping}, "learning_rate": 0.02}
+    how = {"networks": {"eye": clustered.dropping}, "training": replace(clustered.TRAINING, learning_rate=0.02)}
     one, three = (clustered.classifier(**how, n_jobs=jobs) for jobs in (1, 3))
     one.fit(*clustered.problem())
     with joblib.parallel_config(backend="threading"):

@@ -20,10 +20,14 @@ from neuid3.training.config import PAPER_TRAINING, TrainingConfig
 from neuid3.training.task import NetworkOutput, Restart, Task
 from neuid3.training.train import advance
 from neuid3.training.trainer import BatchedTrainer
-from neuid3.tree.criteria import gain_of
+from neuid3.tree.criteria import ClassCriterion, Target
 
 WIDTH = 3
+
+
 LEFT, RIGHT = (NeuralVariable(0, "net", (name,), (name,), WIDTH) for name in ("left", "right"))
+
+
 PAIRS = [(u, v) for u, v in product(range(WIDTH), repeat=2) if u < v]
 
 
@@ -48,11 +52,8 @@ def task(recipe: TrainingConfig, n: int = 90, seed: int = 0, network: type[nn.Mo
         {v: NetworkOutput("net", v.inputs, WIDTH, False) for v in (LEFT, RIGHT)},
         {},
         columns,
-        labels,
-        rng.uniform(0.2, 1.0, n),
+        Target(labels, rng.uniform(0.2, 1.0, n), ClassCriterion(2)),
         np.arange(n) % 6 == 0,
-        2,
-        1,
         starts,
         recipe,
         seed,
@@ -63,7 +64,7 @@ def task(recipe: TrainingConfig, n: int = 90, seed: int = 0, network: type[nn.Mo
 def averaged(given: Task, net: nn.Module, name: str, rows: np.ndarray) -> torch.Tensor:
     """The weighted average output on these rows, where the column is there."""
     rows = rows[~given.missing[name][rows]]
-    weights = torch.from_numpy(given.weights[rows])
+    weights = torch.from_numpy(given.target.weights[rows])
     return (weights @ net(torch.from_numpy(given.columns[name][rows]))).detach() / weights.sum()
 
 
@@ -91,18 +92,18 @@ def test_the_gradient_of_a_step_is_that_of_the_sum_over_all_values_with_the_aver
 
     net = given.initial_networks[0]["net"]
     yes = enumerated(given, net, rows, {name: averaged(given, net, name, rows) for name in given.columns})
-    labels, weights = torch.from_numpy(given.labels[rows]), torch.from_numpy(given.weights[rows])
+    labels, weights = torch.from_numpy(given.target.values[rows]), torch.from_numpy(given.target.weights[rows])
     if recipe.loss == "branches":
         training = ~given.unseen
-        share = given.weights[training & (given.labels == 1)].sum() / given.weights[training].sum()
-        balance = 0.5 / np.where(given.labels == 1, share, 1 - share)
+        share = given.target.weights[training & (given.target.values == 1)].sum() / given.target.weights[training].sum()
+        balance = 0.5 / np.where(given.target.values == 1, share, 1 - share)
         chosen = torch.where(labels == 1, yes, 1 - yes)
-        scale = (given.weights * balance)[given.training_rows].mean()
+        scale = (given.target.weights * balance)[given.training_rows].mean()
         weights = weights * torch.from_numpy(balance[rows])
     else:
         leaves = torch.softmax(BatchedTrainer([Restart(given, 0)]).task_groups[0].leaves.detach()[0], 1)
         chosen = yes * leaves[0, labels] + (1 - yes) * leaves[1, labels]
-        scale = given.weights[given.training_rows].mean()
+        scale = given.target.weights[given.training_rows].mean()
     (-(weights * chosen.log()).sum() / (len(rows) * scale)).backward()
     for name, parameter in net.named_parameters():
         assert parameter.grad is not None
@@ -116,7 +117,7 @@ def test_the_gain_on_unseen_rows_takes_the_average_over_all_training_rows() -> N
     rows = np.flatnonzero(given.unseen)
     averages = {name: averaged(given, net, name, given.training_rows) for name in given.columns}
     yes = enumerated(given, net, rows, averages).detach().numpy()
-    assert state.score == pytest.approx(gain_of(yes, given.weights[rows], given.labels[rows], 2), abs=1e-9)
+    assert state.score == pytest.approx(given.target[rows].gain(yes), abs=1e-9)
 
 
 def test_only_rows_in_which_no_network_can_be_called_are_left_out() -> None:
@@ -170,7 +171,6 @@ def test_a_column_without_a_single_entry_leaves_the_rest_of_the_rule_to_be_learn
 
 
 # Whole fits --------------------------------------------------------------------------------------
-
 RULE = """
 nn(net, [I], R, [0, 1, 2, 3, 4]) :: digit(I, R).
 low(I) :- digit(I, R), R < 3.
@@ -196,9 +196,8 @@ SETTINGS = {
     "background": RULE,
     "tests": ["all_low(i0, i1, i2)"],
     "max_depth": 1,
-    "epochs": 20,
-    "joint_epochs": 5,
     "random_state": 0,
+    "training": TrainingConfig(epochs=20, joint_epochs=5),
 }
 
 
@@ -212,7 +211,7 @@ def test_a_rule_is_learned_where_every_row_lacks_one_of_its_images() -> None:
 def test_a_fit_with_missing_images_is_the_same_with_two_workers_and_when_it_goes_on(tmp_path: Path) -> None:
     columns, y, lost = three_digits(200, 0, slice(None))
     X = with_holes(columns, lost)
-    settings = SETTINGS | {"epochs": 8, "joint_epochs": 2, "pruning": 0.0}
+    settings = SETTINGS | {"pruning": 0.0, "training": TrainingConfig(epochs=8, joint_epochs=2)}
     one = NeuID3Classifier(**settings).fit(X, y)
     two = NeuID3Classifier(**settings, n_jobs=2).fit(X, y, checkpoint=tmp_path)
     (tmp_path / "tree.neuid3").unlink()
@@ -232,15 +231,14 @@ def test_a_network_of_two_images_learns_from_the_rows_that_have_both_and_of_seve
         background="nn(net, [A, B]) :: tells(A, B).",
         tests=["tells(one, other)"],
         max_depth=2,
-        epochs=15,
-        joint_epochs=3,
         random_state=0,
+        training=TrainingConfig(epochs=15, joint_epochs=3),
     ).fit(X, digits.target[rows])
     assert clf.networks_
     right = clf.predict(X) == digits.target[rows]
     assert right[~gone].mean() > 0.6  # two of three classes are told apart from the other by one test
-    told = clf.predict_proba(X)[gone]
-    np.testing.assert_allclose(told, told[:1].repeat(len(told), 0))
+    values = clf.predict_proba(X)[gone]
+    np.testing.assert_allclose(values, values[:1].repeat(len(values), 0))
 
 
 def test_a_ready_network_whose_image_is_missing_stands_beside_one_that_is_trained() -> None:
@@ -255,9 +253,8 @@ def test_a_ready_network_whose_image_is_missing_stands_beside_one_that_is_traine
             tests=["both(i0, i1)"],
             networks={"given": bright},
             max_depth=1,
-            epochs=5,
-            joint_epochs=0,
             pruning=0.0,
             random_state=0,
+            training=TrainingConfig(epochs=5, joint_epochs=0),
         ).fit(X, y)
     np.testing.assert_allclose(clf.predict_proba(X).sum(1), 1.0)

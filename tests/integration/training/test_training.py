@@ -7,17 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from torch import nn
 
 from neuid3.circuits.conjunctions import factorise
 from neuid3.logic.formula import Literal, NeuralVariable
-from neuid3.networks.defaults import Dense, LeNet, default_network, sharpened
+from neuid3.networks.defaults import Dense
 from neuid3.training.config import PAPER_TRAINING, TrainingConfig
-from neuid3.training.halving import _survivors, successive_halving
+from neuid3.training.halving import successive_halving, survivors
 from neuid3.training.task import NetworkOutput, Restart, RestartState, RestartVariant, Task
 from neuid3.training.train import advance, exclusive_training, train_jointly
 from neuid3.training.trainer import BatchedTrainer
-from neuid3.tree.criteria import gain_of
+from neuid3.tree.criteria import ClassCriterion, Target
 
 VARIABLE = NeuralVariable(0, "net", ("x",), ("x",), 2)
 
@@ -36,49 +35,22 @@ def task(config: TrainingConfig, restarts: int = 1, n: int = 120, seed: int = 0)
         {VARIABLE: NetworkOutput("net", ("x",), 1, True)},
         {},
         {"x": x},
-        labels,
-        rng.uniform(0.2, 1.0, n),
+        Target(labels, rng.uniform(0.2, 1.0, n), ClassCriterion(2)),
         unseen,
-        2,
-        1,
         modules,
         config,
         seed,
     )
 
 
-def evaluate(given: Task, rows: torch.Tensor) -> tuple[float, np.ndarray, np.ndarray]:
-    """The loss of the first restart on these rows, P(τ | e) there, and its leaves."""
-    trainer = BatchedTrainer([Restart(given, 0)])
-    group = trainer.task_groups[0]
-    with torch.no_grad():
-        paths = group.path_probabilities(trainer._outputs(rows[None]), rows[None])
-        loss = group.losses(paths, rows[None])
-        return float(loss), paths[0, 0].double().numpy(), torch.softmax(group.leaves, 2)[0].numpy()
-
-
-def test_the_papers_loss_is_reach_weighted_and_class_balanced() -> None:
-    given = task(PAPER_TRAINING)
-    rows = torch.arange(len(given.labels))[~torch.from_numpy(given.unseen)]
-    loss, p, _ = evaluate(given, rows)
-    y, w = given.labels[rows], given.weights[rows]
-    share = {1: w[y == 1].sum() / w.sum(), 0: w[y == 0].sum() / w.sum()}
-    terms = [w[i] / (2 * share[y[i]]) * -np.log(p[i] if y[i] == 1 else 1 - p[i]) for i in range(len(y))]
-    assert loss == pytest.approx(sum(terms) / w.sum(), rel=1e-4)
-
-
-def test_the_loss_of_a_one_test_tree_is_its_likelihood() -> None:
-    given = task(TrainingConfig(restarts=2), restarts=2)
-    loss, p, leaves = evaluate(given, torch.arange(20))
-    y, w = given.labels[:20], given.weights[:20]
-    mean = given.weights[~given.unseen].mean()
-    plain = -(w * np.log(p * leaves[0, y] + (1 - p) * leaves[1, y])).sum() / (20 * mean)
-    assert loss == pytest.approx(plain, rel=1e-5)
+def relabelled(given: Task, rows: np.ndarray) -> Target:
+    """The targets of a task with the other class in these rows."""
+    return replace(given.target, values=np.where(rows, 1 - given.target.values, given.target.values))
 
 
 def test_unseen_examples_are_never_trained_on() -> None:
     given = task(replace(TrainingConfig(), restarts=1, epochs=3, batch_size=8))
-    changed = replace(given, labels=np.where(given.unseen, 1 - given.labels, given.labels))
+    changed = replace(given, target=relabelled(given, given.unseen))
     one, two = (advance([Restart(t, 0)], 1.0)[0] for t in (given, changed))
     for a, b in zip(one.networks["net"].parameters(), two.networks["net"].parameters(), strict=True):
         assert torch.equal(a, b)
@@ -123,19 +95,19 @@ def test_any_batch_size_takes_the_announced_number_of_steps(size: int) -> None:
     assert state.steps == given.steps(100)
 
 
-def survivors(given: Task, *scores: float, patient: bool = True, split_by_warmup: bool = False) -> list[int]:
+def surviving_numbers(given: Task, *scores: float, patient: bool = True, split_by_warmup: bool = False) -> list[int]:
     """The numbers of the restarts of a task with these gains that survive a round of two."""
     restarts = [Restart(given, number) for number in range(len(scores))]
     states = [replace(advance([t], 0.01)[0], score=score) for t, score in zip(restarts, scores, strict=True)]
     advanced = [replace(t, state=state) for t, state in zip(restarts, states, strict=True)]
-    return [restart.number for restart in _survivors(advanced, 2, patient, split_by_warmup)]
+    return [restart.number for restart in survivors(advanced, 2, patient, split_by_warmup)]
 
 
 def test_all_restarts_survive_early_rounds_without_gain() -> None:
     given = task(replace(TrainingConfig(), epochs=12, batch_size=16), restarts=6)
-    assert survivors(given, 0.0, 0.01, 0.0, 0.015, 0.0, 0.0) == [0, 1, 2, 3, 4, 5]
-    assert survivors(given, 0.0, 0.01, 0.0, 0.015, 0.0, 0.0, patient=False) == [1, 3]
-    assert survivors(given, 0.0, 0.3, 0.0, 0.4, 0.1, 0.0) == [1, 3]
+    assert surviving_numbers(given, 0.0, 0.01, 0.0, 0.015, 0.0, 0.0) == [0, 1, 2, 3, 4, 5]
+    assert surviving_numbers(given, 0.0, 0.01, 0.0, 0.015, 0.0, 0.0, patient=False) == [1, 3]
+    assert surviving_numbers(given, 0.0, 0.3, 0.0, 0.4, 0.1, 0.0) == [1, 3]
 
 
 def test_restarts_with_grayscale_warmup_are_ranked_separately_until_it_ends() -> None:
@@ -149,9 +121,9 @@ def test_restarts_with_grayscale_warmup_are_ranked_separately_until_it_ends() ->
             RestartVariant(grayscale_warmup=True),
         ),
     )
-    assert survivors(coloured, 0.3, 0.0, 0.4, 0.1, split_by_warmup=True) == [2, 3]
-    assert survivors(coloured, 0.3, 0.0, 0.4, 0.1) == [0, 2]
-    assert survivors(given, 0.3, 0.0, 0.4, 0.1, split_by_warmup=True) == [0, 2], (
+    assert surviving_numbers(coloured, 0.3, 0.0, 0.4, 0.1, split_by_warmup=True) == [2, 3]
+    assert surviving_numbers(coloured, 0.3, 0.0, 0.4, 0.1) == [0, 2]
+    assert surviving_numbers(given, 0.3, 0.0, 0.4, 0.1, split_by_warmup=True) == [0, 2], (
         "without any warm-up there is a single ranking"
     )
 
@@ -162,10 +134,10 @@ def test_failed_restarts_survive_only_to_report_why_all_of_a_task_failed() -> No
     failed = replace(begun, score=float("-inf"), failed="NaN")
     well = [Restart(one, number, replace(begun, score=score)) for number, score in enumerate((0.5, 0.4, 0.3))]
     broken = [Restart(other, number, failed) for number in range(3)]
-    assert _survivors([*well, *broken], 3, False, False) == [*well, broken[2]]
-    assert _survivors([*well, replace(broken[0], task=one)], 3, False, False) == well
+    assert survivors([*well, *broken], 3, False, False) == [*well, broken[2]]
+    assert survivors([*well, replace(broken[0], task=one)], 3, False, False) == well
     shown = [replace(restart, state=replace(begun, score=0.0)) for restart in well]
-    assert _survivors([*shown, *broken], 2, True, False) == [*shown, broken[2]]
+    assert survivors([*shown, *broken], 2, True, False) == [*shown, broken[2]]
 
 
 def test_restarts_below_the_minimum_gain_are_given_up() -> None:
@@ -175,19 +147,11 @@ def test_restarts_below_the_minimum_gain_are_given_up() -> None:
     assert steps == 4 * 12 * 7 // 4
 
 
-def test_many_examples_need_fewer_epochs() -> None:
-    config = TrainingConfig(epochs=30, batch_size=10, enough=100)
-    assert config.steps(5) == 30
-    assert config.steps(100) == 100
-    assert config.steps(10_000) == 3 * 1000
-    assert PAPER_TRAINING.steps(3200) == 20 * 100
-
-
 def tree(against: bool = False) -> Task:
     """A tree of one test; with `against`, the labels of its unseen examples contradict those of the others."""
     start = task(replace(TrainingConfig(), restarts=1, epochs=8, batch_size=16))
-    labels = np.where(start.unseen & against, 1 - start.labels, start.labels)
-    return replace(start, labels=labels, leaves=np.array([[0.3, 0.7], [0.7, 0.3]]))
+    leaves = np.log([[0.3, 0.7], [0.7, 0.3]])
+    return replace(start, target=relabelled(start, start.unseen & against), leaves=leaves)
 
 
 def test_joint_training_goes_to_the_end() -> None:
@@ -209,51 +173,3 @@ def test_joint_training_that_lowers_the_likelihood_of_unseen_examples_is_undone(
     trained, steps = train_jointly(given)
     assert trained is None
     assert steps == given.config.steps(int((~given.unseen).sum())), "the steps were taken all the same"
-
-
-def test_a_network_that_returns_nan_is_reported_and_not_raised() -> None:
-    class Broken(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.weight = nn.Parameter(torch.ones(1))
-
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return self.weight * torch.full((len(x), 1), float("nan"))
-
-    given = replace(task(TrainingConfig(restarts=2)), initial_networks=({"net": Broken()}, {"net": Broken()}))
-    (result,), _ = successive_halving([given])
-    assert result is not None
-    assert result.failed is not None
-    assert "NaN" in result.failed
-
-
-def test_the_gain_of_test_responses_is_the_information_gain() -> None:
-    labels = np.array([0, 0, 1, 1])
-    assert gain_of(np.array([0.0, 0.0, 1.0, 1.0]), np.ones(4), labels, 2) == pytest.approx(1.0)
-    assert gain_of(np.full(4, 0.5), np.ones(4), labels, 2) == pytest.approx(0.0)
-
-
-def test_a_sharpened_network_is_less_uniform() -> None:
-    torch.manual_seed(0)
-    net, images = LeNet(8), torch.rand(50, 1, 28, 28)
-    before = net(images).std()
-    assert sharpened(net, 8, 8.0)(images).std() > 2 * before
-    fact = LeNet(1)
-    same = fact(images)
-    assert torch.equal(sharpened(fact, 1, 8.0)(images), same)
-
-
-def test_default_networks_fit_their_inputs() -> None:
-    assert isinstance(default_network([(28, 28)], 8), LeNet)
-    assert isinstance(default_network([(3, 28, 28), (3, 28, 28)], 1), LeNet)
-    assert isinstance(default_network([(5,), (1,)], 1), Dense)
-    two = default_network([(8, 8), (8, 8)], 1)(torch.zeros(4, 8, 8), torch.zeros(4, 8, 8))
-    assert two.shape == (4, 1)
-
-
-def test_a_network_of_two_images_preserves_the_variance_of_signals() -> None:
-    torch.manual_seed(0)
-    pairs = [torch.rand(200, 3, 28, 28) for _ in range(2)]
-    with torch.no_grad():
-        spreads = [float(LeNet(1, inputs=2, channels=3)(*pairs).logit().std()) for _ in range(5)]
-    assert min(spreads) > 0.1, "with torch's own weights it is a hundredth of that"

@@ -145,7 +145,7 @@ def test_a_fit_of_the_command_line_ends_after_sigterm_with_all_that_hold_its_out
     )
     assert soon(lambda: bool(shared(run.pid)) or run.poll() is not None)
     run.terminate()
-    told, _ = run.communicate(timeout=GENEROUS)
-    assert run.returncode == TERMINATED, told
-    assert not re.search("Error|Traceback|Warning", told), told
+    output, _ = run.communicate(timeout=GENEROUS)
+    assert run.returncode == TERMINATED, output
+    assert not re.search("Error|Traceback|Warning", output), output
     assert soon(lambda: not shared(run.pid))

@@ -12,6 +12,7 @@ from neuid3.circuits.compile import Circuit, compile_formulas
 from neuid3.circuits.conjunctions import factorise
 from neuid3.circuits.diagram import FALSE, TRUE, Diagram
 from neuid3.circuits.evaluate import LayeredCircuit
+from neuid3.circuits.torch_arrays import TorchArrays
 from neuid3.errors import GroundingLimitError
 from neuid3.logic.formula import (
     And,
@@ -75,7 +76,7 @@ def test_a_circuit_counts_what_enumeration_counts(generated: list[Formula], seed
     variables = list(dict.fromkeys(n.variable for n in bottom_up(cells) if isinstance(n, Literal)))
     weights = weights_for(variables, seed)
     if circuit.variables:
-        found = LayeredCircuit(circuit)([weights[v] for v in circuit.variables])
+        found = LayeredCircuit(circuit, TorchArrays())([weights[v] for v in circuit.variables])
     else:
         found = torch.tensor(LayeredCircuit(circuit).constant_roots)[:, None].expand(-1, 2)
     for root, formula in zip(found, cells, strict=True):

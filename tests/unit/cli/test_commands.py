@@ -68,14 +68,14 @@ def model(folder: Path) -> Path:
 def test_fit_tells_what_it_read_what_it_learned_and_how_well_it_does(folder: Path) -> None:
     done = run("fit", "people.csv", "--target", "risk", "--background", "rules.pl")
     assert done.exit_code == 0, done.output
-    told = done.stdout
-    assert re.search(r"^age +number +from 1\d to 9\d$", told, re.MULTILINE)
-    assert re.search(r"^name +left out +text that differs", told, re.MULTILINE)
-    assert re.search(r"^risk +class +2 values: high, low$", told, re.MULTILINE)
-    assert told.index("2 values: high, low") < told.index("Learning 'risk' from 160 rows, with 40 held out.")
-    assert "at_risk?" in told
-    assert "On 40 held-out rows: accuracy 1.000 (majority class '" in told
-    assert "Saved to people.neuid3: the tree learned from 160 rows." in told
+    output = done.stdout
+    assert re.search(r"^age +number +from 1\d to 9\d$", output, re.MULTILINE)
+    assert re.search(r"^name +left out +text that differs", output, re.MULTILINE)
+    assert re.search(r"^risk +class +2 values: high, low$", output, re.MULTILINE)
+    assert output.index("2 values: high, low") < output.index("Learning 'risk' from 160 rows, with 40 held out.")
+    assert "at_risk?" in output
+    assert "On 40 held-out rows: accuracy 1.000 (majority class '" in output
+    assert "Saved to people.neuid3: the tree learned from 160 rows." in output
     assert "node 1 (root): at_risk" in done.stderr
     assert isinstance(neuid3.load(folder / "people.neuid3"), NeuID3Classifier)
 
@@ -84,28 +84,28 @@ def test_fit_tells_what_it_read_what_it_learned_and_how_well_it_does(folder: Pat
 def test_networks_are_told_to_read_together() -> None:
     for more in ((), ("--read-together",)):
         assert run("fit", "people.csv", "--target", "risk", "--max-depth", "1", *more).exit_code == 0
-        assert neuid3.load("people.neuid3").read_together == bool(more)
+        assert neuid3.load("people.neuid3").training.shared == bool(more)
 
 
 @pytest.mark.usefixtures("folder")
 def test_scores_are_those_of_the_rows_that_were_kept_apart() -> None:
     done = run("fit", "people.csv", "--target", "risk", "--max-depth", "1", "--seed", "3", "--json")
-    told = json.loads(done.stdout)
+    output = json.loads(done.stdout)
     read = neuid3.read_table("people.csv", target="risk")
     from neuid3.data.tables import stratified
 
     apart = stratified(read.labels, 0.2, np.random.default_rng(3))
-    clf = neuid3.load(told["model"])
+    clf = neuid3.load(output["model"])
     answers, truth = clf.predict(read.examples[apart]), read.labels[apart]
-    assert told["held_out"]["rows"] == apart.sum() == 40
-    assert told["held_out"]["accuracy"] == pytest.approx((answers == truth).mean())
-    for row in told["held_out"]["classes"]:
+    assert output["held_out"]["rows"] == apart.sum() == 40
+    assert output["held_out"]["accuracy"] == pytest.approx((answers == truth).mean())
+    for row in output["held_out"]["classes"]:
         label, hits = row["class"], ((answers == row["class"]) & (truth == row["class"])).sum()
         assert row["f1"] == pytest.approx(2 * hits / ((answers == label).sum() + (truth == label).sum()))
     names, counts = np.unique(read.labels[~apart], return_counts=True)
-    assert told["held_out"]["most_frequent"]["class"] == names[counts.argmax()]
+    assert output["held_out"]["most_frequent"]["class"] == names[counts.argmax()]
     again = NeuID3Classifier(max_depth=1, random_state=3).fit(read.examples[~apart], read.labels[~apart])
-    assert told["tree"] == again.export_text() == clf.export_text()
+    assert output["tree"] == again.export_text() == clf.export_text()
 
 
 @pytest.mark.usefixtures("folder")
@@ -137,12 +137,12 @@ def test_the_demo_writes_nothing_where_it_cannot_draw(monkeypatch: pytest.Monkey
 
 @pytest.mark.usefixtures("folder")
 def test_tests_modes_and_types_are_heard() -> None:
-    told = run("fit", "people.csv", "--target", "risk", "--tests", "smoker", "--tests", "age > 40").stdout
-    assert "smoker?" in told
-    assert "=<" not in told
-    told = run("fit", "people.csv", "--target", "risk", "--type", "smoker=ignore", "--type", "age=number").stdout
-    assert "smoker?" not in told
-    assert re.search(r"^smoker +left out +as declared$", told, re.MULTILINE)
+    output = run("fit", "people.csv", "--target", "risk", "--tests", "smoker", "--tests", "age > 40").stdout
+    assert "smoker?" in output
+    assert "=<" not in output
+    output = run("fit", "people.csv", "--target", "risk", "--type", "smoker=ignore", "--type", "age=number").stdout
+    assert "smoker?" not in output
+    assert re.search(r"^smoker +left out +as declared$", output, re.MULTILINE)
 
 
 def test_a_rule_that_is_never_tried_is_told_and_is_an_error_where_it_is_named(folder: Path) -> None:
@@ -158,8 +158,8 @@ def test_a_rule_that_is_never_tried_is_told_and_is_an_error_where_it_is_named(fo
 
 @pytest.mark.usefixtures("folder")
 def test_a_target_of_many_numbers_is_told_that_there_is_no_regression() -> None:
-    told = run("fit", "people.csv", "--target", "age", "--max-depth", "0").stdout
-    assert re.search(r"'age' holds \d+ different numbers in 200 rows.*Regression is not supported", told)
+    output = run("fit", "people.csv", "--target", "age", "--max-depth", "0").stdout
+    assert re.search(r"'age' holds \d+ different numbers in 200 rows.*Regression is not supported", output)
 
 
 def test_predictions_are_those_of_the_model_and_never_the_inputs(model: Path) -> None:
@@ -222,9 +222,9 @@ def test_a_tree_is_shown_in_every_format(model: Path) -> None:
 
 
 def test_a_row_is_explained(model: Path) -> None:
-    told = run("explain", model, "people.csv", "--row", "0")
-    assert told.exit_code == 0, told.output
-    assert "at_risk" in told.stdout
+    output = run("explain", model, "people.csv", "--row", "0")
+    assert output.exit_code == 0, output.output
+    assert "at_risk" in output.stdout
     assert json.loads(run("explain", model, "people.csv", "--row", "0", "--json").stdout)
     assert "<svg" in run("explain", model, "people.csv", "--row", "0", "--format", "svg").stdout
     program = run("explain", model, "people.csv", "--row", "0", "--format", "problog").stdout
@@ -273,7 +273,7 @@ def test_completion_is_a_script_of_the_shell(shell: str) -> None:
 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ("fit peple.csv --target risk", "There is no table peple.csv. Did you mean 'people.csv'?"),
         ("fit people.csv --target rsk", "people.csv has no column 'rsk' to predict. Did you mean 'risk'?"),
@@ -299,8 +299,8 @@ def test_completion_is_a_script_of_the_shell(shell: str) -> None:
         ("fit people.csv --target risk --pos-label hgih", "--pos-label 'hgih' is not a class of y"),
     ],
 )
-def test_mistakes_are_told_in_one_sentence(arguments: str, told: str) -> None:
-    assert told in mistake(*arguments.split())
+def test_mistakes_are_told_in_one_sentence(arguments: str, message: str) -> None:
+    assert message in mistake(*arguments.split())
 
 
 def test_misspelt_options_and_commands_end_with_2_and_a_suggestion() -> None:
@@ -317,8 +317,6 @@ def test_every_help_page_has_an_example() -> None:
 
 
 # The system -----------------------------------------------------------------------------------------
-
-
 def started(*arguments: str | Path) -> subprocess.Popen[str]:
     """The command in a process of its own, as a shell would start it."""
     return subprocess.Popen(
@@ -369,11 +367,11 @@ def test_ctrl_c_ends_with_130_and_leaves_no_file(folder: Path) -> None:
     assert any(line.startswith("Learning 'y' from") for line in running.stdout)
     time.sleep(0.2)
     os.killpg(running.pid, signal.SIGINT)
-    _, told = running.communicate(timeout=60)
+    _, output = running.communicate(timeout=60)
     # Python ends by the signal itself where it was interrupted in a text that it executed; a shell says 130 of both.
     assert running.returncode in (130, -signal.SIGINT)
-    assert told.endswith("Stopped.\n")
-    assert "Traceback" not in told
+    assert output.endswith("Stopped.\n")
+    assert "Traceback" not in output
     assert not list(folder.glob("*.neuid3"))
 
 
@@ -381,15 +379,15 @@ def test_a_report_tells_which_rows_it_leaves_out(model: Path) -> None:
     lines = Path("people.csv").read_text().splitlines()
     lines[3] = lines[3].rsplit(",", 1)[0] + ","
     Path("holes.csv").write_text("\n".join(lines) + "\n")
-    told = run("report", model, "holes.csv", "--target", "risk", "--out", "page.html").stdout
-    assert "Rows without a class in 'risk', left out of the page: 1." in told
+    output = run("report", model, "holes.csv", "--target", "risk", "--out", "page.html").stdout
+    assert "Rows without a class in 'risk', left out of the page: 1." in output
     assert "Left out" not in run("report", model, "people.csv", "--target", "risk", "--out", "page.html").stdout
 
 
 # Options that messages speak of ---------------------------------------------------------------------
 
 # What only Python can set, so that no message about it reaches the command line.
-ONLY_PYTHON = {"recipe", "warm_starts", "device", "networks"}
+ONLY_PYTHON = {"training", "reuse", "device", "networks", "limits", "loss"}
 
 
 def texts_of_errors_and_warnings() -> Iterator[str]:
@@ -406,19 +404,20 @@ def texts_of_errors_and_warnings() -> Iterator[str]:
 
 def test_every_parameter_that_a_message_speaks_of_is_an_option() -> None:
     from neuid3.estimators.parameters import CONSTRAINTS
+    from neuid3.training.config import TRAINING_RULES
 
     sentences = [text for text in texts_of_errors_and_warnings() if text.count(" ") > 2]
-    names = "|".join(CONSTRAINTS)
+    names = "|".join([*CONSTRAINTS, *TRAINING_RULES, "max_candidates"])
     found = {m[1] or m[2] for text in sentences for m in re.finditer(rf"`({names})`|\b({names})=", text)}
-    assert {"pruning", "read_together", "max_candidates"} <= found
+    assert {"pruning", "shared", "max_candidates"} <= found
     options = {param.name for param in import_module("neuid3.cli.fit").fit.params}
     assert found - ONLY_PYTHON <= options
 
 
 def test_messages_speak_of_options() -> None:
-    for said, told in {
+    for outputs, values in {
         "No test; a lower `pruning` asks less": "No test; a lower `--pruning` asks less",
-        "if many, try read_together=True.": "if many, try --read-together.",
+        "if many, try TrainingConfig(shared=True).": "if many, try --read-together.",
         "than max_candidates=5; as in modes=['f(+a)'], or raise max_candidates.": (
             "than --max-candidates 5; as in --mode 'f(+a)', or raise --max-candidates."
         ),
@@ -427,15 +426,15 @@ def test_messages_speak_of_options() -> None:
         "Column 'max_depth' of 'pruning=3' is constant.": "Column 'max_depth' of 'pruning=3' is constant.",
         "more epochs or restarts": "more epochs or restarts",
     }.items():
-        assert for_command_line(said) == told
+        assert for_command_line(outputs) == values
 
 
 @pytest.mark.usefixtures("folder")
 def test_a_message_of_the_library_names_the_option() -> None:
     few = "--max-candidates 1 --background rules.pl"
     assert "--max-candidates 1; restrict" in mistake(*f"fit people.csv --target risk {few}".split())
-    told = mistake(*["fit", "people.csv", "--target", "risk", "--type", "age=ignore", "--type", "smoker=ignore"])
-    assert "as in --type name=category." in told
+    text = mistake(*["fit", "people.csv", "--target", "risk", "--type", "age=ignore", "--type", "smoker=ignore"])
+    assert "as in --type name=category." in text
 
 
 @pytest.mark.usefixtures("folder")
@@ -452,7 +451,8 @@ def test_options_are_parameters_of_the_classifier() -> None:
     done = run("fit", "people.csv", "--target", "risk", *options, "--limit", "seconds=40")
     assert done.exit_code == 0, done.output
     plain = neuid3.load("people.neuid3")
-    assert {name: getattr(plain, name) for name in given} == given
+    places = (plain, plain.training, plain.limits)
+    assert {name: next(getattr(p, name) for p in places if hasattr(p, name)) for name in given} == given
     weights = ["--class-weight", "high=2", "--class-weight", "low=1"]
     assert run("fit", "people.csv", "--target", "risk", *weights).exit_code == 0
     high, low = plain.tree_.root.masses
@@ -463,7 +463,25 @@ def test_options_are_parameters_of_the_classifier() -> None:
 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
-    ("weight", "told"),
+    ("option", "allowed"),
+    [
+        ("--epochs=0", "0 is not an integer of at least 1"),
+        ("--epochs=2.5", "2.5 is not an integer of at least 1"),
+        ("--restarts=many", "many is not an integer of at least 1"),
+        ("--learning-rate=0", "0 is not a number above 0"),
+        ("--validation-fraction=1", "1 is not a number of at least 0 and below 1"),
+        ("--max-candidates=0", "0 is not an integer of at least 1"),
+    ],
+)
+def test_numbers_are_checked_as_in_python(option: str, allowed: str) -> None:
+    done = run("fit", "people.csv", "--target", "risk", option)
+    assert done.exit_code == 2
+    assert f"Invalid value for '{option.partition('=')[0]}': {allowed}.\n" in done.stderr
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("weight", "message"),
     [
         ("hgih=2", "names no class; write CLASS=WEIGHT, or 'balanced' alone. Did you mean 'high'?"),
         ("high", "names no class"),
@@ -472,8 +490,8 @@ def test_options_are_parameters_of_the_classifier() -> None:
         ("high=many", "has a weight that is negative or not a number"),
     ],
 )
-def test_weights_of_classes_are_checked(weight: str, told: str) -> None:
-    assert told in mistake("fit", "people.csv", "--target", "risk", "--class-weight", weight)
+def test_weights_of_classes_are_checked(weight: str, message: str) -> None:
+    assert message in mistake("fit", "people.csv", "--target", "risk", "--class-weight", weight)
 
 
 def test_limits_are_heard_by_every_command_that_reads_rules(model: Path) -> None:
@@ -489,15 +507,16 @@ def test_limits_are_heard_by_every_command_that_reads_rules(model: Path) -> None
 
 
 def test_help_tells_the_defaults_of_the_classifier() -> None:
+    from neuid3.logic.sandbox import Limits
     from neuid3.training.config import TrainingConfig
 
     shown = run("fit", "--help").output
-    clf, recipe = NeuID3Classifier(), TrainingConfig()
+    places = (NeuID3Classifier(), TrainingConfig(), Limits())
     for name in ("pruning", "max_candidates", "restarts", "epochs", "learning_rate", "validation_fraction"):
-        default = getattr(clf, name) if getattr(clf, name) is not None else getattr(recipe, name)
-        told = re.search(rf"--{name.replace('_', '-')} .*?\[default: ([\d.]+)", shown, re.DOTALL)
-        assert told is not None
-        assert float(told[1]) == default, name
+        default = next(getattr(place, name) for place in places if hasattr(place, name))
+        values = re.search(rf"--{name.replace('_', '-')} .*?\[default: ([\d.]+)", shown, re.DOTALL)
+        assert values is not None
+        assert float(values[1]) == default, name
 
 
 def test_rules_are_shown_below_the_tree(model: Path) -> None:
@@ -509,8 +528,8 @@ def test_rules_are_shown_below_the_tree(model: Path) -> None:
 
 def test_classes_that_are_numbers_are_told_from_numbers(folder: Path) -> None:
     (folder / "t.csv").write_text("age,grade\n" + "".join(f"{i},{5 if i > 40 else 6}\n" for i in range(80)))
-    told = run("fit", "t.csv", "--target", "grade", "--held-out", "0.3", "--json")
-    assert re.search(r"^├─ yes: '6' +mass +\d+  '5' 0\.00  '6' 1\.00$", json.loads(told.stdout)["tree"], re.MULTILINE)
-    told = run("explain", "t.neuid3", "t.csv", "--row", "0").stdout
-    assert "Predicted: '6'   ('6' 1.00, '5' 0.00)" in told
-    assert "adds 0.00 to '5', 1.00 to '6'" in told
+    output = run("fit", "t.csv", "--target", "grade", "--held-out", "0.3", "--json")
+    assert re.search(r"^├─ yes: '6' +mass +\d+  '5' 0\.00  '6' 1\.00$", json.loads(output.stdout)["tree"], re.MULTILINE)
+    output = run("explain", "t.neuid3", "t.csv", "--row", "0").stdout
+    assert "Predicted: '6'   ('6' 1.00, '5' 0.00)" in output
+    assert "adds 0.00 to '5', 1.00 to '6'" in output

@@ -21,14 +21,6 @@ def test_the_version_is_told() -> None:
     assert __version__ in CliRunner().invoke(main, ["--version"]).output
 
 
-def test_the_demo_learns_and_agrees_with_problog() -> None:
-    done = CliRunner().invoke(main, ["demo"])
-    assert done.exit_code == 0, done.output
-    accuracy, majority = (float(found) for found in re.findall(r"(?:accuracy|class) (0\.\d+)", done.output))
-    assert accuracy > majority + 0.3
-    assert "gt_rank(first, second)?" in done.output
-
-
 @pytest.mark.parametrize(("name", "successor"), MOVED.items())
 def test_a_command_that_left_the_library_names_its_successor(name: str, successor: str) -> None:
     for arguments in ([name], [name, "--help"], [name, "list", "--quick"]):

@@ -22,10 +22,12 @@ from sklearn.utils import _safe_indexing, resample, shuffle
 
 from neuid3.data.columns import Boolean, Category, Column, Distribution, Kind, Number, Probability, Tensor, read_column
 from neuid3.data.examples import Examples
-from neuid3.data.stores import Entries
+from neuid3.data.stores import StoredRows
 from neuid3.errors import DataError, NeuID3Error
 
 NAN = float("nan")
+
+
 IMAGES = np.arange(24, dtype=np.uint8).reshape(6, 2, 2)
 
 
@@ -59,8 +61,6 @@ def same(left: Examples, right: Examples) -> bool:
 
 
 # What is inferred
-
-
 @pytest.mark.parametrize(
     ("values", "kind"),
     [
@@ -135,8 +135,8 @@ cells = st.one_of(
 def written(column: Column) -> list[Any]:
     """The entries as one would write them in a list."""
     kind = column.kind
-    told = [kind.domain[code] for code in column.values] if isinstance(kind, Category) else column.values.tolist()
-    return [None if row in missing_rows(column) else entry for row, entry in enumerate(told)]
+    values = [kind.domain[code] for code in column.values] if isinstance(kind, Category) else column.values.tolist()
+    return [None if row in missing_rows(column) else entry for row, entry in enumerate(values)]
 
 
 @given(cells)
@@ -181,8 +181,6 @@ def test_columns_of_a_frame_are_known_by_their_printed_names() -> None:
 
 
 # What is missing
-
-
 @pytest.mark.parametrize(
     "gone",
     [None, NAN, np.float32("nan"), pd.NA, np.ma.masked, np.full((2, 2), NAN)],
@@ -214,8 +212,6 @@ def test_what_lies_under_a_mask_is_not_looked_at() -> None:
 
 
 # Rows
-
-
 row_keys = st.integers(1, 8).flatmap(
     lambda n: st.tuples(
         st.just(n),
@@ -306,8 +302,6 @@ def test_examples_survive_copying_and_pickling() -> None:
 
 
 # Nothing is written to
-
-
 def test_inputs_are_not_changed_and_cannot_be_changed_through_examples() -> None:
     given_columns = {
         "fact": np.array([True, False]),
@@ -344,7 +338,7 @@ def test_a_memory_mapped_column_stays_on_disk(tmp_path: Path, dtype: Any) -> Non
     images = np.load(path, mmap_mode="r")
     X = Examples({"image": images})[5:-5][::2].conform({"image": Tensor((32, 32))})
     values = X.column("image").values
-    assert isinstance(values, Entries)
+    assert isinstance(values, StoredRows)
     assert values[:1].rows == range(5, 6)
     assert X[[0, -1]].column("image").values.shape == (2, 32, 32)
     assert X[[0, -1]].column("image").values.rows.tolist() == [5, size[0] - 7]
@@ -365,8 +359,6 @@ def test_many_distinct_strings_are_read_in_linear_time() -> None:
 
 
 # Another table's schema
-
-
 def test_conforming_picks_and_orders_columns() -> None:
     X = table()
     assert X.conform({"age": Number(), "alarm": Boolean()}).names == ("age", "alarm")
@@ -388,9 +380,9 @@ def test_a_number_that_is_no_fact_is_refused() -> None:
 def test_unseen_categories_become_other_with_one_warning() -> None:
     schema = Examples({"suit": ["clubs", "hearts"], "rank": ["a", "b"]}).schema
     X = Examples({"suit": ["moons", None, "clubs"], "rank": ["z", "b", "y"]})
-    with pytest.warns(UserWarning, match="moons") as told:
+    with pytest.warns(UserWarning, match="moons") as messages:
         read = X.conform(schema)
-    assert len(told) == 1
+    assert len(messages) == 1
     assert written(read.column("suit")) == ["other", None, "clubs"]
     assert written(read.column("rank")) == ["other", "b", "other"]
 
@@ -441,8 +433,6 @@ def test_what_does_not_conform_is_named(schema: dict[str, Kind], message: str) -
 
 
 # What is refused
-
-
 @pytest.mark.parametrize(
     ("data", "kinds", "message"),
     [
@@ -565,8 +555,6 @@ def test_words_of_an_enumeration_are_categories() -> None:
 
 
 # Text, file names and sparse tables
-
-
 @pytest.mark.parametrize("make", [dict, pd.DataFrame])
 def test_a_column_of_image_files_is_no_category_unless_it_is_declared(make: Any) -> None:
     table = make({"plate": ["img/p1.png", "img/p2.JPG"] * 15, "lit": [True, False] * 15})

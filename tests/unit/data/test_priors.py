@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from neuid3.data.columns import Boolean, Category, Distribution, Number, Probability, Tensor
 from neuid3.data.examples import Examples
-from neuid3.data.priors import Priors, check_priors, column_priors, network_use
+from neuid3.data.priors import Priors, check_priors, column_priors, network_call_name
 from neuid3.errors import DataError, MissingPriorError, NeuID3Error
 from neuid3.logic.formula import Boundary, CellVariable
 
@@ -23,6 +23,7 @@ SCHEMA = {
     "age": Number(),
     "image": Tensor((2, 2)),
 }
+
 
 small = st.integers(-3, 3).map(float)
 
@@ -134,7 +135,7 @@ def test_a_missing_prior_is_an_error_of_ours_that_says_what_to_pass() -> None:
 
 
 def test_the_prior_of_one_use_comes_before_that_of_its_network() -> None:
-    priors = Priors(networks={"net": [0.5, 0.5], network_use("net", ("a",)): [0.1, 0.9]})
+    priors = Priors(networks={"net": [0.5, 0.5], network_call_name("net", ("a",)): [0.1, 0.9]})
     assert priors.network("net", ("a",), 2).tolist() == [0.1, 0.9]
     assert priors.network("net", ("b",), 2).tolist() == [0.5, 0.5]
     with pytest.raises(DataError, match="'net' has 2 numbers; its output has 3"):

@@ -33,6 +33,8 @@ X = Examples(
         "odd name!": [False, True, True, False],
     }
 )
+
+
 RANKS = "nn(rank_net, [I], R, [1, 2, 3]) :: rank(I, R).\n"
 
 
@@ -164,44 +166,6 @@ def test_networks_are_neither_missing_nor_superfluous() -> None:
 
 
 @pytest.mark.parametrize(
-    "program",
-    [
-        "a(X) :- a(s(X)).",
-        "a(X) :- between(1, 10000000000, Y), Y < 0.",
-        "a(X) :- findall(Y, between(1, 1000000000, Y), L).",
-        "a(X) :- b(X), a(X). b(X) :- c(f(X)). c(X) :- c(g(X, X)).",
-    ],
-)
-def test_grounding_that_does_not_end_is_stopped_and_the_process_lives(program: str) -> None:
-    with pytest.raises(GroundingLimitError, match=r"Limits\("):
-        Program(program, X.schema, Limits(seconds=1.5, megabytes=600)).formula("a(0)")
-    assert Program("b.", X.schema).formula("b")
-
-
-def test_a_circuit_that_takes_too_long_to_build_is_stopped_as_grounding_is() -> None:
-    """A random formula of three literals a clause: its grounding is quick, and its diagram explodes."""
-    random = np.random.default_rng(0)
-    facts = "".join(f"0.5 :: f({i}).\n" for i in range(60))
-    signs = ["", "\\+ "]
-    bodies = [", ".join(f"{random.choice(signs)}f({i})" for i in random.choice(60, 3)) for _ in range(200)]
-    rules = "".join(f"p :- {body}.\n" for body in bodies)
-    limits = Limits(seconds=2.0, circuit_nodes=10**9)
-    tree = Tree(Branch("p", Leaf(0.9), Leaf(0.1)))
-    with pytest.raises(GroundingLimitError, match=r"Building the circuit .* took longer than 2 s"):
-        NeurosymbolicTree(tree, X.schema, background=facts + rules, limits=limits).predict_proba(X)
-
-
-def test_a_network_may_have_ten_thousand_values() -> None:
-    values = ", ".join(map(str, range(10_000)))
-    background = f"nn(net, [I], V, [{values}]) :: value(I, V). large(I) :- value(I, V), V >= 9000."
-    network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 10_000), torch.nn.Softmax(1))
-    made = model("large(card_1)", background, networks={"net": network})
-    with torch.no_grad():
-        expected = network(torch.zeros(1, 4))[0, 9000:].sum()
-    assert made.apply(X)[0, 0] == pytest.approx(float(expected), abs=1e-5)
-
-
-@pytest.mark.parametrize(
     ("test", "background", "words"),
     [
         ("age =< nan", "", "'nan' is not a number"),
@@ -241,14 +205,14 @@ def test_a_cut_that_cannot_be_decided_is_refused(threshold: float, words: str) -
 )
 def test_infinity_and_tiny_numbers_are_compared_as_they_are(test: str, expected: list[int]) -> None:
     made = model(test)
-    assert made.apply(X)[:, 0].tolist() == expected
+    assert made.leaf_probabilities(X)[:, 0].tolist() == expected
     assert made.verify(X) < 1e-9
 
 
 def test_a_tiny_constant_is_not_zero() -> None:
     tiny = Examples({"n": [1e-21, 2e-20, -1.0, 3.0]})
     made = NeurosymbolicTree(Tree(Branch("n < 1e-20", Leaf(0.9), Leaf(0.1))), tiny.schema)
-    assert made.apply(tiny)[:, 0].tolist() == [1, 0, 1, 0]
+    assert made.leaf_probabilities(tiny)[:, 0].tolist() == [1, 0, 1, 0]
     both = Tree(Branch("n < 1e-20", Leaf(0.9), Branch("n < 2e-20", Leaf(0.5), Leaf(0.1))))
     with pytest.raises(ExportError, match="which ProbLog rounds to one number"):
         NeurosymbolicTree(both, tiny.schema).to_problog(tiny)
@@ -346,7 +310,7 @@ def test_a_goal_known_only_when_it_runs_cannot_be_copied_for_several_instances()
     }
     tree = Tree(Branch("a", Branch(AtomTest("a", (("rank_net", "second"),)), Leaf(0.9), Leaf(0.2)), Leaf(0.1)))
     made = NeurosymbolicTree(tree, X.schema, background=background, networks=networks)
-    assert made.apply(X)[0] == pytest.approx([1 / 9, 2 / 9, 2 / 3])
+    assert made.leaf_probabilities(X)[0] == pytest.approx([1 / 9, 2 / 9, 2 / 3])
     with pytest.raises(ExportError, match="known only when it runs"):
         made.to_problog(X)
 

@@ -11,13 +11,15 @@ import pytest
 import torch
 from strategies import PREAMBLE, PRIORS, REFERENCE, TinyNetwork, table
 
-from neuid3 import AtomTest, Branch, Examples, Leaf, NeurosymbolicTree, Priors, Tree
+from neuid3 import AtomTest, Branch, Examples, Leaf, NeurosymbolicTree, NodeTest, Priors, Tree
 from neuid3.export import export_text
 from neuid3.logic.formula import Formula, Literal, Or
 from neuid3.logic.program import Program, fact
 from neuid3.tree.tree import paths
 
 RANK = {"rank_net": TinyNetwork(3, 1, 1)}
+
+
 TREE = Tree(Branch("gt(left, right)", Branch("odd(left)", Leaf(0.9), Leaf(0.3)), Branch("alarm", Leaf(0.6), Leaf(0.1))))
 
 
@@ -142,7 +144,7 @@ def test_a_new_kind_of_test_only_says_what_it_means() -> None:
     from dataclasses import dataclass
 
     @dataclass(frozen=True)
-    class EitherTest:
+    class EitherTest(NodeTest):
         left: str
         right: str
 

@@ -20,7 +20,7 @@ from small_data import EACH, use, write_small_data
 from experiments import datasets
 from experiments.datasets import pools, uci
 from experiments.datasets.eleusis import SIZES, deal
-from experiments.datasets.encode import _best_cut, entropy_cuts, random_groups
+from experiments.datasets.encode import best_cut, entropy_cuts, random_groups
 from neuid3 import Examples
 from neuid3.data.columns import Boolean, Tensor
 from neuid3.errors import DamagedFileError, DataError, NodeTestError
@@ -162,9 +162,13 @@ def test_complete_rows_are_as_many_as_in_the_paper() -> None:
 
 
 @real_data
-def test_scikit_learns_wine_is_ucis_and_its_iris_differs_in_two_rows() -> None:
+def test_scikit_learns_wine_is_ucis_and_its_iris_differs_in_two_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from_files = {name: datasets.uci_table(name) for name in ("wine", "iris")}
+    use(monkeypatch, None, tmp_path)  # without a file, scikit-learn's copy is read
     for name, differ in (("wine", 0), ("iris", 2)):
-        ours, theirs = datasets.uci_table(name), uci._table(datasets.UCI[name], uci._bundled(name))
+        ours, theirs = from_files[name], datasets.uci_table(name)
         assert (ours.target == theirs.target).all()
         same = np.all([ours.columns[column] == theirs.columns[column] for column in ours.columns], axis=0)
         assert (~same).sum() == differ
@@ -206,7 +210,7 @@ def test_there_are_d_bins_wherever_there_are_d_values(numbers: list[int], d: int
 
 @given(st.lists(st.booleans(), min_size=2, max_size=40))
 def test_a_cut_is_accepted_as_fayyad_and_irani_accept_it(classes: list[bool]) -> None:
-    cut = _best_cut(np.arange(float(len(classes))), np.array(classes), 0, len(classes))
+    cut = best_cut(np.arange(float(len(classes))), np.array(classes), 0, len(classes))
     assert cut is not None
     n, parts = len(classes), (classes[: cut.position], classes[cut.position :])
     gain = entropy_of(classes) - sum(len(part) / n * entropy_of(part) for part in parts)
@@ -259,7 +263,7 @@ def test_one_hot_columns_are_facts_of_which_one_holds() -> None:
 def test_cuts_are_fitted_on_the_training_fold_only(monkeypatch: pytest.MonkeyPatch) -> None:
     table = uci.uci_table("wine")
     before = datasets.uci_fold("wine", fold=3)
-    _, rows = datasets.folds._split(table.labels, 3, 10, 0)
+    _, rows = datasets.folds.split_rows(table.labels, 3, 10, 0)
     spoiled = {name: np.where(np.isin(np.arange(178), rows), 1e6, values) for name, values in table.columns.items()}
     monkeypatch.setattr(datasets.folds, "uci_table", lambda _: replace(table, columns=spoiled))
     assert datasets.uci_fold("wine", fold=3).meanings == before.meanings

@@ -13,11 +13,10 @@ from functools import reduce
 import numpy as np
 import pytest
 import torch
-from conftest import EVERYTHING
 from hypothesis import assume, given, settings
 from strategies import PREAMBLE, PRIORS, REFERENCE, Case, TinyNetwork, cases, table
 
-from neuid3 import Branch, Examples, Leaf, NeuID3Classifier, NeuID3Error, NeurosymbolicTree, Priors, Tree
+from neuid3 import Branch, Examples, Leaf, NeuID3Classifier, NeuID3Error, NeurosymbolicTree, NodeTest, Priors, Tree
 from neuid3.explain import Explanation, counterfactuals
 from neuid3.explain.counterfactuals import MARGIN
 from neuid3.explain.example_view import ExampleView, view_example
@@ -41,7 +40,7 @@ from neuid3.tree.tree import Node
 ALL_PROOFS = 10**6
 
 # These cases are dear: a third of the usual number, a thousand in `make test-all`.
-QUICK = settings().max_examples if EVERYTHING else settings().max_examples // 3
+QUICK = settings().max_examples // 3
 
 
 def truth(formula: Formula, world: dict[Variable, np.ndarray], n: int) -> np.ndarray:
@@ -114,7 +113,7 @@ def example_view(case: Case) -> ExampleView:
 def test_shares_are_those_of_the_model_and_steps_multiply_to_them(case: Case) -> None:
     for row in range(3):
         why = case.model.explain(case.examples, row, changes=0)
-        leaves = case.model.apply(case.examples)[row]
+        leaves = case.model.leaf_probabilities(case.examples)[row]
         np.testing.assert_allclose([leaf.probability for leaf in why.leaves], leaves, atol=1e-9)
         classes = np.sum([leaf.contributions for leaf in why.leaves], axis=0)
         np.testing.assert_allclose(classes, case.model.predict_proba(case.examples)[row], atol=1e-9)
@@ -132,7 +131,7 @@ def test_a_steps_probability_is_that_of_the_path_with_it_over_that_without() -> 
     tests = model.tree.tests
     for row in range(8):
         for leaf in model.explain(examples, row).leaves:
-            path = tuple((next(t for t in tests if str(t) == step.test), step.answer) for step in leaf.steps)
+            path = tuple((next(t for t in tests if str(t) == step.test), step.response) for step in leaf.steps)
             for depth, step in enumerate(leaf.steps):
                 before, after = (model.path_probability(examples[row], path[: depth + i])[0] for i in (0, 1))
                 assert step.reach == pytest.approx(after, abs=1e-9)
@@ -204,10 +203,10 @@ def undecided(classes: np.ndarray, predicted: int) -> bool:
 
 @given(cases(depth=2, rows=1))
 @settings(max_examples=QUICK)
-def test_the_smallest_set_of_other_answers_is_found(case: Case) -> None:
+def test_the_smallest_set_of_other_responses_is_found(case: Case) -> None:
     view = example_view(case)
     worlds, why = Worlds(view), case.model.explain(case.examples, changes=2)
-    found, predicted = why.other_answers, case.model.classes.index(why.prediction)
+    found, predicted = why.other_responses, case.model.classes.index(why.prediction)
     names = [str(test) for test in view.tree.tests]
     assume(len(set(names)) == len(names))  # two instances of a network: told apart in the tree, not by name
     best: list[tuple[float, float]] = []
@@ -278,7 +277,6 @@ def distance(view: ExampleView, forced: dict[Variable, int]) -> tuple[int, int, 
 
 
 # Examples by hand ------------------------------------------------------------------------------------------------
-
 TREE = Tree(
     Branch(
         "gt(left, right)",
@@ -322,7 +320,7 @@ def test_a_number_crosses_the_nearest_cut_and_a_category_takes_the_value_asked_f
 def test_two_changes_are_found_where_one_does_not_do() -> None:
     tree = Tree(Branch("a", Branch("b", Leaf(0.9), Leaf(0.2)), Leaf(0.1)))
     why = facts(tree, Examples({"a": [False, True], "b": [False, True]}))
-    assert [c.name for c in why.other_facts.changes] == ["a", "b"] == [c.name for c in why.other_answers.changes]
+    assert [c.name for c in why.other_facts.changes] == ["a", "b"] == [c.name for c in why.other_responses.changes]
     assert facts(tree, Examples({"a": [False, True], "b": [False, True]}), changes=1).other_facts.status == "none"
     assert "none with up to 1 change." in str(
         facts(tree, Examples({"a": [False, True], "b": [False, True]}), changes=1)
@@ -333,16 +331,16 @@ def test_answers_that_no_world_gives_are_not_forced_together() -> None:
     tree = Tree(Branch("age > 60", Branch("age > 40", Leaf(0.1), Leaf(0.9)), Leaf(0.2)))
     why = facts(tree, Examples({"age": [30, 31]}, kinds={"age": "number"}))
     assert why.other_facts.status == "impossible"
-    assert why.other_answers.changes[0].name == "age > 60"  # forced alone: what `age > 40` says stays as it is
-    assert len(why.other_answers.changes) == 1
+    assert why.other_responses.changes[0].name == "age > 60"  # forced alone: what `age > 40` says stays as it is
+    assert len(why.other_responses.changes) == 1
     both = Tree(Branch("age > 60", Branch("age > 40", Leaf(0.1), Leaf(0.9)), Branch("age > 40", Leaf(0.1), Leaf(0.2))))
     sure = facts(both, Examples({"age": [50, 51]}, kinds={"age": "number"}))
-    assert sure.other_answers.status == "impossible"
+    assert sure.other_responses.status == "impossible"
 
 
 def test_a_class_that_nothing_can_change_is_said_to_be_so() -> None:
     why = facts(Tree(Branch("a", Leaf(0.9), Leaf(0.8))), Examples({"a": [True, False]}))
-    assert why.other_answers.status == why.other_facts.status == "impossible"
+    assert why.other_responses.status == why.other_facts.status == "impossible"
     assert "no facts would change the class" in why.text()
 
 
@@ -399,9 +397,9 @@ def test_what_is_missing_is_said_to_be_missing_and_follows_its_prior() -> None:
     assert [name for name, reading in seen.items() if reading.missing] == ["rank(right)", "alarm", "age", "suit"]
     assert dict(seen["rank(right)"].values) == pytest.approx({"1": 0.2, "2": 0.3, "3": 0.5})
     assert dict(seen["suit"].values) == pytest.approx({"hearts": 0.2, "clubs": 0.5, "spades": 0.3})
-    told = why.text()
-    assert "rank(right): right is missing, so its prior: 3 0.50, 2 0.30, 1 0.20" in told
-    assert "alarm: it is missing, so its prior: false 0.70, true 0.30" in told
+    output = why.text()
+    assert "rank(right): right is missing, so its prior: 3 0.50, 2 0.30, 1 0.20" in output
+    assert "alarm: it is missing, so its prior: false 0.70, true 0.30" in output
 
 
 def test_a_network_without_a_prior_that_is_never_asked_does_no_harm() -> None:
@@ -455,7 +453,7 @@ def test_a_leaf_alone_is_explained_too() -> None:
 
 def test_a_new_kind_of_test_is_explained_as_any_other() -> None:
     @dataclass(frozen=True)
-    class EitherTest:
+    class EitherTest(NodeTest):
         def formula(self, program: object) -> Or:  # noqa: ARG002 - part of the protocol
             return Or(tuple(Literal(ColumnVariable(name, 2), frozenset({1})) for name in "ab"))
 
@@ -469,25 +467,25 @@ def test_a_new_kind_of_test_is_explained_as_any_other() -> None:
 def test_the_dictionary_is_json_and_says_the_same() -> None:
     tree = Tree(TREE.root, (np.int64(3), np.int64(7)))
     why = small(tree).explain(table(3, 4), 1)
-    told = json.loads(why.json())
-    assert told == json.loads(json.dumps(why.to_dict()))
-    assert told["classes"] == [3, 7]
-    assert told["prediction"] in (3, 7)
-    assert sum(leaf["contributions"][1] for leaf in told["leaves"]) == pytest.approx(told["probabilities"][1])
-    step = max(told["leaves"], key=lambda leaf: leaf["probability"])["path"][0]
+    text = json.loads(why.json())
+    assert text == json.loads(json.dumps(why.to_dict()))
+    assert text["classes"] == [3, 7]
+    assert text["prediction"] in (3, 7)
+    assert sum(leaf["contributions"][1] for leaf in text["leaves"]) == pytest.approx(text["probabilities"][1])
+    step = max(text["leaves"], key=lambda leaf: leaf["probability"])["path"][0]
     assert step["carried"] == pytest.approx(sum(proof["probability"] for proof in step["proofs"]))
 
 
 def test_the_text_says_the_class_the_paths_the_proofs_and_the_changes() -> None:
     why = small().explain(table(3, 4), 3)
-    told = why.text(decimals=2)
-    assert told.startswith(f"Predicted: {why.prediction}")
+    output = why.text(decimals=2)
+    assert output.startswith(f"Predicted: {why.prediction}")
     for title in ("Where the probability goes", "Why", "What the tree reads", "What would change it"):
-        assert f"\n{title}\n" in told
+        assert f"\n{title}\n" in output
     likeliest = max(why.leaves, key=lambda leaf: leaf.probability)
     best = likeliest.steps[0].proofs[0]
-    assert f"    {best.probability:.2f}  {best}" in told
-    assert str(why) == told
+    assert f"    {best.probability:.2f}  {best}" in output
+    assert str(why) == output
 
 
 def test_the_classifier_explains_what_it_predicts() -> None:

@@ -9,7 +9,6 @@ from base64 import b64decode
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -95,9 +94,9 @@ def test_the_text_tells_masses_and_shares_as_a_plain_count_finds_them(iris: tupl
         yield f"mass {len(rows):>3}  {shares}"
         if isinstance(node, Branch):
             column, threshold = re.fullmatch(r"x(\d) =< (.+)", str(node.test)).groups()
-            said = X[rows, int(column)] <= float(threshold)
-            yield from counted(node.yes, rows[said])
-            yield from counted(node.no, rows[~said])
+            outputs = X[rows, int(column)] <= float(threshold)
+            yield from counted(node.yes, rows[outputs])
+            yield from counted(node.no, rows[~outputs])
 
     expected = list(counted(clf.tree_.root, np.arange(len(y))))
     assert len(expected) == len(lines) > 5
@@ -138,13 +137,13 @@ idle :- unused(card).
 def test_the_rules_behind_the_tests_and_no_others_are_told() -> None:
     X = Examples({"card": np.zeros((2, 4, 4)), "deck": np.zeros((2, 4, 4)), "alarm": [True, False]})
     networks = {"rank_net": lambda x: torch.full((len(x), 3), 1 / 3)}
-    told = {}
+    values = {}
     for test in ("chain(card, card)", "alert", "alarm"):
         model = NeurosymbolicTree(Tree(Branch(test, Leaf(0.9), Leaf(0.1))), X, background=RULES, networks=networks)
         text = export_text(model, rules=True)
-        told[test] = [line.strip() for line in text.partition("Rules behind the tests:\n")[2].splitlines()]
+        values[test] = [line.strip() for line in text.partition("Rules behind the tests:\n")[2].splitlines()]
         assert text.startswith(export_text(model))
-    assert told == {
+    assert values == {
         "chain(card, card)": [
             "chain(A, B) :- gt(A, B).",
             "chain(A, B) :- next(A, C), chain(C, B).",
@@ -512,18 +511,3 @@ def test_a_tree_alone_has_neither_rules_nor_networks() -> None:
     model, X = bright_model()
     with pytest.raises(NeuID3Error, match="images=-1"):
         export_svg(model, X, images=-1)
-
-
-def test_what_the_page_about_pictures_shows_works(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pyplot.switch_backend("Agg")
-    page = (Path(__file__).resolve().parents[3] / "docs" / "pictures.md").read_text(encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    found: dict[str, object] = {"__name__": "pictures"}
-    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
-        exec(compile(block, "pictures.md", "exec"), found)
-    assert capsys.readouterr().out in page
-    checked((tmp_path / "iris.svg").read_text(encoding="utf-8"))
-    assert Photo.open(tmp_path / "digits.png").size > (200, 200)
-    pyplot.close("all")

@@ -2,47 +2,34 @@
 
 from __future__ import annotations
 
-import contextlib
-import copy
 import errno
 import json
 import os
-import pickle
 import signal
 import subprocess
 import sys
 import zipfile
-from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from golden.make import RULES, classifier, examples, tree
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from golden.make import classifier, examples, tree
+from model_parts import Raw, changed_at, nested, packed, parts, save_each_kind, written
 from safetensors.torch import load as unpack
 from safetensors.torch import save as pack
 from torch import nn
-from uses import uses
 
 import neuid3
 from neuid3 import NeuID3Classifier, NeuID3Error, NeurosymbolicTree, load
 from neuid3.errors import ModelFileError
-from neuid3.io import networks as registry
+from neuid3.io import network_modules as registry
 from neuid3.io.serialize import nodes_from_json, nodes_to_json
-from neuid3.io.trained_tests import TrainedTest
-from neuid3.networks.defaults import LeNet
-from neuid3.tree.node_tests import AtomTest
 from neuid3.tree.tree import Branch, Leaf
 from neuid3.utils.files import write_atomically
 
 GOLDEN = Path(__file__).parents[2] / "golden"
-MANY = int(os.environ.get("NEUID3_FUZZ", "60"))
-
-# What takes longer than a prediction.
-SLOW = {"plot", "page", "explain", "draw why", "problog", "deepproblog", "svg", "text", "save", "pickle", "deepcopy"}
 
 
 class Own(nn.Module):
@@ -70,8 +57,6 @@ def own_tree() -> NeurosymbolicTree:
 
 
 # What is saved comes back ---------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("make", [classifier, tree])
 def test_a_loaded_model_answers_to_the_bit(make: Any, tmp_path: Path) -> None:
     model, X = make(), examples()
@@ -107,21 +92,6 @@ def test_the_same_model_gives_the_same_bytes(tmp_path: Path) -> None:
     model = tree()
     first, second = (model.save(tmp_path / name).read_bytes() for name in ("a", "b"))
     assert first == second
-
-
-def test_a_trained_test_is_saved_and_asked_in_the_next_tree(tmp_path: Path) -> None:
-    X = examples(80)
-    y = X.column("left").values.mean((1, 2)) > 0.5
-    how = {"epochs": 2, "restarts": 1, "joint_epochs": 0, "random_state": 0, "pruning": 0.0}
-    clf = NeuID3Classifier(background="nn(n, [I]) :: seen(I).", tests=["seen(left)"], **how).fit(X, y)
-    (test,) = clf.tests_
-    again: Any = load(test.save(tmp_path / "test.neuid3"))
-    assert str(again) == "seen(left)"
-    assert again.columns == test.columns
-    assert again.background == test.background
-    second = NeuID3Classifier(background="nn(n, [I]) :: seen(I).", tests=[again], **how).fit(X, y)
-    (before,), (after,) = test.networks.values(), second.networks_.values()
-    assert all(torch.equal(a, b) for a, b in zip(before.parameters(), after.parameters(), strict=True))
 
 
 def test_networks_of_ones_own_come_back_through_their_factory(tmp_path: Path) -> None:
@@ -165,8 +135,6 @@ def test_classes_and_tests_that_cannot_be_said_are_refused_before_anything_is_wr
 
 
 # Old files ------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("v*/*.neuid3")), ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_files_of_every_version_stay_loadable(path: Path) -> None:
     answers = json.loads((path.parent / "answers.json").read_text(encoding="utf-8"))[path.stem]
@@ -181,8 +149,6 @@ def test_there_are_golden_files_of_the_version_that_is_written() -> None:
 
 
 # Whole or not at all --------------------------------------------------------------------------------
-
-
 def test_a_full_disk_leaves_the_old_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tree().save(tmp_path / "m")
     before = path.read_bytes()
@@ -219,20 +185,6 @@ def test_killed_while_writing_leaves_the_old_file_or_the_new_one(tmp_path: Path)
 
 
 # Files that somebody made up ------------------------------------------------------------------------
-
-
-def parts(path: Path) -> dict[str, bytes]:
-    with zipfile.ZipFile(path) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
-def packed(path: Path, contents: dict[str, bytes], how: int = zipfile.ZIP_STORED) -> Path:
-    with zipfile.ZipFile(path, "w", how) as archive:
-        for name, content in contents.items():
-            archive.writestr(name, content)
-    return path
-
-
 def test_files_that_are_no_models_are_told_apart(tmp_path: Path) -> None:
     path = tmp_path / "m"
     good = parts(tree().save(path))
@@ -241,17 +193,17 @@ def test_files_that_are_no_models_are_told_apart(tmp_path: Path) -> None:
         "not a neuid3 model": b"a,b\n1,2\n",
         "damaged": path.read_bytes()[:-100],
     }
-    for told, content in wrong.items():
+    for values, content in wrong.items():
         path.write_bytes(content)
-        with pytest.raises(ModelFileError, match=told):
+        with pytest.raises(ModelFileError, match=values):
             load(path)
-    for told, changed in {
+    for values, changed in {
         "newer neuid3": {**words, "version": 99},
         "is not a neuid3 model": {**words, "format": "other"},
         "does not know": {**words, "kind": "forest"},
         "is damaged": {**words, "version": "1"},
     }.items():
-        with pytest.raises(ModelFileError, match=told):
+        with pytest.raises(ModelFileError, match=values):
             load(packed(path, good | {"model.json": json.dumps(changed).encode()}))
     with pytest.raises(ModelFileError, match="is compressed"):
         load(packed(path, good, zipfile.ZIP_DEFLATED))
@@ -286,172 +238,17 @@ def test_no_code_of_a_file_is_run(tmp_path: Path) -> None:
     assert not mark.exists()
 
 
-values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
-    max_leaves=8,
-)
-
-
-def _places(words: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Every place in a piece of JSON."""
-    inside: list[tuple[Any, Any]] = []
-    if isinstance(words, dict):
-        inside = list(words.items())
-    elif isinstance(words, list):
-        inside = list(enumerate(words))
-    return [at, *(place for key, value in inside for place in _places(value, (*at, key)))]
-
-
-def _changed(words: Any, place: tuple[Any, ...], value: Any) -> Any:
-    if not place:
-        return value
-    copy = dict(words) if isinstance(words, dict) else list(words)
-    copy[place[0]] = _changed(copy[place[0]], place[1:], value)
-    return copy
-
-
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("saved")
-    classifier().save(folder / "classifier")
-    tree().save(folder / "tree")
-    networks: Any = {"eye@1": LeNet(3, size=6)}
-    kept = {"columns": {"left": examples().schema["left"]}, "card": {"means": "bright", "scores": [0.5]}}
-    asked = AtomTest("level(left, high)", (("eye", "eye@1"),))
-    TrainedTest(asked, networks, background=RULES, **kept).save(folder / "test")
+    save_each_kind(folder)
     return folder
 
 
-@settings(max_examples=MANY, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_whatever_the_words_say_only_our_errors_come_out(saved: Path, data: st.DataObject) -> None:
-    good = parts(saved / data.draw(st.sampled_from(["classifier", "tree"])))
-    words = json.loads(good["model.json"])
-    for _ in range(data.draw(st.integers(1, 3))):
-        places = _places(words)
-        words = _changed(words, places[data.draw(st.integers(0, len(places) - 1))], data.draw(values))
-    _loads_or_complains(packed(saved / "changed", good | {"model.json": json.dumps(words).encode()}))
-
-
-@settings(max_examples=MANY, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_whatever_the_bytes_are_only_our_errors_come_out(saved: Path, data: st.DataObject) -> None:
-    content = bytearray((saved / data.draw(st.sampled_from(["classifier", "tree"]))).read_bytes())
-    for _ in range(data.draw(st.integers(1, 6))):
-        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
-    changed = saved / "changed"
-    changed.write_bytes(content[: data.draw(st.integers(1, len(content)))] if data.draw(st.booleans()) else content)
-    _loads_or_complains(changed)
-
-
-def _loads_or_complains(path: Path, but: Collection[str] = ()) -> None:
-    """Whatever loads can be used in all ways `but` these, or says in our words why not."""
-    try:
-        model: Any = load(path)
-    except NeuID3Error:
-        return
-    if isinstance(model, TrainedTest):
-        with contextlib.suppress(NeuID3Error):
-            load(model.save(path.parent / "again"))
-        repr(model), pickle.loads(pickle.dumps(model)), copy.deepcopy(model)
-        return
-    for name, use in uses(model, examples(), path.parent).items():
-        if name not in but:
-            with contextlib.suppress(NeuID3Error):
-                use()
-
-
 # Every field of a file, with every odd value ---------------------------------------------------------
-
-
-def _nested(depth: int) -> Any:
-    value: Any = []
-    for _ in range(depth):
-        value = [value]
-    return value
-
-
-class Raw(str):
-    """JSON as it is to be written, which need not be what Python would write."""
-
-
-ODD: dict[str, Any] = {
-    "none": None,
-    "true": True,
-    "zero": 0,
-    "minus one": -1,
-    "a fraction": 0.3,
-    "huge": 1e308,
-    "tiny": 5e-324,
-    "past int64": 2**63,
-    "past uint64": 2**64,
-    "not a number": Raw("NaN"),
-    "infinite": Raw("-Infinity"),
-    "overflowing": Raw("1e999"),
-    "many digits": Raw("1" * 5000),
-    "empty text": "",
-    "half a letter": "\ud800",
-    "NUL": "a\0",
-    "long text": "x" * 100_000,
-    "another language": "<b>&'\"\n葉\u202e",
-    "empty list": [],
-    "empty object": {},
-    "list of texts": ["a", "b"],
-    "list of numbers": [1e308, 1e308],
-    "deep list": Raw("[" * 10_000 + "]" * 10_000),
-    "rather deep list": _nested(200),
-    "said twice": Raw('{"a": 1, "a": 2}'),
-}
-
-
-def _kind_of(place: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Places in lists are of one kind: the first of them stands for all."""
-    if place[:1] == ("parameters",):
-        place = place[:1] + (0,) * (len(place) - 1)
-    return tuple("*" if isinstance(key, int) else key for key in place)
-
-
-def _fields(words: Any) -> list[tuple[Any, ...]]:
-    found: dict[tuple[Any, ...], tuple[Any, ...]] = {}
-    for place in _places(words):
-        found.setdefault(_kind_of(place), place)
-    return list(found.values())
-
-
-def _written(words: Any) -> bytes:
-    """JSON in which raw values stand as they are."""
-    raw: dict[str, str] = {}
-
-    def marked(value: Any) -> Any:
-        if isinstance(value, Raw):
-            raw[f"raw {len(raw)}"] = value
-            return f"raw {len(raw) - 1}"
-        if isinstance(value, dict):
-            return {key: marked(inner) for key, inner in value.items()}
-        return [marked(inner) for inner in value] if isinstance(value, list) else value
-
-    text = json.dumps(marked(words))
-    for mark, value in raw.items():
-        text = text.replace(f'"{mark}"', value)
-    return text.encode()
-
-
-@pytest.mark.parametrize("name", ["classifier", "tree", "test"])
-@pytest.mark.parametrize("odd", ODD)
-def test_whatever_a_field_holds_only_our_errors_come_out(saved: Path, name: str, odd: str) -> None:
-    good = parts(saved / name)
-    words = json.loads(good["model.json"])
-    for number, place in enumerate(_fields(words)):
-        changed = _written(_changed(words, place, ODD[odd]))
-        # `make fuzz` uses all of them in all ways, and a quick run every fifth; whatever loads is asked and shown.
-        but = () if MANY > 60 or (number + list(ODD).index(odd)) % 5 == 0 else SLOW
-        _loads_or_complains(packed(saved / "changed", good | {"model.json": changed}), but)
-
-
 def _refused(path: Path, contents: dict[str, bytes], words: Any, match: str) -> None:
     with pytest.raises(NeuID3Error, match=match):
-        load(packed(path, contents | {"model.json": _written(words)}))
+        load(packed(path, contents | {"model.json": written(words)}))
 
 
 @pytest.mark.parametrize(
@@ -492,7 +289,7 @@ def _refused(path: Path, contents: dict[str, bytes], words: Any, match: str) -> 
         (("networks", "ear", "settings", "width"), 2**40, "does not fit its parameters"),
         (("version",), True, "its version is True"),
         (("version",), Raw('1, "version": 1'), "repeated key"),
-        (("more",), _nested(100), "nested too deeply"),
+        (("more",), nested(100), "nested too deeply"),
     ],
 )
 def test_what_a_tree_cannot_mean_is_refused_when_it_is_loaded(
@@ -502,7 +299,7 @@ def test_what_a_tree_cannot_mean_is_refused_when_it_is_loaded(
     words = json.loads(good["model.json"])
     words["tree"]["nodes"][1]["masses"] = [1.0, 2.0]
     words["more"] = None
-    _refused(saved / "changed", good, _changed(words, place, value), match)
+    _refused(saved / "changed", good, changed_at(words, place, value), match)
 
 
 @pytest.mark.parametrize(
@@ -525,7 +322,7 @@ def test_what_a_classifier_cannot_mean_is_refused_when_it_is_loaded(
     saved: Path, place: tuple[Any, ...], value: Any, match: str
 ) -> None:
     good = parts(saved / "classifier")
-    _refused(saved / "changed", good, _changed(json.loads(good["model.json"]), place, value), match)
+    _refused(saved / "changed", good, changed_at(json.loads(good["model.json"]), place, value), match)
 
 
 @pytest.mark.parametrize(
@@ -595,59 +392,6 @@ def test_class_names_come_back_with_their_zeros(tmp_path: Path) -> None:
 
 
 # Deep trees ------------------------------------------------------------------------------------------
-
-questions = st.sampled_from(
-    [
-        {"fact": "alarm"},
-        {"atom": "alarm"},
-        {"column": "suit", "value": "hearts"},
-        {"column": "suit", "value": "other"},
-        {"column": "weight", "at_most": 0.25},
-        {"column": "weight", "at_most": -1e308},
-        {"column": "weight", "at_most": 5e-324},
-        {"atom": "weight > 0"},
-        {"atom": "level(left, high)", "instances": {"eye": "eye@1"}},
-        {"atom": "louder(left, right)", "instances": {"eye": "eye@1"}},
-        {"atom": "hum(signal)"},
-        {"fact": "left"},
-    ]
-)
-edges = st.sampled_from([0, 1, 0.0, -0.0, 5e-324, 1e-6, 0.5, 1.0 - 2**-53, 1.0 + 2**-52, 2**53, 1e300, 1e308])
-
-
-@settings(max_examples=max(MANY // 20, 12), deadline=None, suppress_health_check=list(HealthCheck))
-@given(data=st.data())
-def test_whatever_tree_a_file_has_only_our_errors_come_out(saved: Path, data: st.DataObject) -> None:
-    """Trees of all shapes, some of them hundreds of levels deep, with values at the edges of their types."""
-    good = parts(saved / "tree")
-    words = json.loads(good["model.json"])
-    depth = data.draw(st.sampled_from([0, 1, 3, 8, 40, 300]))
-    asked = data.draw(st.lists(questions, min_size=1, max_size=6))
-    rows: list[Any] = []
-    for level in range(depth):
-        leaf_first = data.draw(st.booleans()) if depth < 40 else True
-        place = len(rows)
-        sides = (place + 1, place + 2) if leaf_first else (place + 2, place + 1)
-        rows.append({"test": asked[level % len(asked)], "gain": None, "yes": sides[0], "no": sides[1]})
-        rows.append({"leaf": [0.25, 0.75]})
-    rows.append({"leaf": [0.5, 0.5]})
-    for row in data.draw(st.lists(st.sampled_from(rows), max_size=3)):
-        row["masses"] = [data.draw(edges), data.draw(edges)]
-        if "test" in row:
-            row["gain"] = data.draw(edges)
-        elif data.draw(st.booleans()):
-            row["leaf"] = [data.draw(edges), data.draw(edges)]
-    words["tree"]["nodes"] = rows
-    if data.draw(st.booleans()):
-        words["schema"][2] = {"name": "weight", "kind": "number"}
-        words["priors"]["columns"]["weight"] = {"shares": [[data.draw(edges), data.draw(edges)], [2.5, 1.0]]}
-    else:
-        words["priors"]["columns"] = {}
-    _loads_or_complains(
-        packed(saved / "changed", good | {"model.json": json.dumps(words).encode()}), but=SLOW if depth > 40 else ()
-    )
-
-
 def test_trees_that_are_none_are_refused() -> None:
     leaf = {"leaf": [0.5, 0.5]}
     for rows in (

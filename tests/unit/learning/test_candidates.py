@@ -86,9 +86,9 @@ def test_each_image_gets_a_network_of_its_own() -> None:
 )
 def test_a_rule_that_cannot_be_a_test_has_a_warning(rules: str, reason: str) -> None:
     schema = {"Smoker": Boolean(), "Age": Number(), "scan": Tensor((8, 8))}
-    with pytest.warns(UserWarning, match=r"The rule '\w+(\(I\))?' in line \d is never tried") as told:
+    with pytest.warns(UserWarning, match=r"The rule '\w+(\(I\))?' in line \d is never tried") as messages:
         make_candidates("auto", None, Program(rules, schema), 100)
-    assert any(reason in str(warning.message) for warning in told)
+    assert any(reason in str(warning.message) for warning in messages)
 
 
 def test_a_rule_for_other_rules_is_no_mistake(recwarn: pytest.WarningsRecorder) -> None:
@@ -111,14 +111,14 @@ def test_a_rule_that_is_never_tried_has_a_warning_with_its_line_and_the_next_mov
     schema = {"age": Number(), "ill": Boolean(), **images}
     with pytest.warns(UserWarning, match="is never tried") as warned:
         make_candidates("auto", None, Program(UNTRIED, schema), 100)
-    told = [str(warning.message) for warning in warned]
-    assert len(told) == 3  # older_than is there for twice, reason has an instance and is there for at_least
-    assert "'at_least(K)' in line 3" in told[0]
-    assert "tests=['auto', 'at_least(40)'] or modes=['at_least(40)']" in told[0]
-    assert '--tests "at_least(40)"' in told[0]
-    assert "'twice(Years)' in line 4" in told[1]
-    assert "'twice(40)'" in told[1]
-    assert told[2] == (
+    messages = [str(warning.message) for warning in warned]
+    assert len(messages) == 3  # older_than is there for twice, reason has an instance and is there for at_least
+    assert "'at_least(K)' in line 3" in messages[0]
+    assert "tests=['auto', 'at_least(40)'] or modes=['at_least(40)']" in messages[0]
+    assert '--tests "at_least(40)"' in messages[0]
+    assert "'twice(Years)' in line 4" in messages[1]
+    assert "'twice(40)'" in messages[1]
+    assert messages[2] == (
         "The rule 'never' in line 5 is never tried. 'never' is always false. No column, fact or network can change it."
     )
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from neuid3.learning.grow import GrowthLimits, OpenNode, Split, TimedLearner, grow_tree, split_node
-from neuid3.tree.criteria import information_gain
+from neuid3.tree.criteria import ClassCriterion
 from neuid3.tree.node_tests import AtomTest
 from neuid3.tree.tree import Branch, Leaf
 
@@ -23,7 +23,11 @@ class ToyLearner:
     choices: int = 1
     classes: int = 2
 
-    def class_masses(self, node: OpenNode) -> np.ndarray:
+    @property
+    def criterion(self) -> ClassCriterion:
+        return ClassCriterion(self.classes)
+
+    def leaf_statistics(self, node: OpenNode) -> np.ndarray:
         return self._masses(node.reach)
 
     def _masses(self, reach: np.ndarray) -> np.ndarray:
@@ -31,10 +35,10 @@ class ToyLearner:
 
     def best_split(self, node: OpenNode) -> Split | None:
         scored = []
-        for test in sorted(node.tests, key=str):
+        for test in sorted(self.responses.keys() - node.used, key=str):
             p = self.responses[test]
             scored.append(
-                (float(information_gain(self._masses(node.reach * p), self._masses(node.reach * (1 - p)))), test)
+                (float(self.criterion.gain(self._masses(node.reach * p), self._masses(node.reach * (1 - p)))), test)
             )
         if not scored:
             return None
@@ -43,12 +47,16 @@ class ToyLearner:
 
 
 A, B = AtomTest("a"), AtomTest("b")
+
+
 AND = np.array([0, 0, 0, 1] * 4)
+
+
 FACTS = {A: np.array([0.0, 0.0, 1.0, 1.0] * 4), B: np.array([0.0, 1.0, 0.0, 1.0] * 4)}
 
 
 def root(learner: ToyLearner) -> OpenNode:
-    return OpenNode.root(len(learner.labels), frozenset(learner.responses))
+    return OpenNode.root(len(learner.labels))
 
 
 def test_a_conjunction_is_found() -> None:
@@ -90,12 +98,12 @@ def test_splits_that_save_too_few_bits_are_pruned_unless_they_are_validated() ->
 
 
 def test_every_example_reaches_both_children_fractionally_unless_below_epsilon() -> None:
-    node = OpenNode.root(2, frozenset({A, B}))
-    yes, no = split_node(node, Split(A, np.array([0.7, 0.9999]), 0.1, False, A), epsilon=1e-3)
+    node = OpenNode.root(2)
+    yes, no = split_node(node, Split(A, np.array([0.7, 0.9999]), 0.1, False, A), min_reach=1e-3)
     assert yes.reach == pytest.approx([0.7, 0.9999])
     assert no.reach == pytest.approx([0.3, 0.0])
     assert yes.path == ((A, True),)
-    assert no.tests == {B}
+    assert no.used == {A}
 
 
 def test_a_split_chosen_among_many_must_save_more() -> None:

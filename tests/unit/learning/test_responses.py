@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neuid3 import Branch, Examples, Leaf, NeuID3Classifier
-from neuid3.data.columns import Category, Distribution, stack_columns
+from neuid3.data.columns import stack_columns
 from neuid3.learning.cuts import SORT_DIVISOR, SortedColumn, shortest_cut
 from neuid3.learning.grow import OpenNode, full_reach
 from neuid3.learning.responses import (
@@ -23,12 +22,13 @@ from neuid3.learning.responses import (
     ProbabilisticResponse,
     Response,
     Responses,
-    by_class,
 )
-from neuid3.learning.symbolic_splitter import SymbolicSplitter
+from neuid3.tree.criteria import ClassCriterion, Target
 from neuid3.tree.tree import Node
 
 Row = dict[str, object]
+
+
 SlowTest = tuple[str, Callable[[Row], bool]]
 
 
@@ -104,8 +104,8 @@ def test_every_test_of_a_tree_is_the_best_by_a_slow_count(table: tuple[list[Row]
         patch.setattr("warnings.warn", lambda *_, **__: None)  # a single leaf is fine here
         clf.fit(columns_of(rows), labels, sample_weight=weights)
     places = {label: i for i, label in enumerate(sorted(set(labels)))}
-    told = [(row, places[label], weight) for row, label, weight in zip(rows, labels, weights, strict=True)]
-    check(clf.tree_.root, told, 3)
+    values = [(row, places[label], weight) for row, label, weight in zip(rows, labels, weights, strict=True)]
+    check(clf.tree_.root, values, 3)
 
 
 @given(st.integers(0, 10_000))
@@ -123,12 +123,14 @@ def test_all_kinds_of_responses_are_counted_as_one_by_one(seed: int) -> None:
     rows = np.flatnonzero(rng.random(n) < 0.7).astype(np.int32)
     labels, masses = rng.integers(0, classes, n)[rows], rng.random(len(rows))
     responses = Responses(given_responses)
-    yes = responses.yes_masses(rows, labels, masses, classes)
+    yes = responses.yes_sums(rows, Target(labels, masses, ClassCriterion(classes)))
     for i, answer in enumerate(given_responses):
         wanted = np.zeros(classes)
         for row, label, mass in zip(rows, labels, masses, strict=True):
-            told = answer.codes[row] == answer.value if isinstance(answer, CategoricalResponse) else answer.column[row]
-            wanted[label] += mass * float(told)
+            values = (
+                answer.codes[row] == answer.value if isinstance(answer, CategoricalResponse) else answer.column[row]
+            )
+            wanted[label] += mass * float(values)
         np.testing.assert_allclose(yes[i], wanted, atol=1e-12)
         certain = responses.certain(i, rows)
         assert (certain is None) == isinstance(answer, ProbabilisticResponse)
@@ -143,11 +145,12 @@ def test_a_column_is_cut_alike_whether_its_rows_are_picked_or_sorted(seed: int) 
     values[rng.random(len(values)) < 0.1] = np.nan
     ordered = SortedColumn(Examples({"h": values}, {"h": "number"}).column("h"), "h")
     rows = np.sort(rng.choice(len(values), 30, replace=False)).astype(np.int32)
-    spread = by_class(rng.integers(0, 2, len(rows)), rng.random(len(rows)), 2)
-    sorted_anew = ordered.best_cut(rows, spread, (), 0.0)
+    criterion = ClassCriterion(2)
+    statistics = criterion.statistics(rng.integers(0, 2, len(rows)), rng.random(len(rows)))
+    sorted_anew = ordered.best_cut(rows, statistics, criterion, (), 0.0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("neuid3.learning.cuts.SORT_DIVISOR", 1)
-        assert ordered.best_cut(rows, spread, (), 0.0) == sorted_anew
+        assert ordered.best_cut(rows, statistics, criterion, (), 0.0) == sorted_anew
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -177,7 +180,7 @@ def test_importances_are_gain_times_mass_of_each_column() -> None:
 
 
 def test_certain_examples_take_no_memory_for_their_reach() -> None:
-    node = OpenNode.root(1000, frozenset())
+    node = OpenNode.root(1000)
     assert node.reach_of_rows.strides == (0,)
     assert (node.reach == 1.0).all()
     assert full_reach(3).tolist() == [1.0, 1.0, 1.0]
@@ -192,36 +195,3 @@ def test_a_node_of_symbolic_columns_reads_only_the_examples_that_reach_it(monkey
     monkeypatch.setattr(OpenNode, "reach", property(everybody))
     clf = NeuID3Classifier(random_state=0).fit(X, (X[:, 0] & X[:, 1]).astype(int))
     assert len(clf.tree_.leaves) == 3
-
-
-@given(seed=st.integers(0, 10_000), holes=st.floats(0.05, 0.5))
-def test_values_of_a_column_on_the_path_are_counted_as_circuits_compute_them(seed: int, holes: float) -> None:
-    """Where entries are missing or probable, the response of a value depends on the values that the path leaves possible."""
-    rng = np.random.default_rng(seed)
-    n = 60
-    colour = rng.choice(["red", "green", "blue", "grey"], n)
-    seen = rng.dirichlet(np.ones(4), n)
-    X = Examples(
-        {
-            "colour": [None if rng.random() < holes else value for value in colour],
-            "seen": [None if rng.random() < holes else row for row in seen.tolist()],
-            "alarm": rng.random(n) < 0.5,
-        },
-        kinds={"colour": Category(("red", "green", "blue", "grey")), "seen": Distribution(("a", "b", "c", "d"))},
-    )
-    y = ((colour == "red") | (seen[:, 1] > 0.3)) ^ (rng.random(n) < 0.2)
-    nodes = []
-
-    def both_ways(self: SymbolicSplitter, node: OpenNode, *more: Any) -> Any:
-        found = at_once(self, node, *more)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(SymbolicSplitter, "_narrowed", lambda *_: {})
-            np.testing.assert_allclose(found[0], at_once(self, node, *more)[0], rtol=0, atol=1e-12)
-        nodes.append(node)
-        return found
-
-    at_once = SymbolicSplitter._gains
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(SymbolicSplitter, "_gains", both_ways)
-        NeuID3Classifier(pruning=0.0, max_depth=4, min_mass=4, random_state=0).fit(X, y)
-    assert len(nodes) > 3

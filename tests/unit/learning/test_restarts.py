@@ -11,17 +11,21 @@ from neuid3 import Examples
 from neuid3.learning.grow import OpenNode
 from neuid3.learning.restarts import RestartVariants
 from neuid3.learning.sample import Sample
-from neuid3.learning.semantics import Semantics
 from neuid3.logic.program import Program
 from neuid3.training.config import TrainingConfig
 from neuid3.training.task import RestartVariant
+from neuid3.tree.criteria import ClassCriterion, Target
 from neuid3.tree.node_tests import AtomTest
+from neuid3.tree.semantics import Semantics
 
 PROGRAM = """
 nn(kind_net, [I], B, [0, 1]) :: kind(I, B).
 alternate(A, B) :- kind(A, X), kind(B, Y), X \\= Y.
 """
+
+
 RULE, NETWORK = AtomTest("alternate(a, b)"), AtomTest("kind(a, 1)")
+
 # Enough of them that the least number of restarts at the root has no effect.
 MANY = 12
 
@@ -32,9 +36,9 @@ def variants_of(
     """The restarts of a test over small images, half of whose examples are positive."""
     shape = (6, 3, 12, 12) if colours else (6, 12, 12)
     examples = Examples({name: np.zeros(shape, dtype=np.float32) for name in "ab"})
-    sample = Sample(examples, np.arange(6) % 2, np.ones(6), np.zeros(6, dtype=bool), 2, 1)
-    semantics = Semantics(Program(PROGRAM, examples.schema), examples, [test])
-    root = OpenNode.root(6, frozenset({test}))
+    sample = Sample(examples, Target(np.arange(6) % 2, np.ones(6), ClassCriterion(2)), np.zeros(6, dtype=bool))
+    semantics = Semantics(Program(PROGRAM, examples.schema))
+    root = OpenNode.root(6)
     node = replace(root, path=((NETWORK, True),)) if inner else root
     chosen = RestartVariants(sample, semantics, replace(TrainingConfig(), restarts=restarts), tests, "cpu")
     return chosen.variants(node, test, ("a", "b"))

@@ -5,13 +5,8 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-import os
-import shutil
-import subprocess
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,34 +17,24 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn import functional
 
-from neuid3.circuits.conjunctions import factorise
 from neuid3.errors import KernelError
-from neuid3.logic.formula import Literal, NeuralVariable
 from neuid3.networks import kernel as kernel_module
-from neuid3.networks.adam import Adam, one_cycle
 from neuid3.networks.augmentation import Augmentation, InputColumns, augmented
 from neuid3.networks.defaults import Dense, LeNet
-from neuid3.networks.groups import FunctionalGroup, KernelNetwork, LayerGroup, ModuleGroup, network_group
+from neuid3.networks.groups import (
+    FunctionalGroup,
+    LayerGroup,
+    network_group,
+    run_by_kernel,
+    runs_by_kernel,
+)
 from neuid3.networks.layers import FusedConvolution, grouped_convolution
-from neuid3.training.config import TrainingConfig
-from neuid3.training.halving import restart_groups, successive_halving
-from neuid3.training.task import NetworkOutput, Restart, Task
-from neuid3.training.train import advance
+from neuid3.networks.torch_backend import ModuleGroup
 
 ROOT = Path(__file__).resolve().parents[3]
 
+
 VARIANTS, NO_KERNEL = kernel_module.runnable_variants()
-
-
-@pytest.fixture(params=["kernel", "torch"])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """With the compiled kernel, and with torch's own operations."""
-    if request.param == "kernel" and not VARIANTS:
-        pytest.skip(NO_KERNEL)
-    monkeypatch.setenv("NEUID3_KERNEL", "off" if request.param == "torch" else "on")
-    kernel_module.clear_choice()
-    yield request.param
-    kernel_module.clear_choice()
 
 
 @contextmanager
@@ -247,31 +232,6 @@ def test_where_no_library_can_be_loaded_torch_runs_and_the_reason_is_given(
         kernel_module.runnable_variants.cache_clear()
 
 
-def test_no_compiler_runs_when_networks_do(tmp_path: Path) -> None:
-    called = tmp_path / "called"
-    for name in ("cc", "gcc", "clang"):
-        (tmp_path / name).write_text(f"#!/bin/sh\ntouch '{called}'\nexit 1\n")
-        (tmp_path / name).chmod(0o700)
-    environment = os.environ | {
-        "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
-        "NEUID3_CACHE": str(tmp_path / "kept"),
-    }
-    environment.pop("CC", None)
-    code = """
-import torch
-from neuid3.networks.defaults import LeNet
-from neuid3.networks.adam import Adam
-from neuid3.networks.groups import network_group
-nets = network_group([LeNet(2), LeNet(2)], [])
-nets(torch.rand(2, 3, 1, 28, 28)).sum().backward()
-Adam(list(nets.weights.values()), 0.0).step(1, [0.1, 0.1], 0.9)
-"""
-    assert shutil.which("cc", path=environment["PATH"]) == str(tmp_path / "cc")
-    subprocess.run([sys.executable, "-c", code], env=environment, check=True)
-    assert not called.exists()
-    assert not (tmp_path / "kept").exists()
-
-
 def test_nan_weights_give_nan_outputs_of_that_network_only() -> None:
     nets = [LeNet(2) for _ in range(2)]
     with torch.no_grad():
@@ -281,48 +241,24 @@ def test_nan_weights_give_nan_outputs_of_that_network_only() -> None:
     assert torch.isnan(found[1]).all()
 
 
-def test_a_kernel_network_is_the_network_as_it_is_now() -> None:
+def test_the_kernel_runs_a_network_as_it_is_now() -> None:
     if not VARIANTS:
         pytest.skip(NO_KERNEL)
     torch.manual_seed(0)
     for inputs, shape in ((1, (5, 28, 28)), (2, (5, 1, 20, 31))):
         net = LeNet(3, inputs=inputs, size=shape[-2:]).requires_grad_(False).eval()
         seen = [torch.rand(shape) for _ in range(inputs)]
-        assert KernelNetwork.supports(net)
+        assert runs_by_kernel(net)
         for _ in range(2):
-            assert torch.allclose(KernelNetwork(net)(*seen), net(*seen), atol=1e-6)
+            assert torch.allclose(run_by_kernel(net, *seen), net(*seen), atol=1e-6)
             net.look[0].weight.mul_(-1)
         net.look[0].register_forward_hook(lambda *_: None)
-        assert not KernelNetwork.supports(net), "the kernel would skip the hook"
-    assert not KernelNetwork.supports(nn.utils.parametrizations.weight_norm(LeNet(3).look[0]))
+        assert not runs_by_kernel(net), "the kernel would skip the hook"
+    assert not runs_by_kernel(nn.utils.parametrizations.weight_norm(LeNet(3).look[0]))
     augmented = LeNet(3)
     nn.utils.parametrizations.weight_norm(augmented.look[0])
-    assert not KernelNetwork.supports(augmented)
-    assert not KernelNetwork.supports(LeNet(3, dropout=0.5).train())
-
-
-@pytest.mark.usefixtures("way")
-def test_adam_is_torchs() -> None:
-    torch.manual_seed(1)
-    total, decay, rates = 40, 0.02, [0.03, 0.01]
-    start, gradients = torch.randn(2, 9, dtype=torch.float64), torch.randn(total, 2, 9, dtype=torch.float64)
-    leaf = start.clone().requires_grad_()
-    ours = Adam([leaf], decay)
-    theirs = [nn.Parameter(row.clone()) for row in start]
-    optimizers = [torch.optim.AdamW([p], rate, weight_decay=decay) for p, rate in zip(theirs, rates, strict=True)]
-    cycles = [
-        torch.optim.lr_scheduler.OneCycleLR(o, rate, total_steps=total + 1)
-        for o, rate in zip(optimizers, rates, strict=True)
-    ]
-    for step, gradient in enumerate(gradients):
-        share, beta1 = one_cycle(step, total)
-        leaf.grad = gradient
-        ours.step(step + 1, [share * rate for rate in rates], beta1)
-        for p, g, optimizer, cycle in zip(theirs, gradient, optimizers, cycles, strict=True):
-            p.grad = g
-            optimizer.step()
-            cycle.step()
-    assert torch.allclose(leaf.detach(), torch.stack([p.detach() for p in theirs]), rtol=1e-10, atol=1e-12)
+    assert not runs_by_kernel(augmented)
+    assert not runs_by_kernel(LeNet(3, dropout=0.5).train())
 
 
 @pytest.mark.parametrize("shape", [(3, 17, 20), (17, 20)])
@@ -367,77 +303,3 @@ def test_the_kernel_warps_as_torch_does(shape: tuple[int, ...]) -> None:
     InputColumns({"x": column}).read("x", torch.arange(5), to, augmentation)
     plain = torch.from_numpy(column).double() / 255
     assert torch.allclose(to, augmented(plain, augmentation), atol=1e-6)
-
-
-VARIABLE = NeuralVariable(0, "net", ("x",), ("x",), 2)
-
-
-def tasks(make: Sequence[nn.Module], dtype: torch.dtype, count: int) -> list[Task]:
-    """Tasks whose restarts begin with these networks: is an image brighter on the left?"""
-    found = []
-    for seed in range(count):
-        rng = np.random.default_rng(seed)
-        images = rng.random((40, 20, 20)).astype(np.float32)
-        labels = (images[:, :, :10].mean((1, 2)) > images[:, :, 10:].mean((1, 2))).astype(np.int64)
-        paths = factorise([Literal(VARIABLE, frozenset({1}))], [[(0, True)], [(0, False)]])
-        initial_networks = tuple({"net": copy.deepcopy(net).to(dtype)} for net in make)
-        config = TrainingConfig(epochs=3, batch_size=16, restarts=2)
-        found.append(
-            Task(
-                paths,
-                {VARIABLE: NetworkOutput("net", ("x",), 1, True)},
-                {},
-                {"x": images},
-                labels,
-                rng.uniform(0.5, 1.0, 40),
-                np.arange(40) % 5 == 0,
-                2,
-                1,
-                initial_networks,
-                config,
-                seed,
-            )
-        )
-    return found
-
-
-@pytest.mark.usefixtures("way")
-def test_batched_training_equals_training_one_by_one() -> None:
-    torch.manual_seed(0)
-    given_ = tasks([LeNet(1, size=20) for _ in range(2)], torch.float64, 3)
-    restarts = [Restart(task, number) for task in given_ for number in range(2)]
-    together = advance(restarts, 1.0)
-    for restart, state in zip(restarts, together, strict=True):
-        (alone,) = advance([restart], 1.0)
-        assert state.score == pytest.approx(alone.score, abs=1e-12)
-        for a, b in zip(state.networks["net"].parameters(), alone.networks["net"].parameters(), strict=True):
-            assert torch.allclose(a, b, rtol=0, atol=1e-12)
-
-
-def test_groups_do_not_depend_on_the_order_of_other_kinds() -> None:
-    torch.manual_seed(0)
-    small, large = (
-        tasks([LeNet(1, size=20)], torch.float32, 20),
-        tasks([LeNet(1, size=20, dropout=0.1)], torch.float32, 3),
-    )
-    mixed = [Restart(task, 0) for task in (*small[:7], *large, *small[7:])]
-    groups = list(restart_groups(mixed))
-    assert sorted(len(group) for group in groups) == [1, 2, 6, 7, 7]
-    assert [t for group in groups[:3] for t in group] == [t for t in mixed if t.task in small]
-
-
-def test_a_failed_restart_does_not_change_the_others() -> None:
-    torch.manual_seed(0)
-    (task,) = tasks([LeNet(1, size=20) for _ in range(2)], torch.float32, 1)
-    broken = copy.deepcopy(task.initial_networks[0])
-    with torch.no_grad():
-        broken["net"].choose.weight[:] = float("nan")
-    mixed = replace(task, initial_networks=(task.initial_networks[0], broken))
-    well, failed = advance([Restart(mixed, 0), Restart(mixed, 1)], 1.0)
-    (alone,) = advance([Restart(task, 0)], 1.0)
-    assert failed.failed is not None
-    assert "NaN" in failed.failed
-    assert well.score == alone.score
-    (best,), _ = successive_halving([mixed])
-    assert best is not None
-    assert best.failed is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
@@ -11,24 +10,15 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import drawn, enumerate_worlds
-from problog import get_evaluatable
-from problog.clausedb import ClauseDB
-from problog.engine import DefaultEngine
-from problog.logic import Term
-from problog.program import PrologString
 from strategies import (
-    HELPERS,
     OPEN_GOALS,
     PREAMBLE,
     PRIORS,
-    RANDOM_FACTS,
     REFERENCE,
     Case,
     TinyNetwork,
-    built_in_rules,
     cases,
     table,
-    term_rules,
 )
 
 from neuid3 import AtomTest, Branch, Leaf, NeurosymbolicTree, Tree
@@ -41,15 +31,10 @@ from neuid3.tree.tree import paths
 pytestmark = pytest.mark.filterwarnings("ignore:Test .* is always:UserWarning", "ignore:.*:UserWarning:deepproblog")
 
 
-@given(cases())
-def test_generated_trees_agree_with_problog(case: Case) -> None:
-    assert case.model.verify(case.examples, rows=1) < 1e-6
-
-
 @given(cases(depth=2))
 def test_paths_agree_with_summing_over_worlds(case: Case) -> None:
     model = case.model
-    reached = model.apply(case.examples)
+    reached = model.leaf_probabilities(case.examples)
     with torch.no_grad(), model.evaluating():
         evidence = model.evidence(case.examples)
     for i, (path, _) in enumerate(paths(model.tree.root)):
@@ -67,7 +52,7 @@ def test_paths_agree_with_summing_over_worlds(case: Case) -> None:
 
 @given(cases())
 def test_leaves_share_out_one_unit_of_probability(case: Case) -> None:
-    np.testing.assert_allclose(case.model.apply(case.examples).sum(axis=1), 1.0, atol=1e-12)
+    np.testing.assert_allclose(case.model.leaf_probabilities(case.examples).sum(axis=1), 1.0, atol=1e-12)
 
 
 @settings(max_examples=15)
@@ -118,16 +103,6 @@ def probability(program: Program, test: str) -> float:
     return enumerate_worlds(formula, {variable: list(variable.weights) for variable in variables})
 
 
-@given(term_rules())
-def test_terms_that_print_alike_are_told_apart_as_problog_does(text: str) -> None:
-    plain = get_evaluatable().create_from(PrologString(f"{text} query(p).")).evaluate()
-    theirs = next((float(value) for value in plain.values()), 0.0)
-    program = Program(text, {})
-    assert probability(program, "p") == pytest.approx(theirs, abs=1e-9)
-    tree = NeurosymbolicTree(Tree(Branch("p", Leaf(0.9), Leaf(0.1))), REFERENCE.schema, background=text)
-    assert tree.verify(REFERENCE, rows=1) < 1e-9
-
-
 @pytest.mark.parametrize("connective", [",", ";", "->"])
 def test_brackets_make_different_terms(connective: str) -> None:
     left, right = (f"({part.format(*[connective] * 2)})" for part in ("(a{}b){}c", "a{}(b{}c)"))
@@ -146,45 +121,6 @@ def test_every_open_predicate_has_a_goal_here() -> None:
     assert exported == set(OPEN_GOALS)
 
 
-LIBRARIES = ":- use_module(library(lists)). :- use_module(library(apply))."
-
-
-def by_worlds(rules: str, libraries: ClauseDB) -> float:
-    """P(p): the worlds in which ProbLog proves p when every random fact is either there or not."""
-    total = []
-    for present in itertools.product([True, False], repeat=len(RANDOM_FACTS)):
-        facts = [fact if there else f"{fact} :- fail" for fact, there in zip(RANDOM_FACTS, present, strict=True)]
-        world = libraries.extend()
-        for clause in PrologString(". ".join(facts) + ". " + HELPERS + rules):
-            world.add_statement(clause)
-        if DefaultEngine().query(world, Term("p")):
-            weights = [p if there else 1 - p for p, there in zip(RANDOM_FACTS.values(), present, strict=True)]
-            total.append(math.prod(weights))
-    return math.fsum(total)
-
-
-def with_facts(rules: str) -> str:
-    return " ".join(f"{p} :: {fact}." for fact, p in RANDOM_FACTS.items()) + HELPERS + rules
-
-
-@pytest.fixture(scope="module")
-def libraries() -> ClauseDB:
-    return DefaultEngine().prepare(PrologString(LIBRARIES))
-
-
-@pytest.mark.parametrize("entry", sorted(OPEN_GOALS))
-def test_every_open_predicate_means_in_all_worlds_what_it_means_in_each(entry: str, libraries: ClauseDB) -> None:
-    rules = f"p :- {OPEN_GOALS[entry]}."
-    assert probability(Program(with_facts(rules), {}), "p") == pytest.approx(by_worlds(rules, libraries), abs=1e-9)
-
-
-@given(built_in_rules())
-def test_generated_rules_with_built_ins_agree_with_problog(rules: str) -> None:
-    text = with_facts(rules)
-    tree = NeurosymbolicTree(Tree(Branch("p", Leaf(0.9), Leaf(0.1))), REFERENCE.schema, background=text)
-    assert tree.verify(REFERENCE, rows=1) < 1e-9
-
-
 def test_shared_variables_are_not_independent() -> None:
     half = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3, 2), torch.nn.Softmax(1)).double()
     torch.nn.init.zeros_(half[1].weight)
@@ -193,7 +129,7 @@ def test_shared_variables_are_not_independent() -> None:
     tree = Tree(Branch("odd(left)", Branch("both", Leaf(1.0), Leaf(0.0)), Leaf(0.0)))
     model = NeurosymbolicTree(tree, REFERENCE.schema, background=background, networks={"n": half}, priors=PRIORS)
     examples = REFERENCE[~REFERENCE.column("right").missing][:1]
-    assert model.apply(examples)[0, 0] == pytest.approx(0.25)
+    assert model.leaf_probabilities(examples)[0, 0] == pytest.approx(0.25)
 
 
 def test_two_instances_of_a_network_are_independent() -> None:
@@ -205,7 +141,7 @@ def test_two_instances_of_a_network_are_independent() -> None:
     one = Tree(Branch("rank(left, 1)", Leaf(1.0), Leaf(0.0)))
     single = NeurosymbolicTree(one, REFERENCE.schema, background=PREAMBLE, networks={"rank_net": network})
     examples = REFERENCE[:20]
-    np.testing.assert_allclose(model.apply(examples)[:, 0], single.apply(examples)[:, 0] ** 2)
+    np.testing.assert_allclose(model.leaf_probabilities(examples)[:, 0], single.leaf_probabilities(examples)[:, 0] ** 2)
 
 
 def test_two_declarations_of_a_network_share_weights_but_not_outcomes() -> None:
@@ -213,48 +149,7 @@ def test_two_declarations_of_a_network_share_weights_but_not_outcomes() -> None:
     model = NeurosymbolicTree(tree, REFERENCE.schema, background=PREAMBLE, networks={"rank_net": TinyNetwork(3, 1, 1)})
     with torch.no_grad():
         outcome = model.evidence(REFERENCE[:5]).output("rank_net", ("left",), 3)[:, 0].numpy()
-    np.testing.assert_allclose(model.apply(REFERENCE[:5])[:, 0], outcome**2)
-
-
-@pytest.mark.parametrize(
-    "root",
-    [
-        Branch("gt(left, right)", Branch("odd(left)", Leaf(0.9), Leaf(0.3)), Leaf(0.1)),
-        Branch(
-            "same(left, right)",
-            Branch("age > 40", Leaf(0.8), Branch("alarm", Leaf(0.6), Leaf(0.2))),
-            Branch(
-                AtomTest("gt(left, right)", (("rank_net", "rank_net#2"),)),
-                Leaf(0.7),
-                Branch("gt(left, right)", Leaf(0.5), Leaf(0.0)),
-            ),
-        ),
-        Branch(
-            "both",
-            Branch("path(1, 3)", Leaf(0.9), Leaf(0.4)),
-            Branch("tinted(left)", Leaf(0.2), Branch("twin(left, 1)", Leaf(0.3), Leaf(1.0))),
-        ),
-        Branch(
-            "suit(hearts)", Leaf(0.75), Branch("mood(2)", Leaf(0.25), Branch("rank(right, 2)", Leaf(0.9), Leaf(0.05)))
-        ),
-    ],
-    ids=["shared", "instances", "recursion", "columns"],
-)
-def test_deepproblog_runs_the_exported_program(root: Branch) -> None:
-    networks = {
-        "rank_net": TinyNetwork(3, 1, 1).float(),
-        "rank_net#2": TinyNetwork(3, 1, 2).float(),
-        "parity_net": TinyNetwork(2, 1, 3).float(),
-        "same_net": TinyNetwork(1, 2, 4).float(),
-    }
-    tree = Tree(root)
-    if not any(test.instances for test in tree.tests):
-        del networks["rank_net#2"]
-    model = NeurosymbolicTree(tree, REFERENCE.schema, background=PREAMBLE, networks=networks, priors=PRIORS)
-    rows = table(7, 4)
-    for row in range(4):
-        theirs = model.to_deepproblog(rows, row).class_probabilities()
-        np.testing.assert_allclose(theirs, model.predict_proba(rows[row])[0], atol=1e-5)
+    np.testing.assert_allclose(model.leaf_probabilities(REFERENCE[:5])[:, 0], outcome**2)
 
 
 def test_probabilities_and_gradients_are_finite_when_networks_are_certain() -> None:

@@ -53,34 +53,32 @@ def headline(clf: Any, X: Any, y: Any = None) -> str:
 
 
 # What is told ---------------------------------------------------------------------------------------
-
-
 def test_rows_that_were_learned_from_are_counted_apart(learned: Any) -> None:
     clf, X, y = learned
     seen, unseen = clf.score(X[:400], y[:400]), clf.score(X[400:], y[400:])
     assert seen > unseen + 0.1
-    told = headline(clf, X, y)
+    text = headline(clf, X, y)
     assert (
-        f"Of these 500 rows 400 were learned from: accuracy {seen:.3f}; the other 100: accuracy {unseen:.3f}." in told
+        f"Of these 500 rows 400 were learned from: accuracy {seen:.3f}; the other 100: accuracy {unseen:.3f}." in text
     )
-    assert f"{clf.score(X, y):.3f}" not in told
+    assert f"{clf.score(X, y):.3f}" not in text
 
 
 def test_a_table_of_training_rows_says_so_and_shows_the_remembered_score(learned: Any) -> None:
     clf, X, y = learned
-    told = headline(clf, X[:400], y[:400])
+    text = headline(clf, X[:400], y[:400])
     score = f"accuracy {clf.score(X[400:], y[400:]):.3f}"
-    assert told.startswith(
+    assert text.startswith(
         "All of these 400 rows are rows that it was learned from: accuracy 1.000, which says little about others. "
         f"On 100 rows kept apart: {score}."
     )
-    assert f"On 100 rows that had no part in learning: accuracy {clf.score(X[400:], y[400:]):.3f}, log-loss " in told
+    assert f"On 100 rows that had no part in learning: accuracy {clf.score(X[400:], y[400:]):.3f}, log-loss " in text
 
 
 def test_a_table_of_other_rows_has_one_score(learned: Any) -> None:
     clf, X, y = learned
-    told = headline(clf, X[400:], y[400:])
-    assert told.startswith(f"None of these 100 rows was learned from: accuracy {clf.score(X[400:], y[400:]):.3f}.")
+    text = headline(clf, X[400:], y[400:])
+    assert text.startswith(f"None of these 100 rows was learned from: accuracy {clf.score(X[400:], y[400:]):.3f}.")
 
 
 def test_without_classes_the_rows_are_counted_all_the_same(learned: Any) -> None:
@@ -90,9 +88,9 @@ def test_without_classes_the_rows_are_counted_all_the_same(learned: Any) -> None
 
 def test_a_table_without_some_column_cannot_be_told(learned: Any) -> None:
     clf, X, y = learned
-    told = headline(clf, X.select(clf.model_.columns)[:50], y[:50])
+    text = headline(clf, X.select(clf.model_.columns)[:50], y[:50])
     assert "land" not in clf.model_.columns
-    assert told.startswith("On these 50 rows: accuracy 1.000. Which of them it was learned from is unknown.")
+    assert text.startswith("On these 50 rows: accuracy 1.000. Which of them it was learned from is unknown.")
 
 
 def test_a_tree_made_by_hand_remembers_nothing() -> None:
@@ -107,8 +105,6 @@ def test_a_chosen_example_says_whether_it_was_learned_from(learned: Any) -> None
 
 
 # What is remembered ---------------------------------------------------------------------------------
-
-
 def test_scores_are_those_of_the_rows_kept_apart(learned: Any) -> None:
     clf, X, y = learned
     (score,) = clf.training_record_.scores
@@ -116,23 +112,6 @@ def test_scores_are_those_of_the_rows_kept_apart(learned: Any) -> None:
     assert score.accuracy == clf.score(X[400:], y[400:])
     probabilities = np.clip(clf.predict_proba(X[400:]), 1e-15, 1)
     assert score.log_loss == pytest.approx(log_loss(y[400:], probabilities / probabilities.sum(1, keepdims=True)))
-
-
-def test_networks_leave_a_score_on_their_validation_rows() -> None:
-    X = images(60)
-    level = X.column("left").values.mean((1, 2))
-    y = np.where(level > 0.5, "light", "dark")
-    clf = NeuID3Classifier(tests="auto", epochs=3, restarts=1, max_depth=1, random_state=0).fit(X, y)
-    record = clf.training_record_
-    assert record.rows == 60
-    assert [(score.kind, score.rows) for score in record.scores] == [("validation", 12)]
-    assert record.learned(X, clf.schema_).all()
-    given = NeuID3Classifier(tests="auto", epochs=3, restarts=1, max_depth=1, random_state=0)
-    given.fit(X[:40], y[:40], validation=(X[40:], y[40:]))
-    score = given.training_record_.score("validation")
-    assert (score.rows, score.accuracy) == (20, given.score(X[40:], y[40:]))
-    assert score.log_loss == pytest.approx(log_loss(y[40:], given.predict_proba(X[40:])))
-    assert given.training_record_.rows == 60  # they chose tests and leaves
 
 
 def test_training_rows_are_no_rows_kept_apart() -> None:
@@ -175,8 +154,8 @@ def test_old_files_load_and_say_that_nothing_is_remembered(path: Path) -> None:
         assert model.training_record is None
         assert all(branch.statistics is None for branch in neuid3.tree.tree.branches(model.tree.root))
     if isinstance(found, NeuID3Classifier):
-        told = CliRunner().invoke(main, ["show", str(path)]).output
-        assert "There is no record of the rows that the tree was learned from." in told
+        output = CliRunner().invoke(main, ["show", str(path)]).output
+        assert "There is no record of the rows that the tree was learned from." in output
         with pytest.raises(DataError, match="without a training record"):
             found.record_score({}, [])
 
@@ -205,7 +184,6 @@ def test_a_damaged_record_is_told_in_a_sentence(learned: Any, tmp_path: Path, sp
 
 
 # Digests --------------------------------------------------------------------------------------------
-
 ROWS = st.lists(st.tuples(st.integers(0, 2), st.booleans()), min_size=1, max_size=30)
 
 
@@ -282,13 +260,11 @@ def test_no_entry_of_a_row_is_in_the_file(tmp_path: Path) -> None:
         .save(tmp_path / "m.neuid3")
     )
     saved = read_container(path)
-    assert np.float64(secret).tobytes() not in saved.tensors["/training/digests"].numpy().tobytes()
+    assert np.float64(secret).tobytes() not in saved.tensors["/training/digests"].tobytes()
     assert len(set(saved.tensors["/training/digests"].tolist())) == 4  # equal rows have equal digests
 
 
 # Commands -------------------------------------------------------------------------------------------
-
-
 def test_commands_tell_the_score_of_the_rows_that_fit_kept_apart(tmp_path: Path) -> None:
     X, y = people(300)
     lines = [
@@ -310,9 +286,9 @@ def test_commands_tell_the_score_of_the_rows_that_fit_kept_apart(tmp_path: Path)
     shown = run.invoke(main, ["show", str(model)]).output
     assert "Learned from 240 rows." in shown
     assert sentence in shown
-    told = json.loads(run.invoke(main, ["show", str(model), "--json"]).output)["training_record"]
-    assert told["rows"] == 240
-    assert told["scores"][0]["accuracy"] == kept["accuracy"]
+    output = json.loads(run.invoke(main, ["show", str(model), "--json"]).output)["training_record"]
+    assert output["rows"] == 240
+    assert output["scores"][0]["accuracy"] == kept["accuracy"]
     report = run.invoke(
         main, ["report", str(model), str(table), "--target", "state", "--out", str(tmp_path / "p.html")]
     )

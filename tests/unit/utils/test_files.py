@@ -83,9 +83,13 @@ def test_where_files_need_a_name_the_next_write_removes_what_is_left(tmp_path: P
 
 
 def _keep_open(folder: str, ready: Callable[[], None], wait: Callable[[], object]) -> None:
-    disk._open_unfinished(Path(folder))
-    ready()
-    wait()
+    def stuck(_: int) -> None:
+        ready()
+        wait()
+        os._exit(0)  # as if it were killed before it has finished
+
+    os.fsync = stuck
+    disk.write_atomically(Path(folder) / "theirs", b"new")
 
 
 def test_what_another_process_is_writing_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

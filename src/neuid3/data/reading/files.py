@@ -76,7 +76,16 @@ class ImageFiles:
         return np.dtype(np.uint8)
 
     def fetch(self, rows: Rows) -> Array:
-        """The pixels of the images in these rows; a missing image is black."""
+        """The pixels of the images in these rows.
+
+        Parameters
+        ----------
+        rows : row indices.
+
+        Returns
+        -------
+        Bytes from 0 to 255, `(row, height, width)` or, in colour, `(row, 3, height, width)`; a missing image is black.
+        """
         return decode_images(rows, self.missing, self.image_format, self._open_row)
 
     @contextmanager

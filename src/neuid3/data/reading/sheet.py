@@ -50,6 +50,14 @@ class TextTable:
     def location(self, row: int) -> str:
         """The position of a row, for error messages.
 
+        Parameters
+        ----------
+        row : the row, counted from 0.
+
+        Returns
+        -------
+        The file name with the line or the row.
+
         >>> TextTable(Path("cards.csv"), {"suit": ["clubs"]}, [2], False).location(0)
         'cards.csv, line 2'
         """
@@ -57,7 +65,16 @@ class TextTable:
         return f"{self.path.name}, {where}"
 
     def take(self, rows: Sequence[int]) -> TextTable:
-        """The table restricted to these rows."""
+        """The table restricted to these rows.
+
+        Parameters
+        ----------
+        rows : row indices.
+
+        Returns
+        -------
+        The table of these rows.
+        """
         columns = {name: cells and [cells[row] for row in rows] for name, cells in self.columns.items()}
         return TextTable(self.path, columns, self.lines and [self.lines[row] for row in rows], self.commas)
 
@@ -68,6 +85,10 @@ def open_text_table(path: Path | str) -> TextTable:
     Parameters
     ----------
     path : the file; its content, not its name, decides how it is read.
+
+    Returns
+    -------
+    The table.
 
     Raises
     ------
@@ -133,7 +154,7 @@ def _read_csv(path: Path, text: str) -> TextTable:
         delimiter = _delimiter(text)
         lines: list[int] = []
         rows: list[list[str]] = []
-        for line, row in _row_indices(path, text, delimiter):
+        for line, row in _rows(path, text, delimiter):
             if rows and len(row) != len(rows[0]):
                 raise DamagedFileError(
                     f"{path.name}, line {line}: {len(row)} cells, but the first line names {len(rows[0])} columns; "
@@ -175,7 +196,7 @@ def _delimiter(text: str) -> str:
     return max(DELIMITERS, key=width)
 
 
-def _row_indices(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def _rows(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Every row that is not blank, with the line in which it begins; a quoted cell may span several lines."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True, skipinitialspace=True)
     line = 1

@@ -170,7 +170,22 @@ def read_text_table(
     image_size: int = MAX_IMAGE_SIDE,
     schema: Schema | None = None,
 ) -> TableData:
-    """The examples of a table of text cells; see `read_table`."""
+    """The examples of a table of text cells; see `read_table`.
+
+    Parameters
+    ----------
+    table : the cells.
+    types, target, image_size, schema : as in `read_table`.
+
+    Returns
+    -------
+    The table: `.examples`, `.labels` where a target is given, `.columns` and `.notes`.
+
+    Raises
+    ------
+    DataError
+        Where `types` and `schema` are both given, a declaration is wrong, or no column is left to learn from.
+    """
     if schema is not None and types:
         raise DataError("`schema` declares the kind of every column; leave `types` out.")
     declared = dict(types or {})
@@ -224,6 +239,15 @@ def read_with_schema(table: TextTable, schema: Schema, needed: Collection[str], 
     schema : the kinds of the columns, with the shapes of images.
     needed : the columns of the schema that are read; one that the table lacks is an error.
     others : whether the other columns of the schema are read as well; those that the table lacks are missing in every row.
+
+    Returns
+    -------
+    The examples, in the kinds of the schema.
+
+    Raises
+    ------
+    DataError
+        Where a needed column is missing, or a cell cannot be read.
     """
     columns = {}
     for name, kind in schema.items():

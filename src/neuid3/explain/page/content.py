@@ -19,9 +19,8 @@ from neuid3.explain.page.scores import RowGroups, group_rows, learned_rows
 from neuid3.export.labels import mass_formatter
 from neuid3.logic.formula import NeuralVariable, sources
 from neuid3.logic.quoting import atom_name, entry_text
-from neuid3.tree.descent import network_calls
-from neuid3.tree.evidence import NetworkCall
 from neuid3.tree.model import TreeModel
+from neuid3.tree.semantics import NetworkCall
 from neuid3.tree.tree import Branch, Leaf, Masses, NetworkStatistics, Node
 
 # A response with a probability between these is undecided.
@@ -237,7 +236,7 @@ class _ContentBuilder:
 
     def content(self) -> PageContent:
         branches = [node for node in self.responses.nodes if isinstance(node.node, Branch)]
-        rules = self.model.program.clauses_behind([str(node.node.test) for node in branches])  # type: ignore[union-attr]
+        rules = self.model.program.clauses_behind([node.node.test.goal for node in branches])  # type: ignore[union-attr]
         rules_of = {node.number: clauses for node, clauses in zip(branches, rules, strict=True)}
         nodes = tuple(
             self._branch(node, node.node, rules_of[node.number])
@@ -273,7 +272,7 @@ class _ContentBuilder:
         return NodeMasses(node.masses, self.mass_text(node), float(mass.sum()), classes)
 
     def _branch(self, node: PageNode, branch: Branch, rules: tuple[str, ...]) -> BranchContent:
-        calls = network_calls(branch.test, self.model.program)
+        calls = self.model.inference.semantics.calls(branch.test)
         columns = in_order(str(branch.test), self.model.columns_of(branch.test))
         yes, no = self.responses.children(node)
         surely_true, undecided, surely_false = self._strips(node, columns)

@@ -135,7 +135,7 @@ function strip(mark, heading, shown, meaning, empty) {
 
 const parents = new Map();
 content.nodes.forEach((node, number) => {
-  if (isTest(node)) [[node.yes, true], [node.no, false]].forEach(([child, answer]) => parents.set(child, { number, answer }));
+  if (isTest(node)) [[node.yes, true], [node.no, false]].forEach(([child, response]) => parents.set(child, { number, response }));
 });
 const tests = content.nodes.map((node, number) => number).filter((number) => isTest(content.nodes[number]));
 const names = new Map();
@@ -156,9 +156,9 @@ function flow(row) {
   if (row === null) return content.nodes.map((node) => node.mass / total);
   const reached = [1];
   tests.forEach((number, index) => {
-    const answer = examples.get(row).responses[index];
-    reached[content.nodes[number].yes] = answer === null ? 0 : reached[number] * answer;
-    reached[content.nodes[number].no] = answer === null ? 0 : reached[number] * (1 - answer);
+    const response = examples.get(row).responses[index];
+    reached[content.nodes[number].yes] = response === null ? 0 : reached[number] * response;
+    reached[content.nodes[number].no] = response === null ? 0 : reached[number] * (1 - response);
   });
   return reached;
 }
@@ -181,7 +181,7 @@ function drawTree() {
   content.nodes.forEach((node, number) => {
     const step = parents.get(number);
     const depth = pathTo(number).length;
-    const edge = make("span", { class: "answer" }, step ? (step.answer ? "yes" : "no") : "");
+    const edge = make("span", { class: "answer" }, step ? (step.response ? "yes" : "no") : "");
     const what = isTest(node)
       ? make("span", { class: "what" }, code(node.test), ...networkMark(node))
       : make("span", { class: "what" }, shareText(node.probabilities, 1), bar(node.probabilities));
@@ -233,7 +233,7 @@ function showFlow() {
     const doubt = isTest(node) && node.statistics && node.statistics.nearChance ? ", close to chance" : "";
     const what = isTest(node) ? `Test ${names.get(number)}, ${node.test}${doubt}` : `Leaf ${names.get(number)}, ${shareText(node.probabilities, 1).textContent}`;
     const step = parents.get(number);
-    const side = step ? `, the ${step.answer ? "yes" : "no"} side of test ${names.get(step.number)}` : "";
+    const side = step ? `, the ${step.response ? "yes" : "no"} side of test ${names.get(step.number)}` : "";
     const who = chosen === null ? "of the examples get here" : `is the probability that example ${chosen} gets here`;
     item.setAttribute("aria-label", `${what}${side}; ${percent(reached[number])} ${who}`);
   });
@@ -356,10 +356,10 @@ function showChosen() {
     const line = document.getElementById(`chosen-${number}`);
     line.hidden = chosen === null;
     if (chosen === null) return;
-    const answer = examples.get(chosen).responses[index];
-    line.textContent = answer === null || reached[number] < 0.00005
+    const response = examples.get(chosen).responses[index];
+    line.textContent = response === null || reached[number] < 0.00005
       ? `Example ${chosen} does not get here.`
-      : `Example ${chosen} gets here with ${percent(reached[number])}, and then the answer is yes with ${percent(answer)}.`;
+      : `Example ${chosen} gets here with ${percent(reached[number])}, and then the response is yes with ${percent(response)}.`;
   });
   content.networks.forEach((network, number) => {
     const line = document.getElementById(`values-${number}`);
@@ -399,7 +399,7 @@ function nodeStatistics(node) {
 function pathText(number) {
   const path = pathTo(number);
   if (!path.length) return make("p", {}, "The root, which every example reaches.");
-  const parts = path.flatMap((step, index) => [index ? ", " : "", code(content.nodes[step.number].test), step.answer ? " is true" : " is false"]);
+  const parts = path.flatMap((step, index) => [index ? ", " : "", code(content.nodes[step.number].test), step.response ? " is true" : " is false"]);
   return make("p", {}, "Reached when ", ...parts, ".");
 }
 
@@ -423,7 +423,7 @@ function sides(node, meaning) {
     labelled ? cell("classes", side.mass > 0 ? shareText(side.shares) : "none") : null,
     ...side.values.map((value, column) => cell(node.columns[column], value)),
     cell("some of them", tiles(node.strips[index ? 2 : 0], meaning, index ? "Most surely false" : "Most surely true", chip)));
-  const head = ["answer", "examples", ...(labelled ? ["classes"] : []), ...node.columns, "some of them"];
+  const head = ["response", "examples", ...(labelled ? ["classes"] : []), ...node.columns, "some of them"];
   return make("table", {},
     make("thead", {}, make("tr", {}, ...head.map((name) => make("th", { scope: "col" }, name)))),
     make("tbody", {}, ...node.sides.map(row)));
@@ -460,7 +460,7 @@ function testCard(number) {
 
 function leafCard(number) {
   const node = content.nodes[number];
-  const path = pathTo(number).flatMap((step, index) => [index ? ", " : "", code(content.nodes[step.number].test), step.answer ? " is true" : " is false"]);
+  const path = pathTo(number).flatMap((step, index) => [index ? ", " : "", code(content.nodes[step.number].test), step.response ? " is true" : " is false"]);
   return make("article", { id: `node-${number}`, tabindex: "-1", "aria-label": `Leaf ${names.get(number)}` },
     make("header", {}, make("span", { class: "badge leaf" }, names.get(number)), make("h3", {}, shareText(node.probabilities)),
       path.length ? make("p", {}, "When ", ...path, ".") : make("p", {}, "The only leaf.")),

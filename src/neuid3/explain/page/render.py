@@ -12,20 +12,19 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from sklearn.utils.validation import check_is_fitted
-
 from neuid3.data.examples import Examples
-from neuid3.errors import ExportError, TreeError
+from neuid3.errors import ExportError
 from neuid3.explain.page.content import BranchContent, LeafContent, NodeMasses, PageContent, Tile, page_content
 from neuid3.explain.page.pictures import Entry, PageImages, page_images
 from neuid3.explain.page.scores import score_sentences
 from neuid3.export import export_text
-from neuid3.tree.model import TreeModel
+from neuid3.export.palette import css_variables
+from neuid3.export.unwrap import model_of
 from neuid3.tree.tree import NetworkStatistics
 from neuid3.utils.files import write_atomically
 from neuid3.utils.versions import installed_version
 
-TITLE = "What the tree looks at"
+TITLE = "Evidence page"
 
 
 def evidence_page(model: Any, X: Any, y: Any = None, *, title: str = TITLE, images: int = 9) -> str:
@@ -53,11 +52,11 @@ def page_and_scores(
     model: Any, X: Any, y: Any = None, *, title: str = TITLE, images: int = 9
 ) -> tuple[str, tuple[str, ...]]:
     """The evidence page, and the sentences about scores at its top."""
-    tree = _model_of(model)
+    tree = model_of(model, "columns and networks, of which a page is made")
     examples = tree.read(X)
     content = page_content(tree, examples, y, images, X)
     scores = score_sentences(content.row_groups, tree.training_record)
-    style, script = _file("page.css"), _file("page.js")
+    style, script = css_variables() + _file("page.css"), _file("page.js")
     page = Template(_file("page.html")).substitute(
         title=html.escape(title),
         policy=html.escape(_policy(style, script)),
@@ -78,7 +77,17 @@ def write_page(
     title: str = TITLE,
     images: int = 9,
 ) -> Path:
-    """Write the evidence page to a file, atomically; parameters as in `evidence_page`. Returns the path."""
+    """Write the evidence page to a file, atomically.
+
+    Parameters
+    ----------
+    path : the file.
+    model, X, y, title, images : as in `evidence_page`.
+
+    Returns
+    -------
+    The path of the file.
+    """
     return save_page(path, evidence_page(model, X, y, title=title, images=images))
 
 
@@ -91,17 +100,6 @@ def save_page(path: str | Path, page: str) -> Path:
     except OSError as error:
         raise ExportError(f"The page cannot be written to {target} ({error.strerror}); choose another path.") from None
     return target
-
-
-def _model_of(model: Any) -> TreeModel:
-    if hasattr(model, "get_params"):
-        check_is_fitted(model)
-    tree_model = getattr(model, "model_", model)
-    if isinstance(tree_model, TreeModel):
-        return tree_model
-    raise TreeError(
-        f"A page is made of a fitted NeuID3Classifier or of a NeurosymbolicTree; found a {type(model).__name__}."
-    )
 
 
 def _file(name: str) -> str:

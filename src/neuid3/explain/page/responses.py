@@ -7,13 +7,12 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
-from neuid3.circuits.reach import Reach
 from neuid3.data.examples import Examples
-from neuid3.tree.descent import LazyEvaluator, conjunctions
-from neuid3.tree.evidence import Evidence, NetworkCall
+from neuid3.tree.descent import LazyEvaluator
+from neuid3.tree.evidence import Evidence
 from neuid3.tree.model import TreeModel
+from neuid3.tree.semantics import NetworkCall
 from neuid3.tree.tree import Branch, Leaf, Node, Path, node_paths
 
 Floats = npt.NDArray[np.float64]
@@ -105,15 +104,16 @@ class PageResponses:
 def page_responses(model: TreeModel, examples: Examples) -> PageResponses:
     """The responses of a tree to all examples; each network is called once for each example that reaches it."""
     nodes = tuple(PageNode(number, path, node) for number, (path, node) in enumerate(node_paths(model.tree.root)))
-    reach = Reach(conjunctions([node.path for node in nodes], model.program), model.dtype, model.device)
-    descent = LazyEvaluator(model.tree.root, model.program, model.dtype, model.device)
+    inference, arrays = model.inference, model.inference.arrays
+    reach = inference.compiled([node.path for node in nodes])
+    descent = LazyEvaluator(model.tree.root, inference)
     reach_batches: list[Floats] = []
-    value_batches: dict[NetworkCall, list[NetworkValues]] = {call: [] for call in sorted(model.uses)}
-    with model.evaluating(), torch.no_grad():
+    value_batches: dict[NetworkCall, list[NetworkValues]] = {call: [] for call in sorted(model.network_calls)}
+    with model.evaluating(), arrays.without_gradients():
         for start in range(0, len(examples), BATCH):
-            evidence = model.evidence(examples[start : start + BATCH])
+            evidence = model.evidence_of(examples[start : start + BATCH])
             descent(evidence, MIN_REACH)
-            reach_batches.append(reach(evidence).cpu().numpy().astype(np.float64))
+            reach_batches.append(arrays.to_numpy(reach(evidence)).astype(np.float64))
             for call, batches in value_batches.items():
                 batches.append(_network_values(evidence, call, start))
     network_values = {call: _concatenated(batches) for call, batches in value_batches.items()}
@@ -124,7 +124,7 @@ def _network_values(evidence: Evidence, call: NetworkCall, start: int) -> Networ
     """The values of a network for the examples of a batch that it was called for and whose inputs are not missing."""
     network, inputs, width = call
     rows = np.flatnonzero(evidence.evaluated(call) & evidence.examples.complete(inputs))
-    output = evidence.output(network, inputs, width).cpu().numpy()[rows]
+    output = evidence.arrays.to_numpy(evidence.output(network, inputs, width))[rows]
     weights = np.hstack((1.0 - output, output)) if width == 1 else output
     return NetworkValues(rows + start, weights.argmax(axis=1), weights.max(axis=1).astype(np.float64))
 

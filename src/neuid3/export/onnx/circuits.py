@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
-import torch
+import numpy.typing as npt
 
 from neuid3.circuits.evaluate import LayeredCircuit, Level
 from neuid3.circuits.reach import Reach
@@ -14,6 +14,11 @@ from neuid3.logic.formula import Variable
 
 class WeightSource(Protocol):
     """Access to the values of the graph that hold the probabilities of variables."""
+
+    @property
+    def dtype(self) -> npt.DTypeLike:
+        """The numpy type of the probabilities."""
+        ...
 
     def weights(self, variable: Variable) -> str:
         """The probability of every value of a variable, as `(value, example)`."""
@@ -51,7 +56,7 @@ def _circuit(graph: Graph, circuit: LayeredCircuit, source: WeightSource) -> str
 
 def _level(graph: Graph, level: Level, frontier: str, weights: str, source: WeightSource) -> str:
     """The values of the nodes after one level."""
-    steps = graph.add("MatMul", graph.constant(level.masks.cpu()), weights)  # (step, example)
+    steps = graph.add("MatMul", graph.constant(level.masks, source.dtype), weights)  # (step, example)
     if level.children is not None:
         steps = graph.add("Mul", steps, _rows(graph, frontier, level.children))
     if level.gathers is not None:
@@ -59,11 +64,11 @@ def _level(graph: Graph, level: Level, frontier: str, weights: str, source: Weig
         gathered = _rows(graph, padded, level.gathers)  # (node, degree, example)
         steps = graph.add("ReduceSum", gathered, graph.constant([1]), keepdims=0)
     elif level.adds is not None:
-        steps = graph.add("MatMul", graph.constant(level.adds.cpu()), steps)
+        steps = graph.add("MatMul", graph.constant(level.adds, source.dtype), steps)
     if level.keep is None:
         return graph.add("Concat", frontier, steps, axis=0)
     return graph.add("Concat", _rows(graph, frontier, level.keep), steps, axis=0) if len(level.keep) else steps
 
 
-def _rows(graph: Graph, values: str, rows: torch.Tensor) -> str:
-    return graph.add("Gather", values, graph.constant(rows.cpu()), axis=0)
+def _rows(graph: Graph, values: str, rows: npt.NDArray[Any]) -> str:
+    return graph.add("Gather", values, graph.constant(rows), axis=0)

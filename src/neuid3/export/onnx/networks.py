@@ -14,12 +14,13 @@ import torch
 from torch import nn
 
 from neuid3.data.columns import Tensor
-from neuid3.data.priors import network_use
+from neuid3.data.priors import network_call_name
 from neuid3.errors import ExportError, NeuID3Error
 from neuid3.export.deepproblog import as_module
 from neuid3.export.onnx.graph import EXAMPLES, require
-from neuid3.tree.evidence import NetworkCall, as_probabilities, check_output, input_dtype, run_network
 from neuid3.tree.model import TreeModel
+from neuid3.tree.network_evidence import as_probabilities, check_output, input_dtype, run_network
+from neuid3.tree.semantics import NetworkCall
 
 # The largest difference between the probabilities of a network in onnxruntime and in torch.
 TOLERANCE = 1e-4
@@ -30,7 +31,7 @@ _TRACED, _COMPARED = 3, (1, 4)
 
 def precision(model: TreeModel, column: str) -> torch.dtype:
     """The precision of a tensor input: that of the networks that read it, at least single."""
-    readers = [input_dtype(model.networks[network]) for network, inputs, _ in model.uses if column in inputs]
+    readers = [input_dtype(model.networks[network]) for network, inputs, _ in model.network_calls if column in inputs]
     return reduce(torch.promote_types, readers, torch.float32)
 
 
@@ -155,7 +156,7 @@ def _compare(networks: Networks, session: Any, samples: Sequence[list[torch.Tens
 
 
 def _named(calls: Sequence[NetworkCall]) -> str:
-    names = ", ".join(network_use(network, inputs) for network, inputs, _ in calls)
+    names = ", ".join(network_call_name(network, inputs) for network, inputs, _ in calls)
     return f"Network {names}" if len(calls) == 1 else f"Networks {names}"
 
 

@@ -1,4 +1,4 @@
-"""Probabilities of variables as ONNX operations, equivalent to `tree.evidence`."""
+"""Probabilities of variables as ONNX operations, equivalent to those of `tree.evidence`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from neuid3.errors import ExportError, MissingPriorError
 from neuid3.export.onnx.graph import PREFIX, Graph
 from neuid3.export.onnx.networks import precision, write_networks
 from neuid3.logic.formula import CellVariable, ChoiceVariable, ColumnVariable, NeuralVariable, Variable
-from neuid3.tree.evidence import NetworkCall
 from neuid3.tree.model import TreeModel
+from neuid3.tree.semantics import NetworkCall
 
 # The code of a missing category; any other missing entry is NaN.
 MISSING = -1
@@ -30,14 +30,14 @@ class Weights:
 
     def __init__(self, graph: Graph, model: TreeModel) -> None:
         self.graph, self.model = graph, model
-        self.dtype = numpy_type(model.dtype)
+        self.dtype = np.dtype(model.precision)
         for name in model.columns:
             self._declare(name)
         count = graph.add("Shape", model.columns[0], start=0, end=1)
         self._row_shape = graph.add("Concat", graph.constant([1]), count, axis=0)  # (1, examples)
         self._nan_masks: dict[str, tuple[str, str]] = {}
         self._weights: dict[Variable, str] = {}
-        self._outputs = self._call_networks(sorted(model.uses)) if model.uses else {}
+        self._outputs = self._call_networks(sorted(model.network_calls)) if model.network_calls else {}
 
     def _declare(self, name: str) -> None:
         if name in (CLASSES, LEAVES) or name.startswith(PREFIX):

@@ -26,7 +26,7 @@ def clauses_behind(grounder: Grounder, tests: Iterable[str]) -> list[list[str]]:
     """For each test the clauses that it can depend on, nearest first."""
     texts = _clause_texts(grounder.text)
     defining = _defining(grounder.parsed.statements)
-    return [[texts[s.number] for s in _reached(grounder.read_test(test), defining)] for test in tests]
+    return [[texts[s.number] for s in _reached(grounder.read_test(test, compound=True), defining)] for test in tests]
 
 
 def _reached(goal: PrologTerm, defining: dict[str, list[Statement]]) -> list[Statement]:
@@ -48,7 +48,7 @@ def flaws(grounder: Grounder, tests: Iterable[str]) -> list[str]:
     for test in tests:
         problems = (
             f"line {statement.line}, the rule for '{signature(statement.heads[0])}' {problem}"
-            for statement in _reached(grounder.read_test(test), defining)
+            for statement in _reached(grounder.read_test(test, compound=True), defining)
             if statement.body is not None
             for goal in calls(statement.body)
             if (problem := value_problem(goal, grounder.parsed)) is not None

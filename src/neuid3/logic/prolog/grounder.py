@@ -95,9 +95,9 @@ class Grounder:
                 original = self.engine.get_builtin(index[f"{operator}/2"])
                 self.engine.add_builtin(operator, 2, _comparison(operator, numbers, original))
 
-    def read_test(self, text: str) -> PrologTerm:
-        """A test as a ground goal; a `NodeTestError` where it is none."""
-        return read_test(text, self.parsed, self.vocabulary)
+    def read_test(self, text: str, compound: bool = False) -> PrologTerm:
+        """A test as a ground atom, or as any body of a rule where `compound`; a `NodeTestError` where it is none."""
+        return read_test(text, self.parsed, self.vocabulary, compound)
 
     def ground(self, texts: list[str]) -> dict[str, Any]:
         """The formulas of these tests as one graph, in the JSON fields `variables`, `nodes` and `roots` (one per test)."""

@@ -399,8 +399,11 @@ def _comparison_problem(goal: PrologTerm, columns: Columns) -> str | None:
     return None
 
 
-def read_test(text: str, parsed: ParsedProgram, vocabulary: Vocabulary) -> PrologTerm:
-    """A test as a ground goal; a `NodeTestError` where it is none."""
+def read_test(text: str, parsed: ParsedProgram, vocabulary: Vocabulary, compound: bool = False) -> PrologTerm:
+    """A test as a goal; a `NodeTestError` where it is none.
+
+    It is a ground atom, or, where `compound`, anything that can be the body of a rule.
+    """
     if text in parsed.columns:
         kind = parsed.columns[text]["kind"]
         if kind in ("boolean", "probability"):
@@ -422,7 +425,7 @@ def read_test(text: str, parsed: ParsedProgram, vocabulary: Vocabulary) -> Prolo
     if (
         isinstance(goal, (Var, Constant))
         or goal.probability is not None
-        or name_of(goal) in (",", ";", "->", "\\+", "not")
+        or (not compound and name_of(goal) in (",", ";", "->", "\\+", "not"))
     ):
         raise NodeTestError(f"Test {text!r} is not an atom; write a rule for it and use the rule's head.")
     named = [str(variable) for variable in goal.variables() if str(variable) in parsed.columns]
@@ -430,11 +433,12 @@ def read_test(text: str, parsed: ParsedProgram, vocabulary: Vocabulary) -> Prolo
         raise NodeTestError(
             f"Test {text!r} reads {named[0]} as a variable; put the column's name in quotes: '{named[0]}'."
         )
-    if goal.variables():
+    if goal.variables() and not compound:
         raise NodeTestError(
             f"Test {text!r} is not ground: replace {', '.join(sorted(map(str, goal.variables())))} by columns or constants."
         )
-    problem = goal_problem(goal, parsed, vocabulary) or value_problem(goal, parsed)
-    if problem:
-        raise NodeTestError(f"Test {text!r} {problem}")
+    for called in calls(goal) if compound else (goal,):
+        problem = goal_problem(called, parsed, vocabulary) or value_problem(called, parsed)
+        if problem:
+            raise NodeTestError(f"Test {text!r} {problem}")
     return goal

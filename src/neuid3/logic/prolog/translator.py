@@ -46,14 +46,14 @@ def translate(grounder: Grounder, request: dict[str, Any]) -> dict[str, Any]:
     Parameters
     ----------
     grounder : the grounder of the program.
-    request : its fields are `tests`, atoms with their `instances`; `neural`, the ground neural variables, each with the
+    request : its fields are `tests`, goals with their `instances`; `neural`, the ground neural variables, each with the
         `weights` that replace its network, or None to keep the network; `constants`, terms that replace column names;
         and `compares`, whether the tests compare a number column.
 
     Returns
     -------
-    A dictionary with the `goals` of the tests, the `clauses`, and `held`, the comparison operators whose facts the
-    clauses need.
+    A dictionary with the `goals` of the tests, the `clauses`, the predicates `defined` for tests that are no atoms, and
+    `held`, the comparison operators whose facts the clauses need.
     """
     return _Translator(grounder, request).translate()
 
@@ -75,7 +75,10 @@ class _Translator:
         self.neural = request["neural"]
         self.compares = request["compares"]
         self.tests = [
-            (grounder.read_test(test["atom"]), frozenset((n, i) for n, i in test["instances"].items() if n != i))
+            (
+                grounder.read_test(test["goal"], compound=True),
+                frozenset((n, i) for n, i in test["instances"].items() if n != i),
+            )
             for test in request["tests"]
         ]
         self.names: dict[tuple[str, Binding], str] = {}
@@ -109,6 +112,12 @@ class _Translator:
 
     def translate(self) -> dict[str, Any]:
         goals = [self._text(goal, binding) for goal, binding in self.tests]
+        definitions: dict[str, str] = {}
+        for i, (goal, _) in enumerate(self.tests):
+            if isinstance(goal, (And, Or, Not)) or goal.variables():  # negated, it needs a name
+                name = self._fresh(f"test_{i + 1}")
+                definitions[name] = _clause(name, [goals[i]])
+                goals[i] = name
         needed = self._needed()
         self._check_calls(needed)
         if self.compares:
@@ -121,7 +130,8 @@ class _Translator:
                     self._neural(statement, bindings) if statement.neural else self._plain(statement, bindings)
                 )
         imports = [f":- use_module(library({library}))." for library in LIBRARIES if self._calls_library(needed)]
-        return {"goals": goals, "clauses": [*imports, *lines], "held": sorted(self.held)}
+        clauses = [*imports, *lines, *definitions.values()]
+        return {"goals": goals, "clauses": clauses, "defined": list(definitions), "held": sorted(self.held)}
 
     def _calls_library(self, needed: Iterable[int]) -> bool:
         exported = self.grounder.vocabulary.known - OPEN_BUILTINS - CONTROL - self.grounder.parsed.defined

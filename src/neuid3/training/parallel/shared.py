@@ -9,13 +9,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.data.stores import ConcatenatedStore, Entries
+from neuid3.data.stores import ConcatenatedStore, StoredRows
 
 Array = npt.NDArray[Any]
 
 
 class SharedColumns:
     """Columns by name. Where workers hold a copy already, only a reference to it is pickled.
+
+    Parameters
+    ----------
+    columns : the columns by name.
 
     Attributes
     ----------
@@ -41,7 +45,17 @@ class SharedColumns:
         return self
 
     def rows(self, name: str, rows: Array) -> Array:
-        """Rows of a column; successive requests for the same rows share one array."""
+        """Rows of a column; successive requests for the same rows share one array.
+
+        Parameters
+        ----------
+        name : the name of a column.
+        rows : row indices.
+
+        Returns
+        -------
+        The entries, `(row, …)`.
+        """
         last = self._last
         if last is None or not np.array_equal(last[0], rows):
             last = self._last = (rows, {})
@@ -64,6 +78,12 @@ class SharedReference:
 @dataclass(frozen=True, slots=True, eq=False)
 class RowSubset(Mapping[str, Array]):
     """A mapping from names of shared columns to a subset of their rows.
+
+    Attributes
+    ----------
+    shared : the columns, or a reference to them.
+    names : the names of the columns.
+    rows : row indices.
 
     >>> shared = SharedColumns({"image": np.eye(3), "other": np.eye(3)})
     >>> subset = RowSubset(shared, ("image",), np.array([1]))
@@ -88,8 +108,14 @@ class RowSubset(Mapping[str, Array]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StackedRows(Mapping[str, Entries]):
+class StackedRows(Mapping[str, StoredRows]):
     """Rows of several shared columns, concatenated to a single column with a name of its own.
+
+    Attributes
+    ----------
+    shared : the columns, or a reference to them.
+    name : the name of the new column.
+    parts : pairs of a column and the rows that are taken from it.
 
     >>> shared = SharedColumns({"a": np.arange(3), "b": np.arange(3) + 10})
     >>> np.asarray(StackedRows(shared, "both", (("a", np.array([2])), ("b", np.array([0, 1]))))["both"])
@@ -100,14 +126,14 @@ class StackedRows(Mapping[str, Entries]):
     name: str
     parts: tuple[tuple[str, npt.NDArray[np.int64]], ...]
 
-    def __getitem__(self, name: str) -> Entries:
+    def __getitem__(self, name: str) -> StoredRows:
         if name != self.name:
             raise KeyError(name)
         columns = self.shared.resolve().columns
         joined = ConcatenatedStore([columns[column] for column, _ in self.parts])
         offsets = joined.starts[:-1]
         rows = [offset + rows for offset, (_, rows) in zip(offsets, self.parts, strict=True)]
-        return Entries(joined, np.concatenate(rows))
+        return StoredRows(joined, np.concatenate(rows))
 
     def __iter__(self) -> Iterator[str]:
         return iter((self.name,))

@@ -47,8 +47,8 @@ def test_a_reader_that_leaves_does_not_stop_a_fit(table: Path) -> None:
 def test_a_full_disk_is_told_once_the_model_is_saved(table: Path) -> None:
     done = shell("neuid3 fit t.csv --target klass > /dev/full")
     assert done.returncode == 2
-    told = done.stderr.decode().splitlines()[-1]
-    assert told == (
+    output = done.stderr.decode().splitlines()[-1]
+    assert output == (
         "Error: The standard output could not be written (No space left on device); the model is saved in t.neuid3."
     )
     assert len(neuid3.load(table / "t.neuid3").tree_.tests) == 1

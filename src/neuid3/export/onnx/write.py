@@ -1,0 +1,57 @@
+"""A tree with its networks as an ONNX model: columns in, probabilities out."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from neuid3.circuits.reach import Reach
+from neuid3.data.columns import Category, Distribution, Kind, Tensor, kind_name
+from neuid3.errors import ExportError
+from neuid3.export.onnx import OPSET
+from neuid3.export.onnx.circuits import write_reach
+from neuid3.export.onnx.graph import Graph, require
+from neuid3.export.onnx.weights import CLASSES, LEAVES, Weights
+from neuid3.export.text import export_text
+from neuid3.io.serialize import labels_to_json
+from neuid3.tree.model import TreeModel
+from neuid3.tree.tree import paths
+
+
+def as_onnx(model: TreeModel, opset: int = OPSET) -> Any:
+    """A tree as an `onnx.ModelProto`."""
+    newest = require("onnx").defs.onnx_opset_version()
+    if not OPSET <= opset <= newest:
+        raise ExportError(f"opset={opset!r} cannot be written; give a number from {OPSET} to {newest}.")
+    graph = Graph(opset)
+    tree = model.tree
+    weights = Weights(graph, model)
+    reach = Reach(model.inference.semantics.conjunctions([path for path, _ in paths(tree.root)]))
+    reached = write_reach(graph, reach, weights)  # (example, leaf)
+    leaves = graph.constant([leaf.probabilities for leaf in tree.leaves], weights.dtype)  # (leaf, class)
+    graph.output(graph.add("MatMul", reached, leaves), CLASSES, weights.dtype, len(tree.classes))
+    graph.output(reached, LEAVES, weights.dtype, len(tree.leaves))
+    return graph.model(export_text(tree), _metadata(model))
+
+
+def _metadata(model: TreeModel) -> dict[str, str]:
+    """The metadata of the file: version, classes, number of leaves, and columns."""
+    from neuid3.utils.versions import installed_version
+
+    columns = [{"name": name, **_column_to_json(model.schema[name])} for name in model.columns]
+    return {
+        "neuid3_version": installed_version(),
+        "classes": json.dumps(labels_to_json(model.tree.classes)["values"], ensure_ascii=False),
+        "leaves": str(len(model.tree.leaves)),
+        "columns": json.dumps(columns, ensure_ascii=False),
+    }
+
+
+def _column_to_json(kind: Kind) -> dict[str, Any]:
+    match kind:
+        case Category() | Distribution():
+            return {"kind": kind_name(kind), "domain": list(kind.domain)}
+        case Tensor(shape):
+            return {"kind": "tensor", "shape": list(shape)}
+        case _:
+            return {"kind": kind_name(kind)}

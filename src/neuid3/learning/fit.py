@@ -1,0 +1,167 @@
+"""A fit from its problem to its tree: learner, growth, joint training, regrowing and the training record."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from neuid3.data.priors import Priors, column_priors
+from neuid3.errors import DataError
+from neuid3.learning.checkpoint import Checkpoint, CheckpointedLearner
+from neuid3.learning.grow import GrowthLimits, TimedLearner, grow_tree
+from neuid3.learning.node_learner import NodeLearner
+from neuid3.learning.problem import Problem, check_device, check_networks
+from neuid3.learning.progress import ProgressBar, SilentProgress
+from neuid3.learning.sample import Sample
+from neuid3.training.config import TrainingConfig
+from neuid3.tree.node_tests import NodeTest
+from neuid3.tree.record import VALIDATION, TrainingRecord, score_of
+from neuid3.tree.tree import Branch, Node, paths
+
+# The bits on unseen examples that a trained test must save, for each unit of `pruning`.
+BITS_PER_PRUNING = 8 / 3
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedTree:
+    """The outcome of a fit.
+
+    Attributes
+    ----------
+    root : the root of the finished tree.
+    test_gains : each test with its gain times the mass of its node, as the tree was grown.
+    skipped_nodes : nodes that became leaves because time was up.
+    """
+
+    root: Node
+    test_gains: tuple[tuple[NodeTest, float], ...]
+    skipped_nodes: int
+
+
+def check_fit(problem: Problem, networks: Mapping[str, Any], config: TrainingConfig, classes: int) -> None:
+    """Check that a problem can be learned with these networks and this training, before anything is trained.
+
+    Raises
+    ------
+    NetworkError : where a given network is not used, is no network, or cannot run on the device.
+    DataError : where the paper's training is to be used with more than two classes.
+    """
+    check_networks(networks, problem.program)
+    if classes > 2 and config.loss == "branches" and config.validation_fraction is None:
+        raise DataError(
+            f"training='paper' (loss='branches' without a validation split) is for two classes and y has {classes}; use "
+            "training='default', which takes any number."
+        )
+    check_device(config.device)
+
+
+def make_learner(
+    sample: Sample,
+    problem: Problem,
+    networks: Mapping[str, Any],
+    config: TrainingConfig,
+    limits: GrowthLimits,
+    *,
+    seed: int,
+    jobs: int | None,
+    verbose: int,
+) -> NodeLearner:
+    """The learner of the nodes of a tree.
+
+    Parameters
+    ----------
+    sample : labelled examples, with the validation split.
+    problem : the program, the candidates and the networks of reused tests.
+    networks : the networks that the caller gave, by name.
+    config : how networks are trained.
+    limits : stopping and pruning criteria.
+    seed : seed of all random draws.
+    jobs : the number of workers.
+    verbose : 0 for no reports, 1 for nodes, 2 for gains too.
+    """
+    progress = ProgressBar(gains=verbose > 1) if verbose else SilentProgress()
+    learner = NodeLearner(
+        sample,
+        problem.program,
+        problem.candidates,
+        networks,
+        config,
+        priors=Priors(column_priors(sample.examples, sample.weights)),
+        penalty=BITS_PER_PRUNING * limits.pruning,
+        min_child_mass=limits.min_mass / 2,
+        adaptive=config.reuse,
+        share_networks=config.shared,
+        seed=seed,
+        jobs=jobs,
+        device=config.device,
+        reused=problem.reused,
+        generator=problem.generator,
+        bank_tests=problem.bank_tests,
+        progress=progress,
+    )
+    progress.expanded(problem.candidates.expanded)
+    return learner
+
+
+def learn_tree(
+    learner: NodeLearner, limits: GrowthLimits, checkpoint: Checkpoint | None = None, deadline: float = np.inf
+) -> LearnedTree:
+    """The tree that is grown, trained jointly, and regrown where its networks allow it.
+
+    Parameters
+    ----------
+    learner : finds the best split of each node.
+    limits : stopping and pruning criteria.
+    checkpoint : where finished nodes are saved, if anywhere.
+    deadline : the time of `time.monotonic` from which on no node is split.
+    """
+    grower = learner if checkpoint is None else CheckpointedLearner(learner, checkpoint)
+    timed = TimedLearner(grower, lambda: time.monotonic() >= deadline)
+    with learner.progress, learner.pool:
+        grown = grow_tree(timed, learner.root, limits, learner.progress.node)
+        root = grown.node if timed.skipped_nodes else grower.refine(grown.node)
+        regrower = None if timed.skipped_nodes or timed.is_out_of_time() else learner.regrower(root)
+        if regrower is not None:
+            regrown = grow_tree(regrower, regrower.root, limits)
+            if not regrower.is_worse(regrown.node, root):
+                grown, root = regrown, regrown.node
+    return LearnedTree(root, grown.test_gains, timed.skipped_nodes)
+
+
+def warn_of_small_tree(
+    learned: LearnedTree, learner: NodeLearner, max_depth: int | None, time_limit: float | None
+) -> None:
+    """Warn where the time limit or the lack of good tests has kept a tree small."""
+    if learned.skipped_nodes:
+        message = f"time_limit={time_limit:g} was reached: {learned.skipped_nodes} nodes were not split further."
+    elif isinstance(learned.root, Branch) or max_depth == 0:
+        return
+    else:
+        advice = "Their gains are below the penalty of a split; a lower `pruning` lowers it."
+        if learner.neural is not None and learner.neural.tests:
+            advice = "Networks may need more epochs or examples" + (
+                "."
+                if learner.config.shared
+                else "; if many columns of images show the same kind of thing, try TrainingConfig(shared=True)."
+            )
+        message = f"No candidate test was good enough; the tree is a single leaf. {advice}"
+    warnings.warn(message, UserWarning, stacklevel=4)
+
+
+def training_record(root: Node, learner: NodeLearner, seed: int) -> TrainingRecord:
+    """The training record of a finished tree, with the score on the validation split where there is one."""
+    sample = learner.sample
+    record = TrainingRecord.of(sample.examples, sample.target.values, seed)
+    if not sample.unseen.any():
+        return record
+    rows = np.flatnonzero(sample.unseen)
+    leaves = list(paths(root))
+    # The learner holds the outputs of its networks on these examples, so that no network runs again.
+    reach = learner.inference.reach([path for path, _ in leaves], rows)  # (example, leaf)
+    probabilities = reach @ np.array([leaf.probabilities for _, leaf in leaves])
+    return record.with_score(score_of(VALIDATION, probabilities, sample.target.values[rows]))

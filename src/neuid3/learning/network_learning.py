@@ -1,0 +1,160 @@
+"""The networks of a fit: splitters that call and train them, joint training and regrowing."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+
+from torch import nn
+
+from neuid3.data.columns import Number, Tensor
+from neuid3.learning.candidates import Candidates
+from neuid3.learning.grow import OpenNode
+from neuid3.learning.inference import ExactInference
+from neuid3.learning.initialize import NetworkInitializer
+from neuid3.learning.joint import joint_task, with_leaves
+from neuid3.learning.progress import SilentProgress
+from neuid3.learning.ready_splitter import ReadySplitter
+from neuid3.learning.regrow import Regrower, network_responses
+from neuid3.learning.restarts import RestartVariants
+from neuid3.learning.sample import Factory, Instance
+from neuid3.learning.shared_networks import SharedNetworks
+from neuid3.learning.tasks import TaskBuilder
+from neuid3.learning.training_splitter import TrainingSplitter
+from neuid3.training.config import TrainingConfig
+from neuid3.training.parallel.pool import WorkerPool
+from neuid3.training.parallel.shared import SharedColumns
+from neuid3.training.train import train_jointly
+from neuid3.tree.node_tests import NodeTest
+from neuid3.tree.semantics import Semantics
+from neuid3.tree.tree import Node
+
+
+class NetworkLearning:
+    """Everything that a fit with networks needs besides its symbolic tests.
+
+    Parameters
+    ----------
+    inference : exact inference with the trained networks.
+    tests : the candidates that call networks.
+    networks : trained modules or factories that the caller gave, by name.
+    config : how networks are trained.
+    root_tests : how many of the tests the root is offered.
+    reads_all_columns : whether further tests may come up, which read any column of the schema.
+    penalty : the bits that a validated split must save.
+    min_child_mass : the least mass Σ P(κ|e) of each child.
+    adaptive : whether trained networks may serve other tests, or be trained further for them.
+    share_networks : whether networks are first trained on many columns at once.
+    seed : seed of all random draws.
+    jobs : the number of worker processes.
+    bank_tests : tests of a bank, which are tried before others are trained.
+    progress : receives reports.
+
+    Attributes
+    ----------
+    splitter : scores and trains the candidates at a node.
+    initializer : creates networks.
+    pool : the worker processes, a context manager.
+    """
+
+    def __init__(
+        self,
+        inference: ExactInference,
+        tests: Sequence[NodeTest],
+        networks: Mapping[str, nn.Module | Factory],
+        config: TrainingConfig,
+        *,
+        root_tests: int,
+        reads_all_columns: bool,
+        penalty: float,
+        min_child_mass: float,
+        adaptive: bool,
+        share_networks: bool,
+        seed: int,
+        jobs: int | None,
+        bank_tests: frozenset[NodeTest],
+        progress: SilentProgress,
+    ) -> None:
+        self.inference, self.config, self.min_child_mass = inference, config, min_child_mass
+        self.may_regrow = adaptive and not share_networks
+        sample, semantics = inference.sample, inference.semantics
+        self.initializer = NetworkInitializer(networks, semantics.program.schema, seed, sample)
+        ready = ReadySplitter(inference, self.initializer, adaptive, min_child_mass)
+        _check_trainable(tests, ready)
+        shared_columns = SharedColumns(
+            {name: sample.examples.column(name).values for name in _input_columns(tests, semantics, reads_all_columns)}
+        )
+        self.pool = WorkerPool(jobs, shared_columns)
+        variants = RestartVariants(sample, semantics, config, root_tests, inference.device)
+        tasks = TaskBuilder(inference, self.initializer, variants, shared_columns, config)
+        self.shared_networks = SharedNetworks(inference, self.initializer, shared_columns, config, share_networks)
+        self.splitter = TrainingSplitter(
+            inference,
+            tests,
+            ready,
+            tasks,
+            self.shared_networks,
+            self.pool,
+            penalty=penalty,
+            bank_tests=bank_tests,
+            progress=progress,
+        )
+
+    def refined(self, root: Node) -> tuple[Node, int]:
+        """The tree after joint training of all leaves and all networks that are not frozen, and its gradient steps."""
+        task = joint_task(root, self.inference, self.config, self.initializer.seed)
+        if task is None:
+            return root, 0
+        trained, steps = train_jointly(task)
+        if trained is None:
+            return root, steps
+        self.inference.replace_networks(trained.networks)
+        return with_leaves(root, trained.leaves, self.inference.sample.criterion), steps
+
+    def regrower(
+        self, root: Node, symbolic: Candidates, offered: Callable[[OpenNode, Candidates], Candidates]
+    ) -> Regrower | None:
+        """A learner that regrows the tree from the predictions of its networks; None where these cannot be used.
+
+        Parameters
+        ----------
+        root : the root of the tree.
+        symbolic : the candidates without networks.
+        offered : of some candidates, those that a node is offered.
+        """
+        responses = network_responses(root, self.shared_networks, self.splitter.tests) if self.may_regrow else {}
+        if not responses:
+            return None
+        return Regrower(self.inference, symbolic, responses, self.min_child_mass, offered)
+
+    def network(self, name: str) -> nn.Module:
+        """A declared network by name, whose weights are to be loaded."""
+        calls = (call for test in self.splitter.tests for call in self.inference.semantics.calls(test.bind({})))
+        call = next((call for call in calls if call.network == name), None)
+        if call is None:
+            raise LookupError(f"no test calls the network {name!r}")
+        return self.initializer.template(call)
+
+
+def given_instances(networks: Mapping[str, nn.Module | Factory], device: str) -> dict[str, Instance]:
+    """Instances of the trained modules that the caller gave: copies, which leave the originals unchanged."""
+    return {
+        name: Instance(copy.deepcopy(net).to(device), name, frozenset(), True)
+        for name, net in networks.items()
+        if isinstance(net, nn.Module)
+    }
+
+
+def _input_columns(tests: Sequence[NodeTest], semantics: Semantics, reads_all_columns: bool) -> list[str]:
+    """The input columns of the networks of these tests, or of any tests that may come up."""
+    names = {name for test in tests for call in semantics.calls(test) for name in call.inputs}
+    if reads_all_columns:
+        schema = semantics.program.schema
+        names |= {name for name, kind in schema.items() if isinstance(kind, (Number, Tensor))}
+    return sorted(names)
+
+
+def _check_trainable(tests: Sequence[NodeTest], ready: ReadySplitter) -> None:
+    """Raise an error for a test with untrained networks to which no trained ones can be bound."""
+    for test in tests:
+        test.bind({network: network for network in ready.untrained(test)})

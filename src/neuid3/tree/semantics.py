@@ -1,0 +1,161 @@
+"""Formulas of tests, their network calls, and compiled conjunctions of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from neuid3.circuits.conjunctions import Conjunctions, factorise
+from neuid3.logic.formula import Formula, NeuralVariable, Source, sources
+from neuid3.logic.program import Program
+from neuid3.tree.node_tests import NodeTest
+from neuid3.tree.tree import Path
+
+
+class NetworkCall(NamedTuple):
+    """An instance of a network applied to input columns.
+
+    Attributes
+    ----------
+    network : the name of the instance.
+    inputs : the columns that it reads, in the order of its arguments.
+    width : how many numbers it returns for an example.
+    """
+
+    network: str
+    inputs: tuple[str, ...]
+    width: int
+
+
+class Semantics:
+    """The formulas of tests under a program, as a cache; independent of examples and of trained networks.
+
+    Parameters
+    ----------
+    program : the background knowledge.
+    tests : tests that are grounded at once, which is faster than one by one.
+    """
+
+    def __init__(self, program: Program, tests: Iterable[NodeTest] = ()) -> None:
+        self.program = program
+        tests = list(tests)
+        # One request to the grounder for all atoms; the tests then find their formulas in the program's cache.
+        program.formulas([atom for test in tests for atom in test.atoms])
+        self._formulas: dict[NodeTest, Formula] = {test: test.formula(program) for test in tests}
+
+    def formula(self, test: NodeTest) -> Formula:
+        """The formula of a test.
+
+        Parameters
+        ----------
+        test : a test.
+
+        Returns
+        -------
+        The formula, over the random variables of the program.
+        """
+        if test not in self._formulas:
+            self._formulas[test] = test.formula(self.program)
+        return self._formulas[test]
+
+    def is_neural(self, test: NodeTest) -> bool:
+        """Whether a test calls a network.
+
+        Parameters
+        ----------
+        test : a test.
+
+        Returns
+        -------
+        True if its formula depends on the output of a network.
+        """
+        return any(isinstance(source, NeuralVariable) for source in sources(self.formula(test)))
+
+    def calls(self, test: NodeTest) -> list[NetworkCall]:
+        """The network calls of a test, sorted.
+
+        Parameters
+        ----------
+        test : a test.
+
+        Returns
+        -------
+        The calls, each once.
+        """
+        variables = sources(self.formula(test))
+        return sorted({self.call(variable) for variable in variables if isinstance(variable, NeuralVariable)})
+
+    def call(self, variable: NeuralVariable) -> NetworkCall:
+        """The network call of a variable.
+
+        Parameters
+        ----------
+        variable : the output of a network as a random variable.
+
+        Returns
+        -------
+        The call.
+        """
+        return NetworkCall(variable.network, variable.inputs, self.program.declarations[variable.declaration].width)
+
+    def networks_on(self, path: Path) -> set[str]:
+        """The instances that the tests of a path call.
+
+        Parameters
+        ----------
+        path : tests with their responses.
+
+        Returns
+        -------
+        The names of the instances.
+        """
+        return {call.network for test, _ in path for call in self.calls(test)}
+
+    def conjunctions(self, paths: Sequence[Path]) -> Conjunctions:
+        """The conjunction of each path's tests with their outcomes, compiled together.
+
+        Parameters
+        ----------
+        paths : the paths, each a sequence of tests with their responses.
+
+        Returns
+        -------
+        The compiled conjunctions, in the order of the paths.
+        """
+        tests = list(dict.fromkeys(test for path in paths for test, _ in path))
+        number = {test: i for i, test in enumerate(tests)}
+        signed_tests = [[(number[test], outcome) for test, outcome in path] for path in paths]
+        return factorise([self.formula(test) for test in tests], signed_tests, self.program.limits)
+
+    def split_conjunctions(self, path: Path, test: NodeTest) -> Conjunctions:
+        """κ∧τ and κ∧¬τ, with only those tests of κ that are connected to τ by variables: the others cancel out.
+
+        Parameters
+        ----------
+        path : the path κ.
+        test : the test τ.
+
+        Returns
+        -------
+        The two compiled conjunctions.
+        """
+        formulas = [self.formula(other) for other in (*(other for other, _ in path), test)]
+        connected = _connected([sources(formula) for formula in formulas])
+        index = len(path)
+        literals = [(i, path[i][1]) for i in sorted(connected - {index})]
+        return factorise(formulas, [[*literals, (index, True)], [*literals, (index, False)]], self.program.limits)
+
+
+def _connected(sources_of: Sequence[frozenset[Source]]) -> set[int]:
+    """Indices of the formulas that are connected to the last one by shared variables, directly or through others."""
+    reached = set(sources_of[-1])
+    connected = {len(sources_of) - 1}
+    has_grown = True
+    while has_grown:
+        has_grown = False
+        for i, variables in enumerate(sources_of):
+            if i not in connected and variables & reached:
+                connected.add(i)
+                reached |= variables
+                has_grown = True
+    return connected
