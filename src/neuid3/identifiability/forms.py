@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice, permutations, product
+from itertools import combinations, islice, permutations, product
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from neuid3.identifiability.symmetries import Colours, Deadline, PairOfFunctions
 from neuid3.logic.formula import And, Formula, Literal, NeuralVariable, Not, Or, bottom_up, draw_cells, rebuild
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import DEFAULT_LIMITS, Limits
-from neuid3.tree.node_tests import AtomTest, NodeTest
+from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.tree import Branch, Leaf, Node, fold, paths
 
 # At most so many rewritten trees are compared with a tree.
@@ -64,22 +64,33 @@ def equivalence(
     ----------
     left, right : a formula for each result of the two functions.
     fixed : values of networks that keep their meaning; such networks keep their names too.
-    kinds : what must be the same of two networks where one takes the place of the other, such as their architecture.
+    kinds : what must be the same of two networks where one takes the place of the other, such as their architecture; a
+        network that it does not name may take any place.
     limits : the size and time of circuits.
-    deadline : the search raises `TimeLimit` after it.
+    deadline : the time by which the search must end.
+
+    Returns
+    -------
+    The renaming, the identity where it is one; None where there is none.
+
+    Raises
+    ------
+    SearchLimitError : after the deadline.
+    CircuitLimitError, GroundingLimitError : where a circuit exceeds its limits.
     """
     fixed = {name: frozenset(values) for name, values in (fixed or {}).items()}
     left, right = _drawn(left, right)
-    of_left, of_right = _neural(left, limits), _neural(right, limits)
+    deadline = deadline or Deadline()
+    of_left, of_right = _neural(left, limits, deadline), _neural(right, limits, deadline)
     for names in islice(_renamings(of_left, of_right, fixed, kinds or {}), MAX_RENAMINGS):
         variables = {
             b: a
             for ours, theirs in names.items()
             for a, b in zip(of_left[ours], of_right[theirs], strict=True)
         }
-        pair = PairOfFunctions(left, _renamed(right, variables), limits)
+        pair = PairOfFunctions(left, _renamed(right, variables), limits, deadline)
         colours = _fixed_colours(pair, fixed)
-        reading = pair.isomorphism(colours, colours, deadline)
+        reading = pair.isomorphism(colours, colours)
         if reading is not None:
             return Equivalence(names, reading)
     return None
@@ -91,9 +102,11 @@ def _drawn(left: Sequence[Formula], right: Sequence[Formula]) -> tuple[list[Form
     return both[: len(left)], both[len(left) :]
 
 
-def _neural(formulas: Sequence[Formula], limits: Limits) -> dict[str, list[NeuralVariable]]:
+def _neural(formulas: Sequence[Formula], limits: Limits, deadline: Deadline) -> dict[str, list[NeuralVariable]]:
     """The variables of each network that a function depends on, in the order of their inputs."""
-    variables = [v for v in compile_formulas(formulas, limits).variables if isinstance(v, NeuralVariable)]
+    deadline.check()
+    circuit = compile_formulas(formulas, deadline.limited(limits))
+    variables = [v for v in circuit.variables if isinstance(v, NeuralVariable)]
     ordered = sorted(variables, key=lambda v: (v.inputs, v.declaration, v.arguments))
     return {name: [v for v in ordered if v.network == name] for name in dict.fromkeys(v.network for v in variables)}
 
@@ -110,7 +123,8 @@ def _renamings(
 
     def fits(a: str, b: str) -> bool:
         shapes = ([(v.inputs, v.size) for v in left[a]], [(v.inputs, v.size) for v in right[b]])
-        return shapes[0] == shapes[1] and kinds.get(a) == kinds.get(b) and (a == b or not {a, b} & set(fixed))
+        alike = a not in kinds or b not in kinds or kinds[a] == kinds[b]
+        return shapes[0] == shapes[1] and alike and (a == b or not {a, b} & set(fixed))
 
     choices = [sorted((b for b in right if fits(a, b)), key=lambda b, a=a: b != a) for a in left]
     for chosen in product(*choices):
@@ -155,6 +169,10 @@ def equivalence_classes(
     tests : tests of the program.
     program : the background knowledge.
     fixed, kinds : as in `equivalence`.
+
+    Returns
+    -------
+    The classes.
     """
     classes: dict[Any, list[list[NodeTest]]] = {}
     order: list[list[NodeTest]] = []
@@ -190,14 +208,19 @@ def results(root: Node, program: Program) -> tuple[list[tuple[float, ...]], list
     ----------
     root : the root of the tree.
     program : the background knowledge of its tests.
+
+    Returns
+    -------
+    The distributions, and for each a formula that is true of the assignments with this result.
     """
     formulas: dict[NodeTest, Formula] = {}
     by_result: dict[tuple[float, ...], list[Formula]] = {}
     for path, leaf in paths(root):
         signed = []
         for test, outcome in path:
-            formula = formulas.setdefault(test, test.formula(program)) if test not in formulas else formulas[test]
-            signed.append(formula if outcome else Not(formula))
+            if test not in formulas:
+                formulas[test] = test.formula(program)
+            signed.append(formulas[test] if outcome else Not(formulas[test]))
         result = tuple(round(p, TOLERANCE_DIGITS) for p in leaf.probabilities)
         by_result.setdefault(result, []).append(And(tuple(signed)))
     return list(by_result), draw_cells([Or(tuple(conjunctions)) for conjunctions in by_result.values()])
@@ -224,58 +247,92 @@ def rewritings(
     *,
     kinds: Mapping[str, Hashable] | None = None,
     deadline: Deadline | None = None,
-) -> list[Rewriting]:
+) -> tuple[list[Rewriting], bool]:
     """The rewritings of a tree: arguments of its tests or whole networks exchanged, all tests being candidates.
+
+    Of those with the same renaming the one that replaces the fewest tests is returned, and none that combines others.
 
     Parameters
     ----------
     root : the root of the tree.
     candidates : the tests that the tree could have been made of.
     program : the background knowledge.
-    kinds : what must be the same of two networks that are exchanged.
-    deadline : the search raises `TimeLimit` after it.
+    kinds : what must be the same of two networks that are exchanged; see `equivalence`.
+    deadline : the time by which the search must end.
+
+    Returns
+    -------
+    The rewritings, and whether all were tried.
+
+    Raises
+    ------
+    SearchLimitError : after the deadline.
+    CircuitLimitError, GroundingLimitError : where a circuit exceeds its limits.
     """
     used = list(dict.fromkeys(test for path, _ in paths(root) for test, _ in path))
     atoms = {test: atom for test in used if (atom := _atom(test)) is not None and _fingerprint(test.formula(program))}
     known = {atom: test for test in candidates if (atom := _atom(test)) is not None}
+    instances = {network: instance for test in used for network, instance in test.instances}
     by_form: dict[tuple[str, int], list[NodeTest]] = {}
     for test, (predicate, arguments) in atoms.items():
         by_form.setdefault((predicate, len(arguments)), []).append(test)
-    choices = [list(_replacements(tests, atoms, known)) for tests in by_form.values()]
+    choices = [
+        [others for others in _replacements(tests, atoms, known, instances) if others] for tests in by_form.values()
+    ]
     _, left = results(root, program)
-    found = []
-    for chosen in islice(product(*choices), MAX_REWRITINGS):
-        replaced = {old: new for of_form in chosen for old, new in of_form.items() if old != new}
-        if not replaced:
+    kept: dict[Hashable, Rewriting] = {}
+    combinations_left = MAX_REWRITINGS
+    for replaced in _by_number_of_forms(choices):
+        if any(_is_product(replaced, rewriting) for rewriting in kept.values()):
             continue
+        if not combinations_left:
+            return list(kept.values()), False
+        combinations_left -= 1
         _, right = results(_replaced(root, replaced), program)
         same = equivalence(left, right, kinds=kinds, limits=program.limits, deadline=deadline)
         if same is not None and not same.is_identity:
-            found.append(Rewriting(replaced, same))
-    return found
+            key = (frozenset(same.networks.items()), frozenset(same.reading.items()))
+            if key not in kept or len(replaced) < len(kept[key].tests):
+                kept[key] = Rewriting(replaced, same)
+    return list(kept.values()), True
+
+
+def _by_number_of_forms(choices: Sequence[Sequence[dict[NodeTest, NodeTest]]]) -> Iterator[dict[NodeTest, NodeTest]]:
+    """Replacements of the tests of one form, then of two, and so on."""
+    for n in range(1, len(choices) + 1):
+        for forms in combinations(choices, n):
+            for chosen in product(*forms):
+                yield {old: new for of_form in chosen for old, new in of_form.items()}
+
+
+def _is_product(replaced: Mapping[NodeTest, NodeTest], rewriting: Rewriting) -> bool:
+    """Whether a replacement contains another one that is a rewriting by itself."""
+    return rewriting.tests.items() <= replaced.items()
 
 
 def _replacements(
-    tests: Sequence[NodeTest], atoms: Mapping[NodeTest, tuple[str, tuple[str, ...]]], known: Mapping[Any, NodeTest]
+    tests: Sequence[NodeTest],
+    atoms: Mapping[NodeTest, tuple[str, tuple[str, ...]]],
+    known: Mapping[Any, NodeTest],
+    instances: Mapping[str, str],
 ) -> Iterator[dict[NodeTest, NodeTest]]:
-    """For tests of one predicate, those of every predicate and order of arguments that are candidates; themselves first."""
+    """For tests of one predicate, candidates of every predicate and order of arguments in their place.
+
+    Each replaces the tests that it does not leave as they are; networks that the tree calls stay the same instances.
+    """
     predicate, arguments = atoms[tests[0]]
     names = dict.fromkeys([predicate, *(name for name, others in known if len(others) == len(arguments))])
     for name, order in product(names, permutations(range(len(arguments)))):
-        others = {}
+        replaced: dict[NodeTest, NodeTest] = {}
         for test in tests:
-            _, own = atoms[test]
-            atom = (name, tuple(own[i] for i in order))
-            others[test] = test if atom == atoms[test] else _with_instances(known.get(atom), test)
-        if all(other is not None for other in others.values()):
-            yield others
-
-
-def _with_instances(test: NodeTest | None, of: NodeTest) -> NodeTest | None:
-    """A test with the network instances of another one."""
-    if isinstance(test, AtomTest) and isinstance(of, AtomTest):
-        return AtomTest(test.atom, of.instances)
-    return test
+            atom = (name, tuple(atoms[test][1][i] for i in order))
+            if atom == atoms[test]:
+                continue
+            if atom not in known:
+                break
+            replaced[test] = known[atom].bind({**instances, **dict(test.instances)})
+        else:
+            yield replaced
 
 
 def _replaced(root: Node, tests: Mapping[NodeTest, NodeTest]) -> Node:
@@ -283,9 +340,7 @@ def _replaced(root: Node, tests: Mapping[NodeTest, NodeTest]) -> Node:
 
     def rebuilt(visit: Any, below: Any) -> Node:
         node = visit.node
-        if isinstance(node, Leaf):
-            return node
-        return Branch(tests.get(node.test, node.test), *below)
+        return node if isinstance(node, Leaf) else Branch(tests.get(node.test, node.test), *below)
 
     return fold(root, rebuilt)
 
@@ -295,8 +350,8 @@ _ATOM = re.compile(r"\s*('(?:[^'\\]|\\.)*'|[a-z]\w*)\s*(?:\((.*)\))?\s*", re.DOT
 
 
 def _atom(test: NodeTest) -> tuple[str, tuple[str, ...]] | None:
-    """The predicate and the arguments of a test that is an atom with simple arguments; None otherwise."""
-    match = _ATOM.fullmatch(str(test)) if isinstance(test, AtomTest) else None
+    """The predicate and the arguments of a test that is one atom with simple arguments; None otherwise."""
+    match = _ATOM.fullmatch(test.goal) if test.atoms == (test.goal,) else None
     if match is None:
         return None
     inside = match.group(2) or ""

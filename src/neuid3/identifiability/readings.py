@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import combinations, islice, product
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import Bounds, LinearConstraint, milp
 
 from neuid3.circuits.compile import Circuit, compile_formulas
 from neuid3.circuits.conjunctions import groups
 from neuid3.circuits.diagram import FALSE, TRUE
-from neuid3.identifiability.symmetries import Deadline, Reading, TimeLimit
+from neuid3.errors import CircuitLimitError, SearchLimitError
+from neuid3.identifiability.symmetries import Deadline, Reading
 from neuid3.logic.formula import (
     And,
     ChoiceVariable,
@@ -40,8 +41,11 @@ Indices = npt.NDArray[np.int64]
 # At most so many assignments of probabilistic facts are compared one by one.
 MAX_CHOICES = 1024
 
-# The time in which a smallest set of labels is looked for among those that meet all counterexamples so far.
+# The most seconds of one search for a smallest set that meets all counterexamples.
 SOLVER_SECONDS = 10.0
+
+# The fewest seconds that the solver of integer programs is given: it needs some to set up.
+LEAST_SOLVER_SECONDS = 0.2
 
 
 def evaluate(formulas: Sequence[Formula], codes: Mapping[Variable, npt.NDArray[Any]], n: int) -> list[Booleans]:
@@ -52,6 +56,10 @@ def evaluate(formulas: Sequence[Formula], codes: Mapping[Variable, npt.NDArray[A
     formulas : formulas without comparisons.
     codes : the index of the value of each variable, `(assignment,)`.
     n : the number of assignments.
+
+    Returns
+    -------
+    A Boolean array for each formula.
     """
     truth: dict[int, Booleans] = {}
     for node in bottom_up(formulas):
@@ -69,6 +77,33 @@ def evaluate(formulas: Sequence[Formula], codes: Mapping[Variable, npt.NDArray[A
             case _:
                 raise AssertionError("comparisons are replaced by cells before evaluation")
     return [truth[id(formula)] for formula in formulas]
+
+
+def possible_results(
+    formulas: Sequence[Formula],
+    domains: Mapping[Variable, Booleans],
+    n: int,
+    limits: Limits = DEFAULT_LIMITS,
+) -> list[Booleans]:
+    """Whether each formula is true for some choice of possible values, `(example,)` each.
+
+    Parameters
+    ----------
+    formulas : formulas without comparisons.
+    domains : the possible values of each variable, `(value, example)`; all values of variables that it does not name.
+    n : the number of examples.
+    limits : the size and time of circuits.
+
+    Returns
+    -------
+    A Boolean array for each formula.
+    """
+    circuit = compile_formulas(formulas, limits)
+    levels = [domains.get(v, np.ones((v.size, n), dtype=bool)) for v in circuit.variables]
+    return [
+        np.full(n, root == TRUE) if root in (FALSE, TRUE) else _LayeredDiagram(circuit, root).possible(levels)[1]
+        for root in circuit.roots
+    ]
 
 
 class _LayeredDiagram:
@@ -198,6 +233,18 @@ class ReadingProblem:
     codes : the observed value of each neural and column variable, `(example,)`.
     interchangeable : for each network its values in classes; exchanging two values of a class leaves the function unchanged.
     limits : the size and time of circuits.
+    deadline : the time by which the constraints must be made.
+
+    Attributes
+    ----------
+    sizes : the number of values of each network.
+    occurring : the values of each network that occur.
+    values : the same as pairs of a network and a value.
+
+    Raises
+    ------
+    SearchLimitError : after the deadline.
+    CircuitLimitError, GroundingLimitError : where a circuit, or the number of choices, exceeds its limits.
     """
 
     def __init__(
@@ -206,6 +253,7 @@ class ReadingProblem:
         codes: Mapping[Variable, npt.NDArray[Any]],
         interchangeable: Mapping[str, Sequence[frozenset[int]]] | None = None,
         limits: Limits = DEFAULT_LIMITS,
+        deadline: Deadline | None = None,
     ) -> None:
         neural = [variable for variable in codes if isinstance(variable, NeuralVariable)]
         self.sizes = {variable.network: variable.size for variable in neural}
@@ -214,22 +262,22 @@ class ReadingProblem:
             for name in sorted(self.sizes)
         }
         self.values: tuple[ValueOf, ...] = tuple((n, v) for n, values in self.occurring.items() for v in values)
-        self.number = {value: i for i, value in enumerate(self.values)}
+        self._number = {value: i for i, value in enumerate(self.values)}
         self.class_of = {
             (name, value): (name, min(members))
             for name, classes in (interchangeable or {}).items()
             for members in classes
             for value in members
         }
-        self._constraints = list(_constraints(formulas, codes, self.number, limits))
+        self._constraints = list(_constraints(formulas, codes, self._number, limits, deadline or Deadline()))
 
-    def all_domains(self, settled: Iterable[ValueOf] = ()) -> Booleans:
+    def _domains(self, settled: Iterable[ValueOf]) -> Booleans:
         """The values that each occurring value may be read as, `(occurring value, value)`."""
         domains = np.zeros((len(self.values), max(self.sizes.values(), default=0)), dtype=bool)
         for i, (name, _) in enumerate(self.values):
             domains[i, : self.sizes[name]] = True
         for name, value in settled:
-            domains[self.number[name, value]] = np.arange(domains.shape[1]) == value
+            domains[self._number[name, value]] = np.arange(domains.shape[1]) == value
         return domains
 
     def count(self, settled: Iterable[ValueOf] = (), deadline: Deadline | None = None) -> ReadingCount:
@@ -239,31 +287,42 @@ class ReadingProblem:
         ----------
         settled : values that occur.
         deadline : the number is a lower bound where the count takes longer.
+
+        Returns
+        -------
+        The number, and whether it is exact.
         """
         search = _CountingSearch(self, deadline or Deadline())
-        number = search.count(self.all_domains(settled), self._constraints)
+        number = search.count(self._domains(settled), self._constraints)
         return ReadingCount(max(number, 1), search.complete)
 
     def other_reading(self, settled: Iterable[ValueOf] = (), deadline: Deadline | None = None) -> Reading | None:
         """A reading that is not the identity and reads every settled value as itself; None where there is none.
 
-        It reads as many values as itself as a search that prefers this finds.
+        Parameters
+        ----------
+        settled : values that occur.
+        deadline : the time by which the search must end.
+
+        Returns
+        -------
+        A reading that a search which tries the identity first comes to; None where there is none.
 
         Raises
         ------
-        TimeLimit : after the deadline.
+        SearchLimitError : after the deadline.
         """
         deadline = deadline or Deadline()
-        domains = self.all_domains(settled)
+        domains = self._domains(settled)
         if not _propagate(domains, self._constraints):
             raise AssertionError("the identity satisfies all constraints")
         for i, (_, value) in enumerate(self.values):
             if domains[i].sum() > 1:
                 without = domains.copy()
                 without[i, value] = False
-                found = self._solution(without, self._constraints, deadline)
-                if found is not None:
-                    return found
+                reading = self._solution(without, self._constraints, deadline)
+                if reading is not None:
+                    return reading
         return None
 
     def _solution(self, domains: Booleans, constraints: Sequence[_Constraint], deadline: Deadline) -> Reading | None:
@@ -278,9 +337,9 @@ class ReadingProblem:
         for image in sorted(np.flatnonzero(domains[i]).tolist(), key=lambda v: v != value):
             chosen = domains.copy()
             chosen[i] = np.arange(domains.shape[1]) == image
-            found = self._solution(chosen, constraints, deadline)
-            if found is not None:
-                return found
+            reading = self._solution(chosen, constraints, deadline)
+            if reading is not None:
+                return reading
         return None
 
     def _nearest(self, domains: Booleans) -> Reading:
@@ -291,17 +350,32 @@ class ReadingProblem:
         return {name: tuple(images) for name, images in reading.items()}
 
     def examples(self, n: int, deadline: Deadline | None = None) -> list[Reading]:
-        """At most `n` readings that are not the identity, each of which changes a value that the others keep."""
-        found: list[Reading] = []
+        """Some readings that are not the identity; each changes a value that those after it keep.
+
+        Parameters
+        ----------
+        n : the most readings.
+        deadline : no further reading is looked for after it.
+
+        Returns
+        -------
+        At most `n` readings.
+        """
+        readings: list[Reading] = []
         settled: set[ValueOf] = set()
-        while len(found) < n and (reading := self.other_reading(settled, deadline)) is not None:
-            found.append(reading)
-            settled.add(next(value for value in moved(reading) if value in self.number))
-        return found
+        with suppress(SearchLimitError):
+            while len(readings) < n and (reading := self.other_reading(settled, deadline)) is not None:
+                readings.append(reading)
+                settled.add(next(value for value in moved(reading) if value in self._number))
+        return readings
 
 
 def _constraints(
-    formulas: Sequence[Formula], codes: Mapping[Variable, Any], number: Mapping[ValueOf, int], limits: Limits
+    formulas: Sequence[Formula],
+    codes: Mapping[Variable, Any],
+    number: Mapping[ValueOf, int],
+    limits: Limits,
+    deadline: Deadline,
 ) -> Iterator[_Constraint]:
     """For each observed context of columns and each result, the observations and the readings that keep the result."""
     variables = list(dict.fromkeys(v for formula in formulas for v in _variables(formula)))
@@ -310,17 +384,23 @@ def _constraints(
     columns = [v for v in variables if v not in choices and v not in neural]
     if not neural:
         return
+    if math.prod(v.size for v in choices) > MAX_CHOICES:
+        raise CircuitLimitError(
+            f"The tree depends on {len(choices)} probabilistic facts, whose values have more than {MAX_CHOICES} "
+            "combinations; re-readings are counted for fewer."
+        )
     observed = [*columns, *neural]
     distinct = np.unique(np.column_stack([codes[v] for v in observed]), axis=0)
     contexts, context_of = np.unique(distinct[:, : len(columns)], axis=0, return_inverse=True)
-    for chosen in islice(product(*(range(v.size) for v in choices)), MAX_CHOICES):
+    for chosen in product(*(range(v.size) for v in choices)):
         fixed = _with_values(formulas, dict(zip(choices, chosen, strict=True)))
         truths = evaluate(fixed, dict(zip(observed, distinct.T, strict=True)), len(distinct))
         for c, context in enumerate(contexts):
+            deadline.check()
             rows = context_of.reshape(-1) == c
             present = [k for k, truth in enumerate(truths) if truth[rows].any()]
             residual = _with_values(fixed, dict(zip(columns, context.tolist(), strict=True)))
-            circuit = compile_formulas([residual[k] for k in present], limits)
+            circuit = compile_formulas([residual[k] for k in present], deadline.limited(limits))
             for k, root in zip(present, circuit.roots, strict=True):
                 if root == TRUE:
                     continue
@@ -398,7 +478,7 @@ class _CountingSearch:
         """The number of readings of one part, whose values depend on each other."""
         try:
             self.deadline.check()
-        except TimeLimit:
+        except SearchLimitError:
             self.complete = False
             return 0
         i = _smallest_domain(domains, constraints)
@@ -453,13 +533,22 @@ def _merged(pieces: Sequence[_Constraint]) -> list[_Constraint]:
 
 
 def moved(reading: Reading) -> tuple[ValueOf, ...]:
-    """The values that a reading reads as others."""
+    """The values that a reading reads as others.
+
+    Parameters
+    ----------
+    reading : the image of every value of each network.
+
+    Returns
+    -------
+    Pairs of a network and a value.
+    """
     return tuple((name, v) for name, images in reading.items() for v, image in enumerate(images) if image != v)
 
 
 def smallest_labels(
     problem: ReadingProblem,
-    others: Sequence[Reading] = (),
+    others: Iterable[Iterable[ValueOf]] = (),
     settled: Iterable[ValueOf] = (),
     deadline: Deadline | None = None,
 ) -> tuple[tuple[ValueOf, ...], bool]:
@@ -471,19 +560,18 @@ def smallest_labels(
     Parameters
     ----------
     problem : the empirical re-readings.
-    others : more readings to exclude, such as those of rewritten trees.
+    others : sets of values of which one needs a label, such as those that a reading of a rewritten tree changes.
     settled : values that have labels already.
     deadline : the set is not known to be a smallest one where the search takes longer.
 
     Returns
     -------
-    tuple
-        The values, and whether the set is a smallest one that settles everything.
+    The values, and whether the set is a smallest one that settles everything.
     """
     deadline = deadline or Deadline()
     known = frozenset(settled)
     occurring = frozenset(problem.values)
-    to_hit = [frozenset(moved(reading)) & occurring for reading in others]
+    to_hit = [frozenset(values) & occurring for values in others]
     # Of two interchangeable values at most one may be without a label.
     by_class: dict[Any, list[ValueOf]] = {}
     for value in problem.values:
@@ -494,19 +582,21 @@ def smallest_labels(
     exact = True
     try:
         while True:
-            chosen, exact = _hitting_set(to_hit)
+            chosen, exact = _hitting_set(to_hit, min(deadline.seconds_left, SOLVER_SECONDS))
             reading = problem.other_reading(known | chosen, deadline)
             if reading is None:
                 return tuple(sorted(chosen)), exact
             to_hit.append(frozenset(moved(reading)) & occurring)
-    except TimeLimit:
+    except SearchLimitError:
         return tuple(sorted(chosen)), False
 
 
-def _hitting_set(sets: Sequence[frozenset[ValueOf]]) -> tuple[frozenset[ValueOf], bool]:
+def _hitting_set(sets: Sequence[frozenset[ValueOf]], seconds: float) -> tuple[frozenset[ValueOf], bool]:
     """A smallest set that meets all of these sets, and whether it surely is one."""
     if not sets:
         return frozenset(), True
+    from scipy.optimize import Bounds, LinearConstraint, milp  # it takes a second to import
+
     elements = sorted(frozenset().union(*sets))
     matrix = np.array([[element in values for element in elements] for values in sets], dtype=np.float64)
     solution = milp(
@@ -514,7 +604,7 @@ def _hitting_set(sets: Sequence[frozenset[ValueOf]]) -> tuple[frozenset[ValueOf]
         integrality=np.ones(len(elements)),
         bounds=Bounds(0, 1),
         constraints=LinearConstraint(matrix, lb=1),
-        options={"time_limit": SOLVER_SECONDS},
+        options={"time_limit": max(seconds, LEAST_SOLVER_SECONDS)},
     )
     if solution.x is None:
         return frozenset(elements), False

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from neuid3.circuits.compile import Circuit, compile_formulas
 from neuid3.circuits.diagram import FALSE, TRUE, Diagram
-from neuid3.logic.formula import Formula, NeuralVariable, Variable
+from neuid3.errors import SearchLimitError
+from neuid3.logic.formula import Formula, NeuralVariable
 from neuid3.logic.sandbox import DEFAULT_LIMITS, Limits
 
 # A reading maps each value of a network to a value of the same network, by index.
@@ -24,9 +25,8 @@ Integers = npt.NDArray[np.int64]
 # Weighted model counts are computed in the integers modulo this prime, so that equal counts are equal numbers.
 PRIME = 2**31 - 1
 
-
-class TimeLimit(Exception):
-    """The time of a search is over."""
+# The deadline is compared with the time once for so many nodes of a diagram.
+NODES_PER_CHECK = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +42,45 @@ class Deadline:
 
     @classmethod
     def after(cls, seconds: float) -> Deadline:
-        """The deadline in so many seconds."""
+        """The deadline in so many seconds.
+
+        Parameters
+        ----------
+        seconds : the time from now.
+
+        Returns
+        -------
+        The deadline.
+        """
         return cls(time.monotonic() + seconds)
 
+    @property
+    def seconds_left(self) -> float:
+        """The time until the deadline, in seconds; 0 after it."""
+        return max(self.end - time.monotonic(), 0.0)
+
     def check(self) -> None:
-        """Raise `TimeLimit` once the deadline has passed."""
-        if time.monotonic() > self.end:
-            raise TimeLimit
+        """Do nothing before the deadline.
+
+        Raises
+        ------
+        SearchLimitError : after the deadline.
+        """
+        if time.monotonic() >= self.end:
+            raise SearchLimitError("The search has exceeded its time limit; allow more seconds, as in time_limit=600.")
+
+    def limited(self, limits: Limits) -> Limits:
+        """Limits that also keep the deadline.
+
+        Parameters
+        ----------
+        limits : the limits of one circuit.
+
+        Returns
+        -------
+        The same limits, with no more seconds than are left.
+        """
+        return replace(limits, seconds=min(limits.seconds, self.seconds_left))
 
 
 class PairOfFunctions:
@@ -58,16 +90,29 @@ class PairOfFunctions:
     ----------
     left, right : formulas; the two functions have the same result where formulas of the same position are true.
     limits : the size and time of their circuit.
+    deadline : every search raises a `SearchLimitError` after it.
+
+    Attributes
+    ----------
+    variables : the variables of each network that one of the functions depends on.
+    sizes : the number of values of each of these networks.
     """
 
-    def __init__(self, left: Sequence[Formula], right: Sequence[Formula], limits: Limits = DEFAULT_LIMITS) -> None:
-        self.circuit: Circuit = compile_formulas([*left, *right], limits)
+    def __init__(
+        self,
+        left: Sequence[Formula],
+        right: Sequence[Formula],
+        limits: Limits = DEFAULT_LIMITS,
+        deadline: Deadline | None = None,
+    ) -> None:
+        self.deadline = deadline or Deadline()
+        self.deadline.check()
+        self.circuit: Circuit = compile_formulas([*left, *right], self.deadline.limited(limits))
         self.left = self.circuit.roots[: len(left)]
         self.right = self.circuit.roots[len(left) :]
         neural = [v for v in self.circuit.variables if isinstance(v, NeuralVariable)]
         self.variables = {name: [v for v in neural if v.network == name] for name in sorted({v.network for v in neural})}
         self.sizes = {name: variables[0].size for name, variables in self.variables.items()}
-        self._level = {variable: level for level, variable in enumerate(self.circuit.variables)}
         random = np.random.default_rng(0)
         self._weights = random.integers(1, PRIME, size=4096)
         self._unchanged = {
@@ -80,7 +125,12 @@ class PairOfFunctions:
         Parameters
         ----------
         reading : the map ρ; networks that it does not name are unchanged.
+
+        Returns
+        -------
+        True if the diagrams of both sides are the same.
         """
+        self.deadline.check()
         circuit = self.circuit
         diagram = Diagram([variable.size for variable in circuit.variables])
         nodes, mapped = [FALSE, TRUE], [FALSE, TRUE]
@@ -95,9 +145,18 @@ class PairOfFunctions:
     def refine(self, left: Colours, right: Colours) -> tuple[Colours, Colours] | None:
         """The coarsest refinement of two colourings of values that weighted counts of both functions allow.
 
-        Values of one colour may be mapped to each other. None where no bijection keeps the colours.
+        Values of one colour may be mapped to each other.
+
+        Parameters
+        ----------
+        left, right : colours of the values of each network in the two functions, `(value,)`.
+
+        Returns
+        -------
+        The finer colourings; None where no bijection keeps the colours.
         """
         while True:
+            self.deadline.check()
             of_left, of_right = self._signatures(self.left, left), self._signatures(self.right, right)
             new_left, new_right = {}, {}
             for name, size in self.sizes.items():
@@ -140,28 +199,29 @@ class PairOfFunctions:
         counts = np.zeros((len(self.circuit) + 2, len(fixed)), dtype=np.int64)
         counts[TRUE] = 1
         for i, (level, children) in enumerate(zip(self.circuit.levels, self.circuit.children, strict=True)):
+            if i % NODES_PER_CHECK == 0:
+                self.deadline.check()
             counts[i + 2] = (tables[level] * counts[list(children)] % PRIME).sum(0) % PRIME
         return counts[list(roots)]
 
-    def isomorphism(
-        self, left: Colours | None = None, right: Colours | None = None, deadline: Deadline | None = None
-    ) -> Reading | None:
+    def isomorphism(self, left: Colours | None = None, right: Colours | None = None) -> Reading | None:
         """A bijective reading ρ with left(w) = right(ρ(w)) that maps colours to colours; None where there is none.
 
         Parameters
         ----------
         left, right : colours of the values of each network in the two functions, by default one.
-        deadline : the search raises `TimeLimit` after it.
-        """
-        for reading in self._search(left or self._one_colour(), right or self._one_colour(), deadline or Deadline()):
-            return reading
-        return None
 
-    def _one_colour(self) -> Colours:
+        Returns
+        -------
+        The reading, the identity where it is one; None where there is none.
+        """
+        return next(self._search(left or self.one_colour(), right or self.one_colour()), None)
+
+    def one_colour(self) -> Colours:
+        """The colouring in which all values of a network have the same colour."""
         return {name: np.zeros(size, dtype=np.int64) for name, size in self.sizes.items()}
 
-    def _search(self, left: Colours, right: Colours, deadline: Deadline) -> Iterator[Reading]:
-        deadline.check()
+    def _search(self, left: Colours, right: Colours) -> Iterator[Reading]:
         refined = self.refine(left, right)
         if refined is None:
             return
@@ -176,9 +236,7 @@ class PairOfFunctions:
             return
         name, value = open_class
         for image in np.flatnonzero(right[name] == left[name][value]):
-            yield from self._search(
-                individualised(left, name, value), individualised(right, name, int(image)), deadline
-            )
+            yield from self._search(individualised(left, name, value), individualised(right, name, int(image)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +255,17 @@ class SymmetryGroup:
     order: int
 
     def orbit(self, network: str, value: int) -> frozenset[int]:
-        """The values that a value of a network can be mapped to."""
+        """The values that a value of a network can be mapped to.
+
+        Parameters
+        ----------
+        network : the name of a network.
+        value : the index of one of its values.
+
+        Returns
+        -------
+        Indices of values, the value itself among them.
+        """
         return frozenset(_orbit(network, value, self.generators))
 
 
@@ -210,7 +278,16 @@ def symmetry_group(
     ----------
     formulas : a formula for each result of the function.
     limits : the size and time of its circuit.
-    deadline : the search raises `TimeLimit` after it.
+    deadline : the time by which the search must end.
+
+    Returns
+    -------
+    The group.
+
+    Raises
+    ------
+    SearchLimitError : after the deadline.
+    CircuitLimitError, GroundingLimitError : where the circuit exceeds its limits.
 
     >>> from neuid3.logic.formula import And, Literal, NeuralVariable, Or
     >>> a, b = (NeuralVariable(0, "rank", (column,), (column,), 3) for column in "ab")
@@ -220,12 +297,11 @@ def symmetry_group(
     >>> symmetry_group([less(a, b)]).order, symmetry_group([Or((less(a, b), less(b, a)))]).order
     (1, 6)
     """
-    deadline = deadline or Deadline()
-    pair = PairOfFunctions(formulas, formulas, limits)
+    pair = PairOfFunctions(formulas, formulas, limits, deadline)
     # The base is a sequence of values after whose individualisation every class has one value.
     prefixes: list[Colours] = []
     base: list[tuple[str, int]] = []
-    colours = pair._one_colour()
+    colours = pair.one_colour()
     while True:
         refined = pair.refine(colours, colours)
         assert refined is not None
@@ -244,11 +320,11 @@ def symmetry_group(
         for image in np.flatnonzero(prefix[name] == prefix[name][value]):
             if int(image) in orbit:
                 continue
-            found = pair.isomorphism(
-                individualised(prefix, name, value), individualised(prefix, name, int(image)), deadline
+            generator = pair.isomorphism(
+                individualised(prefix, name, value), individualised(prefix, name, int(image))
             )
-            if found is not None:
-                generators.append(found)
+            if generator is not None:
+                generators.append(generator)
                 orbit = _orbit(name, value, generators)
         order *= len(orbit)
     return SymmetryGroup(pair.sizes, tuple(generators), order)
