@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations, islice, permutations, product
 from typing import Any
 
@@ -16,7 +17,7 @@ from neuid3.logic.formula import And, Formula, Literal, NeuralVariable, Not, Or,
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import DEFAULT_LIMITS, Limits
 from neuid3.tree.node_tests import NodeTest
-from neuid3.tree.tree import Branch, Leaf, Node, fold, paths
+from neuid3.tree.tree import Branch, Leaf, Node, Visit, fold, paths
 
 # At most so many rewritten trees are compared with a tree.
 MAX_REWRITINGS = 256
@@ -78,18 +79,16 @@ def equivalence(
     SearchLimitError : after the deadline.
     CircuitLimitError, GroundingLimitError : where a circuit exceeds its limits.
     """
-    fixed = {name: frozenset(values) for name, values in (fixed or {}).items()}
+    kept = {name: frozenset(values) for name, values in (fixed or {}).items()}
     left, right = _drawn(left, right)
     deadline = deadline or Deadline()
     of_left, of_right = _neural(left, limits, deadline), _neural(right, limits, deadline)
-    for names in islice(_renamings(of_left, of_right, fixed, kinds or {}), MAX_RENAMINGS):
+    for names in islice(_renamings(of_left, of_right, kept, kinds or {}), MAX_RENAMINGS):
         variables = {
-            b: a
-            for ours, theirs in names.items()
-            for a, b in zip(of_left[ours], of_right[theirs], strict=True)
+            b: a for ours, theirs in names.items() for a, b in zip(of_left[ours], of_right[theirs], strict=True)
         }
         pair = PairOfFunctions(left, _renamed(right, variables), limits, deadline)
-        colours = _fixed_colours(pair, fixed)
+        colours = _fixed_colours(pair, kept)
         reading = pair.isomorphism(colours, colours)
         if reading is not None:
             return Equivalence(names, reading)
@@ -126,10 +125,16 @@ def _renamings(
         alike = a not in kinds or b not in kinds or kinds[a] == kinds[b]
         return shapes[0] == shapes[1] and alike and (a == b or not {a, b} & set(fixed))
 
-    choices = [sorted((b for b in right if fits(a, b)), key=lambda b, a=a: b != a) for a in left]
-    for chosen in product(*choices):
-        if len(set(chosen)) == len(chosen):
-            yield dict(zip(left, chosen, strict=True))
+    waiting: list[dict[str, str]] = [{}]
+    while waiting:
+        names = waiting.pop()
+        if len(names) == len(left):
+            yield names
+            continue
+        name = next(a for a in left if a not in names)
+        partners = [b for b in right if b not in names.values() and fits(name, b)]
+        same_first = [name] * (name in partners) + [b for b in partners if b != name]
+        waiting.extend({**names, name: partner} for partner in reversed(same_first))
 
 
 def _renamed(formulas: Sequence[Formula], variables: Mapping[NeuralVariable, NeuralVariable]) -> list[Formula]:
@@ -197,8 +202,10 @@ def _fingerprint(formula: Formula) -> Hashable | None:
     neural = [v for v in variables if isinstance(v, NeuralVariable)]
     if not neural:
         return None
-    by_network = {name: sorted((v.inputs, v.size) for v in neural if v.network == name) for name in {v.network for v in neural}}
-    return tuple(sorted((tuple(inputs) for inputs in by_network.values()))), frozenset(variables - set(neural))
+    by_network = {
+        name: sorted((v.inputs, v.size) for v in neural if v.network == name) for name in {v.network for v in neural}
+    }
+    return tuple(sorted(tuple(inputs) for inputs in by_network.values())), frozenset(variables - set(neural))
 
 
 def results(root: Node, program: Program) -> tuple[list[tuple[float, ...]], list[Formula]]:
@@ -276,9 +283,16 @@ def rewritings(
     by_form: dict[tuple[str, int], list[NodeTest]] = {}
     for test, (predicate, arguments) in atoms.items():
         by_form.setdefault((predicate, len(arguments)), []).append(test)
-    choices = [
-        [others for others in _replacements(tests, atoms, known, instances) if others] for tests in by_form.values()
-    ]
+    same_up_to_names = partial(equivalence, kinds=kinds, limits=program.limits, deadline=deadline)
+    choices: list[list[dict[NodeTest, NodeTest]]] = []
+    for tests in by_form.values():
+        formulas = [test.formula(program) for test in tests]
+        choices.append([])
+        for replaced in _replacements(tests, atoms, known, instances, program):
+            # The tests of a form must be the same up to names by themselves, before the whole tree is compared.
+            same = same_up_to_names(formulas, [replaced.get(test, test).formula(program) for test in tests])
+            if same is not None and not same.is_identity:
+                choices[-1].append(replaced)
     _, left = results(root, program)
     kept: dict[Hashable, Rewriting] = {}
     combinations_left = MAX_REWRITINGS
@@ -289,7 +303,7 @@ def rewritings(
             return list(kept.values()), False
         combinations_left -= 1
         _, right = results(_replaced(root, replaced), program)
-        same = equivalence(left, right, kinds=kinds, limits=program.limits, deadline=deadline)
+        same = same_up_to_names(left, right)
         if same is not None and not same.is_identity:
             key = (frozenset(same.networks.items()), frozenset(same.reading.items()))
             if key not in kept or len(replaced) < len(kept[key].tests):
@@ -315,6 +329,7 @@ def _replacements(
     atoms: Mapping[NodeTest, tuple[str, tuple[str, ...]]],
     known: Mapping[Any, NodeTest],
     instances: Mapping[str, str],
+    program: Program,
 ) -> Iterator[dict[NodeTest, NodeTest]]:
     """For tests of one predicate, candidates of every predicate and order of arguments in their place.
 
@@ -330,17 +345,28 @@ def _replacements(
                 continue
             if atom not in known:
                 break
-            replaced[test] = known[atom].bind({**instances, **dict(test.instances)})
+            replaced[test] = _bound(known[atom], {**instances, **dict(test.instances)}, program)
         else:
-            yield replaced
+            if replaced:
+                yield replaced
+
+
+def _bound(test: NodeTest, instances: Mapping[str, str], program: Program) -> NodeTest:
+    """A candidate with these instances of the networks that it calls."""
+    unbound = test.bind({})
+    variables = (node.variable for node in bottom_up([unbound.formula(program)]) if isinstance(node, Literal))
+    called = {variable.network for variable in variables if isinstance(variable, NeuralVariable)}
+    return unbound.bind({name: instance for name, instance in instances.items() if name in called})
 
 
 def _replaced(root: Node, tests: Mapping[NodeTest, NodeTest]) -> Node:
     """The tree with tests replaced by others."""
 
-    def rebuilt(visit: Any, below: Any) -> Node:
+    def rebuilt(visit: Visit, below: tuple[Node, Node] | None) -> Node:
         node = visit.node
-        return node if isinstance(node, Leaf) else Branch(tests.get(node.test, node.test), *below)
+        if isinstance(node, Leaf) or below is None:
+            return node
+        return Branch(tests.get(node.test, node.test), *below)
 
     return fold(root, rebuilt)
 
@@ -356,4 +382,6 @@ def _atom(test: NodeTest) -> tuple[str, tuple[str, ...]] | None:
         return None
     inside = match.group(2) or ""
     arguments = [argument.strip() for argument in _ARGUMENT.findall(inside)]
-    return (match.group(1), tuple(arguments)) if ",".join(arguments) == re.sub(r"\s*,\s*", ",", inside.strip()) else None
+    return (
+        (match.group(1), tuple(arguments)) if ",".join(arguments) == re.sub(r"\s*,\s*", ",", inside.strip()) else None
+    )

@@ -120,9 +120,7 @@ class _LayeredDiagram:
         self.children: list[Indices] = []  # of each level, (node, value); indices into the next level
         layer = [root]
         for level, variable in enumerate(circuit.variables):
-            rows = [
-                circuit.children[node - 2] if levels[node] == level else (node,) * variable.size for node in layer
-            ]
+            rows = [circuit.children[node - 2] if levels[node] == level else (node,) * variable.size for node in layer]
             following = list(dict.fromkeys(child for row in rows for child in row))
             position = {node: i for i, node in enumerate(following)}
             self.children.append(np.array([[position[child] for child in row] for row in rows]))
@@ -140,7 +138,9 @@ class _LayeredDiagram:
         below = np.repeat(self.terminals[:, None], n, axis=1)
         layers = [below]
         for children, domain in zip(reversed(self.children), reversed(domains), strict=True):
-            below = np.logical_or.reduce([below[column] & values for column, values in zip(children.T, domain, strict=True)])
+            below = np.logical_or.reduce(
+                [below[column] & values for column, values in zip(children.T, domain, strict=True)]
+            )
             layers.append(below)
         return layers[::-1], below[0]
 

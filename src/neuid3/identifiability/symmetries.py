@@ -111,7 +111,9 @@ class PairOfFunctions:
         self.left = self.circuit.roots[: len(left)]
         self.right = self.circuit.roots[len(left) :]
         neural = [v for v in self.circuit.variables if isinstance(v, NeuralVariable)]
-        self.variables = {name: [v for v in neural if v.network == name] for name in sorted({v.network for v in neural})}
+        self.variables = {
+            name: [v for v in neural if v.network == name] for name in sorted({v.network for v in neural})
+        }
         self.sizes = {name: variables[0].size for name, variables in self.variables.items()}
         random = np.random.default_rng(0)
         self._weights = random.integers(1, PRIME, size=4096)
@@ -229,7 +231,8 @@ class PairOfFunctions:
         open_class = smallest_class(left)
         if open_class is None:
             reading = {
-                name: tuple(int(np.flatnonzero(right[name] == colour)[0]) for colour in left[name]) for name in self.sizes
+                name: tuple(int(np.flatnonzero(right[name] == colour)[0]) for colour in left[name])
+                for name in self.sizes
             }
             if self.agree(reading):
                 yield reading
@@ -320,9 +323,7 @@ def symmetry_group(
         for image in np.flatnonzero(prefix[name] == prefix[name][value]):
             if int(image) in orbit:
                 continue
-            generator = pair.isomorphism(
-                individualised(prefix, name, value), individualised(prefix, name, int(image))
-            )
+            generator = pair.isomorphism(individualised(prefix, name, value), individualised(prefix, name, int(image)))
             if generator is not None:
                 generators.append(generator)
                 orbit = _orbit(name, value, generators)
