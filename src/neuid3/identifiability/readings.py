@@ -151,7 +151,8 @@ class _LayeredDiagram:
             below = np.logical_and.reduce(
                 [below[column] | ~values for column, values in zip(children.T, domain, strict=True)]
             )
-        return below[0]
+        certain: Booleans = below[0]
+        return certain
 
     def supported(self, domains: Sequence[Booleans], layers: Sequence[Booleans]) -> list[Booleans]:
         """The values of each level with which the root can become true, `(value, observation)` each."""
@@ -405,7 +406,7 @@ def _constraints(
                 if root == TRUE:
                     continue
                 assert root != FALSE, "the result of an observation is possible"
-                levels = circuit.variables
+                levels = [v for v in circuit.variables if isinstance(v, NeuralVariable)]  # all of them
                 assignments = distinct[rows & truths[k]]
                 scope = np.array(
                     [[number[v.network, int(x)] for x in assignments[:, observed.index(v)]] for v in levels]
