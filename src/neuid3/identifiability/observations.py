@@ -87,21 +87,18 @@ def observe(
     complete = np.ones(len(examples), dtype=bool)
     arrays = model.inference.arrays
     with model.evaluating(), arrays.without_gradients():
-        for start in range(0, len(examples), BATCH_ROWS):
-            batch = slice(start, start + BATCH_ROWS)
-            evidence = model.evidence_of(examples[batch])
-            for variable in observed:
-                known = labels.get(variable) if isinstance(variable, NeuralVariable) else None
-                if known is not None and (known[batch] != UNKNOWN).all():
-                    continue
+        for variable in observed:
+            present = _present(examples, variable)
+            unlabelled = np.ones(len(examples), dtype=bool)
+            if isinstance(variable, NeuralVariable) and variable in labels:
+                codes[variable] = labels[variable].copy()
+                unlabelled = labels[variable] == UNKNOWN
+            rows = np.flatnonzero(unlabelled & present)  # a missing entry has no value, only a prior
+            for start in range(0, len(rows), BATCH_ROWS):
+                batch = rows[start : start + BATCH_ROWS]
+                evidence = model.evidence_of(examples[batch])
                 codes[variable][batch] = arrays.to_numpy(evidence.weights(variable)).argmax(axis=0)
-    for variable in observed:
-        present = _present(examples, variable)
-        if isinstance(variable, NeuralVariable) and variable in labels:
-            has_label = labels[variable] != UNKNOWN
-            codes[variable] = np.where(has_label, labels[variable], codes[variable])
-            present = present | has_label
-        complete &= present
+            complete &= present | ~unlabelled
     return Observations(codes, labels, complete)
 
 
