@@ -60,9 +60,7 @@ def audit(
     write_output([f"{text}\n"], out, model, table)
 
 
-def _with_classes(
-    tree: NeurosymbolicTree, table: TextTable, target: str, path: Path
-) -> tuple[TextTable, list[Any]]:
+def _with_classes(tree: NeurosymbolicTree, table: TextTable, target: str, path: Path) -> tuple[TextTable, list[Any]]:
     """The rows that have a class, and their classes."""
     from neuid3.data.reading.table import labelled_rows
 

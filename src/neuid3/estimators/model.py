@@ -11,7 +11,7 @@ from neuid3.explain import Explanation, explain
 from neuid3.export.notebook import tree_html, tree_svg
 from neuid3.export.onnx import OPSET, export_onnx
 from neuid3.export.problog import to_problog, verify
-from neuid3.identifiability.audit import audit_model
+from neuid3.identifiability.audit import audit_model, short_forms
 from neuid3.io.models import save_model
 from neuid3.tree.model import TreeModel
 
@@ -98,6 +98,16 @@ class NeurosymbolicTree(TreeModel):
         ParameterError : where `time_limit` is no number, or negative.
         """
         return audit_model(self, X, y, concepts=concepts, time_limit=time_limit)
+
+    def network_meanings(self) -> dict[str, str]:
+        """What the values of each network in the tree's rules are fixed up to, in a few words, as exports show it.
+
+        Returns
+        -------
+        Words such as "fixed up to reversal" by network instance, from the last audit, or else from the tree alone within
+        two seconds; empty where no rule mentions a network.
+        """
+        return short_forms(self) if self.network_calls else {}
 
     def to_problog(self, X: Any, row: int = 0) -> str:
         """The tree as a ProbLog program for one example, with the outputs of the networks as probabilities.

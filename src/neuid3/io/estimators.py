@@ -13,7 +13,7 @@ from neuid3.io.serialize import Json, labels_from_json, labels_to_json
 from neuid3.logic.sandbox import Limits
 from neuid3.training.config import TrainingConfig, changed_training, read_training
 from neuid3.tree.criteria import ClassCriterion
-from neuid3.utils.json_values import as_count, as_number, as_text
+from neuid3.utils.json_values import as_count, as_number, as_text, as_texts
 
 # The parameters of early versions that are fields of `TrainingConfig` now.
 _EARLY_NAMES = {
@@ -126,7 +126,7 @@ def learned_from_json(fields: Mapping[str, Any], classes: tuple[Any, ...], colum
     learned["feature_importances_"] = np.array(importances, dtype=float)
     learned["gradient_steps_"] = as_count(fields["steps"])
     if "rule_tests" in fields:
-        learned["rule_tests_"] = list(map(as_text, fields["rule_tests"]))
+        learned["rule_tests_"] = as_texts(fields["rule_tests"])
     return learned
 
 

@@ -20,7 +20,7 @@ from neuid3.io.serialize import (
 from neuid3.logic.sandbox import Limits
 from neuid3.tree.model import TreeModel
 from neuid3.tree.tree import Tree
-from neuid3.utils.json_values import as_text
+from neuid3.utils.json_values import as_texts
 
 if TYPE_CHECKING:
     import torch
@@ -101,7 +101,7 @@ def restore_model(
     )
     model.training_record = record_from_json(fields.get("training_record"), saved.tensors, len(tree.classes))
     if fields.get("candidates") is not None:
-        model.candidates = tuple(map(as_text, fields["candidates"]))
+        model.candidates = tuple(as_texts(fields["candidates"]))
     return model
 
 

@@ -33,7 +33,14 @@ club(A) :- suit(A, clubs).
 
 CANDIDATES = tuple(
     f"{rule}({', '.join(columns)})"
-    for rule, arity in {"colour_changes": 2, "face_changes": 2, "higher": 2, "next": 2, "same_suit": 2, "top": 1}.items()
+    for rule, arity in {
+        "colour_changes": 2,
+        "face_changes": 2,
+        "higher": 2,
+        "next": 2,
+        "same_suit": 2,
+        "top": 1,
+    }.items()
     for columns in ([("last", "played"), ("played", "last")] if arity == 2 else [("last",), ("played",)])
 )
 
@@ -181,9 +188,7 @@ def test_products_of_rewritings_are_left_out() -> None:
 
 
 def test_two_networks_behind_rules_of_one_form_are_exchanged_together() -> None:
-    root = Branch(
-        "face_changes(last, played)", Leaf(0.9), Branch("colour_changes(last, played)", Leaf(0.5), Leaf(0.1))
-    )
+    root = Branch("face_changes(last, played)", Leaf(0.9), Branch("colour_changes(last, played)", Leaf(0.5), Leaf(0.1)))
     certificate = model(root).audit(cards())
     assert {network.name: network.equivalent for network in certificate.networks} == {
         "face_net": ("red_net",),
@@ -196,9 +201,7 @@ def test_two_networks_behind_rules_of_one_form_are_exchanged_together() -> None:
 def test_instances_of_networks_keep_their_names_in_rewritings() -> None:
     test = AtomTest("higher(last, played)", (("rank_net", "rank_net#1"),))
     tree = Tree(Branch(test, Leaf(0.9), Leaf(0.1)))
-    built = NeurosymbolicTree(
-        tree, cards(2).schema, background=RULES, networks={"rank_net#1": NETWORKS["rank_net"]}
-    )
+    built = NeurosymbolicTree(tree, cards(2).schema, background=RULES, networks={"rank_net#1": NETWORKS["rank_net"]})
     built.candidates = CANDIDATES
     certificate = built.audit(cards())
     assert (only(certificate).name, only(certificate).fixed_up_to) == ("rank_net#1", "reversal")
@@ -379,3 +382,32 @@ def test_structure_alone_needs_no_examples() -> None:
     assert short_forms(model(Branch("red(last)", Leaf(0.9), Leaf(0.1)))) == {}
     certificate = certify(HIGHER, model(HIGHER).program)
     assert certificate.readings is None
+
+
+# Exports ------------------------------------------------------------------------------------------------
+
+
+def test_text_pictures_and_pages_carry_the_short_form() -> None:
+    tree = model(Branch("late", HIGHER, Leaf(0.4)))
+    line = "rank_net: fixed up to reversal"
+    assert neuid3.export_text(tree).endswith(f"\n\n{line}")
+    assert f">{line}</text>" in neuid3.export_svg(tree)
+    assert line in [artist.get_text() for artist in neuid3.plot_tree(tree) if hasattr(artist, "get_text")]
+    page = neuid3.evidence_page(tree, cards(20))
+    assert '"fixed":"fixed up to reversal"' in page
+    assert line in page
+
+
+def test_an_audit_without_time_is_shown_as_such_until_the_next_one() -> None:
+    tree = model(HIGHER)
+    tree.audit(cards(20), time_limit=0)
+    assert "rank_net: not determined within the limits" in neuid3.export_text(tree)
+    tree.audit(cards(20))
+    assert "rank_net: fixed up to reversal" in neuid3.export_text(tree)
+
+
+def test_trees_without_rules_about_networks_are_shown_as_before() -> None:
+    for root in (Branch("late", Leaf(0.9), Leaf(0.1)), Branch("red(last)", Leaf(0.9), Leaf(0.1))):
+        tree = model(root)
+        assert neuid3.export_text(tree) == neuid3.export_text(tree.tree)
+        assert neuid3.export_svg(tree) == neuid3.export_svg(tree.tree)

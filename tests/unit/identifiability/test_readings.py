@@ -54,9 +54,7 @@ def test_counts_labels_and_examples_agree_with_enumeration(seed: int) -> None:
     function = formulas(variables, table)
     codes = {v: np.array([row[k] for row in rows]) for k, v in enumerate(variables)}
     group = symmetry_group(function)
-    classes = {
-        name: [frozenset(range(size))] for name, size in group.sizes.items() if alike and len(group.sizes) == 1
-    }
+    classes = {name: [frozenset(range(size))] for name, size in group.sizes.items() if alike and len(group.sizes) == 1}
     problem = ReadingProblem(function, codes, classes)
     solutions = []
     for images in product(*(range(sizes[name]) for name, _ in problem.values)):
@@ -83,10 +81,10 @@ def test_counts_labels_and_examples_agree_with_enumeration(seed: int) -> None:
 @pytest.mark.parametrize(
     ("name", "holds", "number"),
     [
-        ("equality", lambda i, j, n: i == j, math.factorial),
-        ("order", lambda i, j, n: i < j, lambda n: 1),
+        ("equality", lambda i, j, _: i == j, math.factorial),
+        ("order", lambda i, j, _: i < j, lambda _: 1),
         ("successor", lambda i, j, n: j == (i + 1) % n, lambda n: n),
-        ("sum", lambda i, j, n: i + j, lambda n: 1),
+        ("sum", lambda i, j, _: i + j, lambda _: 1),
     ],
 )
 def test_known_relations_have_known_numbers_of_readings(
