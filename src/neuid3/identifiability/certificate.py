@@ -158,7 +158,7 @@ class Certificate:
             values = {"labels": "labels", "predictions": "most probable values"}.get(
                 self.source, "labels and, without one, most probable values"
             )
-            count = f"Re-readings of {self.rows:,} examples (by {values}): {self.readings}"
+            count = f"Re-readings of {self.rows:,} examples with these tests (by {values}): {self.readings}"
             if self.readings.number > 1 or not self.readings.exact:
                 count += ", the intended one among them"
             lines.append(f"{count}.")
