@@ -21,6 +21,7 @@ from neuid3 import (
     NeuID3Classifier,
     NeurosymbolicTree,
     NodeTest,
+    TrainingConfig,
     Tree,
     evidence_page,
     export_graphviz,
@@ -71,7 +72,12 @@ BACKGROUND = """
 nn(lit_net, [I], L, [off, on]) :: lit(I, L).
 same(A, B) :- lit(A, L), lit(B, L).
 """
-QUICK: dict[str, Any] = {"epochs": 12, "restarts": 2, "max_depth": 1, "random_state": 0, "tests": ["alarm", TWO]}
+QUICK: dict[str, Any] = {
+    "training": TrainingConfig(epochs=12, restarts=2),
+    "max_depth": 1,
+    "random_state": 0,
+    "tests": ["alarm", TWO],
+}
 
 
 def drawn(n: int, seed: int) -> tuple[Examples, np.ndarray]:
@@ -155,7 +161,9 @@ def test_it_is_reused_from_a_bank(clf: NeuID3Classifier, tmp_path: Path) -> None
     bank = Bank(tmp_path / "bank")
     bank.add("two", trained, meaning="two of three")
     assert bank.card("two")["test"] == str(TWO)
-    again = NeuID3Classifier(tests=["alarm"], bank=bank, max_depth=1, joint_epochs=0, random_state=0).fit(X, Y)
+    again = NeuID3Classifier(
+        tests=["alarm"], bank=bank, max_depth=1, training=TrainingConfig(joint_epochs=0), random_state=0
+    ).fit(X, Y)
     assert isinstance(again.tree_.root, Branch)
     assert str(again.tree_.root.test) == str(TWO)
     assert again.gradient_steps_ == 0
