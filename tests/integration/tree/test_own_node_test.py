@@ -179,7 +179,7 @@ def test_it_is_shown_and_explained(model: NeurosymbolicTree) -> None:
     assert str(TWO) in evidence_page(model, UNSEEN, HIDDEN)
     explanation = model.explain(UNSEEN, 0)
     assert explanation.leaves[0].steps[0].test == str(TWO)
-    assert [str(change).startswith(str(TWO)) for change in explanation.other_answers.changes] == [True]
+    assert [str(change).startswith(str(TWO)) for change in explanation.other_responses.changes] == [True]
     assert explanation.other_facts.changes
     assert {reading.name for reading in explanation.readings} >= {"alarm", "suit"}
 
