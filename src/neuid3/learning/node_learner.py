@@ -80,8 +80,6 @@ class NodeLearner:
         bank_tests: frozenset[NodeTest] = frozenset(),
         progress: SilentProgress | None = None,
     ) -> None:
-        # Found by its name in this process, since workers do not know the backends that are registered here.
-        self.config = config = replace(config, backend=select_backend(config.backend))
         self.sample, self.penalty = sample, penalty
         self.progress = progress or SilentProgress()
         self.candidates = NodeCandidates(generator or FixedCandidates(), candidates, program, seed)
@@ -96,6 +94,9 @@ class NodeLearner:
             from neuid3.learning.network_learning import NetworkLearning, given_instances
 
             instances = {**given_instances(networks, device), **instances}
+            # Found by its name in this process, since workers do not know the backends that are registered here.
+            config = replace(config, backend=select_backend(config.backend))
+        self.config = config
         arrays = arrays_for(neural=has_networks, device=device)
         self.inference = ExactInference(sample, semantics, instances, priors, device, arrays)
         self.network_learning: NetworkLearning | None = None

@@ -36,7 +36,7 @@ from neuid3.logic import And, Formula, Or, Program
 from neuid3.tree import bind_networks, instances_from_json
 
 
-@register_test_kind("at_least")
+@register_test_kind("at_least_of_atoms")
 @dataclass(frozen=True)
 class AtLeast(NodeTest):
     """At least so many of these atoms are true."""
@@ -131,7 +131,7 @@ def test_a_file_with_a_kind_that_is_not_registered_names_the_next_move(clf: NeuI
     path = clf.save(tmp_path / "clf")
     code = f"import neuid3\ntry: neuid3.load({str(path)!r})\nexcept neuid3.NeuID3Error as error: print(error)"
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert "kind 'at_least', which is not registered; import the module that registers it" in printed
+    assert "kind 'at_least_of_atoms', which is not registered; import the module that registers it" in printed
 
 
 @pytest.mark.parametrize("field", ["count", "atoms", "instances"])
@@ -204,6 +204,6 @@ def test_a_name_belongs_to_one_kind() -> None:
             return program.formula("alarm")
 
     with pytest.raises(NodeTestError, match="another name"):
-        register_test_kind("at_least")(Other)
+        register_test_kind("at_least_of_atoms")(Other)
     with pytest.raises(ModelFileError, match="register the class"):
         NeurosymbolicTree(Tree(Branch(Other(), Leaf(0.9), Leaf(0.1))), X.schema).save("nowhere")
