@@ -204,9 +204,9 @@ def _nodes(root: Node, number: Mapping[NodeTest, int]) -> Iterator[ExplainedNode
     above: list[tuple[tuple[SignedTest, ...], int]] = []  # the last path and test of every depth
     for visit in preorder(root):
         path: tuple[SignedTest, ...] = ()
-        if visit.answer is not None:
+        if visit.response is not None:
             parent_path, parent_test = above[visit.depth - 1]
-            path = (*parent_path, (parent_test, visit.answer))
+            path = (*parent_path, (parent_test, visit.response))
         test = None if isinstance(visit.node, Leaf) else number[visit.node.test]
         above[visit.depth :] = [] if test is None else [(path, test)]
         yield ExplainedNode(path, visit.node, test, visit.parent)

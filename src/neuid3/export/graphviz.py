@@ -68,7 +68,7 @@ def export_graphviz(tree: Any, decimals: int = 2) -> str:
             style = f', fillcolor="{paler(colours[predicted])}"'
         yield f'n{visit.number} [label="{_label(lines)}"{style}];'
         if visit.parent is not None:
-            yield f'n{visit.parent} -> n{visit.number} [label="{"yes" if visit.answer else "no"}"];'
+            yield f'n{visit.parent} -> n{visit.number} [label="{"yes" if visit.response else "no"}"];'
 
     body = [
         'node [shape=box, style="rounded,filled", fillcolor=white, fontname=monospace];',

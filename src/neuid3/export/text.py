@@ -92,7 +92,7 @@ def _lines(tree: Tree) -> Iterator[tuple[tuple[str, int], Node]]:
             if isinstance(node, Leaf)
             else f"{printable(node.test)}?"
         )
-        edge, below = ("", "") if visit.answer is None else EDGES[visit.answer]
+        edge, below = ("", "") if visit.response is None else EDGES[visit.response]
         yield (f"{above}{edge}{name}", INDENT * visit.depth + text_cells(name)), node
         indents[visit.depth :] = [above + below]
 

@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     from neuid3.learning.candidates import Candidates
     from neuid3.learning.checkpoint import Checkpoint
     from neuid3.learning.generators import CandidateGenerator, FixedCandidates, NodeContext, RandomCandidates
-    from neuid3.learning.grow import GrowthLimits, Learner, Split, grow_tree
+    from neuid3.learning.grow import GrowthLimits, Learner, OpenNode, Split, grow_tree
     from neuid3.learning.node_learner import NodeLearner
     from neuid3.learning.problem import Problem, read_problem
-    from neuid3.learning.sample import Sample, ScoredCandidate
-    from neuid3.learning.splitter import ReferenceSplitter, Splitter
+    from neuid3.learning.sample import Sample
+    from neuid3.learning.splitter import ReferenceSplitter, ScoredCandidate, Splitter
 
 __all__ = [
     "CandidateGenerator",
@@ -23,6 +23,7 @@ __all__ = [
     "Learner",
     "NodeContext",
     "NodeLearner",
+    "OpenNode",
     "Problem",
     "RandomCandidates",
     "ReferenceSplitter",
@@ -40,10 +41,10 @@ __getattr__, __dir__ = lazy_names(
         "neuid3.learning.candidates": ["Candidates"],
         "neuid3.learning.checkpoint": ["Checkpoint"],
         "neuid3.learning.generators": ["CandidateGenerator", "FixedCandidates", "NodeContext", "RandomCandidates"],
-        "neuid3.learning.grow": ["GrowthLimits", "Learner", "Split", "grow_tree"],
+        "neuid3.learning.grow": ["GrowthLimits", "Learner", "OpenNode", "Split", "grow_tree"],
         "neuid3.learning.node_learner": ["NodeLearner"],
         "neuid3.learning.problem": ["Problem", "read_problem"],
-        "neuid3.learning.sample": ["Sample", "ScoredCandidate"],
-        "neuid3.learning.splitter": ["ReferenceSplitter", "Splitter"],
+        "neuid3.learning.sample": ["Sample"],
+        "neuid3.learning.splitter": ["ReferenceSplitter", "ScoredCandidate", "Splitter"],
     },
 )

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from neuid3.data.columns import Boolean, Category, Distribution, Kind, Number, Probability, Schema, Tensor, kind_name
 from neuid3.errors import NeuID3Error, NodeTestError, did_you_mean
-from neuid3.logic.formula import Formula, NeuralVariable, Truth, constant_value, sources
+from neuid3.logic.formula import Compare, Formula, NeuralVariable, Truth, bottom_up, constant_value, sources
 from neuid3.logic.program import Program
 from neuid3.logic.quoting import atom_name, atom_text, plain_name
 from neuid3.tree.node_tests import AtomTest, FactTest, NodeTest, ValueTest
@@ -327,7 +327,7 @@ def make_candidates(
 
 
 def _check_named(listed: Sequence[str | NodeTest], program: Program) -> list[str]:
-    """The atoms of the tests that a caller gave; an error where such a test is always true or always false."""
+    """The atoms of the tests that a caller gave; an error where such a test is constant or breaks a law of tests."""
     chosen = [_named(test, program.schema.get(test)) if isinstance(test, str) else test for test in listed]
     of_program = [
         test
@@ -338,11 +338,39 @@ def _check_named(listed: Sequence[str | NodeTest], program: Program) -> list[str
     ]
     atoms = list(dict.fromkeys(atom for test in of_program for atom in test.atoms))
     program.formulas(atoms)
+    for given in listed:
+        if isinstance(given, NodeTest):
+            _check_kind(given, program)
     for test in of_program:
         value = constant_value(test.formula(program))
         if value is not None:
             raise NodeTestError(f"Test {_constant(test.goal, value, program)} Name one that depends on the example.")
     return atoms
+
+
+def _check_kind(test: NodeTest, program: Program) -> None:
+    """Raise an error for a test whose class breaks a law of `NodeTest`, by which it could not be compiled or counted."""
+    kind = type(test).__name__
+    try:
+        hash(test)
+    except TypeError as error:
+        raise NodeTestError(
+            f"Tests of class {kind} cannot be hashed ({error}); declare the class with @dataclass(frozen=True), and give it "
+            "tuples instead of lists."
+        ) from None
+    formula = test.formula(program)
+    if not isinstance(formula, Formula):
+        raise NodeTestError(
+            f"The method formula of {kind} returns a {type(formula).__name__} for '{test}'; return one formula of "
+            "neuid3.logic, such as And(parts) or Compare(column, operator, constant)."
+        )
+    for column in sorted({node.column for node in bottom_up([formula]) if isinstance(node, Compare)}):
+        column_kind = program.schema.get(column)
+        if column_kind is not None and not isinstance(column_kind, Number):
+            raise NodeTestError(
+                f"Test '{test}' compares column {column!r}, a {kind_name(column_kind)} column; only number columns can be "
+                "compared."
+            )
 
 
 def _named(test: str, kind: Kind | None) -> NodeTest:

@@ -61,7 +61,16 @@ class OpenNode:
 
     @classmethod
     def root(cls, size: int) -> OpenNode:
-        """The root: all examples reach it with probability 1."""
+        """The root: all examples reach it with probability 1.
+
+        Parameters
+        ----------
+        size : the number of all examples.
+
+        Returns
+        -------
+        The open root.
+        """
         return cls((), np.arange(size, dtype=np.int32), full_reach(size), size)
 
     @cached_property
@@ -197,7 +206,7 @@ def grow_tree(
 
     Returns
     -------
-    The root of the tree, with the bits that its splits saved.
+    The tree, with the penalties, gains and leaf statistics of its splits.
     """
     # An explicit stack of generators: Python's call stack is too short for the deepest trees.
     waiting = [_grow(learner, root, learner.leaf_statistics(root), limits, on_node or (lambda *_: None))]

@@ -15,8 +15,8 @@ from neuid3.learning.generators import CandidateGenerator, FixedCandidates, Node
 from neuid3.learning.grow import OpenNode, Split
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.progress import SilentProgress
-from neuid3.learning.sample import Factory, Floats, Instance, Sample, best_candidate
-from neuid3.learning.splitter import Splitter
+from neuid3.learning.sample import Factory, Floats, Instance, Sample
+from neuid3.learning.splitter import Splitter, best_candidate
 from neuid3.learning.symbolic_splitter import SymbolicSplitter
 from neuid3.logic.program import Program
 from neuid3.networks.backend import select_backend
@@ -80,8 +80,6 @@ class NodeLearner:
         bank_tests: frozenset[NodeTest] = frozenset(),
         progress: SilentProgress | None = None,
     ) -> None:
-        # Found by its name in this process, since workers do not know the backends that are registered here.
-        self.config = config = replace(config, backend=select_backend(config.backend))
         self.sample, self.penalty = sample, penalty
         self.progress = progress or SilentProgress()
         self.candidates = NodeCandidates(generator or FixedCandidates(), candidates, program, seed)
@@ -96,11 +94,14 @@ class NodeLearner:
             from neuid3.learning.network_learning import NetworkLearning, given_instances
 
             instances = {**given_instances(networks, device), **instances}
+            # Found by its name in this process, since workers do not know the backends that are registered here.
+            config = replace(config, backend=select_backend(config.backend))
+        self.config = config
         arrays = arrays_for(neural=has_networks, device=device)
         self.inference = ExactInference(sample, semantics, instances, priors, device, arrays)
-        self.networks: NetworkLearning | None = None
+        self.network_learning: NetworkLearning | None = None
         if has_networks:
-            self.networks = NetworkLearning(
+            self.network_learning = NetworkLearning(
                 self.inference,
                 neural,
                 networks,
@@ -152,17 +153,17 @@ class NodeLearner:
     @property
     def count(self) -> int:
         """The number of networks that have been created or named."""
-        return 0 if self.networks is None else self.networks.initializer.count
+        return 0 if self.network_learning is None else self.network_learning.initializer.count
 
     @property
     def neural(self) -> TrainingSplitter | None:
         """Scores and trains the candidates that call networks; None where there are no networks."""
-        return None if self.networks is None else self.networks.splitter
+        return None if self.network_learning is None else self.network_learning.splitter
 
     @property
     def pool(self) -> AbstractContextManager[Any]:
         """The worker processes that train networks."""
-        return nullcontext() if self.networks is None else self.networks.pool
+        return nullcontext() if self.network_learning is None else self.network_learning.pool
 
     # The node ------------------------------------------------------------------------------------
 
@@ -232,7 +233,7 @@ class NodeLearner:
         ----------
         node : the node, with the rows that reach it and their P(κ|e).
         test : the chosen test, with the instances of its networks.
-        gain : its information gain, in bits.
+        gain : its gain, in the unit of the criterion.
         validated : whether the gain was measured on unseen examples.
         candidate : the candidate that is used up below the node; None where it may be chosen again.
         choices : the number of tests that it was chosen from, M / T.
@@ -258,10 +259,10 @@ class NodeLearner:
         -------
         The root of the trained tree; the given one where unseen examples become clearly less likely.
         """
-        if self.networks is None:
+        if self.network_learning is None:
             return root
-        refined, steps = self.networks.refined(root)
-        self.networks.splitter.steps += steps
+        refined, steps = self.network_learning.refined(root)
+        self.network_learning.splitter.steps += steps
         return refined
 
     def regrower(self, root: Node) -> Regrower | None:
@@ -275,10 +276,10 @@ class NodeLearner:
         -------
         The learner, or None.
         """
-        if self.networks is None:
+        if self.network_learning is None:
             return None
         symbolic = Candidates(self.symbolic.tests, tuple(self.symbolic.numbers))
-        return self.networks.regrower(root, symbolic, self.candidates.at)
+        return self.network_learning.regrower(root, symbolic, self.candidates.at)
 
     def networks_of(self, tests: Sequence[NodeTest]) -> dict[str, nn.Module]:
         """The networks of these tests, by name; also stores the average output of each, for examples without its input.
@@ -307,8 +308,8 @@ class NodeLearner:
         steps : the number of gradient steps so far.
         """
         self.inference.add_instances(instances)
-        if self.networks is not None:
-            self.networks.initializer.count, self.networks.splitter.steps = count, steps
+        if self.network_learning is not None:
+            self.network_learning.initializer.count, self.network_learning.splitter.steps = count, steps
 
     def restore_refined(self, networks: Mapping[str, nn.Module], steps: int) -> None:
         """Restore the state after joint training: the networks that it changed, and the number of gradient steps.
@@ -333,6 +334,6 @@ class NodeLearner:
         -------
         A new network.
         """
-        if self.networks is None:
+        if self.network_learning is None:
             raise LookupError(f"this fit has no network {name!r}")
-        return self.networks.network(name)
+        return self.network_learning.network(name)

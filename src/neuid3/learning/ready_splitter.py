@@ -11,7 +11,8 @@ from neuid3.learning.candidates import Candidates
 from neuid3.learning.grow import OpenNode
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.initialize import NetworkInitializer
-from neuid3.learning.sample import Floats, Instance, ScoredCandidate, same_architecture
+from neuid3.learning.sample import Floats, Instance, same_architecture
+from neuid3.learning.splitter import ScoredCandidate
 from neuid3.tree.criteria import Target
 from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.semantics import NetworkCall

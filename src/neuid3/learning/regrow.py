@@ -11,8 +11,9 @@ from neuid3.learning.grow import OpenNode, Split
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.ready_splitter import MAX_BINDINGS
 from neuid3.learning.responses import BooleanResponse, ProbabilisticResponse, Response
-from neuid3.learning.sample import Floats, best_candidate, same_architecture
+from neuid3.learning.sample import Floats, same_architecture
 from neuid3.learning.shared_networks import MIN_COLUMNS, SharedNetworks
+from neuid3.learning.splitter import best_candidate
 from neuid3.learning.symbolic_splitter import SymbolicSplitter
 from neuid3.training.train import is_clearly_worse
 from neuid3.tree.criteria import Criterion

@@ -1,9 +1,9 @@
-"""Labelled examples, network instances and scored candidates: the values that learning passes around."""
+"""Labelled examples and network instances of a fit."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,16 +12,12 @@ import numpy.typing as npt
 from neuid3.data.examples import Examples
 from neuid3.learning.grow import OpenNode
 from neuid3.tree.criteria import Criterion, Target
-from neuid3.tree.node_tests import NodeTest
 
 if TYPE_CHECKING:
     from torch import nn
 
 Floats = npt.NDArray[Any]
 Factory = Callable[[], "nn.Module"]
-
-# Gains that differ by no more than this count as equal: the rest is rounding.
-GAIN_TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,48 +110,6 @@ class Sample:
         """
         values, weights = self.target.values[node.rows], node.reach_of_rows * self.weights[node.rows]
         return Target(values, weights, self.criterion)
-
-
-@dataclass(slots=True)
-class ScoredCandidate:
-    """A test at a node with its score.
-
-    Attributes
-    ----------
-    test : the test, with the network instances that it calls.
-    gain : its gain per example, in the unit of the criterion.
-    bits : information gain times the mass of the examples that it was measured on, for tests with networks; NaN for
-        others, which are pruned by description length.
-    candidate : the candidate that the test stands for; None where it may be chosen again further down.
-    validated : whether the gain was measured on validation examples.
-    choices : the number of candidates of which this is the best.
-    ties : how many of these have the same gain.
-    tolerance : other candidates whose gain is lower by no more than this count as equal.
-    instances : newly trained networks of the test.
-    """
-
-    test: NodeTest
-    gain: float
-    bits: float
-    candidate: NodeTest | None
-    validated: bool
-    choices: float = 1
-    ties: int = 1
-    tolerance: float = GAIN_TOLERANCE
-    instances: dict[str, Instance] = field(default_factory=dict)
-
-
-def best_candidate(candidates: Sequence[ScoredCandidate], penalty: float = 0.0) -> tuple[ScoredCandidate, float] | None:
-    """The candidate with the highest gain, and the number of candidates per tie; None where none is good enough.
-
-    Candidates that were scored on validation examples must have at least `penalty` bits.
-    """
-    worthwhile = [candidate for candidate in candidates if not candidate.validated or candidate.bits >= penalty]
-    if not worthwhile:
-        return None
-    chosen = max(worthwhile, key=lambda candidate: candidate.gain)
-    ties = sum(candidate.ties for candidate in candidates if candidate.gain >= chosen.gain - chosen.tolerance)
-    return chosen, sum(candidate.choices for candidate in candidates) / ties
 
 
 def same_weights(one: nn.Module, other: nn.Module) -> bool:

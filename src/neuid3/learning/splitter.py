@@ -1,9 +1,10 @@
-"""The protocol of splitters, which score candidates at a node, and a plain implementation that others are checked against."""
+"""Scored candidates, the protocol of splitters, which score them at a node, and a plain splitter to check others against."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Protocol
 
@@ -13,12 +14,58 @@ from neuid3.learning.candidates import Candidates
 from neuid3.learning.cuts import shortest_cut
 from neuid3.learning.grow import OpenNode
 from neuid3.learning.inference import ExactInference
-from neuid3.learning.sample import ScoredCandidate
+from neuid3.learning.sample import Instance
 from neuid3.tree.node_tests import CutTest, NodeTest
 
 # The number of cuts of a column counts to this power in the pruning penalty: a column of noise has many cuts, and the best
 # would be accepted if they counted like other choices.
 CUT_EXPONENT = 4 / 3
+
+
+# Gains that differ by no more than this count as equal: the rest is rounding.
+GAIN_TOLERANCE = 1e-12
+
+
+@dataclass(slots=True)
+class ScoredCandidate:
+    """A test at a node with its score.
+
+    Attributes
+    ----------
+    test : the test, with the network instances that it calls.
+    gain : its gain per example, in the unit of the criterion.
+    bits : information gain times the mass of the examples that it was measured on, for tests with networks; NaN for
+        others, which are pruned by description length.
+    candidate : the candidate that the test stands for; None where it may be chosen again further down.
+    validated : whether the gain was measured on validation examples.
+    choices : the number of candidates of which this is the best.
+    ties : how many of these have the same gain.
+    tolerance : other candidates whose gain is lower by no more than this count as equal.
+    instances : newly trained networks of the test.
+    """
+
+    test: NodeTest
+    gain: float
+    bits: float
+    candidate: NodeTest | None
+    validated: bool
+    choices: float = 1
+    ties: int = 1
+    tolerance: float = GAIN_TOLERANCE
+    instances: dict[str, Instance] = field(default_factory=dict)
+
+
+def best_candidate(candidates: Sequence[ScoredCandidate], penalty: float = 0.0) -> tuple[ScoredCandidate, float] | None:
+    """The candidate with the highest gain, and the number of candidates per tie; None where none is good enough.
+
+    Candidates that were scored on validation examples must have at least `penalty` bits.
+    """
+    worthwhile = [candidate for candidate in candidates if not candidate.validated or candidate.bits >= penalty]
+    if not worthwhile:
+        return None
+    chosen = max(worthwhile, key=lambda candidate: candidate.gain)
+    ties = sum(candidate.ties for candidate in candidates if candidate.gain >= chosen.gain - chosen.tolerance)
+    return chosen, sum(candidate.choices for candidate in candidates) / ties
 
 
 class Splitter(Protocol):

@@ -21,8 +21,8 @@ from neuid3.learning.responses import (
     Response,
     Responses,
 )
-from neuid3.learning.sample import GAIN_TOLERANCE, Floats, ScoredCandidate
-from neuid3.learning.splitter import CUT_EXPONENT
+from neuid3.learning.sample import Floats
+from neuid3.learning.splitter import CUT_EXPONENT, GAIN_TOLERANCE, ScoredCandidate
 from neuid3.logic.formula import ColumnVariable, Compare, Literal, Source, sources
 from neuid3.tree.criteria import Target
 from neuid3.tree.node_tests import CutTest, NodeTest

@@ -14,7 +14,7 @@ from neuid3.learning.grow import OpenNode
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.initialize import NetworkInitializer
 from neuid3.learning.restarts import RestartVariants
-from neuid3.learning.sample import ScoredCandidate
+from neuid3.learning.splitter import ScoredCandidate
 from neuid3.logic.formula import NeuralVariable
 from neuid3.networks.defaults import sharpened
 from neuid3.training.config import TrainingConfig

@@ -12,8 +12,9 @@ from neuid3.learning.grow import OpenNode
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.progress import SilentProgress
 from neuid3.learning.ready_splitter import ReadySplitter
-from neuid3.learning.sample import Instance, ScoredCandidate
+from neuid3.learning.sample import Instance
 from neuid3.learning.shared_networks import SharedNetworks
+from neuid3.learning.splitter import ScoredCandidate
 from neuid3.learning.tasks import TaskBuilder
 from neuid3.training.halving import successive_halving
 from neuid3.training.parallel.pool import WorkerPool

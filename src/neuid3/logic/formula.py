@@ -135,12 +135,15 @@ class Compare:
     ----------
     column : the name of the number column.
     operator : the comparison, in the syntax of Prolog.
-    constant : the number on its right side.
+    constant : the number on its right side, as a float: number columns hold floats, and Prolog tells 20 from 20.0.
 
     Raises
     ------
     NodeTestError
         Where the constant is nan, or an integer that no float equals.
+
+    >>> Compare("age", ">=", 20).constant
+    20.0
     """
 
     column: str
@@ -158,6 +161,7 @@ class Compare:
                 f"Column {self.column!r} is compared with {self.constant}, which no float equals, and number columns hold "
                 "floats; compare it with a neighbouring number."
             )
+        object.__setattr__(self, "constant", float(self.constant))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -43,7 +43,8 @@ class NodeTest(ABC):
     A kind of test is a frozen dataclass. It must have `formula`; everything else has a default. `atoms`, `goal` and
     `instances` may be fields.
 
-    - Learning, inference and explanation ask for its `formula` only.
+    - Learning, inference and explanation ask for its `formula` only. It is made of `program.formulas(atoms)`, and of
+      `And`, `Or`, `Not` and `Compare` (of a number column) of `neuid3.logic`.
     - A test that calls networks has a field `instances`, and its formula is bound to it: `bind_networks(formula,
       self.instances)`. The library trains such a test by giving it new instances (`bind`).
     - `goal` is what export to ProbLog writes. It must mean the same as the formula, which `verify` checks.

@@ -324,27 +324,27 @@ class Visit:
     number : its number in the walk, from 0.
     depth : its depth; that of the root is 0.
     parent : the number of its parent; None for the root.
-    answer : the outcome of the parent's test that leads to it; None for the root.
+    response : the response of the parent's test that leads to it; None for the root.
     """
 
     node: Node
     number: int
     depth: int
     parent: int | None
-    answer: bool | None
+    response: bool | None
 
 
 def preorder(root: Node, max_depth: int | None = None) -> Iterator[Visit]:
     """The nodes down to a depth, numbered from 0: a parent before its children, yes before no.
 
-    >>> [(v.number, v.depth, v.parent, v.answer) for v in preorder(Branch("a", Leaf(0.9), Leaf(0.1)))]
+    >>> [(v.number, v.depth, v.parent, v.response) for v in preorder(Branch("a", Leaf(0.9), Leaf(0.1)))]
     [(0, 0, None, None), (1, 1, 0, True), (2, 1, 0, False)]
     """
     number = 0
     stack: list[tuple[Node, int, int | None, bool | None]] = [(root, 0, None, None)]
     while stack:
-        node, depth, parent, answer = stack.pop()
-        yield Visit(node, number, depth, parent, answer)
+        node, depth, parent, response = stack.pop()
+        yield Visit(node, number, depth, parent, response)
         if isinstance(node, Branch) and (max_depth is None or depth < max_depth):
             stack.append((node.no, depth + 1, number, False))
             stack.append((node.yes, depth + 1, number, True))
@@ -378,10 +378,10 @@ def node_paths(root: Node, max_depth: int | None = None) -> Iterator[tuple[Path,
     above: list[tuple[Path, Node]] = []  # the last node of every depth, with its path
     for visit in preorder(root, max_depth):
         path: Path = ()
-        if visit.answer is not None:
+        if visit.response is not None:
             start, parent = above[visit.depth - 1]
             assert isinstance(parent, Branch)
-            path = (*start, (parent.test, visit.answer))
+            path = (*start, (parent.test, visit.response))
         above[visit.depth :] = [(path, visit.node)]
         yield path, visit.node
 

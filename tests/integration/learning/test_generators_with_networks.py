@@ -9,11 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from neuid3 import AtomTest, Branch, CandidateGenerator, Candidates, NeuID3Classifier, NodeContext
+from neuid3 import AtomTest, Branch, CandidateGenerator, Candidates, NeuID3Classifier, NodeContext, TrainingConfig
 from neuid3.tree.tree import branches
 
 BACKGROUND = "nn(lit_net, [I]) :: lit(I). nn(odd_net, [I]) :: odd(I)."
-QUICK: dict[str, Any] = {"epochs": 30, "restarts": 4, "joint_epochs": 0, "max_depth": 2, "random_state": 0}
+QUICK: dict[str, Any] = {
+    "training": TrainingConfig(epochs=30, restarts=4, joint_epochs=0),
+    "max_depth": 2,
+    "random_state": 0,
+}
 
 
 def drawn(n: int = 400) -> tuple[dict[str, Any], np.ndarray]:

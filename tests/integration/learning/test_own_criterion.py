@@ -101,7 +101,8 @@ def images(n: int = 60) -> tuple[Examples, np.ndarray]:
 
 
 def image_classifier(**settings: Any) -> NeuID3Classifier:
-    quick = {"epochs": 40, "batch_size": 16, "restarts": 2, "joint_epochs": 2, "max_depth": 1, "random_state": 0}
+    training = TrainingConfig(epochs=40, batch_size=16, restarts=2, joint_epochs=2)
+    quick = {"training": training, "max_depth": 1, "random_state": 0}
     return NeuID3Classifier(criterion=OwnGini(), **{**quick, **settings})
 
 

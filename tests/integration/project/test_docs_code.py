@@ -73,7 +73,8 @@ def test_the_code_of_a_page_runs_and_prints_what_is_shown_below_it(
     names: dict[str, Any] = {"__name__": page, **page_names(page)}
     monkeypatch.chdir(tmp_path)  # pages save files
     for code, shown in _STEP.findall(page_text(page)):
-        exec(compile(code, page, "exec"), names)
+        # As a reader's own file: the `annotations` of this one would make the fields of dataclasses text.
+        exec(compile(code, page, "exec", dont_inherit=True), names)
         printed = capsys.readouterr().out
         if shown and page in UNTRAINED:
             assert printed == shown

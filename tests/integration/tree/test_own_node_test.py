@@ -21,6 +21,7 @@ from neuid3 import (
     NeuID3Classifier,
     NeurosymbolicTree,
     NodeTest,
+    TrainingConfig,
     Tree,
     evidence_page,
     export_graphviz,
@@ -35,7 +36,7 @@ from neuid3.logic import And, Formula, Or, Program
 from neuid3.tree import bind_networks, instances_from_json
 
 
-@register_test_kind("at_least")
+@register_test_kind("at_least_of_atoms")
 @dataclass(frozen=True)
 class AtLeast(NodeTest):
     """At least so many of these atoms are true."""
@@ -71,7 +72,12 @@ BACKGROUND = """
 nn(lit_net, [I], L, [off, on]) :: lit(I, L).
 same(A, B) :- lit(A, L), lit(B, L).
 """
-QUICK: dict[str, Any] = {"epochs": 12, "restarts": 2, "max_depth": 1, "random_state": 0, "tests": ["alarm", TWO]}
+QUICK: dict[str, Any] = {
+    "training": TrainingConfig(epochs=12, restarts=2),
+    "max_depth": 1,
+    "random_state": 0,
+    "tests": ["alarm", TWO],
+}
 
 
 def drawn(n: int, seed: int) -> tuple[Examples, np.ndarray]:
@@ -125,7 +131,7 @@ def test_a_file_with_a_kind_that_is_not_registered_names_the_next_move(clf: NeuI
     path = clf.save(tmp_path / "clf")
     code = f"import neuid3\ntry: neuid3.load({str(path)!r})\nexcept neuid3.NeuID3Error as error: print(error)"
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert "kind 'at_least', which is not registered; import the module that registers it" in printed
+    assert "kind 'at_least_of_atoms', which is not registered; import the module that registers it" in printed
 
 
 @pytest.mark.parametrize("field", ["count", "atoms", "instances"])
@@ -155,7 +161,9 @@ def test_it_is_reused_from_a_bank(clf: NeuID3Classifier, tmp_path: Path) -> None
     bank = Bank(tmp_path / "bank")
     bank.add("two", trained, meaning="two of three")
     assert bank.card("two")["test"] == str(TWO)
-    again = NeuID3Classifier(tests=["alarm"], bank=bank, max_depth=1, joint_epochs=0, random_state=0).fit(X, Y)
+    again = NeuID3Classifier(
+        tests=["alarm"], bank=bank, max_depth=1, training=TrainingConfig(joint_epochs=0), random_state=0
+    ).fit(X, Y)
     assert isinstance(again.tree_.root, Branch)
     assert str(again.tree_.root.test) == str(TWO)
     assert again.gradient_steps_ == 0
@@ -171,7 +179,7 @@ def test_it_is_shown_and_explained(model: NeurosymbolicTree) -> None:
     assert str(TWO) in evidence_page(model, UNSEEN, HIDDEN)
     explanation = model.explain(UNSEEN, 0)
     assert explanation.leaves[0].steps[0].test == str(TWO)
-    assert [str(change).startswith(str(TWO)) for change in explanation.other_answers.changes] == [True]
+    assert [str(change).startswith(str(TWO)) for change in explanation.other_responses.changes] == [True]
     assert explanation.other_facts.changes
     assert {reading.name for reading in explanation.readings} >= {"alarm", "suit"}
 
@@ -196,6 +204,6 @@ def test_a_name_belongs_to_one_kind() -> None:
             return program.formula("alarm")
 
     with pytest.raises(NodeTestError, match="another name"):
-        register_test_kind("at_least")(Other)
+        register_test_kind("at_least_of_atoms")(Other)
     with pytest.raises(ModelFileError, match="register the class"):
         NeurosymbolicTree(Tree(Branch(Other(), Leaf(0.9), Leaf(0.1))), X.schema).save("nowhere")
