@@ -347,10 +347,13 @@ def _empirical(
         for rewriting in structure.rewritings
     ]
     readings = problem.count(known, deadline)
-    labels, smallest = smallest_labels(problem, to_settle, known, deadline)
+    is_unique = readings == ReadingCount(1, True)
+    labels, smallest = smallest_labels(problem, to_settle, known, deadline, search=not is_unique)
     return {
         "readings": readings,
-        "examples": tuple(reading_text(reading, texts) for reading in problem.examples(EXAMPLES, deadline)),
+        "examples": ()
+        if is_unique
+        else tuple(reading_text(reading, texts) for reading in problem.examples(EXAMPLES, deadline)),
         "labels": tuple((name, texts[name][value]) for name, value in labels),
         "labels_are_smallest": smallest,
     }

@@ -295,33 +295,41 @@ def rewritings(
                 choices[-1].append(replaced)
     _, left = results(root, program)
     kept: dict[Hashable, Rewriting] = {}
-    combinations_left = MAX_REWRITINGS
-    for replaced in _by_number_of_forms(choices):
-        if any(_is_product(replaced, rewriting) for rewriting in kept.values()):
-            continue
-        if not combinations_left:
+    trees: list[dict[NodeTest, NodeTest]] = []  # of those compared, the replaced tests that give the same function
+    for number, replaced in enumerate(_by_number_of_forms(choices, trees)):
+        if number == MAX_REWRITINGS:
             return list(kept.values()), False
-        combinations_left -= 1
         _, right = results(_replaced(root, replaced), program)
         same = same_up_to_names(left, right)
         if same is not None and not same.is_identity:
+            trees.append(replaced)
             key = (frozenset(same.networks.items()), frozenset(same.reading.items()))
             if key not in kept or len(replaced) < len(kept[key].tests):
                 kept[key] = Rewriting(replaced, same)
     return list(kept.values()), True
 
 
-def _by_number_of_forms(choices: Sequence[Sequence[dict[NodeTest, NodeTest]]]) -> Iterator[dict[NodeTest, NodeTest]]:
-    """Replacements of the tests of one form, then of two, and so on."""
+def _by_number_of_forms(
+    choices: Sequence[Sequence[dict[NodeTest, NodeTest]]], rewritten: Sequence[Mapping[NodeTest, NodeTest]]
+) -> Iterator[dict[NodeTest, NodeTest]]:
+    """Replacements of the tests of one form, then of two, and so on, without those that contain a rewriting.
+
+    Parameters
+    ----------
+    choices : for each form the replacements of its tests.
+    rewritten : the replacements so far that were rewritings; it may grow between two steps.
+    """
     for n in range(1, len(choices) + 1):
-        for forms in combinations(choices, n):
-            for chosen in product(*forms):
-                yield {old: new for of_form in chosen for old, new in of_form.items()}
-
-
-def _is_product(replaced: Mapping[NodeTest, NodeTest], rewriting: Rewriting) -> bool:
-    """Whether a replacement contains another one that is a rewriting by itself."""
-    return rewriting.tests.items() <= replaced.items()
+        # A replacement that is a rewriting by itself occurs in products only.
+        open_choices = [[c for c in of_form if c not in rewritten] for of_form in choices]
+        forms = [of_form for of_form in open_choices if of_form]
+        if len(forms) < n:
+            return
+        for chosen_forms in combinations(forms, n):
+            for chosen in product(*chosen_forms):
+                replaced = {old: new for of_form in chosen for old, new in of_form.items()}
+                if n == 1 or not any(other.items() <= replaced.items() for other in rewritten):
+                    yield replaced
 
 
 def _replacements(

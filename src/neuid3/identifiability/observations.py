@@ -137,7 +137,7 @@ def read_labels(
             if texts not in codes_by_domain:
                 codes_by_domain[texts] = _label_codes(str(key), given, texts, n)
             if variable in labels:
-                raise DataError(f"concepts has labels for {call_text(variable, program)} twice; give them once.")
+                raise DataError(f"{call_text(variable, program)} has labels twice; give them once.")
             labels[variable] = codes_by_domain[texts]
     return labels
 
@@ -150,20 +150,22 @@ def _variables_of(key: str, variables: Sequence[NeuralVariable], program: Progra
     calls = sorted({call_text(v, program) for v in variables})
     if not of_name:
         hint = did_you_mean(key, calls)
-        raise DataError(f"concepts names {key!r}, and the tree has no network or neural predicate of that name.{hint}")
+        raise DataError(
+            f"There are labels of {key!r}, and the tree calls no network or neural predicate of that name.{hint}"
+        )
     inside = match.group(2) if match else None
     if inside is None:
         inputs = {v.inputs for v in of_name}
         if len(inputs) > 1:
             texts = " and ".join(sorted({call_text(v, program) for v in of_name}))
             raise DataError(
-                f"concepts names {key!r}, which the tree calls as {texts}; name the call, with its columns."
+                f"There are labels of {key!r}, which the tree calls as {texts}; name the call, with its columns."
             )
         return of_name
     columns = tuple(atom_name(argument) for argument in _ARGUMENT.findall(inside))
     chosen = [v for v in of_name if v.inputs == columns]
     if not chosen:
-        raise DataError(f"concepts names {key!r}, which the tree does not call.{did_you_mean(key, calls)}")
+        raise DataError(f"There are labels of {key!r}, which the tree does not call.{did_you_mean(key, calls)}")
     return chosen
 
 
@@ -228,10 +230,10 @@ def _label_codes(key: str, given: Any, texts: Sequence[str], n: int) -> Codes:
     """The index of the value of each label; -1 where there is none."""
     entries = given.tolist() if hasattr(given, "tolist") else given
     if isinstance(entries, (str, bytes)) or not isinstance(entries, Iterable):
-        raise DataError(f"concepts[{key!r}] is a {type(given).__name__}; give a value, or None, for each example.")
+        raise DataError(f"The labels of {key!r} are a {type(given).__name__}; give a value, or None, for each example.")
     entries = list(entries)
     if len(entries) != n:
-        raise DataError(f"concepts[{key!r}] has {len(entries)} values for {n} examples; give one, or None, for each.")
+        raise DataError(f"There are {len(entries)} labels of {key!r} for {n} examples; give one, or None, for each.")
     index = {atom_name(text): i for i, text in enumerate(texts)}
     if tuple(texts) == ("no", "yes"):
         index |= {"false": 0, "true": 1, "0": 0, "1": 1}
@@ -242,7 +244,7 @@ def _label_codes(key: str, given: Any, texts: Sequence[str], n: int) -> Codes:
             continue
         if text not in index:
             raise DataError(
-                f"concepts[{key!r}] has the value {entry!r:.40} in row {row}, which the network does not have."
+                f"The labels of {key!r} have the value {entry!r:.40} in row {row}, which the network does not have."
                 f"{did_you_mean(text, map(atom_name, texts))}"
             )
         codes[row] = index[text]

@@ -552,6 +552,8 @@ def smallest_labels(
     others: Iterable[Iterable[ValueOf]] = (),
     settled: Iterable[ValueOf] = (),
     deadline: Deadline | None = None,
+    *,
+    search: bool = True,
 ) -> tuple[tuple[ValueOf, ...], bool]:
     """A smallest set of values whose labels leave only the identity.
 
@@ -564,6 +566,7 @@ def smallest_labels(
     others : sets of values of which one needs a label, such as those that a reading of a rewritten tree changes.
     settled : values that have labels already.
     deadline : the set is not known to be a smallest one where the search takes longer.
+    search : whether to look for counterexamples; False where the identity is known to be the only reading.
 
     Returns
     -------
@@ -584,7 +587,7 @@ def smallest_labels(
     try:
         while True:
             chosen, exact = _hitting_set(to_hit, min(deadline.seconds_left, SOLVER_SECONDS))
-            reading = problem.other_reading(known | chosen, deadline)
+            reading = problem.other_reading(known | chosen, deadline) if search else None
             if reading is None:
                 return tuple(sorted(chosen)), exact
             to_hit.append(frozenset(moved(reading)) & occurring)

@@ -251,9 +251,9 @@ def test_a_name_without_columns_is_enough_for_a_network_that_is_called_once() ->
         ({"rnk(last)": [1] * 400}, "Did you mean 'rank(last)'"),
         ({"rank": [1] * 400}, "calls as rank(last) and rank(played)"),
         ({"rank(late)": [1] * 400}, "does not call"),
-        ({"rank(last)": [1] * 399}, "399 values for 400 examples"),
-        ({"rank(last)": [*[1] * 399, 9]}, "has the value 9 in row 399"),
-        ({"rank(last)": "1"}, "is a str"),
+        ({"rank(last)": [1] * 399}, "399 labels of 'rank(last)' for 400 examples"),
+        ({"rank(last)": [*[1] * 399, 9]}, "have the value 9 in row 399"),
+        ({"rank(last)": "1"}, "are a str"),
         ({"rank(last)": [1] * 400, "rank_net(last)": [1] * 400}, "twice"),
     ],
 )
@@ -336,6 +336,18 @@ def test_a_time_limit_of_0_gives_bounds_and_says_so() -> None:
     for limit in (-1, float("nan"), "1", True):
         with pytest.raises(ParameterError, match="time_limit"):
             model(HIGHER).audit(cards(), time_limit=limit)
+
+
+def test_many_networks_with_many_candidates_of_one_form_end_in_time() -> None:
+    columns = [f"i{k}" for k in range(30)]
+    rules = "".join(f"nn(n{k}, [i{k}]) :: f{k}(i{k}).\n" for k in range(30))
+    program = neuid3.logic.Program(rules, dict.fromkeys(columns, neuid3.Tensor((8, 8))))
+    root: Any = Leaf(0.5)
+    for k in range(30):
+        root = Branch(f"f{k}(i{k})", Leaf(k / 40), root)
+    certificate = certify(root, program, candidates=[AtomTest(f"f{k}(i{k})") for k in range(30)])
+    assert certificate.symmetries == 1
+    assert all(network.is_fixed for network in certificate.networks)
 
 
 def test_a_circuit_that_is_too_large_leaves_the_meaning_open() -> None:
