@@ -6,7 +6,7 @@ import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import combinations, islice, permutations, product
+from itertools import combinations, islice, product
 from typing import Any
 
 import numpy as np
@@ -344,8 +344,11 @@ def _replacements(
     Each replaces the tests that it does not leave as they are; networks that the tree calls stay the same instances.
     """
     predicate, arguments = atoms[tests[0]]
-    names = dict.fromkeys([predicate, *(name for name, others in known if len(others) == len(arguments))])
-    for name, order in product(names, permutations(range(len(arguments)))):
+    alike = [atom for atom in known if sorted(atom[1]) == sorted(arguments)]
+    for name, others in sorted(alike, key=lambda atom: atom[0] != predicate):
+        # Candidates are gone through, not orders: a rule of ten arguments has millions of these.
+        places = list(range(len(arguments)))
+        order = [places.pop(next(k for k, i in enumerate(places) if arguments[i] == other)) for other in others]
         replaced: dict[NodeTest, NodeTest] = {}
         for test in tests:
             atom = (name, tuple(atoms[test][1][i] for i in order))

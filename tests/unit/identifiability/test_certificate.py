@@ -350,6 +350,18 @@ def test_many_networks_with_many_candidates_of_one_form_end_in_time() -> None:
     assert all(network.is_fixed for network in certificate.networks)
 
 
+def test_a_rule_of_many_arguments_is_compared_with_its_candidates_only() -> None:
+    columns = [f"i{k}" for k in range(12)]
+    head = ", ".join(f"X{k}" for k in range(12))
+    rules = f"nn(n, [X], Y, [1, 2, 3]) :: v(X, Y). up({head}) :- v(X0, A), v(X11, B), A < B."
+    program = neuid3.logic.Program(rules, dict.fromkeys(columns, neuid3.Tensor((8, 8))))
+    forwards, backwards = (f"up({', '.join(names)})" for names in (columns, columns[::-1]))
+    certificate = certify(
+        Branch(forwards, Leaf(0.9), Leaf(0.1)), program, candidates=[AtomTest(forwards), AtomTest(backwards)]
+    )
+    assert only(certificate).fixed_up_to == "reversal"
+
+
 def test_a_circuit_that_is_too_large_leaves_the_meaning_open() -> None:
     tree = model(Branch("higher(last, played)", Leaf(0.9), FACES))
     tree.program.limits = Limits(circuit_nodes=3)
