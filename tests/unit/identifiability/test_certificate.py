@@ -435,3 +435,36 @@ def test_trees_without_rules_about_networks_are_shown_as_before() -> None:
         tree = model(root)
         assert neuid3.export_text(tree) == neuid3.export_text(tree.tree)
         assert neuid3.export_svg(tree) == neuid3.export_svg(tree.tree)
+
+
+# Even and odd digits ------------------------------------------------------------------------------------
+
+
+def test_even_odd_is_certified_on_true_digits() -> None:
+    rules = f"""
+    nn(digit_net, [X], D, {list(range(10))}) :: digit(X, D).
+    sum(A, B, S) :- digit(A, X), digit(B, Y), S is X + Y.
+    """
+    pairs = [(0, 6), (2, 8), (4, 6), (4, 8), (1, 5), (3, 7), (1, 9), (3, 9)]
+    pairs += [(j, i) for i, j in pairs]
+    images = np.zeros((len(pairs), 8, 8), dtype=np.float32)
+    X = Examples({"first": images, "second": images})
+    root: Any = Leaf((0.0, 0.0, 0.0, 1.0))
+    for k, total in enumerate((12, 10, 6)):
+        root = Branch(f"sum(first, second, {total})", Leaf(tuple(float(i == k) for i in range(4))), root)
+    tree = NeurosymbolicTree(
+        Tree(root, classes=("12", "10", "6", "other")),
+        X.schema,
+        background=rules,
+        networks={"digit_net": neuid3.LeNet(10, size=8)},
+    )
+    tree.candidates = tuple(
+        f"sum({a}, {b}, {s})" for a, b in (("first", "second"), ("second", "first")) for s in range(19)
+    )
+    digits = {"digit(first)": [i for i, _ in pairs], "digit(second)": [j for _, j in pairs]}
+    certificate = tree.audit(X, concepts=digits)
+    assert certificate.readings == neuid3.identifiability.ReadingCount(36, True)
+    assert certificate.source == "labels"
+    assert sorted(int(value) % 2 for _, value in certificate.labels) == [0, 1]
+    assert certificate.labels_are_smallest
+    assert certificate.networks[0].unused == ()
