@@ -164,6 +164,7 @@ def equivalence_classes(
     *,
     fixed: Mapping[str, Iterable[int]] | None = None,
     kinds: Mapping[str, Hashable] | None = None,
+    deadline: Deadline | None = None,
 ) -> list[list[NodeTest]]:
     """The tests in classes of equivalent ones, each class and the classes in the order of the tests.
 
@@ -173,11 +174,16 @@ def equivalence_classes(
     ----------
     tests : tests of the program.
     program : the background knowledge.
-    fixed, kinds : as in `equivalence`.
+    fixed, kinds, deadline : as in `equivalence`.
 
     Returns
     -------
     The classes.
+
+    Raises
+    ------
+    SearchLimitError : after the deadline.
+    CircuitLimitError, GroundingLimitError : where a circuit exceeds its limits.
     """
     classes: dict[Any, list[list[NodeTest]]] = {}
     order: list[list[NodeTest]] = []
@@ -187,7 +193,10 @@ def equivalence_classes(
         alike = classes.setdefault(key, []) if key is not None else []
         for members in alike:
             other = members[0].formula(program)
-            if equivalence([other], [formula], fixed=fixed, kinds=kinds, limits=program.limits) is not None:
+            renaming = equivalence(
+                [other], [formula], fixed=fixed, kinds=kinds, limits=program.limits, deadline=deadline
+            )
+            if renaming is not None:
                 members.append(test)
                 break
         else:

@@ -36,8 +36,10 @@ from neuid3.utils.locks import FileLock
 if TYPE_CHECKING:
     from torch import nn
 
+    from neuid3.learning.regrow import Regrower
+
 # The format of the folder; a fit cannot be resumed from another one.
-VERSION = 3
+VERSION = 4
 
 _FIT, _LOCK = "fit.json", ".lock"
 _HEADER = f"neuid3 checkpoint {VERSION} "
@@ -158,10 +160,23 @@ class Checkpoint:
         """
         return self.folder / f"node-{number:05}.neuid3"
 
+    def tree_path(self, number: int) -> Path:
+        """The file of a tree after joint training.
+
+        Parameters
+        ----------
+        number : the number of the joint training, in order.
+
+        Returns
+        -------
+        The path, whether the file exists or not.
+        """
+        return self.folder / f"tree-{number:02}.neuid3"
+
     @property
-    def tree_path(self) -> Path:
-        """The file of the finished tree after joint training."""
-        return self.folder / "tree.neuid3"
+    def pretrained_path(self) -> Path:
+        """The file of the pretrained networks."""
+        return self.folder / "pretrained.neuid3"
 
     def write(self, path: Path, saved: SavedFile) -> None:
         """Write a file, under a digest of the fit, of the file's name and of its content.
@@ -247,6 +262,8 @@ class CheckpointedLearner:
     def __init__(self, learner: NodeLearner, checkpoint: Checkpoint) -> None:
         self.learner, self.checkpoint = learner, checkpoint
         self.number = 0  # of the next node
+        self.joint_number = 0  # of the next joint training
+        self.inference, self.config, self.progress = learner.inference, learner.config, learner.progress
 
     @property
     def criterion(self) -> Criterion:
@@ -288,13 +305,7 @@ class CheckpointedLearner:
         """The split of a saved node; restores the state of the learner after it."""
         content, learner = saved.fields, self.learner
         offered = learner.offered(node)
-        instances = {}
-        for name, entry in content["instances"].items():
-            module = _filled(learner.network(entry["network"]), name, saved.tensors)
-            instances[name] = Instance(
-                module.to(learner.device), entry["network"], frozenset(entry["read"]), entry["frozen"], entry["reader"]
-            )
-        learner.restore(instances, int(content["count"]), int(content["steps"]))
+        self._restore_instances(saved)
         split = content["split"]
         if split is None:
             return None
@@ -303,9 +314,46 @@ class CheckpointedLearner:
         gain, choices = float(split["gain"]), float(split["among"])
         return learner.make_split(node, test, gain, bool(split["vouched"]), candidate, choices)
 
+    def _restore_instances(self, saved: SavedFile) -> None:
+        """Restore the networks of a file, and the numbers of networks and of gradient steps."""
+        content, learner, instances = saved.fields, self.learner, {}
+        for name, entry in content["instances"].items():
+            module = _filled(learner.network(entry["network"]), name, saved.tensors)
+            instances[name] = Instance(
+                module.to(learner.device), entry["network"], frozenset(entry["read"]), entry["frozen"], entry["reader"]
+            )
+        learner.restore(instances, int(content["count"]), int(content["steps"]))
+
+    def regrower(self) -> Regrower | None:
+        """A learner that regrows the tree from the predictions of its networks, which trains nothing."""
+        return self.learner.regrower()
+
+    def next_number(self) -> int:
+        """The number of the next network."""
+        return self.learner.next_number()
+
+    def pretrain(self) -> bool:
+        """Pretrain networks by all candidates, or load those of the checkpoint; False where none can be pretrained."""
+        path = self.checkpoint.pretrained_path
+        saved = self.checkpoint.read(path)
+        if saved is not None:
+            with _mismatched(path):
+                self._restore_instances(saved)
+                bindings = {str(network): str(name) for network, name in saved.fields["bindings"].items()}
+                self.inference.bindings.update(bindings)
+                return bool(bindings)
+        before = dict(self.learner.instances)
+        is_pretrained = self.learner.pretrain()
+        new = {name: instance for name, instance in self.learner.instances.items() if name not in before}
+        content = {"kind": "networks", "bindings": dict(self.inference.bindings), **self._state(new)}
+        tensors = tensors_of({name: instance.module for name, instance in new.items()})
+        self.checkpoint.write(path, SavedFile(content, "", tensors))
+        return is_pretrained
+
     def refine(self, root: Node) -> Node:
         """The finished tree after joint training, loaded where the checkpoint has it."""
-        path = self.checkpoint.tree_path
+        path = self.checkpoint.tree_path(self.joint_number)
+        self.joint_number += 1
         saved = self.checkpoint.read(path)
         if saved is not None:
             with _mismatched(path):
@@ -328,7 +376,7 @@ class CheckpointedLearner:
         return refined
 
 
-_OURS = re.compile(r"fit\.json|node-[0-9]+\.neuid3|tree\.neuid3")
+_OURS = re.compile(r"fit\.json|(node|tree)-[0-9]+\.neuid3|pretrained\.neuid3")
 
 
 def _is_ours(path: Path) -> bool:

@@ -121,16 +121,20 @@ def learn_tree(
     deadline : the time of `time.monotonic` from which on no node is split.
     """
     grower = learner if checkpoint is None else CheckpointedLearner(learner, checkpoint)
-    timed = TimedLearner(grower, lambda: time.monotonic() >= deadline)
+
+    def is_out_of_time() -> bool:
+        return time.monotonic() >= deadline
+
+    timed = TimedLearner(grower, is_out_of_time)
     with learner.progress, learner.pool:
         grown = grow_tree(timed, learner.root, limits, learner.progress.node)
-        root = grown.node if timed.skipped_nodes else grower.refine(grown.node)
-        regrower = None if timed.skipped_nodes or timed.is_out_of_time() else learner.regrower(root)
-        if regrower is not None:
-            regrown = grow_tree(regrower, regrower.root, limits)
-            if not regrower.is_worse(regrown.node, root):
-                grown, root = regrown, regrown.node
-    return LearnedTree(root, grown.test_gains, timed.skipped_nodes)
+        root, test_gains = grown.node, grown.test_gains
+        if learner.network_learning is not None and not timed.skipped_nodes:
+            # Imported here, since a table without networks is learned without torch.
+            from neuid3.learning.alternation import alternate
+
+            root, test_gains = alternate(grower, grown, limits, is_out_of_time)
+    return LearnedTree(root, test_gains, timed.skipped_nodes)
 
 
 def warn_of_small_tree(

@@ -49,7 +49,14 @@ class ExactInference:
         self.instances = dict(instances)
         self.priors = priors
         self.evidence = self.core.evidence(sample.examples, self._modules(), priors)
+        self.bindings: dict[str, str] = {}  # the one instance of each declared network that the tree calls
         self._uncertain: dict[NodeTest, frozenset[Source]] = {}
+
+    def bound(self, test: NodeTest) -> NodeTest:
+        """A test with the instances of its networks that the tree calls already; other networks stay as declared."""
+        networks = {call.network for call in self.semantics.calls(test)}
+        bindings = {name: self.bindings[name] for name in networks if name in self.bindings}
+        return test.bind({**dict(test.instances), **bindings}) if bindings else test
 
     def _modules(self) -> dict[str, nn.Module]:
         """The modules of all instances, in evaluation mode."""
@@ -60,6 +67,14 @@ class ExactInference:
         if instances:
             self.instances.update(instances)
             self.evidence = self.evidence.with_networks(self._modules(), self.priors)
+
+    def set_instances(self, instances: Mapping[str, Instance]) -> None:
+        """Go back to the instances of another time; the average outputs of modules that differ are dropped."""
+        changed = {n for n, i in self.instances.items() if n not in instances or instances[n].module is not i.module}
+        self.instances = dict(instances)
+        unchanged = {use: p for use, p in self.priors.networks.items() if use.split("(")[0] not in changed}
+        self.priors = Priors(self.priors.columns, unchanged)
+        self.evidence = self.evidence.with_networks(self._modules(), self.priors)
 
     def replace_networks(self, networks: Mapping[str, nn.Module]) -> None:
         """Replace the modules of instances that were trained further, and drop their average outputs."""

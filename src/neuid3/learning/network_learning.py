@@ -9,10 +9,12 @@ from torch import nn
 
 from neuid3.data.columns import Number, Tensor
 from neuid3.learning.candidates import Candidates
+from neuid3.learning.canonical import CanonicalCandidates
 from neuid3.learning.grow import OpenNode
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.initialize import NetworkInitializer
 from neuid3.learning.joint import joint_task, with_leaves
+from neuid3.learning.pretraining import pretraining
 from neuid3.learning.progress import SilentProgress
 from neuid3.learning.ready_splitter import ReadySplitter
 from neuid3.learning.regrow import Regrower, network_responses
@@ -22,6 +24,7 @@ from neuid3.learning.shared_networks import SharedNetworks
 from neuid3.learning.tasks import TaskBuilder
 from neuid3.learning.training_splitter import TrainingSplitter
 from neuid3.training.config import TrainingConfig
+from neuid3.training.halving import successive_halving
 from neuid3.training.parallel.pool import WorkerPool
 from neuid3.training.parallel.shared import SharedColumns
 from neuid3.training.train import train_jointly
@@ -84,6 +87,7 @@ class NetworkLearning:
         shared_columns = SharedColumns(
             {name: sample.examples.column(name).values for name in _input_columns(tests, semantics, reads_all_columns)}
         )
+        self.shared_columns = shared_columns
         self.pool = WorkerPool(jobs, shared_columns)
         variants = RestartVariants(sample, semantics, config, root_tests, inference.device)
         tasks = TaskBuilder(inference, self.initializer, variants, shared_columns, config)
@@ -98,6 +102,7 @@ class NetworkLearning:
             penalty=penalty,
             bank_tests=bank_tests,
             progress=progress,
+            canonical=CanonicalCandidates(inference, self.initializer) if config.one_instance else None,
         )
 
     def refined(self, root: Node) -> tuple[Node, int]:
@@ -111,21 +116,44 @@ class NetworkLearning:
         self.inference.replace_networks(trained.networks)
         return with_leaves(root, trained.leaves, self.inference.sample.criterion), steps
 
-    def regrower(
-        self, root: Node, symbolic: Candidates, offered: Callable[[OpenNode, Candidates], Candidates]
-    ) -> Regrower | None:
+    def regrower(self, symbolic: Candidates, offered: Callable[[OpenNode, Candidates], Candidates]) -> Regrower | None:
         """A learner that regrows the tree from the predictions of its networks; None where these cannot be used.
 
         Parameters
         ----------
-        root : the root of the tree.
         symbolic : the candidates without networks.
         offered : of some candidates, those that a node is offered.
         """
-        responses = network_responses(root, self.shared_networks, self.splitter.tests) if self.may_regrow else {}
-        if not responses:
+        unseen = self.inference.sample.unseen
+        if not self.may_regrow or not 0 < unseen.sum() < len(unseen):
             return None
-        return Regrower(self.inference, symbolic, responses, self.min_child_mass, offered)
+        networks = sorted(set(self.inference.bindings.values()))
+        responses = network_responses(networks, self.shared_networks, self.splitter.tests)
+        return Regrower(self.inference, symbolic, responses, self.min_child_mass, offered) if responses else None
+
+    def pretrain(self, offered: Candidates) -> bool:
+        """Train one instance of each network by all candidates at once; False where no two share a network.
+
+        Parameters
+        ----------
+        offered : the candidates of the root.
+        """
+        tests = [test for test in offered.tests if self.inference.semantics.is_neural(test)]
+        built = pretraining(tests, self.inference, self.initializer, self.shared_columns, self.config)
+        if built is None:
+            return False
+        root = OpenNode.root(len(self.inference.sample))
+        (trained,), steps = successive_halving(
+            [built.task],
+            self.pool,
+            lambda _, done, total: self.splitter.progress.training(root, "all candidates together", done, total),
+        )
+        self.splitter.steps += steps
+        if trained is None or trained.failed is not None:
+            return False
+        self.inference.add_instances(built.trained(trained))
+        self.inference.bindings.update(built.instances)
+        return True
 
     def network(self, name: str) -> nn.Module:
         """A declared network by name, whose weights are to be loaded."""

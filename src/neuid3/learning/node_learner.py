@@ -242,6 +242,9 @@ class NodeLearner:
         -------
         The split.
         """
+        if self.config.one_instance:
+            for network, instance in test.instances:
+                self.inference.bindings.setdefault(network, instance)
         certain = self.symbolic.certain_responses(node, test)
         responses = self.inference.conditional(node.path, test, node.rows) if certain is None else certain
         return Split(test, responses, gain, validated, candidate, choices)
@@ -265,21 +268,23 @@ class NodeLearner:
         self.network_learning.splitter.steps += steps
         return refined
 
-    def regrower(self, root: Node) -> Regrower | None:
-        """A learner that regrows the tree from the predictions of its networks; None where these cannot be used.
-
-        Parameters
-        ----------
-        root : the root of the tree.
-
-        Returns
-        -------
-        The learner, or None.
-        """
+    def regrower(self) -> Regrower | None:
+        """A learner that regrows the tree from the predictions of its networks; None where these cannot be used."""
         if self.network_learning is None:
             return None
         symbolic = Candidates(self.symbolic.tests, tuple(self.symbolic.numbers))
-        return self.network_learning.regrower(root, symbolic, self.candidates.at)
+        return self.network_learning.regrower(symbolic, self.candidates.at)
+
+    def pretrain(self) -> bool:
+        """Train one instance of each network by all candidates of the root at once; False where no two share a network."""
+        if self.network_learning is None or not self.config.pretrain:
+            return False
+        return self.network_learning.pretrain(self.offered(self.root))
+
+    def next_number(self) -> int:
+        """The number of the next network."""
+        assert self.network_learning is not None
+        return self.network_learning.initializer.next_number()
 
     def networks_of(self, tests: Sequence[NodeTest]) -> dict[str, nn.Module]:
         """The networks of these tests, by name; also stores the average output of each, for examples without its input.

@@ -41,6 +41,12 @@ class SilentProgress:
     def node(self, node: OpenNode, split: Split | None) -> None:
         """Report a finished node and its split, None for a leaf."""
 
+    def stage(self, text: str) -> None:
+        """Report a stage that begins after the tree is grown."""
+
+    def tree(self, text: str, leaves: int, bits: float) -> None:
+        """Report a whole tree, with its number of leaves and the code length of a validation example, in bits."""
+
 
 class ProgressBar(SilentProgress):
     """A bar with node, candidate and time left on a terminal, and lines about finished nodes there and in logs.
@@ -107,6 +113,16 @@ class ProgressBar(SilentProgress):
         if time.monotonic() - self.started - self.last_report >= MIN_SECONDS:
             self._report_nodes()
         self.bar.reset(self.task, total=None)
+
+    def stage(self, text: str) -> None:
+        self.bar.reset(self.task, total=None, description=text)
+        self.bar.refresh()
+
+    def tree(self, text: str, leaves: int, bits: float) -> None:
+        self._report_nodes()
+        seconds = time.monotonic() - self.started
+        tree = "a single leaf" if leaves == 1 else f"{leaves} leaves"
+        self.console.print(f"{text}: {tree}, {bits:.3f} bits per unseen example; {seconds:.1f} s so far", markup=False)
 
     def _report_nodes(self) -> None:
         """Print one line about all nodes that were finished since the last line."""

@@ -66,16 +66,17 @@ class ReadySplitter:
 
     def scored(self, node: OpenNode, test: NodeTest) -> Iterator[ScoredCandidate]:
         """The test itself where all its networks are trained; otherwise with each choice of trained replacements."""
+        candidate, test = test, self.inference.bound(test)
         calls, instances = self.semantics.calls(test), self.inference.instances
         trained = [name for name in dict.fromkeys(call.network for call in calls) if name in instances]
         untrained = self.untrained(test)
         if not untrained:
-            yield from self._scored(node, test, test, [instances[name] for name in trained], calls)
+            yield from self._scored(node, candidate, test, [instances[name] for name in trained], calls)
         elif self.adaptive:
             for chosen in self._bindings(node, calls, untrained):
-                bound = test.bind(dict(zip(untrained, chosen, strict=True)))
+                bound = test.bind(dict(test.instances) | dict(zip(untrained, chosen, strict=True)))
                 instances_used = [instances[name] for name in (*chosen, *trained)]
-                yield from self._scored(node, test, bound, instances_used, calls)
+                yield from self._scored(node, candidate, bound, instances_used, calls)
 
     def _bindings(
         self, node: OpenNode, calls: Sequence[NetworkCall], untrained: Sequence[str]

@@ -73,7 +73,7 @@ class TaskBuilder:
         """
         calls = self.semantics.calls(test)
         renamed = {network: f"{network}#{self.initializer.next_number()}" for network in untrained}
-        named = test.bind(renamed)
+        named = test.bind(dict(test.instances) | renamed)
         inputs = sorted({name for call in calls if call.network in renamed for name in call.inputs})
         training_rows = self._training_rows(node)
         if not self._is_trainable(training_rows, [call for call in calls if call.network in renamed]):

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from neuid3.learning.candidates import Candidates
+from neuid3.learning.canonical import CanonicalCandidates
 from neuid3.learning.grow import OpenNode
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.progress import SilentProgress
@@ -50,6 +51,7 @@ class TrainingSplitter:
     penalty : the bits that a split with networks must save.
     bank_tests : tests of a bank, which are tried before others are trained.
     progress : receives reports.
+    canonical : finds candidates that are equivalent to others; None where each is trained by itself.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class TrainingSplitter:
         penalty: float,
         bank_tests: frozenset[NodeTest],
         progress: SilentProgress,
+        canonical: CanonicalCandidates | None = None,
     ) -> None:
         self.inference, self.sample = inference, inference.sample
         self.steps = 0  # gradient steps so far
@@ -71,6 +74,7 @@ class TrainingSplitter:
         self._open_tests: list[NodeTest] = []  # those of the node at hand
         self.ready, self.tasks, self.shared_networks, self.pool = ready, tasks, shared_networks, pool
         self.penalty, self.bank_tests, self.progress = penalty, bank_tests, progress
+        self.canonical = canonical
 
     def candidates(self, node: OpenNode, offered: Candidates) -> list[ScoredCandidate]:
         """The tests with networks, scored with trained networks and, where it can improve the split, with new ones."""
@@ -101,9 +105,10 @@ class TrainingSplitter:
                 self._is_neural[test] = self.inference.semantics.is_neural(test)
 
     def _neural_tests(self, node: OpenNode, offered: Candidates) -> list[NodeTest]:
-        """The tests with networks that are offered and that the path has not used up."""
+        """The tests with networks that are offered and that the path has not used up, of equivalent ones the first."""
         self.add(offered)
-        return [test for test in offered.tests if self._is_neural[test] and test not in node.used]
+        tests = [test for test in offered.tests if self._is_neural[test] and test not in node.used]
+        return self.canonical.first_forms(tests) if self.canonical is not None else tests
 
     def _ready_candidates(self, node: OpenNode) -> dict[NodeTest, list[ScoredCandidate]]:
         """The scores of each test that can be had without training."""
@@ -127,9 +132,10 @@ class TrainingSplitter:
         tasks: list[tuple[NodeTest, NodeTest, Task]] = []
         gains_to_beat = self._gains_to_beat(node, ready)
         for test, gain in gains_to_beat.items():
-            untrained = self.ready.untrained(test)
+            bound = self.inference.bound(test)
+            untrained = self.ready.untrained(bound)
             if untrained:
-                built = self.tasks.build(node, test, untrained, () if gain else ready[test], self._penalty(), gain)
+                built = self.tasks.build(node, bound, untrained, () if gain else ready[test], self._penalty(), gain)
                 if built is not None:
                     tasks.append((test, *built))
         names = [str(test) for test, _, _ in tasks]
@@ -157,7 +163,10 @@ class TrainingSplitter:
         """
         shared = {test for test in ready if self.ready.has_shared_network(test)}
         best = {test: max(scored, key=lambda candidate: candidate.gain) for test, scored in ready.items() if scored}
-        served = sorted((test for test in best if test not in shared), key=lambda test: -best[test].gain)
+        is_bound = {test for test in ready if not self.ready.untrained(self.inference.bound(test))}
+        served = sorted(
+            (test for test in best if test not in shared and test not in is_bound), key=lambda test: -best[test].gain
+        )
         retrained = set(served[:MAX_RETRAINED])
         penalty = self._penalty()
         gains = {}

@@ -25,6 +25,9 @@ TRAINING_RULES: dict[str, FieldRule] = {
     "restarts": IntegerField(1),
     "validation_fraction": OptionalField(NumberField(0.0, 1.0)),
     "reuse": FlagField(),
+    "one_instance": FlagField(),
+    "rounds": IntegerField(0),
+    "pretrain": FlagField(),
     "shared": FlagField(),
     "joint_epochs": IntegerField(0),
     "joint_learning_rate": NumberField(0.0, is_open=True),
@@ -78,6 +81,14 @@ class TrainingConfig:
         their training examples. Without effect where no candidate has a network.
     reuse : bool
         Whether networks trained at one node may be called, or trained further, at others.
+    one_instance : bool
+        Whether all tests of a tree that use a declared network call one instance of it.
+    rounds : int
+        The most times that the tree is regrown from its trained networks and trained jointly again; it ends earlier
+        where validation examples do not become likelier.
+    pretrain : bool
+        Whether all candidates together train the networks that they share, where the grown tree leaves much unexplained;
+        a tree is regrown from these, and the better one remains.
     shared : bool
         Whether four or more image columns share networks that are trained on all of them: for columns with images of
         one kind that are too little informative each. It needs `reuse`.
@@ -120,6 +131,9 @@ class TrainingConfig:
     restarts: int = 4
     validation_fraction: float | None = 0.2
     reuse: bool = True
+    one_instance: bool = True
+    rounds: int = 4
+    pretrain: bool = True
     shared: bool = False
     joint_epochs: int = 60
     joint_learning_rate: float = 2e-3
@@ -200,6 +214,9 @@ PAPER_TRAINING = TrainingConfig(
     restarts=1,
     validation_fraction=None,
     reuse=False,
+    one_instance=False,
+    rounds=0,
+    pretrain=False,
     joint_epochs=0,
     prune=False,
 )

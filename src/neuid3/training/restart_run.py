@@ -96,6 +96,8 @@ def _initial_leaves(task: Task, flipped: bool, random: torch.Generator) -> torch
     """Initial parameters of the leaves, `(path, parameter)`: the task's own, or those that the criterion begins with."""
     if task.leaves is not None:
         return torch.from_numpy(task.leaves)
+    if task.head is not None:
+        return task.head.initial(random)
 
     def coins(count: int) -> npt.NDArray[np.bool_]:
         return (torch.rand(count, generator=random) < 0.5).numpy()

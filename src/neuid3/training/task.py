@@ -17,6 +17,7 @@ from neuid3.logic.formula import NeuralVariable, Variable
 from neuid3.logic.program import Program
 from neuid3.networks.adam import Moments
 from neuid3.training.config import TrainingConfig
+from neuid3.training.head import Head
 from neuid3.tree.criteria import Target
 
 Floats = npt.NDArray[Any]
@@ -85,6 +86,8 @@ class Task:
     min_gain : information gain, in bits, below which a restart is given up at the end of a round.
     missing : mask of the rows in which a column is missing, for every column that has such rows. There, a variable whose
         network reads the column follows the average output of that network.
+    head : reads the probabilities of all `paths`, which are then rules and no paths that exclude each other; None for tests
+        and trees, which have a leaf distribution for each path.
     """
 
     paths: Conjunctions
@@ -101,6 +104,7 @@ class Task:
     variants: tuple[RestartVariant, ...] = ()
     min_gain: float = -np.inf
     missing: Mapping[str, npt.NDArray[np.bool_]] = field(default_factory=dict)
+    head: Head | None = None
 
     def computable(self, inputs: Sequence[str]) -> npt.NDArray[np.bool_]:
         """Mask of the rows in which none of these columns is missing, so that a network that reads them can be called.

@@ -12,6 +12,7 @@ from neuid3.circuits.reach import Reach
 from neuid3.circuits.torch_arrays import as_tensor, torch_arrays
 from neuid3.logic.formula import Variable
 from neuid3.networks.backend import Backend
+from neuid3.training.head import output_entropy
 from neuid3.training.restart_run import RestartRun
 from neuid3.training.task import Task
 from neuid3.tree.criteria import FLOOR
@@ -46,6 +47,8 @@ class TaskGroup:
             state = runs[i].restart.state
             if state is not None:
                 self.optimizer.resume(row, state.leaf_moments)
+        if task.head is not None:
+            self.features = as_tensor(task.head.features).to(task.device, self.dtype)
         self.flipped = torch.tensor([[runs[i].variant.flipped_polarity] for i in members], device=task.device)
         self.balance_weights = _balance_weights(task).to(task.device, self.dtype)
         balance = self._balance(self.targets) if task.config.loss == "branches" else torch.ones(1)
@@ -58,6 +61,8 @@ class TaskGroup:
     def path_probabilities(self, outputs: Outputs, rows: torch.Tensor) -> torch.Tensor:
         """P(path | κ, e) as `(path, restart, row)`, for rows `(restart, row)`; the circuits run once for all restarts."""
         paths: torch.Tensor = self.reach(_MinibatchWeights(self, outputs, rows)).T
+        if self.task.head is not None:
+            return paths.view(len(paths), *rows.shape)
         paths = paths / paths.sum(0).clamp_min(1e-30)
         return paths.view(len(paths), *rows.shape)
 
@@ -70,9 +75,30 @@ class TaskGroup:
             likelihoods = torch.where(is_positive, path_probabilities[0], path_probabilities[1])
             weights = weights * self._balance(targets)
         else:
-            likelihoods = (path_probabilities * self.criterion.likelihoods(self.leaves, targets)).sum(0)
+            likelihoods = self.likelihoods(path_probabilities, rows)
         # Divided by a constant, not by the weight of the batch: that would undo the balance.
         return -(weights * likelihoods.clamp_min(FLOOR).log()).sum(1) / (rows.shape[1] * self.scale)
+
+    def likelihoods(self, path_probabilities: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+        """The likelihood of the target of each row, `(restart, row)`, under the leaves or the head of each restart."""
+        targets = self.targets[rows]
+        if self.task.head is None:
+            return (path_probabilities * self.criterion.likelihoods(self.leaves, targets)).sum(0)
+        parameters = self.task.head.outputs(self.leaves, path_probabilities, self.features[rows])
+        of_rows = self.criterion.likelihoods(parameters.flatten(0, 1).unsqueeze(1), targets.reshape(-1, 1))
+        return of_rows.view(rows.shape)
+
+    def output_bonus(self, outputs: Outputs, progress: float) -> torch.Tensor:
+        """The bonus of each restart for networks that use many of their values, `(restart,)`."""
+        head = self.task.head
+        if head is None:
+            return self.leaves.new_zeros(len(self.members))
+        names = sorted({output.network for output in self.task.outputs.values()})
+        entropies = [
+            torch.stack([output_entropy(v for call, v in outputs.items() if call[:2] == (i, name)) for name in names])
+            for i in self.members
+        ]
+        return head.weight_of_bonus(progress) * torch.stack(entropies).sum(1)
 
 
 class _MinibatchWeights:

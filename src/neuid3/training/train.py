@@ -79,10 +79,28 @@ def train_jointly(task: Task) -> tuple[TrainingResult | None, int]:
 
 def is_clearly_worse(before: Floats, after: Floats, weights: Floats) -> bool:
     """Whether the log-likelihood of the same examples fell by more than two standard errors of the difference."""
+    return standard_errors(before, after, weights) < -2.0
+
+
+def standard_errors(before: Floats, after: Floats, weights: Floats) -> float:
+    """By how many standard errors of the mean difference the log-likelihood of the same examples rose.
+
+    Parameters
+    ----------
+    before, after : log-likelihood of each example, `(example,)`.
+    weights : weight of each example, `(example,)`.
+
+    Returns
+    -------
+    Standard errors; 0 where nothing differs.
+
+    >>> standard_errors(np.zeros(4), np.array([1.0, 0.0, 1.0, 0.0]), np.ones(4))
+    2.0
+    """
     difference = after - before
     mean = np.average(difference, weights=weights)
     error = np.sqrt(((weights * (difference - mean)) ** 2).sum()) / weights.sum()
-    return bool(mean < -2.0 * error)
+    return float(mean / error) if error > 0 else float(np.sign(mean) * np.inf) if mean else 0.0
 
 
 def training_result(state: RestartState, criterion: Criterion) -> TrainingResult:

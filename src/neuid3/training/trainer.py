@@ -231,14 +231,20 @@ class BatchedTrainer:
             task_rows = rows[task_group.members]
             task_losses = task_group.losses(task_group.path_probabilities(outputs, task_rows), task_rows)
             self._record_failures(task_group, task_losses, outputs)
-            losses.append(task_losses)
+            losses.append(
+                task_losses
+                if task_group.task.head is None
+                else task_losses - task_group.output_bonus(outputs, self._progress)
+            )
         torch.cat(losses).sum().backward()  # type: ignore[no-untyped-call]
         self.steps += 1
         rate = rate_factor * self.config.learning_rate
-        leaf_rate = _LEAF_RATE * rate_factor * self.config.learning_rate
         for group in self.network_groups:
             group.optimizer.step(self.steps, [rate] * len(group.members), beta1)
         for task_group in self.task_groups:
+            leaf_rate = (
+                rate if task_group.task.head is not None else _LEAF_RATE * rate_factor * self.config.learning_rate
+            )
             task_group.optimizer.step(self.steps, [leaf_rate] * len(task_group.members), beta1)
 
     def _optimizers(self) -> Iterator[GroupOptimizer]:
@@ -306,10 +312,27 @@ class BatchedTrainer:
         if run.failed is not None:
             return -np.inf, -np.inf
         target = run.task.target[run.validation_rows.numpy()]
+        if run.task.head is not None:
+            return self._gain_of_head(i, probabilities[i]), np.nan
         if len(probabilities[i]) > 2:
             return target.mean_information_gain(probabilities[i]), np.nan
         sides = target.sides(probabilities[i][0])
         return float(target.criterion.information_gain(*sides)), float(target.criterion.gain(*sides))
+
+    def _gain_of_head(self, i: int, rules: Floats) -> float:
+        """The bits per unseen example that a head saves, against the distribution of their targets."""
+        group = next(group for group in self.task_groups if i in group.members)
+        position, run = group.members.index(i), self.runs[i]
+        rows, target = run.validation_rows, run.task.target[run.validation_rows.numpy()]
+        with torch.no_grad():
+            head, leaves = run.task.head, group.leaves[position : position + 1]
+            assert head is not None
+            parameters = head.outputs(
+                leaves, torch.from_numpy(rules).to(leaves).unsqueeze(1), group.features[rows].unsqueeze(0)
+            )
+            likelihoods = group.criterion.likelihoods(parameters[0].unsqueeze(1), group.targets[rows].unsqueeze(1))
+        bits = np.log2(likelihoods.flatten().double().clamp_min(FLOOR).cpu().numpy())
+        return float(group.criterion.entropy(target.sums()) + np.average(bits, weights=target.weights))
 
     def log_likelihoods(self) -> tuple[Floats, Floats]:
         """The log-likelihood of each unseen example under the first restart's leaves, and the weights of the examples."""

@@ -1,0 +1,249 @@
+"""Alternation of growing, joint training and regrowing, judged on validation examples."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from neuid3.learning.grow import GrownSubtree, GrowthLimits, grow_tree
+from neuid3.learning.sample import Floats, Instance
+from neuid3.training.train import standard_errors
+from neuid3.tree.node_tests import NodeTest
+from neuid3.tree.tree import Branch, Node, Visit, branches, fold, paths
+
+if TYPE_CHECKING:
+    from neuid3.learning.checkpoint import CheckpointedLearner
+    from neuid3.learning.node_learner import NodeLearner
+
+# A tree that explains this fraction of the entropy of validation examples needs no other start.
+SUFFICIENT_FRACTION = 0.9
+
+# A difference of so many standard errors is clear: for a second instance of a network, and against a smaller tree.
+CLEAR_ERRORS, SMALLER_ERRORS = 2.0, 1.0
+
+TestGains = tuple[tuple[NodeTest, float], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainedTree:
+    """A tree with its networks.
+
+    Attributes
+    ----------
+    root : the root.
+    test_gains : each test with its gain times the mass of its node, as the tree was grown.
+    instances : all networks, by instance.
+    bindings : the instance of each declared network.
+    likelihoods : the log-likelihood of every validation example, `(example,)`, with leaves estimated from training examples.
+    """
+
+    root: Node
+    test_gains: TestGains
+    instances: Mapping[str, Instance]
+    bindings: Mapping[str, str]
+    likelihoods: Floats
+
+    @property
+    def size(self) -> int:
+        """The number of leaves."""
+        return sum(1 for _ in paths(self.root))
+
+
+def alternate(
+    learner: NodeLearner | CheckpointedLearner,
+    grown: GrownSubtree,
+    limits: GrowthLimits,
+    is_out_of_time: Callable[[], bool],
+) -> tuple[Node, TestGains]:
+    """A grown tree after joint training and regrowing, or another one where it does not explain enough.
+
+    Growing with half-trained networks may choose wrong tests, and networks do not learn below a wrong test. So a tree is
+    trained jointly and regrown from its networks, as long as validation examples become likelier. Where they stay
+    unlikely, the alternation starts once more, from networks that all candidates have pretrained together.
+
+    Parameters
+    ----------
+    learner : trains trees jointly, pretrains networks and offers candidates; its networks become those of the tree.
+    grown : the tree as it was grown.
+    limits : stopping and pruning criteria.
+    is_out_of_time : whether nothing further may begin.
+
+    Returns
+    -------
+    The root, and each test with its gain times the mass of its node.
+    """
+    alternation = Alternation(learner, limits, is_out_of_time)
+    before = alternation.without_tree()
+    tree = alternation.trained(grown)
+    if len(alternation.weights):
+        tree = alternation.improved(tree)
+    if not alternation.is_sufficient(tree) and not is_out_of_time():
+        alternation.restore(before)
+        alternation.progress.stage("pretraining")
+        if learner.pretrain():
+            tree = alternation.better(alternation.improved(alternation.regrown()), tree)
+        alternation.restore(tree)
+    if not is_out_of_time():
+        tree = alternation.untied(tree)
+    return tree.root, tree.test_gains
+
+
+class Alternation:
+    """Stages of the alternation; each leaves the networks of the learner as those of the tree that it returns.
+
+    Parameters
+    ----------
+    learner : trains trees jointly, pretrains networks and offers candidates.
+    limits : stopping and pruning criteria.
+    is_out_of_time : whether nothing further may begin.
+    """
+
+    def __init__(
+        self,
+        learner: NodeLearner | CheckpointedLearner,
+        limits: GrowthLimits,
+        is_out_of_time: Callable[[], bool],
+    ) -> None:
+        self.learner, self.limits, self.is_out_of_time = learner, limits, is_out_of_time
+        self.inference, self.sample = learner.inference, learner.inference.sample
+        self.weights = self.sample.weights[self.sample.unseen]
+        self.progress = learner.progress
+
+    def without_tree(self) -> TrainedTree:
+        """A single leaf, with those networks only that were trained before the fit."""
+        given = {name: instance for name, instance in self.inference.instances.items() if not instance.trained_on}
+        leaf = self.sample.criterion.leaf(self.sample.target.sums())
+        return TrainedTree(leaf, (), given, {}, self._likelihoods(leaf))
+
+    def state(self, root: Node, test_gains: TestGains) -> TrainedTree:
+        """A tree with the networks as they are now."""
+        inference = self.inference
+        return TrainedTree(
+            root, test_gains, dict(inference.instances), dict(inference.bindings), self._likelihoods(root)
+        )
+
+    def restore(self, tree: TrainedTree) -> None:
+        """Go back to the networks of a tree."""
+        self.inference.bindings = dict(tree.bindings)
+        self.inference.set_instances(tree.instances)
+
+    def trained(self, grown: GrownSubtree) -> TrainedTree:
+        """A grown tree after joint training."""
+        self.progress.stage("joint training")
+        tree = self.state(self.learner.refine(grown.node), grown.test_gains)
+        self._report("tree after joint training", tree)
+        return tree
+
+    def _report(self, text: str, tree: TrainedTree) -> None:
+        if len(self.weights):
+            self.progress.tree(text, tree.size, -self.mean(tree) / np.log(2.0))
+
+    def regrown(self) -> TrainedTree:
+        """The tree that the networks of now give, trained jointly where validation examples become likelier by it."""
+        self.progress.stage("regrowing and joint training")
+        regrower = self.learner.regrower()
+        if regrower is None:
+            return self.without_tree()
+        grown = grow_tree(regrower, regrower.root, self.limits)
+        before = self.state(grown.node, grown.test_gains)
+        after = self.state(self.learner.refine(grown.node), grown.test_gains)
+        best = after if self.mean(after) > self.mean(before) else before
+        self.restore(best)
+        self._report("regrown tree", best)
+        return best
+
+    def improved(self, tree: TrainedTree) -> TrainedTree:
+        """A tree after rounds of regrowing and joint training, as long as it becomes better."""
+        for _ in range(self.learner.config.rounds):
+            if self.is_out_of_time():
+                break
+            regrown = self.regrown()
+            if not self._is_improved(regrown, tree):
+                self.restore(tree)
+                break
+            tree = regrown
+        return tree
+
+    def _is_improved(self, tree: TrainedTree, before: TrainedTree) -> bool:
+        """Whether validation examples are likelier, or the tree is smaller and they are not clearly less likely."""
+        errors = self._errors(before, tree)
+        return errors > 1e-6 or (tree.size < before.size and errors >= -CLEAR_ERRORS)
+
+    def better(self, one: TrainedTree, other: TrainedTree) -> TrainedTree:
+        """The smaller one of two trees, unless validation examples are likelier under the larger one by a standard error."""
+        small, large = (one, other) if one.size <= other.size else (other, one)
+        return large if self._errors(small, large) > SMALLER_ERRORS else small
+
+    def untied(self, tree: TrainedTree) -> TrainedTree:
+        """The tree with an instance of its own for every test, where validation examples are clearly likelier then."""
+        tests = dict.fromkeys(branch.test for branch in branches(tree.root))
+        uses = Counter(instance for test in tests for _, instance in test.instances)
+        tied = {name for name, count in uses.items() if count > 1 and not self.inference.instances[name].frozen}
+        if not tied or not self.learner.config.one_instance or not len(self.weights):
+            return tree
+        self.progress.stage("joint training with an instance of its own for every test")
+        replaced = {test: self._with_copies(test, tied) for test in list(tests)[1:]}
+        untied = self.state(self.learner.refine(_with_tests(tree.root, replaced)), _renamed(tree.test_gains, replaced))
+        self._report("tree with more instances of its networks", untied)
+        if self._errors(tree, untied) > CLEAR_ERRORS:
+            return untied
+        self.restore(tree)
+        return tree
+
+    def _with_copies(self, test: NodeTest, tied: set[str]) -> NodeTest:
+        """A test whose tied instances are replaced by copies, which become instances of the learner."""
+        instances = dict(test.instances)
+        for network, name in instances.items():
+            if name in tied:
+                own = self.inference.instances[name]
+                number = self.learner.next_number()
+                instances[network] = f"{own.network}#{number}"
+                module = copy.deepcopy(own.module)
+                copied = Instance(module, own.network, own.trained_on, own.frozen, own.is_shared)
+                self.inference.add_instances({instances[network]: copied})
+        return test.bind(instances)
+
+    # What validation examples say ----------------------------------------------------------------
+
+    def is_sufficient(self, tree: TrainedTree) -> bool:
+        """Whether a tree explains so much of the validation examples that no other start is tried."""
+        if not len(self.weights):
+            return True
+        entropy = -self.mean(self.without_tree())
+        return entropy + self.mean(tree) >= SUFFICIENT_FRACTION * entropy
+
+    def mean(self, tree: TrainedTree) -> float:
+        """The mean log-likelihood of validation examples, in nats."""
+        return float(np.average(tree.likelihoods, weights=self.weights))
+
+    def _errors(self, before: TrainedTree, after: TrainedTree) -> float:
+        """By how many standard errors of the difference validation examples became likelier."""
+        return standard_errors(before.likelihoods, after.likelihoods, self.weights)
+
+    def _likelihoods(self, root: Node) -> Floats:
+        target, unseen = self.sample.target, self.sample.unseen
+        reach = self.inference.reach([path for path, _ in paths(root)])  # (example, leaf)
+        training_weights = np.where(unseen, 0.0, target.weights)
+        statistics = np.stack([target.weighted(training_weights * leaf).sums() for leaf in reach.T])
+        return self.sample.criterion.log_likelihoods(reach[unseen], statistics, target.values[unseen])
+
+
+def _with_tests(root: Node, tests: Mapping[NodeTest, NodeTest]) -> Node:
+    """The tree with some tests replaced."""
+
+    def replaced(visit: Visit, below: tuple[Node, Node] | None) -> Node:
+        node = visit.node
+        if below is None or not isinstance(node, Branch):
+            return node
+        return Branch(tests.get(node.test, node.test), *below, node.gain, node.masses)
+
+    return fold(root, replaced)
+
+
+def _renamed(test_gains: TestGains, tests: Mapping[NodeTest, NodeTest]) -> TestGains:
+    return tuple((tests.get(test, test), gain) for test, gain in test_gains)

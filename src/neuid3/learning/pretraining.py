@@ -1,0 +1,158 @@
+"""Pretraining: all candidate rules together teach one instance of each declared network, before the tree is grown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from torch import nn
+
+from neuid3.data.columns import Boolean, Category, Column, Distribution, Number, Probability
+from neuid3.data.examples import Examples
+from neuid3.learning.candidates import shapes_of
+from neuid3.learning.inference import ExactInference
+from neuid3.learning.initialize import NetworkInitializer
+from neuid3.learning.sample import Floats, Instance, Sample
+from neuid3.logic.formula import NeuralVariable
+from neuid3.networks.defaults import sharpened
+from neuid3.training.config import TrainingConfig
+from neuid3.training.head import Head
+from neuid3.training.parallel.shared import RowSubset, SharedColumns
+from neuid3.training.task import NetworkOutput, RestartVariant, Task, TrainingResult
+from neuid3.tree.node_tests import NodeTest
+from neuid3.tree.semantics import NetworkCall
+
+# The most rules that teach together, and the most other features that their head reads.
+MAX_RULES, MAX_FEATURES = 256, 512
+
+# The steps of pretraining are so many times those of a single test: there is more to learn at once.
+STEPS = 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pretraining:
+    """The task that trains one instance of each network by all rules at once.
+
+    Attributes
+    ----------
+    instances : the name of the instance of each declared network.
+    columns : the columns that each instance reads in training, by its name.
+    task : the training task.
+    """
+
+    instances: dict[str, str]
+    columns: dict[str, frozenset[str]]
+    task: Task
+
+    def trained(self, result: TrainingResult) -> dict[str, Instance]:
+        """The trained instances, by name."""
+        declared = {instance: network for network, instance in self.instances.items()}
+        return {name: Instance(net, declared[name], self.columns[name], False) for name, net in result.networks.items()}
+
+
+def pretraining(
+    tests: Sequence[NodeTest],
+    inference: ExactInference,
+    initializer: NetworkInitializer,
+    shared_columns: SharedColumns,
+    config: TrainingConfig,
+) -> Pretraining | None:
+    """The task that pretrains the networks of these tests; None where no two tests share a network, or they are too many.
+
+    Parameters
+    ----------
+    tests : the candidates with networks.
+    inference : exact inference with the trained networks.
+    initializer : creates networks.
+    shared_columns : columns that the workers hold.
+    config : how networks are trained.
+    """
+    sample, semantics = inference.sample, inference.semantics
+    calls = {test: [c for c in semantics.calls(test) if c.network not in inference.instances] for test in tests}
+    first_calls = {call.network: call for of_test in reversed(calls.values()) for call in reversed(of_test)}
+    if not 1 < len(tests) <= MAX_RULES or not _share_networks(list(calls.values())):
+        return None
+    instances = {network: f"{network}#{initializer.next_number()}" for network in sorted(first_calls)}
+    bound = [test.bind({c.network: instances[c.network] for c in calls[test]}) for test in tests]
+    factored = semantics.conjunctions([((test, True),) for test in bound])
+    trainable = {v for v in factored.variables if isinstance(v, NeuralVariable) and v.network in instances.values()}
+    columns = {
+        name: frozenset(c for v in trainable if v.network == name for c in v.inputs) for name in instances.values()
+    }
+    inputs = sorted({name for of_network in columns.values() for name in of_network})
+    rows = np.arange(len(sample))
+    variants = _variants(inputs, len(instances), inference, config)
+    all_calls = sorted({call for of_test in calls.values() for call in of_test})
+
+    def fresh(call: NetworkCall) -> nn.Module:
+        own = [other for other in all_calls if other.network == call.network]
+        return sharpened(initializer.create(call, own), call.width, config.sharpness)
+
+    features = symbolic_features(sample)
+    width = len(sample.criterion.initial_parameters(sample.target.sums(), 3, False, lambda n: np.ones(n, bool))[0])
+    task = Task(
+        factored,
+        {v: NetworkOutput.of(v, semantics.program) for v in factored.variables if v in trainable},
+        inference.fixed_weights([v for v in factored.variables if v not in trainable], rows),
+        RowSubset(shared_columns, tuple(inputs), rows),
+        sample.target,
+        sample.unseen,
+        tuple({instances[network]: fresh(call) for network, call in first_calls.items()} for _ in variants),
+        _config(config, int((~sample.unseen).sum())),
+        initializer.seed * 104_729 + initializer.count,
+        inference.device,
+        variants=tuple(variants),
+        missing=sample.missing(inputs, rows),
+        head=Head(features, len(bound), width),
+    )
+    return Pretraining(instances, columns, task)
+
+
+def _share_networks(calls: Sequence[Sequence[NetworkCall]]) -> bool:
+    """Whether some network is called by two tests."""
+    networks = [network for of_test in calls for network in {call.network for call in of_test}]
+    return len(set(networks)) < len(networks)
+
+
+def _variants(
+    inputs: Sequence[str], networks: int, inference: ExactInference, config: TrainingConfig
+) -> list[RestartVariant]:
+    """The variants of the restarts, twice as many for a single network: with a grayscale warm-up where there is colour."""
+    shapes = shapes_of(inputs, inference.semantics.program.schema)
+    kinds = (False, True) if any(len(shape) == 3 and shape[0] == 3 for shape in shapes) else (False,)
+    return [RestartVariant(False, kinds[i % len(kinds)]) for i in range(config.restarts * (2 if networks == 1 else 1))]
+
+
+def _config(config: TrainingConfig, examples: int) -> TrainingConfig:
+    """The training configuration: more steps than for a single test."""
+    steps = STEPS * config.steps(examples)
+    batches = max(1, -(-examples // config.batch_size))
+    return replace(config, loss="leaves", epochs=max(1, steps // batches), max_steps=None)
+
+
+def symbolic_features(sample: Sample) -> Floats:
+    """The columns without networks as features of a head, `(example, feature)`; missing entries are 0."""
+    unseen = sample.unseen
+    columns = [features for name in sample.examples.names for features in _features(sample.examples, name, ~unseen)]
+    return np.stack(columns[:MAX_FEATURES], 1) if columns else np.zeros((len(sample), 0))
+
+
+def _features(examples: Examples, name: str, training: Floats) -> list[Floats]:
+    """The features of a column: indicators of its values, probabilities, or a standardised number."""
+    column: Column = examples.column(name)
+    present = np.ones(len(column), dtype=bool) if column.missing is None else ~column.missing
+    match column.kind:
+        case Boolean() | Probability():
+            features = [np.asarray(column.values, dtype=float)]
+        case Category(values):
+            features = [(np.asarray(column.values) == code).astype(float) for code in range(len(values))]
+        case Distribution(values):
+            features = [np.asarray(column.values, dtype=float)[:, code] for code in range(len(values))]
+        case Number():
+            numbers = np.asarray(column.values, dtype=float)
+            known = numbers[present & training]
+            features = [(numbers - known.mean()) / (known.std() or 1.0)] if len(known) else []
+        case _:
+            features = []
+    return [np.where(present, feature, 0.0) for feature in features]
