@@ -62,7 +62,7 @@ def measured(name: str, outer: int, inner: int, folds: int) -> dict[str, Any]:
     ]
     parameters = {**settings.UCI_TREE["default"], "random_state": 100 * outer + inner}
     row: dict[str, Any] = {"rows": len(validation)}
-    for tree_name, changes in (("first", {"rounds": 0}), ("regrown", {})):
+    for tree_name, changes in (("first", {"rounds": 0}), ("once_more", {})):
         clf = classifier({**parameters, **changes})
         clf.fit(images[0], y[training])
         right = int((clf.predict(images[1]) == y[validation]).sum())
