@@ -118,13 +118,13 @@ class Alternation:
         """A single leaf, with those networks only that were trained before the fit."""
         given = {name: instance for name, instance in self.inference.instances.items() if not instance.trained_on}
         leaf = self.sample.criterion.leaf(self.sample.target.sums())
-        return TrainedTree(leaf, (), given, {}, self._likelihoods(leaf))
+        return TrainedTree(leaf, (), given, {}, self.log_likelihoods(leaf))
 
     def state(self, root: Node, test_gains: TestGains) -> TrainedTree:
         """A tree with the networks as they are now."""
         inference = self.inference
         return TrainedTree(
-            root, test_gains, dict(inference.instances), dict(inference.bindings), self._likelihoods(root)
+            root, test_gains, dict(inference.instances), dict(inference.bindings), self.log_likelihoods(root)
         )
 
     def restore(self, tree: TrainedTree) -> None:
@@ -170,9 +170,12 @@ class Alternation:
         return tree
 
     def _is_improved(self, tree: TrainedTree, before: TrainedTree) -> bool:
-        """Whether validation examples are likelier, or the tree is smaller and they are not clearly less likely."""
+        """Whether validation examples are likelier, or the tree is smaller and they are not clearly less likely.
+
+        A single leaf replaces no tree: the splits of that have paid their penalty.
+        """
         errors = self._errors(before, tree)
-        return errors > 1e-6 or (tree.size < before.size and errors >= -CLEAR_ERRORS)
+        return errors > 1e-6 or (1 < tree.size < before.size and errors >= -CLEAR_ERRORS)
 
     def better(self, one: TrainedTree, other: TrainedTree) -> TrainedTree:
         """The smaller one of two trees, unless validation examples are likelier under the larger one by a standard error."""
@@ -184,7 +187,7 @@ class Alternation:
         tests = dict.fromkeys(branch.test for branch in branches(tree.root))
         uses = Counter(instance for test in tests for _, instance in test.instances)
         tied = {name for name, count in uses.items() if count > 1 and not self.inference.instances[name].frozen}
-        if not tied or not self.learner.config.one_instance or not len(self.weights):
+        if not tied or not self.learner.config.reuse or not len(self.weights):
             return tree
         self.progress.stage("joint training with an instance of its own for every test")
         replaced = {test: self._with_copies(test, tied) for test in list(tests)[1:]}
@@ -225,7 +228,8 @@ class Alternation:
         """By how many standard errors of the difference validation examples became likelier."""
         return standard_errors(before.likelihoods, after.likelihoods, self.weights)
 
-    def _likelihoods(self, root: Node) -> Floats:
+    def log_likelihoods(self, root: Node) -> Floats:
+        """The log-likelihood of every validation example, `(example,)`, with leaves estimated from training examples."""
         target, unseen = self.sample.target, self.sample.unseen
         reach = self.inference.reach([path for path, _ in paths(root)])  # (example, leaf)
         training_weights = np.where(unseen, 0.0, target.weights)

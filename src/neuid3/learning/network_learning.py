@@ -102,7 +102,7 @@ class NetworkLearning:
             penalty=penalty,
             bank_tests=bank_tests,
             progress=progress,
-            canonical=CanonicalCandidates(inference, self.initializer) if config.one_instance else None,
+            canonical=CanonicalCandidates(inference, self.initializer) if adaptive else None,
         )
 
     def refined(self, root: Node) -> tuple[Node, int]:

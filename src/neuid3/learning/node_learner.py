@@ -242,7 +242,7 @@ class NodeLearner:
         -------
         The split.
         """
-        if self.config.one_instance:
+        if self.config.reuse:
             for network, instance in test.instances:
                 self.inference.bindings.setdefault(network, instance)
         certain = self.symbolic.certain_responses(node, test)
@@ -277,7 +277,7 @@ class NodeLearner:
 
     def pretrain(self) -> bool:
         """Train one instance of each network by all candidates of the root at once; False where no two share a network."""
-        if self.network_learning is None or not self.config.pretrain:
+        if self.network_learning is None or not (self.config.pretrain and self.config.reuse):
             return False
         return self.network_learning.pretrain(self.offered(self.root))
 

@@ -82,7 +82,7 @@ def pretraining(
     }
     inputs = sorted({name for of_network in columns.values() for name in of_network})
     rows = np.arange(len(sample))
-    variants = _variants(inputs, len(instances), inference, config)
+    variants = _variants(inputs, inference, config)
     all_calls = sorted({call for of_test in calls.values() for call in of_test})
 
     def fresh(call: NetworkCall) -> nn.Module:
@@ -115,13 +115,11 @@ def _share_networks(calls: Sequence[Sequence[NetworkCall]]) -> bool:
     return len(set(networks)) < len(networks)
 
 
-def _variants(
-    inputs: Sequence[str], networks: int, inference: ExactInference, config: TrainingConfig
-) -> list[RestartVariant]:
-    """The variants of the restarts, twice as many for a single network: with a grayscale warm-up where there is colour."""
+def _variants(inputs: Sequence[str], inference: ExactInference, config: TrainingConfig) -> list[RestartVariant]:
+    """The variants of the restarts, twice as many as a test has: with a grayscale warm-up where there is colour."""
     shapes = shapes_of(inputs, inference.semantics.program.schema)
     kinds = (False, True) if any(len(shape) == 3 and shape[0] == 3 for shape in shapes) else (False,)
-    return [RestartVariant(False, kinds[i % len(kinds)]) for i in range(config.restarts * (2 if networks == 1 else 1))]
+    return [RestartVariant(False, kinds[i % len(kinds)]) for i in range(2 * config.restarts)]
 
 
 def _config(config: TrainingConfig, examples: int) -> TrainingConfig:

@@ -25,7 +25,6 @@ TRAINING_RULES: dict[str, FieldRule] = {
     "restarts": IntegerField(1),
     "validation_fraction": OptionalField(NumberField(0.0, 1.0)),
     "reuse": FlagField(),
-    "one_instance": FlagField(),
     "rounds": IntegerField(0),
     "pretrain": FlagField(),
     "shared": FlagField(),
@@ -80,9 +79,8 @@ class TrainingConfig:
         is given `validation`. None: no validation split at all, also where `fit` is given one; networks are scored on
         their training examples. Without effect where no candidate has a network.
     reuse : bool
-        Whether networks trained at one node may be called, or trained further, at others.
-    one_instance : bool
-        Whether all tests of a tree that use a declared network call one instance of it.
+        Whether all tests of a tree that use a declared network call one instance of it, which may also serve other tests
+        of its architecture. Without it every test has instances of its own, and no tree is regrown.
     rounds : int
         The most times that the tree is regrown from its trained networks and trained jointly again; it ends earlier
         where validation examples do not become likelier.
@@ -131,7 +129,6 @@ class TrainingConfig:
     restarts: int = 4
     validation_fraction: float | None = 0.2
     reuse: bool = True
-    one_instance: bool = True
     rounds: int = 4
     pretrain: bool = True
     shared: bool = False
@@ -214,7 +211,6 @@ PAPER_TRAINING = TrainingConfig(
     restarts=1,
     validation_fraction=None,
     reuse=False,
-    one_instance=False,
     rounds=0,
     pretrain=False,
     joint_epochs=0,

@@ -71,5 +71,5 @@ def test_networks_of_tests_that_come_up_below_the_root_are_trained(clf: NeuID3Cl
 def test_workers_and_checkpoints_give_the_same_tree(clf: NeuID3Classifier, tmp_path: Path) -> None:
     assert same(fitted(n_jobs=2, checkpoint=tmp_path), clf)
     (tmp_path / "node-00002.neuid3").unlink()  # as if the fit had been interrupted before its last node
-    (tmp_path / "tree.neuid3").unlink()
+    (tmp_path / "tree-00.neuid3").unlink()
     assert same(fitted(checkpoint=tmp_path), clf)

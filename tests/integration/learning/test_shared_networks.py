@@ -96,7 +96,7 @@ def test_a_fit_that_was_stopped_below_its_shared_networks_is_resumed_to_the_same
     whole = fit(tmp_path, 2)
     nodes = sorted(tmp_path.glob("node-*.neuid3"))
     assert len(nodes) > 2
-    for path in (*nodes[2:], tmp_path / "tree.neuid3"):
+    for path in (*nodes[2:], tmp_path / "tree-00.neuid3"):
         path.unlink()
     again = fit(tmp_path, 1)
     assert again.export_text() == whole.export_text()

@@ -85,7 +85,7 @@ def test_a_reused_test_and_a_fit_that_goes_on_read_in_the_same_units(
     assert again.gradient_steps_ == 0
     np.testing.assert_allclose(again.model_.leaf_probabilities(X), clf.model_.leaf_probabilities(X))
     NeuID3Classifier(**QUICK).fit(X, y, checkpoint=tmp_path)
-    (tmp_path / "tree.neuid3").unlink()
+    (tmp_path / "tree-00.neuid3").unlink()
     on = NeuID3Classifier(**QUICK).fit(X, y, checkpoint=tmp_path)
     np.testing.assert_array_equal(on.predict_proba(X), clf.predict_proba(X))
 

@@ -214,7 +214,7 @@ def test_a_fit_with_missing_images_is_the_same_with_two_workers_and_when_it_goes
     settings = SETTINGS | {"pruning": 0.0, "training": TrainingConfig(epochs=8, joint_epochs=2)}
     one = NeuID3Classifier(**settings).fit(X, y)
     two = NeuID3Classifier(**settings, n_jobs=2).fit(X, y, checkpoint=tmp_path)
-    (tmp_path / "tree.neuid3").unlink()
+    (tmp_path / "tree-00.neuid3").unlink()
     on = NeuID3Classifier(**settings).fit(X, y, checkpoint=tmp_path)
     assert one.networks_
     for other in (two, on):

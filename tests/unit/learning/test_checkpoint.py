@@ -150,7 +150,7 @@ EDITS: dict[str, Callable[[Path], Any]] = {
 }
 
 
-@pytest.mark.parametrize("file", ["fit.json", "node-00000.neuid3", "tree.neuid3"])
+@pytest.mark.parametrize("file", ["fit.json", "node-00000.neuid3"])
 @pytest.mark.parametrize("kind", DAMAGE)
 def test_a_damaged_file_is_named_with_the_next_move(kind: str, file: str, finished: Path) -> None:
     with TemporaryDirectory() as copied:
