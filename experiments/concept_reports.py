@@ -76,7 +76,7 @@ def hitting_sets_report(results: Results) -> tuple[list[Table], list[str]]:
     rows: list[tuple[Entry, ...]] = []
     for images, reference in published.HITTING_SETS.items():
         first = Unit("hitting-sets", images, None, TREE, "default", 0)
-        accuracy = replace(unit_cell(results, accuracy_of, first, reference), bar=HITTING_SETS_MEAN[images])
+        accuracy = replace(unit_cell(results, accuracy_of, first, reference), bar=HITTING_SETS_MEAN[images], decimals=4)
         seconds = time_cell(results, first)
         rows.append(
             (
