@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from experiments import datasets, published
@@ -40,11 +40,13 @@ EVEN_ODD_SPREAD = 0.02
 def labels_report(results: Results) -> tuple[list[Table], list[str]]:
     """Eleusis with labelled images."""
     rows: list[tuple[Entry, ...]] = []
+    trees: dict[str, list[Result]] = {}
     for concept in datasets.CONCEPTS:
         first = Unit("labels", concept, None, TREE, "default", 0)
         union = Unit("background", concept, "union", TREE, "default", 0)
         f1 = (unit_cell(results, f1_of(label), unit) for label in ("violates", "holds") for unit in (first, union))
         rows.append((concept, reading_cell(results, first), *f1))
+        trees[concept] = finished(results, first)
     accuracy, violates, violates_unlabelled, holds, holds_unlabelled = column_means(rows)
     means = (
         replace(accuracy, bar=CONCEPT_ACCURACY),
@@ -53,12 +55,22 @@ def labels_report(results: Results) -> tuple[list[Table], list[str]]:
         replace(holds, bar=holds_unlabelled.mean),
         holds_unlabelled,
     )
-    columns = ("F1 of violates", "F1 of violates, no labels", "F1 of holds", "F1 of holds, no labels")
+    rows = [(*row, _labelled(of_concept)) for row, of_concept in zip(rows, trees.values(), strict=True)]
+    rows.append(("mean", *means, _labelled([tree for of_concept in trees.values() for tree in of_concept])))
+    columns = (
+        "concept",
+        "concept accuracy",
+        "F1 of violates",
+        "F1 of violates, no labels",
+        "F1 of holds",
+        "F1 of holds, no labels",
+        "network instances with labels",
+    )
     tables = [
         Table(
             "Union with one labelled image for each value",
-            ("concept", "concept accuracy", *columns),
-            (*rows, ("mean", *means)),
+            columns,
+            tuple(rows),
             needs="python -m experiments reproduce background --pool union",
         ),
         network_table(results, {"union with labels": units("labels")}),
@@ -66,9 +78,16 @@ def labels_report(results: Results) -> tuple[list[Table], list[str]]:
     note = (
         "Concept accuracy is the fraction of test images that the networks of the tree read right, a mean over its network "
         f"instances with labels; it is to reach {CONCEPT_ACCURACY}, with an F1 no lower than without labels. Ranks and suits "
-        "are labelled for all concepts, attributes for those that are about them; trees that read no labelled concept do not count."
+        "are labelled for all concepts, attributes for those that are about them. The last column says how many network instances of "
+        "the trees have labels; the others do not count."
     )
     return tables, [note]
+
+
+def _labelled(trees: Sequence[Result]) -> str:
+    """The number of network instances in trees with labels, of all instances."""
+    labelled = sum(len(tree.record["readings"]) for tree in trees)
+    return f"{labelled} of {sum(int(tree.record['instances']) for tree in trees)}" if trees else ""
 
 
 def hitting_sets_report(results: Results) -> tuple[list[Table], list[str]]:

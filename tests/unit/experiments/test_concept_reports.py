@@ -165,7 +165,7 @@ def test_roots_of_decks_are_shown_and_the_labelled_ones_are_to_be_true(tmp_path:
 def test_labelled_trees_are_held_to_concept_accuracy_and_to_the_f1_without_labels(tmp_path: Path) -> None:
     for unit in units("labels"):
         found = [reading("rank", 0.98), reading("suit", 0.90)]
-        write(tmp_path, unit, record(f1=0.95, readings=found if unit.problem != "suit_order" else []))
+        write(tmp_path, unit, record(f1=0.95, instances=3, readings=found if unit.problem != "suit_order" else []))
         write(tmp_path, replace(unit, experiment="background", setting="union"), record(f1=0.96))
     rows = drawn(tmp_path, "labels", "Union with one labelled image for each value")
     mean = rows["mean"]
@@ -173,6 +173,8 @@ def test_labelled_trees_are_held_to_concept_accuracy_and_to_the_f1_without_label
     assert mean["concept accuracy"]["short"]
     assert (mean["concept accuracy"]["units"], mean["concept accuracy"]["of"]) == (7 * 7, 7 * 7)
     assert (mean["F1 of holds"]["bar"], mean["F1 of holds"]["short"]) == (pytest.approx(0.96), True)
+    counts = [rows[name]["network instances with labels"] for name in ("rank_order", "suit_order", "mean")]
+    assert counts == ["14 of 21", "0 of 21", "98 of 168"]
     assert (rows["rank_order"]["F1 of holds"]["bar"], rows["suit_order"]["concept accuracy"]["of"]) == (None, 0)
 
 
