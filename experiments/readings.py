@@ -11,12 +11,13 @@ import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
 from experiments.datasets import TrueValues
-from neuid3 import NeurosymbolicTree
-from neuid3.identifiability import observe, tree_variables
+from neuid3 import Examples, NeurosymbolicTree
 from neuid3.identifiability.observations import value_texts
-from neuid3.logic.formula import NeuralVariable
+from neuid3.logic.formula import NeuralVariable, sources
 
 Codes = npt.NDArray[np.int64]
+
+BATCH_ROWS = 4096  # images that a network reads at a time
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,10 +72,15 @@ class Reading:
 
 
 def network_counts(model: NeurosymbolicTree) -> dict[str, int]:
-    """The number of network instances in a tree, and of the declared networks that they are instances of."""
-    variables = _neural_variables(model)
-    declared = {model.program.declarations[variable.declaration].network for variable in variables}
-    return {"instances": len({variable.network for variable in variables}), "declared": len(declared)}
+    """The number of declared networks that a tree calls, and of their instances; both are equal where each has one.
+
+    An instance that serves several declared networks, as one network may read all image columns, counts for each of them.
+    """
+    used = {
+        (model.program.declarations[variable.declaration].network, variable.network)
+        for variable in _neural_variables(model)
+    }
+    return {"instances": len(used), "declared": len({declared for declared, _ in used})}
 
 
 def readings(model: NeurosymbolicTree, shown: TrueValues) -> list[Reading]:
@@ -102,16 +108,26 @@ def _reading(model: NeurosymbolicTree, shown: TrueValues, variable: NeuralVariab
     columns = [column for column in shown.examples.names if f"{predicate}({column})" in shown.values]
     if not columns:
         return None
-    calls = {column: replace(variable, inputs=(column,)) for column in columns}
-    predicted = observe(model, shown.examples, calls.values()).codes
     texts = value_texts(variable, model.program)
     return Reading(
         variable.network,
         predicate,
         len(texts),
-        {column: predicted[call] for column, call in calls.items()},
+        {column: _most_probable(model, shown.examples, replace(variable, inputs=(column,))) for column in columns},
         {column: _codes(shown.values[f"{predicate}({column})"], texts) for column in columns},
     )
+
+
+def _most_probable(model: NeurosymbolicTree, examples: Examples, call: NeuralVariable) -> Codes:
+    """The most probable value of a network for each example, also in a column that the tree does not read."""
+    arrays, images = model.inference.arrays, examples.select(call.inputs)
+    codes = np.empty(len(images), dtype=np.int64)
+    with model.evaluating(), arrays.without_gradients():
+        for start in range(0, len(images), BATCH_ROWS):
+            rows = slice(start, start + BATCH_ROWS)
+            weights = model.evidence_of(images[rows]).weights(call)  # (value, example)
+            codes[rows] = arrays.to_numpy(weights).argmax(axis=0)
+    return codes
 
 
 def _codes(values: npt.NDArray[Any], texts: Sequence[str]) -> Codes:
@@ -123,5 +139,9 @@ def _codes(values: npt.NDArray[Any], texts: Sequence[str]) -> Codes:
 
 
 def _neural_variables(model: NeurosymbolicTree) -> list[NeuralVariable]:
-    variables = tree_variables(model.tree.root, model.program)
-    return [variable for variable in variables if isinstance(variable, NeuralVariable)]
+    """The variables of networks in a tree, test by test."""
+    variables: dict[NeuralVariable, None] = {}
+    for test in model.tree.tests:
+        neural = [one for one in sources(test.formula(model.program)) if isinstance(one, NeuralVariable)]
+        variables |= dict.fromkeys(sorted(neural, key=lambda one: (one.network, one.declaration, one.inputs)))
+    return list(variables)

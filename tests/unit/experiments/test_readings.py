@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from small_data import use, write_small_data, write_small_decks, write_small_rows
 from torch import nn
 
 from experiments.datasets import Problem, TrueValues
-from experiments.learners import description, fit
+from experiments.datasets.decks import ROWS
+from experiments.learners import description, fit, load, make, reused_tests
 from experiments.readings import Reading, network_counts, readings
+from experiments.units import Unit
 from neuid3 import Examples, NeuID3Classifier, NeurosymbolicTree
 from neuid3.tree.node_tests import AtomTest
 from neuid3.tree.tree import Branch, Leaf, Tree
@@ -72,6 +76,16 @@ def test_every_instance_is_counted_once_and_so_is_its_network() -> None:
     assert network_counts(mixed) == {"instances": 2, "declared": 2}
 
 
+def test_an_instance_that_two_declared_networks_share_counts_for_both() -> None:
+    rules = "nn(left_net, [Image]) :: left(Image).\nnn(right_net, [Image]) :: right(Image).\n"
+    tests = [AtomTest(f"{side}(first)", ((f"{side}_net", "shared"),)) for side in ("left", "right")]
+    root = Branch(tests[0], Leaf(0.9), Branch(tests[1], Leaf(0.6), Leaf(0.1)))
+    tree = NeurosymbolicTree(
+        Tree(root, classes=("no", "yes")), shown().examples.schema, background=rules, networks={"shared": Bright()}
+    )
+    assert network_counts(tree) == {"instances": 2, "declared": 2}
+
+
 def test_readings_are_right_up_to_what_networks_return() -> None:
     tree = model(
         asks(2, "a", asks(3, "b", Branch("red(first)", Leaf(0.9), Leaf(0.1)))), a=Pixel(), b=Pixel(1), red_net=Bright()
@@ -112,6 +126,61 @@ def test_the_record_of_a_tree_has_the_numbers_of_its_networks() -> None:
     fitted = NeuID3Classifier(random_state=0).fit(X, np.array(["yes", "no"] * 10))
     described = description(fitted)
     assert (described["instances"], described["declared"]) == (0, 0)
+
+
+class Constant(nn.Module):
+    """The first of some values, for every image."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.width = width
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return torch.eye(self.width, dtype=images.dtype)[:1].expand(len(images), -1)
+
+
+@pytest.mark.parametrize(
+    ("unit", "network", "width", "test", "columns"),
+    [
+        (Unit("hitting-sets", "mnist", None, "tree", "default", 0), "net", 5, "same(i1, i2)", 4),
+        (Unit("even-odd", "mnist", "10", "tree", "default", 0), "digit_net", 10, "sum(first, second, 6)", 2),
+        (Unit("decks", "higher", "0", "tree", "default", 0), "rank_net", 13, "higher(last, played)", 2),
+        (Unit("decks", "higher", "0", "tree", "default", 0), "red_net", 1, "colour_changes(last, played)", 2),
+        (Unit("labels", "rank_order", None, "tree", "default", 0), "rank_net", 8, "gt_rank(rank_1, rank_2)", 2),
+        (
+            Unit("labels", "color_parity_rule", None, "tree", "default", 0),
+            "ra1_net",
+            2,
+            "eq_rank_attrs(rank_1, rank_2)",
+            1,
+        ),
+    ],
+)
+def test_the_true_values_of_every_problem_are_those_of_its_networks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unit: Unit, network: str, width: int, test: str, columns: int
+) -> None:
+    folder = write_small_decks(write_small_rows(write_small_data(tmp_path / "data")))
+    use(monkeypatch, folder, tmp_path / "cache")
+    for part in ROWS:
+        monkeypatch.setitem(ROWS, part, 40)
+    known = load(unit).shown
+    assert known is not None
+    learner, _ = make(unit, reused_tests(unit))
+    assert isinstance(learner, NeuID3Classifier)
+    assert test in learner.tests
+    networks = {network: Constant(width)} | ({"ra2_net": Constant(2)} if network == "ra1_net" else {})
+    tree = NeurosymbolicTree(
+        Tree(Branch(test, Leaf(0.9), Leaf(0.1)), classes=("no", "yes")),
+        known.examples.schema,
+        background=learner.background,
+        networks=networks,
+    )
+    found = {one.network: one for one in readings(tree, known)}
+    assert set(found) == set(networks)
+    assert len(found[network].true) == columns
+    first = {"net": 1, "rank_net": 1, "digit_net": 0, "ra1_net": 0, "red_net": True}[network]
+    values = np.concatenate([known.values[f"{found[network].predicate}({column})"] for column in found[network].true])
+    assert found[network].accuracy == pytest.approx((values == first).mean())
 
 
 @pytest.mark.parametrize("labels", [{}, {"digit(first)": {0: 2}}])
