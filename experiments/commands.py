@@ -13,10 +13,13 @@ from neuid3.utils.output import set_outcome
 
 Command = Callable[..., None]
 
+# As in `experiments.units`, which the command does not import before it runs.
+_EXPERIMENTS = ("uci", "eleusis", "background", "reuse", "labels", "hitting-sets", "even-odd", "decks")
+
 
 @click.group()
 def reproduce() -> None:
-    """Run the paper's experiments, and set our numbers beside the published ones.
+    """Run the experiments, and set our numbers beside the published ones.
 
     Every unit (one model, one fold or seed) leaves one JSON file; finished units are never repeated, so a run that was
     stopped goes on where it was. Example: python -m experiments reproduce background --concept rank_order --pool union --jobs 2
@@ -86,7 +89,43 @@ def reuse(trained: Any, seed: Any, **options: Any) -> None:
 
 
 @reproduce.command()
-@click.argument("experiments", nargs=-1, type=click.Choice(["uci", "eleusis", "background", "reuse"]))
+@_repeatable("--concept")
+@_repeatable("--seed", type=int)
+@_run_options
+def labels(concept: Any, seed: Any, **options: Any) -> None:
+    """Hidden concepts of cards from all rules, with one labelled image for each value of a network."""
+    _run("labels", {"problem": concept, "number": seed}, **options)
+
+
+@reproduce.command("hitting-sets")
+@_repeatable("--images", type=click.Choice(["mnist", "fashion"]))
+@_repeatable("--seed", type=int)
+@_run_options
+def hitting_sets(images: Any, seed: Any, **options: Any) -> None:
+    """Hitting sets of four images, in NSIL's rows."""
+    _run("hitting-sets", {"problem": images, "number": seed}, **options)
+
+
+@reproduce.command("even-odd")
+@_repeatable("--seed", type=int)
+@_run_options
+def even_odd(seed: Any, **options: Any) -> None:
+    """Sums of two digits, with one labelled image of each digit."""
+    _run("even-odd", {"number": seed}, **options)
+
+
+@reproduce.command()
+@_repeatable("--concept", type=click.Choice(["colour_alternates", "higher"]))
+@_repeatable("--labels", type=click.Choice(["0", "13"]))
+@_repeatable("--seed", type=int)
+@_run_options
+def decks(concept: Any, labels: Any, seed: Any, **options: Any) -> None:
+    """Two concepts of real playing cards, without labels and with 13 labelled cards."""
+    _run("decks", {"problem": concept, "setting": labels, "number": seed}, **options)
+
+
+@reproduce.command()
+@click.argument("experiments", nargs=-1, type=click.Choice(_EXPERIMENTS))
 @click.option("--results", type=click.Path(path_type=Path), default=Path("results"), show_default=True)
 @click.option("--format", "style", type=click.Choice(["markdown", "json"]), default="markdown", show_default=True)
 @click.option(

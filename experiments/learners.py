@@ -6,14 +6,12 @@ import hashlib
 import platform
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from time import perf_counter, process_time
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import sklearn
 import torch
 from sklearn.metrics import f1_score
@@ -22,6 +20,11 @@ from threadpoolctl import threadpool_limits
 from experiments import baselines, datasets, settings
 from experiments.baselines import NetworkClassifier, Training
 from experiments.configuration import classifier, recorded_parameters, recorded_training
+from experiments.datasets.decks import RULES as DECK_RULES
+from experiments.datasets.even_odd import RULES as EVEN_ODD_RULES
+from experiments.datasets.hitting_sets import RULES as HITTING_SETS_RULES
+from experiments.datasets.problem import Classes, Labelled, Problem, Rules
+from experiments.readings import network_counts, readings
 from experiments.units import REUSED_FROM, TREE, Unit
 from neuid3 import Examples, NeuID3Classifier, __version__
 from neuid3.io.trained_tests import TrainedTest
@@ -31,25 +34,20 @@ from neuid3.training import halving
 from neuid3.training.train import one_thread
 from neuid3.tree.tree import Branch, Node, preorder
 
-Labels = npt.NDArray[Any]
-Labelled = tuple[Examples, Labels]
+# The background knowledge and the candidate tests of the trees that are not learned from a pool.
+RULES: Mapping[str, Rules] = {
+    "hitting-sets": HITTING_SETS_RULES,
+    "even-odd": EVEN_ODD_RULES,
+    "decks": DECK_RULES,
+}
 
 
 class Learner(Protocol):
     """A classifier: our tree or a baseline."""
 
-    def fit(self, X: Examples, y: Labels, *, validation: Labelled | None = None) -> Any: ...
+    def fit(self, X: Examples, y: Classes, *, validation: Labelled | None = None) -> Any: ...
 
-    def predict(self, X: Examples) -> Labels: ...
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Problem:
-    """The training, validation and test examples of a unit."""
-
-    train: Labelled
-    validation: Labelled | None
-    test: Labelled
+    def predict(self, X: Examples) -> Classes: ...
 
 
 def run(unit: Unit) -> dict[str, Any]:
@@ -68,25 +66,42 @@ def run(unit: Unit) -> dict[str, Any]:
         tests = reused_tests(unit)
         times.append(_clock())
         learner, configuration = make(unit, tests)
-        learner.fit(*problem.train, validation=problem.validation)
+        fit(learner, problem)
         times.append(_clock())
         predictions = learner.predict(problem.test[0])
         times.append(_clock())
+        measured = scores(problem.test[1], predictions) | {"default_accuracy": _majority_accuracy(problem)}
+        if problem.unseen is not None:
+            measured["unseen_accuracy"] = float((learner.predict(problem.unseen[0]) == problem.unseen[1]).mean())
+        described = description(learner) | _read_images(learner, problem)
     seconds, processor = (
         dict(zip(("prepare", "fit", "predict"), np.diff(column), strict=True)) for column in zip(*times, strict=True)
     )
     return {
         "configuration": configuration,
         "examples": _sizes(problem),
-        "scores": scores(problem.test[1], predictions) | {"default_accuracy": _majority_accuracy(problem)},
+        "scores": measured,
         "seconds": {phase: round(float(spent), 3) for phase, spent in seconds.items()},
         "processor_seconds": {phase: round(float(spent), 3) for phase, spent in processor.items()},
-        **description(learner),
+        **described,
         "versions": _versions(),
         "machine": _machine(),
         "threads": 1,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
     }
+
+
+def fit(learner: Learner, problem: Problem) -> None:
+    """Fit a model to the training examples, with the labels of images where the problem has some."""
+    labels: dict[str, Any] = {"concepts": problem.concepts} if problem.concepts else {}
+    learner.fit(*problem.train, validation=problem.validation, **labels)
+
+
+def _read_images(learner: Learner, problem: Problem) -> dict[str, Any]:
+    """What the networks of a tree read in images with known values."""
+    if problem.shown is None or not isinstance(learner, NeuID3Classifier):
+        return {}
+    return {"readings": [reading.to_json() for reading in readings(learner.model_, problem.shown)]}
 
 
 def _clock() -> tuple[float, float]:
@@ -96,9 +111,18 @@ def _clock() -> tuple[float, float]:
 
 def load(unit: Unit) -> Problem:
     """The examples of a unit."""
-    if unit.experiment == "uci":
-        fold = datasets.uci_fold(unit.problem, str(unit.setting), unit.number, settings.FOLDS)
-        return Problem(fold.train, None, fold.test)
+    match unit.experiment:
+        case "uci":
+            fold = datasets.uci_fold(unit.problem, str(unit.setting), unit.number, settings.FOLDS)
+            return Problem(fold.train, None, fold.test)
+        case "hitting-sets":
+            return datasets.hitting_sets(unit.problem)
+        case "even-odd":
+            return datasets.even_odd(unit.number)
+        case "decks":
+            return datasets.decks(unit.problem, unit.number, int(unit.setting or 0))
+        case "labels":
+            return datasets.labelled_eleusis(unit.problem, unit.number)
     windows = datasets.eleusis(unit.problem, unit.number)
     return Problem(windows.train, windows.validation, windows.test)
 
@@ -132,7 +156,8 @@ def make(unit: Unit, tests: list[Any]) -> tuple[Learner, dict[str, Any]]:
     if unit.experiment == "reuse":
         named["handed_in"] = [str(test) for test in tests if isinstance(test, TrainedTest)]
         named["frozen"] = settings.REUSED_FROZEN
-    tree = classifier(parameters, background=datasets.POOL_BACKGROUND, tests=tests)
+    background = RULES[unit.experiment].background if unit.experiment in RULES else datasets.POOL_BACKGROUND
+    tree = classifier(parameters, background=background, tests=tests)
     return tree, parameters | named | _full_configuration(tree, unit)
 
 
@@ -158,7 +183,13 @@ def _network(
 
 
 def _tree_settings(unit: Unit) -> dict[str, Any]:
-    by_recipe = settings.UCI_TREE if unit.experiment == "uci" else settings.ELEUSIS_TREE
+    match unit.experiment:
+        case "uci":
+            by_recipe = settings.UCI_TREE
+        case "hitting-sets" | "even-odd" | "decks":
+            by_recipe = settings.RULES_TREE
+        case _:
+            by_recipe = settings.ELEUSIS_TREE
     return {**by_recipe[str(unit.recipe)], "random_state": unit.number}
 
 
@@ -168,17 +199,20 @@ def reused_tests(unit: Unit) -> list[Any]:
         return []
     if unit.experiment == "background":
         return list(datasets.pool(unit.problem, str(unit.setting)))
+    if unit.experiment == "labels":
+        return list(datasets.pool(unit.problem, "union"))
+    if unit.experiment in RULES:
+        return list(RULES[unit.experiment].tests)
     trained: dict[str, Any] = {}
     for concept in REUSED_FROM[str(unit.setting)]:
         source = Unit("background", concept, "opt", TREE, unit.recipe, unit.number)
         learner, _ = make(source, reused_tests(source))
-        problem = load(source)
-        learner.fit(*problem.train, validation=problem.validation)
+        fit(learner, load(source))
         trained |= {str(test): test if settings.REUSED_FROZEN else test.thawed() for test in learner.tests_}  # type: ignore[attr-defined]
     return [trained.get(atom, atom) for atom in datasets.pool(unit.problem, "opt")]
 
 
-def scores(labels: Labels, predictions: Labels) -> dict[str, Any]:
+def scores(labels: Classes, predictions: Classes) -> dict[str, Any]:
     """Accuracy, and F1 by class."""
     classes = np.unique(labels)
     f1 = f1_score(labels, predictions, labels=classes, average=None, zero_division=0.0)
@@ -187,13 +221,14 @@ def scores(labels: Labels, predictions: Labels) -> dict[str, Any]:
 
 
 def description(learner: Any) -> dict[str, Any]:
-    """The size and the gradient steps of a fitted model, and the text and the tests of a tree."""
+    """The size and the gradient steps of a fitted model; of a tree also its text, its tests, and the number of its networks."""
     match learner:
         case NeuID3Classifier(tree_=tree):
             return {
                 "tree": learner.export_text().splitlines(),
                 "tests": _tests_with_depth(tree.root),
                 "leaves": len(tree.leaves),
+                **network_counts(learner.model_),
                 "gradient_steps": learner.gradient_steps_,
             }
         case NetworkClassifier():

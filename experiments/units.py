@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from experiments import datasets
-from experiments.settings import FOLDS, SEEDS, SEEDS_44M
+from experiments.datasets.decks import CONCEPTS as DECK_CONCEPTS
+from experiments.datasets.decks import LABELLED_CARDS
+from experiments.datasets.hitting_sets import SOURCES as HITTING_SETS
+from experiments.settings import FOLDS, SEEDS, SEEDS_44M, SEEDS_OF
 from neuid3.errors import DataError, did_you_mean
 
 # Names of the fields `problem`, `setting` and `number` of a unit in the files of an experiment.
@@ -16,6 +19,10 @@ FIELD_NAMES: Mapping[str, tuple[str, str | None, str]] = {
     "eleusis": ("concept", None, "seed"),
     "background": ("concept", "pool", "seed"),
     "reuse": ("concept", "trained", "seed"),
+    "labels": ("concept", None, "seed"),
+    "hitting-sets": ("images", None, "seed"),
+    "even-odd": ("images", "labels", "seed"),
+    "decks": ("concept", "labels", "seed"),
 }
 EXPERIMENTS = tuple(FIELD_NAMES)
 
@@ -23,6 +30,9 @@ TREE = "tree"
 UCI_MODELS = {"onehot": (TREE, "mlp", "sklearn"), "mnist": (TREE, "mlp", "soft")}
 ELEUSIS_MODELS = ("lean", "soft", "nn44m")
 POOLS = ("union", "opt", "nf", "bad")
+
+# The number of labelled images in even-odd: one of each digit.
+LABELLED_DIGITS = "10"
 
 # The concepts whose trained tests are reused in the tree of hidden_order_simple, by setting.
 REUSED_IN = "hidden_order_simple"
@@ -42,8 +52,9 @@ class Unit:
     Attributes
     ----------
     experiment : one of `EXPERIMENTS`.
-    problem : name of the table or of the concept.
-    setting : variant of the table, pool of tests, or reused tests; None where an experiment has no settings.
+    problem : name of the table, of the concept, or of the images.
+    setting : variant of the table, pool of tests, reused tests, or number of labelled images; None where an experiment has
+        no settings.
     model : name of the model.
     recipe : "default" or "paper" for our tree, None for baselines.
     number : fold of a table, or seed.
@@ -133,6 +144,29 @@ def units(experiment: str, recipe: str = "default") -> list[Unit]:
                     Unit("background", REUSED_IN, "opt", TREE, recipe, seed),
                     *(Unit("reuse", REUSED_IN, trained, TREE, recipe, seed) for trained in REUSED_FROM),
                 )
+            ]
+        case "labels":
+            return [
+                Unit("labels", concept, None, TREE, recipe, seed)
+                for seed in range(SEEDS_OF["labels"])
+                for concept in datasets.CONCEPTS
+            ]
+        case "hitting-sets":
+            return [
+                Unit("hitting-sets", images, None, TREE, recipe, seed)
+                for seed in range(SEEDS_OF["hitting-sets"])
+                for images in HITTING_SETS
+            ]
+        case "even-odd":
+            return [
+                Unit("even-odd", "mnist", LABELLED_DIGITS, TREE, recipe, seed) for seed in range(SEEDS_OF["even-odd"])
+            ]
+        case "decks":
+            return [
+                Unit("decks", concept, str(labels), TREE, recipe, seed)
+                for seed in range(SEEDS_OF["decks"])
+                for concept in DECK_CONCEPTS
+                for labels in LABELLED_CARDS
             ]
     raise DataError(f"There is no experiment {experiment!r}.{did_you_mean(experiment, EXPERIMENTS)}")
 

@@ -45,7 +45,7 @@ def list_() -> None:
 def show(name: str, out: Path | None, seed: int) -> None:
     """Draw a contact sheet of a dataset.
 
-    NAME is mnist, letters, digits, cards, a concept of Eleusis (its windows), or a UCI table (as images).
+    NAME is mnist, letters, fashion, digits, cards, decks, a concept of Eleusis (its windows), or a UCI table (as images).
     Example: python -m experiments datasets show rank_order --out rank_order.png
     """
     from experiments.datasets.sheets import sheet

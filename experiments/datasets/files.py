@@ -64,13 +64,25 @@ def locate(name: str, official: Official) -> Path:
         raise MissingFileError(_not_found(name, official, error)) from None
 
 
+def local(name: str, origin: str) -> Path:
+    """The file of this name, which is not downloaded; `origin` says in errors where it comes from."""
+    path = find(name)
+    if path is None:
+        raise MissingFileError(f"{_searched(name)}: put it there; {origin}.")
+    return path
+
+
 def _not_found(name: str, official: Official, error: Exception) -> str:
-    data, cache = data_folder(), cache_folder()
-    searched = f"{data} (NEUID3_DATA)" if data is not None else "a data folder (NEUID3_DATA is not set)"
     return (
-        f"{name} is neither in {searched} nor in the cache {cache}, and downloading {official.url} failed ({error}): "
-        f"try again with internet, or put that file into {(cache / name).parent}."
+        f"{_searched(name)}, and downloading {official.url} failed ({error}): "
+        f"try again with internet, or put that file into {(cache_folder() / name).parent}."
     )
+
+
+def _searched(name: str) -> str:
+    data = data_folder()
+    searched = f"{data} (NEUID3_DATA)" if data is not None else "a data folder (NEUID3_DATA is not set)"
+    return f"{name} is neither in {searched} nor in the cache {cache_folder()}"
 
 
 def _cache(files: Mapping[str, bytes], requested: str) -> Path:

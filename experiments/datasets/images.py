@@ -1,4 +1,4 @@
-"""Images of digits and letters: MNIST, EMNIST letters A to D, and scikit-learn's small digits."""
+"""Images of digits, letters and clothes: MNIST, EMNIST letters A to D, Fashion-MNIST, and scikit-learn's small digits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from experiments.datasets.files import Official, damage_in, locate
+from experiments.datasets.files import Official, damage_in, local, locate
 from neuid3.errors import DamagedFileError, DataError, did_you_mean
 
 Images: TypeAlias = npt.NDArray[np.uint8]
@@ -40,12 +40,24 @@ LETTER_FILES = {
     part: tuple(f"emnist/emnist-letters-AD-{part}-{what}-ubyte.gz" for what in ("images-idx3", "labels-idx1"))
     for part in ("train", "test")
 }
+FASHION_URL = "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com"
+FASHION_FILES = {
+    part: tuple(name.replace("mnist/", "fashion-mnist/") for name in names) for part, names in MNIST_FILES.items()
+}
 LETTERS = "ABCD"
 
 
 def mnist(part: str, base: str = MNIST_URL) -> tuple[Images, Labels]:
     """MNIST's "train" or "test" digits: images (n, 28, 28) and labels 0 to 9; if not here, from `base`."""
     return _read(part, {p: [(name, _mnist_official(name, base)) for name in names] for p, names in MNIST_FILES.items()})
+
+
+def fashion_mnist(part: str) -> tuple[Images, Labels]:
+    """Fashion-MNIST's "train" or "test" pictures of clothes: images (n, 28, 28) and labels 0 to 9; not downloaded."""
+    if part not in FASHION_FILES:
+        raise DataError(f"There is no part {part!r} of these images.{did_you_mean(part, FASHION_FILES)}")
+    images_path, labels_path = (local(name, f"the files are at {FASHION_URL}") for name in FASHION_FILES[part])
+    return _images_and_labels(images_path, labels_path)
 
 
 def emnist_letters(part: str, url: str = EMNIST_URL) -> tuple[Images, Labels]:
@@ -69,6 +81,10 @@ def _read(part: str, files: Mapping[str, list[tuple[str, Official]]]) -> tuple[I
     if part not in files:
         raise DataError(f"There is no part {part!r} of these images.{did_you_mean(part, files)}")
     images_path, labels_path = (locate(name, official) for name, official in files[part])
+    return _images_and_labels(images_path, labels_path)
+
+
+def _images_and_labels(images_path: Path, labels_path: Path) -> tuple[Images, Labels]:
     images, labels = read_idx(images_path), read_idx(labels_path).astype(np.int64)
     with damage_in(labels_path):
         if images.ndim != 3 or labels.shape != images.shape[:1]:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from experiments.datasets.cards import RANKS, SUITS, cards
+from experiments.datasets.decks import CARDS, KNOWN, UNSEEN, photographs
 from experiments.datasets.eleusis import CONCEPTS, eleusis
 from experiments.datasets.folds import uci_fold
-from experiments.datasets.images import LETTERS, Images, Labels, digits, emnist_letters, mnist
+from experiments.datasets.images import LETTERS, Images, Labels, digits, emnist_letters, fashion_mnist, mnist
 from experiments.datasets.tables import UCI
 from neuid3.errors import DataError, did_you_mean
 
@@ -17,7 +18,7 @@ BACKGROUND = 56  # grey value between images
 GAP = 2  # pixels
 GREEN, RED = (64, 176, 88), (208, 64, 64)
 
-SHEETS = ("mnist", "letters", "digits", "cards", *CONCEPTS, *UCI)
+SHEETS = ("mnist", "letters", "fashion", "digits", "cards", "decks", *CONCEPTS, *UCI)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,6 +40,11 @@ def sheet(name: str, seed: int = 0) -> Sheet:
         case "letters":
             legend = f"Rows: the letters {', '.join(LETTERS)} of EMNIST's training images, both cases."
             return Sheet(_by_label(*emnist_letters("train"), rng, zoom=2), (legend,))
+        case "fashion":
+            legend = "Rows: the ten labels of Fashion-MNIST's training images, from 0."
+            return Sheet(_by_label(*fashion_mnist("train"), rng, zoom=2), (legend,))
+        case "decks":
+            return _decks_sheet(rng)
         case "digits":
             return Sheet(_by_label(*digits(), rng, zoom=5), ("Rows: scikit-learn's digits 0 to 9.",))
         case "cards":
@@ -66,6 +72,15 @@ def _cards_sheet(rng: np.random.Generator) -> Sheet:
         rows.append(_row([_row([_rgb(suit_image), _rgb(rank_image)], 0) for suit_image, rank_image in pairs], 3 * GAP))
     legend = f"Rows: {', '.join(SUITS)}; columns: ranks 1 to {RANKS}. Each card is a suit image and a rank image."
     return Sheet(_zoomed(_framed(_column(rows, 3 * GAP)), 2), (legend,))
+
+
+def _decks_sheet(rng: np.random.Generator, across: int = 10) -> Sheet:
+    names = (*KNOWN, *UNSEEN)
+    deck = np.repeat(np.arange(len(names)), across)
+    pictures = photographs(names, deck, rng.integers(0, CARDS, len(deck)), rng)
+    rows = [_row([_rgb(picture) for picture in pictures[i : i + across]]) for i in range(0, len(deck), across)]
+    legend = f"Rows: the decks {', '.join(KNOWN)}; and, not for training, {', '.join(UNSEEN)}."
+    return Sheet(_framed(_column(rows)), (legend,))
 
 
 def _concept_sheet(name: str, seed: int, windows: int = 24, across: int = 3) -> Sheet:

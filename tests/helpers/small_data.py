@@ -8,7 +8,11 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from experiments.datasets.images import LETTER_FILES, MNIST_FILES, write_idx
+from experiments.datasets.decks import KNOWN, RANKS, SUITS, UNSEEN, deck_files
+from experiments.datasets.hitting_sets import PARTS as ROW_PARTS
+from experiments.datasets.hitting_sets import SOURCES, TEMPLATES, row_file
+from experiments.datasets.images import FASHION_FILES, LETTER_FILES, MNIST_FILES, write_idx
+from neuid3.utils.png import png
 
 EACH = 20
 PARTS = ("train", "test")
@@ -22,14 +26,46 @@ def signed_images(labels: np.ndarray, part: str) -> np.ndarray:
 
 
 def write_small_data(folder: Path) -> Path:
-    """MNIST and EMNIST letters with twenty images of every label."""
-    for files, values in ((MNIST_FILES, range(10)), (LETTER_FILES, range(1, 5))):
+    """MNIST, EMNIST letters and Fashion-MNIST with twenty images of every label."""
+    for files, values in ((MNIST_FILES, range(10)), (LETTER_FILES, range(1, 5)), (FASHION_FILES, range(10))):
         for part, (images_name, labels_name) in files.items():
             labels = np.random.default_rng(0).permutation(np.repeat(np.array(values, dtype=np.uint8), EACH))
             for name, array in ((images_name, signed_images(labels, part)), (labels_name, labels)):
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 (folder / name).write_bytes(write_idx(array))
     return folder
+
+
+def write_small_rows(folder: Path, rows: int = 60) -> Path:
+    """Rows of hitting sets over the hundred images of the labels 1 to 5; the template alone says the class: half of them are t5."""
+    for name in SOURCES:
+        for number, part in enumerate(ROW_PARTS):
+            rng = np.random.default_rng(number)
+            images, drawn = rng.integers(0, 5 * EACH, (rows, 4)), rng.integers(0, 2 * TEMPLATES, rows)
+            templates = np.where(drawn < TEMPLATES, drawn, 5)
+            lines = [",".join(map(str, (*of_row, int(t == 5), t))) for of_row, t in zip(images, templates, strict=True)]
+            path = folder / row_file(name, part)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("\n".join(["i1,i2,i3,i4,label,template", *lines]) + "\n")
+    return folder
+
+
+def write_small_decks(folder: Path) -> Path:
+    """Cards of one colour: red says the suit, green the rank, blue the deck."""
+    for number, deck in enumerate((*KNOWN, *UNSEEN)):
+        for place, name in enumerate(deck_files(deck)):
+            card = np.empty((9, 6, 3), dtype=np.uint8)
+            card[:] = card_colour(number, place)
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(png(card))
+    return folder
+
+
+def card_colour(deck: int, card: int) -> tuple[int, int, int]:
+    """The colour of all pixels of a card; red suits are bright in the first channel."""
+    suit, rank = divmod(card, RANKS)
+    bright = 200 if SUITS[suit] in ("diamonds", "hearts") else 0
+    return bright + 10 * suit, 15 * (rank + 1), 10 * deck
 
 
 def use(patch: pytest.MonkeyPatch, data: Path | None, cache: Path) -> None:

@@ -10,7 +10,8 @@ import pytest
 from sklearn.metrics import f1_score
 
 from experiments import learners, settings
-from experiments.learners import Problem, run, scores
+from experiments.datasets import Problem
+from experiments.learners import run, scores
 from experiments.units import Unit
 from neuid3 import Examples
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from PIL import Image
-from small_data import use, write_small_data
+from small_data import use, write_small_data, write_small_decks
 
 from experiments.__main__ import main
 from experiments.datasets import sheets
@@ -19,7 +19,7 @@ from neuid3.utils.png import png
 
 @pytest.fixture
 def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    use(monkeypatch, write_small_data(tmp_path / "data"), tmp_path / "cache")
+    use(monkeypatch, write_small_decks(write_small_data(tmp_path / "data")), tmp_path / "cache")
     monkeypatch.setenv("COLUMNS", "200")
     return tmp_path
 
@@ -31,10 +31,13 @@ def test_the_list_tells_what_is_found_and_where(small: Path) -> None:
     assert "with scikit-learn" in lines["iris"]
     assert "first use downloads it from archive.ics.uci.edu" in lines["zoo"]
     assert "made of mnist and letters" in lines["rank_order"]
+    assert "made of mnist" in lines["even-odd"]
+    assert "not here, and not downloaded; put it into the folder that NEUID3_DATA names" in lines["hitting"]
+    assert str(small / "data" / "decks")[:20] in lines["decks"]
     assert str(small / "data" / "mnist")[:20] in lines["mnist"]
 
 
-@pytest.mark.parametrize("name", ["mnist", "letters", "digits", "cards", "rank_order", "iris"])
+@pytest.mark.parametrize("name", ["mnist", "letters", "fashion", "digits", "cards", "decks", "rank_order", "iris"])
 def test_a_sheet_is_drawn_and_the_same_seed_draws_the_same(small: Path, name: str) -> None:
     drawn = []
     for seed, out in ((4, "a.png"), (4, "b.png"), (5, "c.png")):
