@@ -36,6 +36,7 @@ from neuid3.export import export_svg, export_text, plot_tree
 from neuid3.export.notebook import tree_html
 from neuid3.export.onnx import OPSET, export_onnx
 from neuid3.identifiability.audit import audit_model
+from neuid3.identifiability.suggestions import LabelSuggestions, suggest_labels
 from neuid3.io.bank import Bank
 from neuid3.io.estimators import classifier_to_json, learned_from_json, parameters_from_json
 from neuid3.io.models import save_model
@@ -659,6 +660,37 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         examples = fitted._examples(X)
         return audit_model(
             fitted.model_, examples, y, concepts=concepts, time_limit=time_limit, networks=fitted.networks
+        )
+
+    def suggest_labels(
+        self, X: Any, n: int = 5, *, concepts: Mapping[str, Any] | None = None, time_limit: float = 60.0
+    ) -> LabelSuggestions:
+        """The images whose labels settle most of what the networks' values mean; see `NeurosymbolicTree.suggest_labels`.
+
+        Parameters
+        ----------
+        X : a table with named columns, `Examples`, or an array, as in `fit`.
+        n : the most images.
+        concepts : labels that are known already, as in `audit`.
+        time_limit : seconds for the search of a smallest set of labels.
+
+        Returns
+        -------
+        The suggestions: `print` shows them as text, `to_frame` and `to_csv` give a table to fill in.
+
+        Raises
+        ------
+        DataError : where columns are missing, or labels do not fit.
+        ParameterError : where `n` is no positive integer, or `time_limit` is no number or negative.
+        """
+        fitted = self._fitted()
+        return suggest_labels(
+            fitted.model_,
+            fitted._examples(X),
+            n,
+            concepts=concepts,
+            time_limit=time_limit,
+            networks=fitted.networks,
         )
 
     # Export --------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from neuid3.export.notebook import tree_html, tree_svg
 from neuid3.export.onnx import OPSET, export_onnx
 from neuid3.export.problog import to_problog, verify
 from neuid3.identifiability.audit import audit_model, short_forms
+from neuid3.identifiability.suggestions import LabelSuggestions, suggest_labels
 from neuid3.io.models import save_model
 from neuid3.tree.model import TreeModel
 
@@ -98,6 +99,32 @@ class NeurosymbolicTree(TreeModel):
         ParameterError : where `time_limit` is no number, or negative.
         """
         return audit_model(self, X, y, concepts=concepts, time_limit=time_limit)
+
+    def suggest_labels(
+        self, X: Any, n: int = 5, *, concepts: Mapping[str, Any] | None = None, time_limit: float = 60.0
+    ) -> LabelSuggestions:
+        """The images of a table whose labels settle most of what the values of the tree's networks mean.
+
+        First come the images of a smallest set of labels that leaves one reading (see `audit`), then images of which
+        networks are unsure and on which the predicted class depends.
+
+        Parameters
+        ----------
+        X : the examples, as `Examples` or a table with the columns of the schema.
+        n : the most images.
+        concepts : labels that are known already, as in `audit`.
+        time_limit : seconds for the search of a smallest set; the notes of the result say where it did not suffice.
+
+        Returns
+        -------
+        The suggestions: `print` shows them as text, `to_frame` and `to_csv` give a table to fill in.
+
+        Raises
+        ------
+        DataError : where columns are missing, or labels do not fit.
+        ParameterError : where `n` is no positive integer, or `time_limit` is no number or negative.
+        """
+        return suggest_labels(self, X, n, concepts=concepts, time_limit=time_limit)
 
     def network_meanings(self) -> dict[str, str]:
         """What the values of each network in the tree's rules are fixed up to, in a few words, as exports show it.

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     )
     from neuid3.identifiability.observations import Observations, observe
     from neuid3.identifiability.readings import ReadingCount, ReadingProblem, smallest_labels
+    from neuid3.identifiability.suggestions import LabelSuggestion, LabelSuggestions, suggest_labels
     from neuid3.identifiability.symmetries import Deadline, PairOfFunctions, SymmetryGroup, symmetry_group
 
 __all__ = [
@@ -30,6 +31,8 @@ __all__ = [
     "Contradictions",
     "Deadline",
     "Equivalence",
+    "LabelSuggestion",
+    "LabelSuggestions",
     "NetworkCertificate",
     "Observations",
     "PairOfFunctions",
@@ -48,6 +51,7 @@ __all__ = [
     "short_forms",
     "smallest_labels",
     "structural_certificate",
+    "suggest_labels",
     "symmetry_group",
     "tree_variables",
 ]
@@ -73,6 +77,7 @@ __getattr__, __dir__ = lazy_names(
         ],
         "neuid3.identifiability.observations": ["Observations", "observe"],
         "neuid3.identifiability.readings": ["ReadingCount", "ReadingProblem", "smallest_labels"],
+        "neuid3.identifiability.suggestions": ["LabelSuggestion", "LabelSuggestions", "suggest_labels"],
         "neuid3.identifiability.symmetries": ["Deadline", "PairOfFunctions", "SymmetryGroup", "symmetry_group"],
     },
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -15,7 +15,7 @@ from neuid3.errors import CircuitLimitError, DataError, GroundingLimitError, Par
 from neuid3.identifiability.certificate import Certificate, Contradictions, certify, tree_variables
 from neuid3.identifiability.forms import results
 from neuid3.identifiability.observations import UNKNOWN, Observations, call_text, observe, value_texts
-from neuid3.identifiability.readings import possible_results
+from neuid3.identifiability.readings import ValueOf, possible_results
 from neuid3.logic.formula import Literal, NeuralVariable, Or, Variable, sources
 from neuid3.tree.model import TreeModel
 from neuid3.tree.node_tests import AtomTest
@@ -57,27 +57,58 @@ def audit_model(
     DataError : where columns are missing, or classes or labels do not fit.
     ParameterError : where `time_limit` is no number, or negative.
     """
-    if isinstance(time_limit, bool) or not isinstance(time_limit, (int, float)) or not time_limit >= 0:
-        raise ParameterError(f"time_limit={time_limit!r} is no number of seconds; give 0 or more.")
-    root, program = model.tree.root, model.program
-    variables = tree_variables(root, program)
+    check_time_limit(time_limit)
+    variables = tree_variables(model.tree.root, model.program)
     observations = observe(model, X, variables, concepts)
     classes = None if y is None else _class_codes(y, model.classes, len(observations.complete))
     rows = observations.complete
-    certificate = certify(
-        root,
-        program,
-        codes={v: codes[rows] for v, codes in observations.codes.items()} if rows.any() else None,
-        source=observations.source,
-        candidates=None if model.candidates is None else map(AtomTest, model.candidates),
-        kinds=network_kinds(model, networks),
-        seconds=float(time_limit),
-    )
+    certificate = observed_certificate(model, observations, seconds=float(time_limit), networks=networks)
     if certificate.networks:
         contradictions = None if classes is None else _contradictions(model, observations, classes)
         certificate = replace(certificate, incomplete_rows=int(np.sum(~rows)), contradictions=contradictions)
     model.certificate = certificate
     return certificate
+
+
+def check_time_limit(time_limit: Any) -> None:
+    """Raise a `ParameterError` unless a time limit is a number of seconds, 0 or more."""
+    if isinstance(time_limit, bool) or not isinstance(time_limit, (int, float)) or not time_limit >= 0:
+        raise ParameterError(f"time_limit={time_limit!r} is no number of seconds; give 0 or more.")
+
+
+def observed_certificate(
+    model: TreeModel,
+    observations: Observations,
+    *,
+    settled: Iterable[ValueOf] = (),
+    seconds: float,
+    networks: Mapping[str, Any] | None = None,
+) -> Certificate:
+    """The certificate of a model on observed examples, without those that are not complete.
+
+    Parameters
+    ----------
+    model : the tree with its program and networks.
+    observations : the values of its variables.
+    settled : values that labels have settled.
+    seconds : the time limit.
+    networks : factories and modules of networks that a fit was given, by name.
+
+    Returns
+    -------
+    The certificate.
+    """
+    rows = observations.complete
+    return certify(
+        model.tree.root,
+        model.program,
+        codes={v: codes[rows] for v, codes in observations.codes.items()} if rows.any() else None,
+        source=observations.source,
+        candidates=None if model.candidates is None else map(AtomTest, model.candidates),
+        kinds=network_kinds(model, networks),
+        settled=settled,
+        seconds=seconds,
+    )
 
 
 def structural_certificate(model: TreeModel) -> Certificate:

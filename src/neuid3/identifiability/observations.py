@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ UNKNOWN = -1
 BATCH_ROWS = 4096
 
 Codes = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 _CALL = re.compile(r"\s*('(?:[^'\\]|\\.)*'|[^\s('\"]+)\s*(?:\((.*)\))?\s*", re.DOTALL)
@@ -39,11 +40,16 @@ class Observations:
     codes : the index of the value of each variable but choices, `(example,)`.
     labels : for each variable of a network with labels the index of its label, `(example,)`; -1 without one.
     complete : whether an example has all entries that the tree reads, or labels for them, `(example,)`.
+    confidence : for each variable of a network the probability of its most probable value, `(example,)`; NaN where there
+        is a label, or an input is missing.
+    entropy : the same for the entropy of its output, in bits.
     """
 
     codes: Mapping[Variable, Codes]
     labels: Mapping[NeuralVariable, Codes]
     complete: Mask
+    confidence: Mapping[NeuralVariable, Floats] = field(default_factory=dict)
+    entropy: Mapping[NeuralVariable, Floats] = field(default_factory=dict)
 
     @property
     def source(self) -> str:
@@ -84,6 +90,8 @@ def observe(
     neural = [variable for variable in observed if isinstance(variable, NeuralVariable)]
     labels = read_labels(concepts or {}, neural, model.program, len(examples))
     codes: dict[Variable, Codes] = {variable: np.zeros(len(examples), dtype=np.int64) for variable in observed}
+    confidence = {variable: np.full(len(examples), np.nan) for variable in neural}
+    entropy = {variable: np.full(len(examples), np.nan) for variable in neural}
     complete = np.ones(len(examples), dtype=bool)
     arrays = model.inference.arrays
     with model.evaluating(), arrays.without_gradients():
@@ -97,9 +105,14 @@ def observe(
             for start in range(0, len(rows), BATCH_ROWS):
                 batch = rows[start : start + BATCH_ROWS]
                 evidence = model.evidence_of(examples[batch])
-                codes[variable][batch] = arrays.to_numpy(evidence.weights(variable)).argmax(axis=0)
+                weights = arrays.to_numpy(evidence.weights(variable))  # (value, example)
+                codes[variable][batch] = weights.argmax(axis=0)
+                if isinstance(variable, NeuralVariable):
+                    confidence[variable][batch] = weights.max(axis=0)
+                    logarithms = np.log2(weights, out=np.zeros_like(weights), where=weights > 0)
+                    entropy[variable][batch] = -(weights * logarithms).sum(axis=0)
             complete &= present | ~unlabelled
-    return Observations(codes, labels, complete)
+    return Observations(codes, labels, complete, confidence, entropy)
 
 
 def _present(examples: Examples, variable: NeuralVariable | ColumnVariable | CellVariable) -> Mask:
@@ -239,7 +252,7 @@ def _label_codes(key: str, given: Any, texts: Sequence[str], n: int) -> Codes:
         index |= {"false": 0, "true": 1, "0": 0, "1": 1}
     codes = np.full(n, UNKNOWN, dtype=np.int64)
     for row, entry in enumerate(entries):
-        text = _entry_text(entry)
+        text = label_text(entry)
         if text is None:
             continue
         if text not in index:
@@ -251,8 +264,12 @@ def _label_codes(key: str, given: Any, texts: Sequence[str], n: int) -> Codes:
     return codes
 
 
-def _entry_text(entry: Any) -> str | None:
-    """A label as text; None where it is unknown."""
+def label_text(entry: Any) -> str | None:
+    """A label as text; None where it is unknown.
+
+    >>> label_text(5.0), label_text(True), label_text(float("nan")), label_text(" ")
+    ('5', 'true', None, None)
+    """
     if entry is None or entry is np.ma.masked or type(entry).__name__ in ("NAType", "NaTType"):
         return None
     if isinstance(entry, (bool, np.bool_)):
