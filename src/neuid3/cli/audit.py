@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuid3.cli.common import FILE, FiniteRange, limit_option, model_examples, open_inputs, out_option, write_output
+from neuid3.cli.common import (
+    FILE,
+    label_columns,
+    limit_option,
+    model_examples,
+    open_inputs,
+    out_option,
+    time_limit_option,
+    write_output,
+)
 from neuid3.errors import DataError, did_you_mean
 
 if TYPE_CHECKING:
@@ -22,14 +31,7 @@ if TYPE_CHECKING:
 @click.argument("table", type=FILE)
 @click.option("--target", metavar="COLUMN", help="The column with the true classes, if the table has one.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
-@click.option(
-    "--time-limit",
-    type=FiniteRange(0),
-    default=60.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Time after which counts are bounds.",
-)
+@time_limit_option("Time after which counts are bounds.")
 @limit_option
 @out_option
 def audit(
@@ -54,7 +56,7 @@ def audit(
     if target is not None:
         text_table, classes = _with_classes(tree, text_table, target, table)
     certificate = tree.audit(
-        model_examples(tree, text_table), classes, concepts=_labels(tree, text_table), time_limit=time_limit
+        model_examples(tree, text_table), classes, concepts=label_columns(tree, text_table), time_limit=time_limit
     )
     text = json.dumps(certificate.to_json(), indent=1, ensure_ascii=False) if as_json else str(certificate)
     write_output([f"{text}\n"], out, model, table)
@@ -69,15 +71,3 @@ def _with_classes(tree: NeurosymbolicTree, table: TextTable, target: str, path: 
     names = {str(label): label for label in tree.classes}
     table, _ = labelled_rows(table, target)
     return table, [names.get(cell, cell) for cell in table.columns[target] or ()]
-
-
-def _labels(tree: NeurosymbolicTree, table: TextTable) -> dict[str, list[Any]]:
-    """The columns of a table that have labels for the tree's networks."""
-    from neuid3.identifiability import tree_variables
-    from neuid3.identifiability.observations import names_a_call
-    from neuid3.logic.formula import NeuralVariable
-
-    variables = tree_variables(tree.tree.root, tree.program)
-    neural = [variable for variable in variables if isinstance(variable, NeuralVariable)]
-    headed = [name for name in table.columns if names_a_call(name, neural, tree.program)]
-    return {name: list(table.columns[name] or ()) for name in headed}

@@ -100,6 +100,13 @@ def out_option(command: Command) -> Command:
     )
 
 
+def time_limit_option(text: str) -> Callable[[Command], Command]:
+    """The option `--time-limit` with this help: seconds, 60 by default."""
+    return click.option(
+        "--time-limit", type=FiniteRange(0), default=60.0, show_default=True, metavar="SECONDS", help=text
+    )
+
+
 def open_inputs(path: Path, table: Path, limits: Limits | None) -> tuple[NeurosymbolicTree, TextTable]:
     """The model and the table of two files; errors of both files are reported before the model is restored."""
     from neuid3.data.reading import open_text_table
@@ -128,6 +135,18 @@ def model_examples(model: NeurosymbolicTree, text_table: TextTable) -> Examples:
     from neuid3.data.reading import read_with_schema
 
     return read_with_schema(text_table, model.schema, model.columns, others=True)
+
+
+def label_columns(tree: NeurosymbolicTree, table: TextTable) -> dict[str, list[Any]]:
+    """The columns of a table that have labels for the tree's networks."""
+    from neuid3.identifiability import tree_variables
+    from neuid3.identifiability.observations import names_a_call
+    from neuid3.logic.formula import NeuralVariable
+
+    variables = tree_variables(tree.tree.root, tree.program)
+    neural = [variable for variable in variables if isinstance(variable, NeuralVariable)]
+    headed = [name for name in table.columns if names_a_call(name, neural, tree.program)]
+    return {name: list(table.columns[name] or ()) for name in headed}
 
 
 def write_output(parts: Iterable[str], out: Path | None, *inputs: Path) -> None:

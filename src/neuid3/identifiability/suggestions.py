@@ -23,6 +23,7 @@ from neuid3.errors import (
     DataError,
     GroundingLimitError,
     MissingPackageError,
+    MissingPriorError,
     ParameterError,
     SearchLimitError,
 )
@@ -539,7 +540,7 @@ def _number_text(number: int) -> str:
 
 
 def _informative(model: TreeModel, images: _Images, n: int) -> list[LabelSuggestion]:
-    """Images with the largest entropy of the network's output times the change of the class that another value makes."""
+    """Images with the largest entropy of the network's output times the dependence of the class on its value."""
     suggestions: list[LabelSuggestion] = []
     if n <= 0:
         return suggestions
@@ -609,18 +610,30 @@ class _ValueGiven:
 
 
 def _dependence(model: TreeModel, examples: Examples, call: NeuralVariable) -> Floats:
-    """How much another value of a network could change the class probabilities, from 0 to 1, `(example,)`."""
+    """How much the class depends on the value of a network, `(example,)`.
+
+    This is the largest difference, from 0 to 1, that two values make to the probability of a class. It is 0 where another
+    entry is missing and has no prior.
+    """
+    dependence = np.zeros(len(examples))
+    complete = examples.complete(model.columns)
+    for rows in (np.flatnonzero(complete), np.flatnonzero(~complete)):
+        with suppress(MissingPriorError):
+            dependence[rows] = _largest_differences(model, examples[rows], call)
+    return dependence
+
+
+def _largest_differences(model: TreeModel, examples: Examples, call: NeuralVariable) -> Floats:
     leaves = list(paths(model.tree.root))
     reach = model.inference.compiled([path for path, _ in leaves])
     classes = np.array([leaf.probabilities for _, leaf in leaves])  # (leaf, class)
     arrays = model.inference.arrays
-    change = np.zeros(len(examples))
+    differences = np.zeros(len(examples))
     with model.evaluating(), arrays.without_gradients():
         for start in range(0, len(examples), BATCH_ROWS):
             batch = slice(start, start + BATCH_ROWS)
             evidence = model.evidence_of(examples[batch])
-            predicted = arrays.to_numpy(reach(evidence)) @ classes
-            for value in range(call.size):
-                given = arrays.to_numpy(reach(_ValueGiven(evidence, call, value))) @ classes
-                change[batch] = np.maximum(change[batch], np.abs(given - predicted).sum(axis=1) / 2)
-    return change
+            of_values = (arrays.to_numpy(reach(_ValueGiven(evidence, call, value))) for value in range(call.size))
+            probabilities = np.stack([reached @ classes for reached in of_values])  # (value, example, class)
+            differences[batch] = np.ptp(probabilities, axis=0).max(axis=1)
+    return differences

@@ -56,10 +56,10 @@ def page_and_scores(
     examples = tree.read(X)
     content = page_content(tree, examples, y, images, X)
     scores = score_sentences(content.row_groups, tree.training_record)
-    style, script = css_variables() + _file("page.css"), _file("page.js")
-    page = Template(_file("page.html")).substitute(
+    style, script = css_variables() + page_file("page.css"), page_file("page.js")
+    page = Template(page_file("page.html")).substitute(
         title=html.escape(title),
-        policy=html.escape(_policy(style, script)),
+        policy=html.escape(content_policy(style, script)),
         style=style,
         script=script,
         content=script_json(_content_to_json(content, scores, _pictures(content, examples))),
@@ -102,11 +102,12 @@ def save_page(path: str | Path, page: str) -> Path:
     return target
 
 
-def _file(name: str) -> str:
+def page_file(name: str) -> str:
+    """The text of a file beside this module."""
     return files("neuid3.explain.page").joinpath(name).read_text(encoding="utf-8")
 
 
-def _policy(style: str, script: str) -> str:
+def content_policy(style: str, script: str) -> str:
     """The content security policy: the browser may show the pictures, the style and the script of the page, nothing else."""
     return (
         f"default-src 'none'; img-src data:; style-src {_source_hash(style)}; script-src {_source_hash(script)}; "
