@@ -34,7 +34,7 @@ class Corner(torch.nn.Module):
     def forward(self, *images: torch.Tensor) -> torch.Tensor:
         pixels = [image.flatten(1) * 255 for image in images]
         values = [(pixel[:, self.place] / STEP).round().long() for pixel in pixels]
-        value = values[0] if len(values) == 1 else (values[0] == values[1]).long()
+        value = values[0].clamp(max=max(self.width, 2) - 1) if len(values) == 1 else (values[0] == values[1]).long()
         doubt = pixels[0][:, DOUBT : DOUBT + 1] / 255
         sure = torch.nn.functional.one_hot(value, max(self.width, 2)).to(images[0].dtype)
         mixed = (1 - doubt) * sure + doubt / sure.shape[1]

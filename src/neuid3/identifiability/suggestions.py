@@ -499,7 +499,7 @@ def _ordered(
     with suppress(SearchLimitError, CircuitLimitError, GroundingLimitError):
         problem = _reading_problem(model, observations, certificate, deadline)
         known = [value for value in settled if value in problem.values]
-        before = problem.count(known, deadline)
+        before = certificate.readings or problem.count(known, deadline)
         while waiting and before.exact:
             counts = {label: problem.count([*known, label], deadline) for label in waiting}
             if not all(count.exact for count in counts.values()):

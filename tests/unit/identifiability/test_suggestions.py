@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from corner import ALL_KINDS, NETWORKS, Corner, cards, fitted, model, pictures
+from corner import ALL_KINDS, NETWORKS, RULES, Corner, cards, fitted, model, pictures
 
 import neuid3
 from neuid3 import Branch, Examples, LabelSuggestion, LabelSuggestions, Leaf, NeurosymbolicTree, Tree
@@ -58,7 +58,7 @@ def test_the_image_that_the_network_is_most_sure_of_stands_for_a_value() -> None
         assert suggestion.probability == pytest.approx(1 - 0.8 * doubts[suggestion.row] / 255)
 
 
-def even_odd(instances: int = 1) -> tuple[NeurosymbolicTree, Examples, np.ndarray]:
+def even_odd() -> tuple[NeurosymbolicTree, Examples, np.ndarray]:
     """A tree that knows sums of two digits, for pairs of even and of odd digits, and the digits."""
     rules = f"""
     nn(digit_net, [X], D, {list(range(10))}) :: digit(X, D).
@@ -76,11 +76,9 @@ def even_odd(instances: int = 1) -> tuple[NeurosymbolicTree, Examples, np.ndarra
     X = Examples({"first": images[0], "second": images[1]})
     root: Any = Leaf((0.0, 0.0, 0.0, 1.0))
     for k, total in enumerate((12, 10, 6)):
-        test = AtomTest(f"sum(first, second, {total})", (("digit_net", f"digit_net#{k % instances}"),))
-        root = Branch(test, Leaf(tuple(float(i == k) for i in range(4))), root)
-    networks = {f"digit_net#{i}": Digit() for i in range(instances)}
+        root = Branch(f"sum(first, second, {total})", Leaf(tuple(float(i == k) for i in range(4))), root)
     tree = NeurosymbolicTree(
-        Tree(root, classes=("12", "10", "6", "other")), X.schema, background=rules, networks=networks
+        Tree(root, classes=("12", "10", "6", "other")), X.schema, background=rules, networks={"digit_net": Digit()}
     )
     tree.candidates = tuple(f"sum(first, second, {s})" for s in range(19))
     return tree, X, digits
@@ -129,13 +127,18 @@ def test_no_image_is_suggested_twice_also_where_it_is_in_several_cells() -> None
 
 
 def test_an_image_that_two_instances_of_a_network_read_alike_is_labelled_once() -> None:
-    tree, X, _ = even_odd(instances=2)
+    ranks = np.array([(i, j, red) for i in (1, 2, 3) for j in (1, 2, 3) for red in (0, 1)])
+    X = Examples({"last": pictures(ranks[:, 0], ranks[:, 2]), "played": pictures(ranks[:, 1]) + 1})
+    first, second = (AtomTest(ORDERS[0], (("rank_net", f"rank_net#{i}"),)) for i in (1, 2))
+    root = Branch("red(last)", Branch(first, Leaf(0.9), Leaf(0.1)), Branch(second, Leaf(0.6), Leaf(0.2)))
+    networks = {"red_net": NETWORKS["red_net"], **{f"rank_net#{i}": NETWORKS["rank_net"] for i in (1, 2)}}
+    tree = NeurosymbolicTree(Tree(root, ("no", "yes")), X.schema, background=RULES, networks=networks)
     labels = tree.audit(X).labels
-    assert {network for network, _ in labels} == {"digit_net#0", "digit_net#1"}
+    assert {network for network, _ in labels} == {"rank_net#1", "rank_net#2"}
     suggestions = tree.suggest_labels(X, 10)
     assert len(settled(suggestions)) == len({value for _, value in labels}) < len(labels)
-    assert "one reading" in suggestions.notes[0]
-    assert {s.predicate for s in suggestions} == {"digit"}
+    assert suggestions.notes == ("The first label leaves one reading of the examples.",)
+    assert {s.predicate for s in suggestions} == {"rank", "red"}
 
 
 # Images that networks are unsure of ---------------------------------------------------------------------
