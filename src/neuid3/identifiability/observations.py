@@ -252,7 +252,7 @@ def _label_codes(key: str, given: Any, texts: Sequence[str], n: int) -> Codes:
         index |= {"false": 0, "true": 1, "0": 0, "1": 1}
     codes = np.full(n, UNKNOWN, dtype=np.int64)
     for row, entry in enumerate(entries):
-        text = label_text(entry)
+        text = _entry_text(entry)
         if text is None:
             continue
         if text not in index:
@@ -264,12 +264,8 @@ def _label_codes(key: str, given: Any, texts: Sequence[str], n: int) -> Codes:
     return codes
 
 
-def label_text(entry: Any) -> str | None:
-    """A label as text; None where it is unknown.
-
-    >>> label_text(5.0), label_text(True), label_text(float("nan")), label_text(" ")
-    ('5', 'true', None, None)
-    """
+def _entry_text(entry: Any) -> str | None:
+    """A label as text; None where it is unknown."""
     if entry is None or entry is np.ma.masked or type(entry).__name__ in ("NAType", "NaTType"):
         return None
     if isinstance(entry, (bool, np.bool_)):

@@ -30,7 +30,7 @@ from neuid3.errors import (
 from neuid3.identifiability.audit import check_time_limit, observed_certificate
 from neuid3.identifiability.certificate import Certificate, tree_variables
 from neuid3.identifiability.forms import results
-from neuid3.identifiability.observations import BATCH_ROWS, UNKNOWN, Observations, label_text, observe, value_texts
+from neuid3.identifiability.observations import BATCH_ROWS, UNKNOWN, Observations, observe, value_texts
 from neuid3.identifiability.readings import ReadingProblem, ValueOf
 from neuid3.identifiability.symmetries import Deadline
 from neuid3.logic.formula import NeuralVariable, Variable
@@ -226,8 +226,7 @@ class LabelSuggestions(Sequence[LabelSuggestion]):
             )
         concepts: dict[str, list[Any]] = {}
         for suggestion, value in zip(self.suggestions, given, strict=True):
-            if label_text(value) is not None:
-                concepts.setdefault(suggestion.concept, [None] * self.rows)[suggestion.row] = value
+            concepts.setdefault(suggestion.concept, [None] * self.rows)[suggestion.row] = value
         return concepts
 
     def with_images(self, paths_by_column: Mapping[str, Sequence[str]]) -> LabelSuggestions:

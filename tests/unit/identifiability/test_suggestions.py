@@ -319,12 +319,16 @@ def test_the_table_to_fill_in_names_files_by_path_and_others_by_row(tmp_path: An
 
 def test_filled_values_become_labels_of_their_rows() -> None:
     X = cards(30)
-    suggestions = model(ALL_KINDS, X).suggest_labels(X, 4)
+    tree = model(ALL_KINDS, X)
+    suggestions = tree.suggest_labels(X, 4)
     frame = suggestions.to_frame()
     frame["value"] = [suggestions[0].predicted, "", None, float("nan")]
-    (first,) = suggestions.to_concepts(frame["value"]).items()
-    assert first[0] == suggestions[0].concept
-    assert [row for row, value in enumerate(first[1]) if value is not None] == [suggestions[0].row]
+    concepts = suggestions.to_concepts(frame["value"])
+    assert {len(entries) for entries in concepts.values()} == {30}
+    labelled = tree.suggest_labels(X, 200, concepts=concepts)
+    free = {(s.row, s.columns, s.predicate) for s in tree.suggest_labels(X, 200)}
+    first = (suggestions[0].row, suggestions[0].columns, suggestions[0].predicate)
+    assert {(s.row, s.columns, s.predicate) for s in labelled} == free - {first}
     with pytest.raises(DataError, match="3 labels for 4 suggestions"):
         suggestions.to_concepts([1, 2, 3])
 
