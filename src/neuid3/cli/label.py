@@ -50,7 +50,7 @@ def label(
     tree, text_table = open_inputs(model, table, limits)
     suggestions = tree.suggest_labels(
         model_examples(tree, text_table), n, concepts=label_columns(tree, text_table), time_limit=time_limit
-    ).with_images(_image_paths(tree, text_table))
+    ).with_cells(text_table.columns)
     written = []
     if out is not None and len(suggestions):
         suggestions.to_csv(out)
@@ -63,13 +63,6 @@ def label(
     click.echo(str(suggestions))
     for file in written:
         click.echo(f"Written to {file}.")
-
-
-def _image_paths(tree: NeurosymbolicTree, table: TextTable) -> dict[str, list[str]]:
-    """The paths of the images in each column of images."""
-    from neuid3.data.columns import Tensor
-
-    return {name: list(table.columns[name] or ()) for name in tree.columns if isinstance(tree.schema[name], Tensor)}
 
 
 def _write_page(path: Path, suggestions: LabelSuggestions, tree: NeurosymbolicTree, table: TextTable) -> None:

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neuid3.circuits.arrays import AnyArray
+from neuid3.data.columns import are_image_names
 from neuid3.data.examples import Examples
 from neuid3.errors import (
     CircuitLimitError,
@@ -44,6 +45,9 @@ from neuid3.utils.files import write_atomically
 # The columns of the file to fill in; the first three are those that `neuid3 fit --concepts` reads.
 FILE_COLUMNS = ("image", "concept", "value", "row", "columns", "values", "predicted", "probability", "why")
 
+# What separates the cells of several inputs.
+SEPARATOR = " | "
+
 # Of each value that a network reads in a column, so many images of the largest entropy are compared, or `n` if that is more.
 POOL = 64
 
@@ -68,7 +72,7 @@ class LabelSuggestion:
     probability : its probability.
     reason : why a label is suggested.
     settles : whether the label is one of a smallest set that leaves one reading.
-    images : the paths of the images, one for each column; empty where they are not in files.
+    cells : the cell of each column where the table is one of text, such as the path of an image; empty otherwise.
     """
 
     row: int
@@ -79,7 +83,7 @@ class LabelSuggestion:
     probability: float
     reason: str
     settles: bool
-    images: tuple[str, ...] = ()
+    cells: tuple[str, ...] = ()
 
     @property
     def concept(self) -> str:
@@ -89,18 +93,18 @@ class LabelSuggestion:
     def to_record(self) -> dict[str, Any]:
         """The suggestion as a line of the table to fill in, with an empty value.
 
-        A single image of a file is named by its path and the predicate; others by their row and the network call.
+        A single image of a file is named by its path and the predicate; other inputs by their cells and the network call.
 
         Returns
         -------
         Plain values by column.
         """
-        is_file = len(self.images) == 1
+        is_file = len(self.cells) == 1 and are_image_names(self.cells)
         return dict(
             zip(
                 FILE_COLUMNS,
                 (
-                    self.images[0] if is_file else "",
+                    SEPARATOR.join(self.cells),
                     self.predicate if is_file else self.concept,
                     "",
                     self.row,
@@ -229,24 +233,23 @@ class LabelSuggestions(Sequence[LabelSuggestion]):
             concepts.setdefault(suggestion.concept, [None] * self.rows)[suggestion.row] = value
         return concepts
 
-    def with_images(self, paths_by_column: Mapping[str, Sequence[str]]) -> LabelSuggestions:
-        """The same suggestions with the paths of their images.
+    def with_cells(self, table: Mapping[str, Sequence[str] | None]) -> LabelSuggestions:
+        """The same suggestions with the cells of their inputs, such as paths of images, for the file to fill in.
 
         Parameters
         ----------
-        paths_by_column : for each column of images the path in each row.
+        table : the cells of each column.
 
         Returns
         -------
-        Suggestions with paths where all columns have them.
+        The suggestions.
         """
-        named = tuple(
-            replace(s, images=tuple(paths_by_column[column][s.row] for column in s.columns))
-            if all(column in paths_by_column for column in s.columns)
-            else s
-            for s in self.suggestions
-        )
-        return replace(self, suggestions=named)
+
+        def cells(suggestion: LabelSuggestion) -> tuple[str, ...]:
+            columns = [table.get(name) for name in suggestion.columns]
+            return tuple(column[suggestion.row] for column in columns if column is not None)
+
+        return replace(self, suggestions=tuple(replace(s, cells=cells(s)) for s in self.suggestions))
 
 
 def probability_text(probability: float) -> str:
@@ -304,7 +307,7 @@ def suggest_labels(
     if not any(isinstance(variable, NeuralVariable) for variable in variables):
         return LabelSuggestions((), ("The tree calls no network, so there is nothing to label.",), len(examples))
     deadline = Deadline.after(float(time_limit))
-    observations = observe(model, examples, variables, concepts)
+    observations = observe(model, X, variables, concepts)
     images = _Images(model, examples, observations)
     certificate = observed_certificate(
         model, observations, settled=images.settled, seconds=deadline.seconds_left, networks=networks

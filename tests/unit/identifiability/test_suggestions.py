@@ -202,6 +202,8 @@ def test_networks_may_read_numbers() -> None:
         networks={"old_net": Old()},
     )
     assert [s.row for s in tree.suggest_labels(X, 2)] == [1, 2]
+    (line, *_) = tree.suggest_labels(X, 2).with_cells({"age": ["20", "49.5", "90"]}).to_records()
+    assert (line["image"], line["concept"]) == ("49.5", "old(age)")
     assert '"text":"49.5"' in neuid3.label_page(tree.suggest_labels(X), X)
 
 
@@ -294,10 +296,10 @@ def test_missing_columns_and_time_limits_are_refused_as_in_the_audit() -> None:
 # The table to fill in -------------------------------------------------------------------------------------
 
 
-def test_the_table_to_fill_in_names_files_by_path_and_others_by_row(tmp_path: Any) -> None:
+def test_the_table_to_fill_in_names_files_by_their_paths(tmp_path: Any) -> None:
     X = cards(30)
     paths = {name: [f"{name}/{row}.png" for row in range(30)] for name in ("last", "played")}
-    suggestions = model(ALL_KINDS, X).suggest_labels(X, 20).with_images(paths)
+    suggestions = model(ALL_KINDS, X).suggest_labels(X, 20).with_cells(paths)
     text = suggestions.to_csv(tmp_path / "labels.csv")
     assert (tmp_path / "labels.csv").read_text() == text
     lines = list(csv.DictReader(io.StringIO(text)))
@@ -313,7 +315,8 @@ def test_the_table_to_fill_in_names_files_by_path_and_others_by_row(tmp_path: An
                 suggestion.predicate,
             )
         else:
-            assert (line["image"], line["concept"]) == ("", "same(last, played)")
+            row = suggestion.row
+            assert (line["image"], line["concept"]) == (f"last/{row}.png | played/{row}.png", "same(last, played)")
     assert all(record["image"] == "" for record in model(ALL_KINDS, X).suggest_labels(X, 20).to_records())
 
 

@@ -54,7 +54,7 @@ function card(item, number) {
   return make("fieldset", { id: `image-${number}`, class: item.inputs.length > 2 ? "wide" : null },
     make("legend", {}, make("code", {}, item.concept), make("span", { class: "place" }, place)),
     make("div", { class: "pictures" }, ...item.inputs.map((input) =>
-      make("figure", {}, picture(input, item.row), make("figcaption", {}, input.file || input.column)))),
+      make("figure", {}, picture(input, item.row), make("figcaption", {}, (input.text === null && input.file) || input.column)))),
     make("div", { class: "answer" },
       make("p", { class: "question" }, question(item)),
       make("div", { class: "values" },

@@ -122,7 +122,7 @@ def _columns(X: Any, names: Sequence[str]) -> Examples:
 def _item(suggestion: LabelSuggestion, i: int, examples: Examples | None, pictures: PageImages) -> dict[str, Any]:
     """A suggestion with the field names that label.js reads."""
     record = suggestion.to_record()
-    files = suggestion.images or [""] * len(suggestion.columns)
+    cells = suggestion.cells or [""] * len(suggestion.columns)
     return {
         "row": suggestion.row,
         "concept": suggestion.concept,
@@ -137,11 +137,11 @@ def _item(suggestion: LabelSuggestion, i: int, examples: Examples | None, pictur
         "inputs": [
             {
                 "column": column,
-                "file": file,
+                "file": cell,
                 "picture": pictures.index.get((i, column)),
                 "text": None if examples is None else _entry(examples, i, column),
             }
-            for column, file in zip(suggestion.columns, files, strict=True)
+            for column, cell in zip(suggestion.columns, cells, strict=True)
         ],
     }
 
