@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -50,8 +50,10 @@ from neuid3.learning.validation import read_validation, training_sample
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import Limits
 from neuid3.training.config import TrainingConfig, changed_training, read_training
+from neuid3.tree.anchors import Anchors, anchor_columns, looks_like_call, read_anchors, take_anchor_columns
+from neuid3.tree.concept_accuracy import concept_scores
 from neuid3.tree.criteria import ClassCriterion, Target, column_importances, criterion_of
-from neuid3.tree.record import HELD_OUT, Score, TrainingRecord, score_of
+from neuid3.tree.record import HELD_OUT, ConceptScore, Score, TrainingRecord, score_of
 from neuid3.tree.tree import Tree
 
 # What the fields of `training` are called among the parameters, as scikit-learn names nested parameters.
@@ -153,6 +155,8 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The names of the columns.
     feature_importances_ : array of shape (n_features_in_,)
         The gain that each column contributes, as a fraction of the total.
+    concept_scores_ : tuple of ConceptScore
+        The concept accuracy of each network of the tree that has labels, on those that were held out.
     training_record_ : TrainingRecord
         The number of training rows, their digests, and scores on other rows.
     gradient_steps_ : int
@@ -257,6 +261,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight: Any = None,
         validation: tuple[Any, Any] | None = None,
         checkpoint: Path | str | None = None,
+        concepts: Mapping[str, Any] | None = None,
     ) -> NeuID3Classifier:
         """Grow a tree from the root.
 
@@ -270,6 +275,10 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         validation : examples and classes, `(X, y)`, that networks are scored on and not trained on.
         checkpoint : a folder to which every finished node is written. A fit that was interrupted continues from it when
             it is called with the same arguments, and ends with the same tree, bit by bit. One fit at a time may use it.
+        concepts : labels for some images, by what reads them: `{"rank(first)": [5, None, …], "same(first, second)":
+            {17: True}}`, or by predicate and column, `{"rank": {"first": [5, None, …]}}`. The labels of a column are one
+            entry for each row, None or NaN where there is no label, or a mapping of rows to values. Columns of `X` with
+            such names hold labels too.
 
         Returns
         -------
@@ -277,11 +286,11 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Raises
         ------
-        DataError : where columns, classes or weights are not as they should be.
+        DataError : where columns, classes, weights or labels of concepts are not as they should be.
         """
         draft = self._copied(without=LEARNED)
         draft._validate_params()
-        draft._fit(X, y, sample_weight, validation, checkpoint)
+        draft._fit(X, y, sample_weight, validation, checkpoint, concepts)
         learned = {name: value for name, value in vars(draft).items() if name.endswith("_")}
         # One assignment: other threads read the old fit or the new one; a fit that fails does not get here.
         self.__dict__ = {**vars(self._copied(without=LEARNED)), **learned}
@@ -300,7 +309,13 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return fitted
 
     def _fit(
-        self, X: Any, y: Any, sample_weight: Any, validation: tuple[Any, Any] | None, folder: Path | str | None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        validation: tuple[Any, Any] | None,
+        folder: Path | str | None,
+        concepts: Mapping[str, Any] | None,
     ) -> None:
         deadline = time.monotonic() + (np.inf if self.time_limit is None else self.time_limit)
         config = read_training(self.training)
@@ -308,12 +323,14 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         pruning = self.pruning if config.prune else 0.0
         growth = GrowthLimits(self.max_depth, self.min_mass, self.min_gain, config.min_reach, pruning)
         networks = dict(self.networks or {})
-        examples, labels, weights = self._read(X, y, sample_weight)
+        X, concepts = self._take_anchors(X, concepts)
+        examples, labels, weights, kept = self._read(X, y, sample_weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         problem = self._problem(examples)
+        anchors = read_anchors(concepts, examples, problem.program.declarations, kept) if concepts else {}
         check_fit(problem, networks, config, len(self.classes_))
         self.rule_tests_ = list(problem.candidates.expanded)
-        digests = {} if folder is None else self._digests(examples, labels, weights, validation)
+        digests = {} if folder is None else self._digests(examples, labels, weights, validation, anchors)
         with nullcontext() if folder is None else Checkpoint(folder, digests, seed) as checkpoint:
             seed = seed if checkpoint is None else checkpoint.seed
             positive = 1 if self.pos_label is None else class_index(self.pos_label, self.classes_)
@@ -323,6 +340,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 validation=self._validation(validation, examples),
                 fraction=config.validation_fraction if problem.are_neural else None,
                 seed=seed,
+                anchors=anchors,
             )
             learner = make_learner(
                 sample, problem, networks, config, growth, seed=seed, jobs=self.n_jobs, verbose=self.verbose
@@ -330,7 +348,10 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             learned = learn_tree(learner, growth, checkpoint, deadline)
         warn_of_small_tree(learned, learner, self.max_depth, self.time_limit)
         self._set_learned(learned, learner, config, problem.program)
-        self.model_.training_record = training_record(self.tree_.root, learner, seed)
+        record = training_record(self.tree_.root, learner, seed)
+        trained = {network: len(of_network) for network, of_network in sample.anchors.items()}
+        scores = concept_scores(self.model_, sample.examples, sample.held_out_anchors, trained) if anchors else ()
+        self.model_.training_record = record.with_concepts(scores)
 
     def _validation(self, validation: Any, examples: Examples) -> tuple[Examples, Any, Any] | None:
         """The validation examples of the caller with their class numbers and weights; None without any."""
@@ -340,7 +361,9 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         targets = class_numbers(labels, self.classes_)
         return added, targets, np.ones(len(targets)) if self.class_weight is None else self.class_weights_[targets]
 
-    def _digests(self, examples: Examples, labels: Any, weights: Any, validation: Any) -> dict[str, str]:
+    def _digests(
+        self, examples: Examples, labels: Any, weights: Any, validation: Any, anchors: Anchors
+    ) -> dict[str, str]:
         """Digests of everything that the tree depends on: the data, and the parameters that are relevant to it."""
         parameters = {name: v for name, v in self.get_params().items() if name not in IRRELEVANT_TO_TREE}
         if self.bank is not None:  # its contents, not its path
@@ -350,10 +373,32 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         held_out = None if validation is None else read_validation(validation, examples.schema)
         arrays = () if held_out is None else ([(c.values, c.missing) for _, c in held_out[0].items()], held_out[1])
         targets = {"classes": self.classes_, "labels": labels, "sample_weight": weights, "validation": arrays}
+        if anchors:
+            targets["concepts"] = [
+                (network, n.calls, n.call_numbers, n.rows, n.values) for network, n in sorted(anchors.items())
+            ]
         return fit_digests(parameters, dict(examples.items()), **targets)
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Examples, npt.NDArray[np.int64], Any]:
-        """The examples, the number of each one's class, and its weight."""
+    def _take_anchors(self, X: Any, concepts: Mapping[str, Any] | None) -> tuple[Any, Mapping[str, Any] | None]:
+        """The table without its columns of labels, such as `rank(first)`, and all labels."""
+        if not has_names(X):
+            return X, concepts
+        names = X.names if isinstance(X, Examples) else [str(name) for name in X]
+        if not self.background.strip() or not any(map(looks_like_call, names)):
+            return X, concepts
+        declarations = Program(self.background, {}, self.limits).declarations
+        if not anchor_columns(names, declarations):
+            return X, concepts
+        examples, taken = take_anchor_columns(X if isinstance(X, Examples) else Examples(X), declarations)
+        both = [name for name in taken if name in (concepts or {})]
+        if both:
+            raise DataError(f"{both[0]!r} is a column of the table and is given in `concepts`; leave one of them out.")
+        return examples, {**taken, **(concepts or {})}
+
+    def _read(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[Examples, npt.NDArray[np.int64], Any, npt.NDArray[np.bool_]]:
+        """The examples, the number of each one's class, its weight; and the mask of the rows with a positive weight."""
         refuse_missing_labels(y)
         if has_names(X):
             examples = drop_free_text(X if isinstance(X, Examples) else Examples(X), self._mentioned())
@@ -383,7 +428,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not positive.all():
             examples, labels, weights = examples[positive], labels[positive], weights[positive]
         self.schema_ = examples.schema
-        return examples, labels.astype(np.int64, copy=False), weights
+        return examples, labels.astype(np.int64, copy=False), weights, positive
 
     def _mentioned(self) -> str:
         """All parameters' text in which a column may be named."""
@@ -466,6 +511,40 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         score = score_of(HELD_OUT, self.model_.predict_proba(examples), codes)
         self.model_.training_record = record.with_score(score)
         return score
+
+    @property
+    def concept_scores_(self) -> tuple[ConceptScore, ...]:
+        """The concept accuracy of each network of the tree that has labels, on held-out labels; empty without labels."""
+        record = self.training_record_
+        return () if record is None else record.concepts
+
+    def score_concepts(self, X: Any, concepts: Mapping[str, Any] | None = None) -> tuple[ConceptScore, ...]:
+        """The concept accuracy of each network of the tree on labelled examples that were not used in `fit`.
+
+        Parameters
+        ----------
+        X : the examples.
+        concepts : their labels, as in `fit`; columns of `X` with names such as `rank(first)` hold labels too.
+
+        Returns
+        -------
+        One score for each network that the tree calls and that has labels.
+
+        Raises
+        ------
+        DataError : where there are no labels, or labels are not as they should be.
+        """
+        fitted = self._fitted()
+        table, given = fitted._take_anchors(X, concepts)
+        if not given:
+            raise DataError(
+                "There are no labels to compare with; give concepts={'PREDICATE(COLUMN)': labels}, or a table with such a column."
+            )
+        examples = fitted._examples(table)
+        labels = read_anchors(given, examples, fitted.model_.program.declarations)
+        trained = {score.network: score.trained for score in fitted.concept_scores_}
+        scores = concept_scores(fitted.model_, examples, labels, {})
+        return tuple(replace(score, trained=trained.get(score.network, 0)) for score in scores)
 
     @property
     def tests_(self) -> list[TrainedTest]:

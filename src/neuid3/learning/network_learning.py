@@ -81,9 +81,9 @@ class NetworkLearning:
         self.initializer = NetworkInitializer(networks, semantics.program.schema, seed, sample)
         ready = ReadySplitter(inference, self.initializer, adaptive, min_child_mass)
         _check_trainable(tests, ready)
-        shared_columns = SharedColumns(
-            {name: sample.examples.column(name).values for name in _input_columns(tests, semantics, reads_all_columns)}
-        )
+        labelled = {name for labels in sample.anchors.values() for call in labels.calls for name in call}
+        names = sorted(labelled.union(_input_columns(tests, semantics, reads_all_columns)))
+        shared_columns = SharedColumns({name: sample.examples.column(name).values for name in names})
         self.pool = WorkerPool(jobs, shared_columns)
         variants = RestartVariants(sample, semantics, config, root_tests, inference.device)
         tasks = TaskBuilder(inference, self.initializer, variants, shared_columns, config)

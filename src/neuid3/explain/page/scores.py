@@ -100,6 +100,7 @@ def record_sentences(record: TrainingRecord | None) -> tuple[str, ...]:
         )
     if held_out is None:
         lines.append("No score on rows that had no part in learning is recorded.")
+    lines += [f"Labels of {score}." for score in record.concepts]
     return tuple(lines)
 
 

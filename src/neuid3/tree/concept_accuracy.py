@@ -1,0 +1,68 @@
+"""Concept accuracy: the values that the networks of a tree return, compared with labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from neuid3.data.examples import Examples
+from neuid3.tree.anchors import Anchors, NetworkLabels
+from neuid3.tree.model import TreeModel
+from neuid3.tree.record import ConceptScore
+from neuid3.tree.semantics import NetworkCall
+
+
+def concept_scores(
+    model: TreeModel, examples: Examples, labels: Anchors, trained: Mapping[str, int]
+) -> tuple[ConceptScore, ...]:
+    """The concept accuracy of every network of a tree that has labels, on labels that it was not trained on.
+
+    Parameters
+    ----------
+    model : the tree with its networks.
+    examples : the labelled examples, with the kinds of the model's schema.
+    labels : labels to measure on, by declared network.
+    trained : the number of labels that networks were trained on, by declared network.
+
+    Returns
+    -------
+    One score for each instance of a network that the tree calls, in the order of their names.
+    """
+    scores = []
+    for instance, call in sorted(_first_calls(model).items()):
+        declaration = _declared(model, instance)
+        network = model.program.declarations[declaration].network
+        concept = model.program.declarations[declaration].predicate
+        of_network = labels.get(network)
+        correct = np.zeros(0) if of_network is None else _correct(model, examples, of_network, call)
+        if len(correct) or trained.get(network):
+            accuracy = float(correct.mean()) if len(correct) else None
+            scores.append(ConceptScore(instance, concept, trained.get(network, 0), len(correct), accuracy))
+    return tuple(scores)
+
+
+def _first_calls(model: TreeModel) -> dict[str, NetworkCall]:
+    """A call of each instance."""
+    return {call.network: call for call in sorted(model.network_calls, reverse=True)}
+
+
+def _declared(model: TreeModel, instance: str) -> int:
+    """The number of the declaration whose network an instance is."""
+    return next(number for number, name in model.declarations_and_instances if name == instance)
+
+
+def _correct(
+    model: TreeModel, examples: Examples, labels: NetworkLabels, call: NetworkCall
+) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """1 for each label whose value is the most probable one, else 0; labels of inputs of another shape are left out."""
+    schema = model.schema
+    parts = []
+    for inputs, rows, values in labels.by_call():
+        if [schema[name] for name in inputs] == [schema[name] for name in call.inputs]:
+            needed = list(dict.fromkeys(inputs))
+            evidence = model.evidence_of(examples.select(needed)[rows])
+            _, outputs = model.inference.outputs(evidence, NetworkCall(call.network, inputs, call.width))
+            predicted = outputs[:, 0] > 0.5 if call.width == 1 else outputs.argmax(1)
+            parts.append((predicted == values).astype(np.float64))
+    return np.concatenate(parts) if parts else np.zeros(0)
