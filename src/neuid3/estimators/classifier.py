@@ -323,7 +323,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         pruning = self.pruning if config.prune else 0.0
         growth = GrowthLimits(self.max_depth, self.min_mass, self.min_gain, config.min_reach, pruning)
         networks = dict(self.networks or {})
-        X, concepts = self._take_anchors(X, concepts)
+        X, concepts = self._take_anchors(X, concepts, None)
         examples, labels, weights, kept = self._read(X, y, sample_weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         problem = self._problem(examples)
@@ -379,17 +379,24 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ]
         return fit_digests(parameters, dict(examples.items()), **targets)
 
-    def _take_anchors(self, X: Any, concepts: Mapping[str, Any] | None) -> tuple[Any, Mapping[str, Any] | None]:
-        """The table without its columns of labels, such as `rank(first)`, and all labels."""
+    def _take_anchors(
+        self, X: Any, concepts: Mapping[str, Any] | None, program: Program | None
+    ) -> tuple[Any, Mapping[str, Any] | None]:
+        """The table without its columns of labels, such as `rank(first)`, and all labels.
+
+        The declarations are those of `program`, or of the background knowledge where it is not read yet.
+        """
         if not has_names(X):
             return X, concepts
         names = X.names if isinstance(X, Examples) else [str(name) for name in X]
-        if not self.background.strip() or not any(map(looks_like_call, names)):
+        if not (program or self.background.strip()) or not any(map(looks_like_call, names)):
             return X, concepts
-        declarations = Program(self.background, {}, self.limits).declarations
+        examples = X if isinstance(X, Examples) else Examples(X)
+        program = Program(self.background, examples.schema, self.limits) if program is None else program
+        declarations = program.declarations
         if not anchor_columns(names, declarations):
             return X, concepts
-        examples, taken = take_anchor_columns(X if isinstance(X, Examples) else Examples(X), declarations)
+        examples, taken = take_anchor_columns(examples, declarations)
         both = [name for name in taken if name in (concepts or {})]
         if both:
             raise DataError(f"{both[0]!r} is a column of the table and is given in `concepts`; leave one of them out.")
@@ -535,7 +542,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         DataError : where there are no labels, or labels are not as they should be.
         """
         fitted = self._fitted()
-        table, given = fitted._take_anchors(X, concepts)
+        table, given = fitted._take_anchors(X, concepts, fitted.model_.program)
         if not given:
             raise DataError(
                 "There are no labels to compare with; give concepts={'PREDICATE(COLUMN)': labels}, or a table with such a column."

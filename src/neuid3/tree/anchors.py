@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, NamedTuple, TypeAlias
@@ -155,7 +155,7 @@ class _Label(NamedTuple):
     declaration: Declaration
     inputs: tuple[str, ...]
     example: int
-    row: int  # of the caller's table
+    place: str  # the row of the caller's table
     value: int
     given: Any
 
@@ -165,6 +165,7 @@ def read_anchors(
     examples: Examples,
     declarations: Mapping[int, Declaration],
     kept: npt.NDArray[np.bool_] | None = None,
+    location: Callable[[int], str] = "row {}".format,
 ) -> Anchors:
     """The labels of each network, checked against the examples.
 
@@ -177,6 +178,7 @@ def read_anchors(
     examples : the examples that are labelled.
     declarations : the neural declarations of the program.
     kept : mask of the rows of the caller's table that are the examples; labels of other rows are left out.
+    location : what messages call a row of that table.
 
     Returns
     -------
@@ -201,15 +203,15 @@ def read_anchors(
         _check_inputs(name, inputs, examples)
         where, complete = f"{name}({', '.join(inputs)})", examples.complete(inputs)
         for row, value in _rows_and_values(where, given, len(kept)):
-            number = _value_number(where, row, value, declaration)
+            number = _value_number(where, location(row), value, declaration)
             if not kept[row]:
                 continue
             if not complete[position[row]]:
                 raise DataError(
-                    f"{where!r} has the label {value!r} in row {row}, where the image is missing; leave this label out."
+                    f"{where!r} has the label {value!r} in {location(row)}, where the image is missing; leave this label out."
                 )
             labels.setdefault(declaration.network, []).append(
-                _Label(declaration, inputs, int(position[row]), row, number, value)
+                _Label(declaration, inputs, int(position[row]), location(row), number, value)
             )
     return {network: _network_labels(network, of_network, examples) for network, of_network in labels.items()}
 
@@ -303,7 +305,7 @@ def _is_empty(value: Any) -> bool:
     return value is None or value is np.ma.masked or (isinstance(value, str) and not value.strip()) or is_missing(value)
 
 
-def _value_number(where: str, row: int, value: Any, declaration: Declaration) -> int:
+def _value_number(where: str, place: str, value: Any, declaration: Declaration) -> int:
     """The number of a value of a declaration, compared as the values of a table are: 5, 5.0 and "5" are one value."""
     plain = value.item() if isinstance(value, np.generic) else value
     if declaration.values is None:
@@ -322,7 +324,7 @@ def _value_number(where: str, row: int, value: Any, declaration: Declaration) ->
             if number is not None and number in (numbers := [_number(name) for name in names]):
                 return numbers.index(number)
     raise DataError(
-        f"{where!r} has the label {value!r} in row {row}, which is no value of {declaration.predicate!r}; its values are "
+        f"{where!r} has the label {value!r} in {place}, which is no value of {declaration.predicate!r}; its values are "
         f"{allowed}. Correct the label, or leave it out."
     )
 
@@ -347,8 +349,8 @@ def _network_labels(network: str, labels: Sequence[_Label], examples: Examples) 
         known = first.setdefault(_image_digest(label, examples), label)
         if known.value != label.value:
             raise DataError(
-                f"Two labels for one image: '{_call_text(known)}' is {known.given!r} in row {known.row}, and "
-                f"'{_call_text(label)}' is {label.given!r} in row {label.row}, with the same input; correct one of them, or "
+                f"Two labels for one image: '{_call_text(known)}' is {known.given!r} in {known.place}, and "
+                f"'{_call_text(label)}' is {label.given!r} in {label.place}, with the same input; correct one of them, or "
                 "leave both out."
             )
     calls = tuple(dict.fromkeys(label.inputs for label in first.values()))
@@ -430,3 +432,36 @@ def split_anchors(anchors: Anchors, unseen: npt.NDArray[np.bool_], seed: int) ->
         if not validation.all():
             training[network] = labels[~validation]
     return training, held_out
+
+
+def selected_concepts(
+    anchors: Anchors, declarations: Mapping[int, Declaration], rows: npt.NDArray[np.bool_]
+) -> dict[str, dict[tuple[str, ...], dict[int, Any]]]:
+    """The labels of some rows, in the form that `read_anchors` takes for the table of these rows.
+
+    An image that also occurs in other rows is labelled once, so that rows and the other rows share no labelled image.
+
+    Parameters
+    ----------
+    anchors : labels by network.
+    declarations : the neural declarations of the program.
+    rows : the mask of the rows, `(row,)`.
+
+    Returns
+    -------
+    Values by network, by call and by row.
+    """
+    position = np.cumsum(rows) - 1
+    values = {d.network: None if d.values is None else [atom_name(v) for v in d.values] for d in declarations.values()}
+    selected: dict[str, dict[tuple[str, ...], dict[int, Any]]] = {}
+    for network, labels in anchors.items():
+        names = values[network]
+        for inputs, label_rows, numbers in labels.by_call():
+            of_call = {
+                int(position[row]): bool(number) if names is None else names[number]
+                for row, number in zip(label_rows, numbers, strict=True)
+                if rows[row]
+            }
+            if of_call:
+                selected.setdefault(network, {})[inputs] = of_call
+    return selected

@@ -97,6 +97,7 @@ def test_a_column_of_labels_is_no_feature() -> None:
     assert (by_column.predict_proba(X) == given.predict_proba(X)).all()
     with pytest.raises(DataError, match=r"'rank\(first\)' is a column of the table and is given in `concepts`"):
         classifier().fit({**X, "rank(first)": column}, y, concepts={"rank(first)": column})
+    assert by_column.score_concepts({**X, "rank(first)": first}) == given.score_concepts(X, {"rank(first)": first})
     with pytest.raises(DataError, match="There are no labels to compare with"):
         given.score_concepts(X)
 
