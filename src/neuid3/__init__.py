@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from neuid3.networks.defaults import LeNet
     from neuid3.training.config import TrainingConfig
     from neuid3.tree.node_tests import AtomTest, NodeTest, register_test_kind
+    from neuid3.tree.record import ConceptScore
     from neuid3.tree.tree import Branch, Leaf, Tree
 
     __version__: str
@@ -41,6 +42,7 @@ __all__ = [
     "CandidateGenerator",
     "Candidates",
     "Category",
+    "ConceptScore",
     "Distribution",
     "Examples",
     "ImageFiles",
@@ -98,6 +100,7 @@ _get_name, _names = lazy_names(
         "neuid3.networks.defaults": ("LeNet",),
         "neuid3.training.config": ("TrainingConfig",),
         "neuid3.tree.node_tests": ("AtomTest", "NodeTest", "register_test_kind"),
+        "neuid3.tree.record": ("ConceptScore",),
         "neuid3.tree.tree": ("Branch", "Leaf", "Tree"),
     },
 )
