@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from small_data import pictures
 
 import neuid3
 from neuid3 import NeuID3Classifier, TrainingConfig
@@ -140,3 +141,61 @@ def test_a_checkpoint_of_other_labels_is_refused(tmp_path: Path) -> None:
         classifier().fit(X, y, checkpoint=tmp_path / "fit", concepts={"rank(first)": {**labels, 60: int(first[60])}})
     with pytest.raises(CheckpointError, match="concepts"):
         classifier().fit(X, y, checkpoint=tmp_path / "fit")
+
+
+def test_a_network_that_columns_share_learns_what_its_labels_say() -> None:
+    symbols = np.random.default_rng(0).integers(0, 2, (240, 6))
+    X = pictures(symbols, seed=0)
+    y = np.where(symbols.sum(1) >= 3, "many", "few")
+    rules = "nn(zero_net, [X]) :: zero(X)."
+    settings = {"background": rules, "tests": [f"zero({name})" for name in X], "max_depth": 2}
+    accuracies = {}
+    for meaning in (0, 1):  # the same images may be called zero or not; only the labels say which
+        labels = {row: bool(symbols[row, 0] == meaning) for row in range(10)}
+        clf = classifier(**settings, fields={"shared": True}).fit(X, y, concepts={"zero(c0)": labels})
+        scores = clf.score_concepts(X, {f"zero({name})": symbols[:, i] == meaning for i, name in enumerate(X)})
+        accuracies[meaning] = [score.accuracy for score in scores]
+    assert all(accuracy > 0.9 for of_meaning in accuracies.values() for accuracy in of_meaning if accuracy is not None)
+    assert all(accuracies.values())
+
+
+def test_the_training_of_the_paper_takes_labels() -> None:
+    X, y, first, _ = cards()
+    clf = NeuID3Classifier(
+        background=RULES,
+        tests=["higher(first, second)"],
+        training=TrainingConfig(epochs=10, restarts=1, loss="branches", validation_fraction=None, joint_epochs=0),
+        random_state=0,
+    ).fit(X, y, concepts={"rank(first)": one_of_each(first)})
+    assert [score.trained for score in clf.concept_scores_] == [3]
+    assert accuracy(clf) > 0.95
+
+
+def test_labels_are_fetched_step_by_step_where_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y, first, _ = cards()
+    labels = {"rank(first)": {row: int(first[row]) for row in range(40)}}
+    in_memory = classifier(n_jobs=1).fit(X, y, concepts=labels)
+    monkeypatch.setattr("neuid3.training.label_batches.MAX_IN_MEMORY", 0)
+    fetched = classifier(n_jobs=1).fit(X, y, concepts=labels)
+    assert (fetched.predict_proba(X) == in_memory.predict_proba(X)).all()
+
+
+def test_a_network_that_reads_a_number_takes_labels() -> None:
+    rng = np.random.default_rng(0)
+    age = rng.random(200) * 4 - 2
+    rules = "nn(old_net, [X]) :: young(X)."
+    y = np.where(age > 0, "old", "not")
+    clf = classifier(background=rules, tests=["young(age)"], fields={"epochs": 20})
+    clf.fit({"age": age}, y, concepts={"young(age)": {row: bool(age[row] <= 0) for row in range(30)}})
+    (score,) = clf.score_concepts({"age": age}, {"young(age)": age <= 0})
+    assert score.accuracy is not None
+    assert score.accuracy > 0.9
+
+
+def test_rows_of_weight_zero_lend_no_labels() -> None:
+    X, y, first, _ = cards()
+    weights = (np.arange(len(y)) >= 10).astype(float)
+    labels = {row: int(first[row]) for row in range(20)}
+    clf = classifier(tests=["higher(first, second)"]).fit(X, y, weights, concepts={"rank(first)": labels})
+    assert [score.trained for score in clf.concept_scores_] == [10]
+    assert accuracy(clf) > 0.9
