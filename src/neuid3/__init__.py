@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from neuid3.explain.page import evidence_page, write_page
     from neuid3.export import export_graphviz, export_svg, export_text, plot_tree
     from neuid3.export.onnx import export_onnx
+    from neuid3.identifiability.certificate import Certificate, NetworkCertificate
     from neuid3.io.bank import Bank
     from neuid3.io.network_modules import register
     from neuid3.io.trained_tests import TrainedTest
@@ -42,6 +43,7 @@ __all__ = [
     "CandidateGenerator",
     "Candidates",
     "Category",
+    "Certificate",
     "ConceptScore",
     "Distribution",
     "Examples",
@@ -49,6 +51,7 @@ __all__ = [
     "LeNet",
     "Leaf",
     "Limits",
+    "NetworkCertificate",
     "NeuID3Classifier",
     "NeuID3Error",
     "NeurosymbolicTree",
@@ -91,6 +94,7 @@ _get_name, _names = lazy_names(
         "neuid3.explain.page": ("evidence_page", "write_page"),
         "neuid3.export": ("export_graphviz", "export_svg", "export_text", "plot_tree"),
         "neuid3.export.onnx": ("export_onnx",),
+        "neuid3.identifiability.certificate": ("Certificate", "NetworkCertificate"),
         "neuid3.io.bank": ("Bank",),
         "neuid3.io.network_modules": ("register",),
         "neuid3.io.trained_tests": ("TrainedTest",),

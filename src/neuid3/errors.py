@@ -81,6 +81,10 @@ class CircuitLimitError(NeuID3Error, RuntimeError):
     """A circuit has exceeded its limit of nodes."""
 
 
+class SearchLimitError(NeuID3Error, TimeoutError):
+    """A search for re-readings of a tree has exceeded its time limit."""
+
+
 class NetworkError(NeuID3Error, ValueError):
     """A network is missing, superfluous, or does not return probabilities."""
 

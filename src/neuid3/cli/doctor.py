@@ -33,6 +33,7 @@ REQUIRED = {
     "rich": "rich",
     "safetensors": "safetensors",
     "scikit-learn": "sklearn",
+    "scipy": "scipy",
     "torch": "torch",
 }
 OPTIONAL = {

@@ -21,6 +21,7 @@ GROUPS = {
         "neuid3.cli.report",
         "Write an HTML page about a model and its predictions for a table.",
     ),
+    "audit": ("neuid3.cli.audit", "Say what the values of a model's networks are fixed up to."),
     "bank": ("neuid3.cli.bank", "Manage a bank of trained tests for reuse in other trees."),
     "doctor": ("neuid3.cli.doctor", "Report on the installation and the backend of the networks."),
     "completion": ("neuid3.cli.completion", "Print a script for shell completion of commands and options."),

@@ -35,6 +35,7 @@ from neuid3.explain import Explanation
 from neuid3.export import export_svg, export_text, plot_tree
 from neuid3.export.notebook import tree_html
 from neuid3.export.onnx import OPSET, export_onnx
+from neuid3.identifiability.audit import audit_model
 from neuid3.io.bank import Bank
 from neuid3.io.estimators import classifier_to_json, learned_from_json, parameters_from_json
 from neuid3.io.models import save_model
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from neuid3.export.deepproblog import DeepProbLogProgram
+    from neuid3.identifiability.certificate import Certificate
 
 # The attributes that a fit sets.
 LEARNED = frozenset(
@@ -75,6 +77,7 @@ LEARNED = frozenset(
         "model_",
         "n_features_in_",
         "networks_",
+        "rule_tests_",
         "schema_",
         "tree_",
     }
@@ -352,6 +355,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         trained = {network: len(of_network) for network, of_network in sample.anchors.items()}
         scores = concept_scores(self.model_, sample.examples, sample.held_out_anchors, trained) if anchors else ()
         self.model_.training_record = record.with_concepts(scores)
+        self.model_.candidates = tuple(dict.fromkeys(atom for test in problem.candidates.tests for atom in test.atoms))
 
     def _validation(self, validation: Any, examples: Examples) -> tuple[Examples, Any, Any] | None:
         """The validation examples of the caller with their class numbers and weights; None without any."""
@@ -714,6 +718,34 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         fitted = self._fitted()
         return fitted.model_.explain(fitted._examples(X), row, proofs=proofs, changes=changes)
+
+    def audit(
+        self, X: Any, y: Any = None, *, concepts: Mapping[str, Any] | None = None, time_limit: float = 60.0
+    ) -> Certificate:
+        """The certificate of the tree: what the values of its networks are fixed up to; see `NeurosymbolicTree.audit`.
+
+        Parameters
+        ----------
+        X : a table with named columns, `Examples`, or an array, as in `fit`.
+        y : the class of each row; with `concepts`, rows whose labels contradict their class are reported.
+        concepts : for a network or neural predicate with its columns, as in `"rank(first)"`, the true value of each row,
+            None or NaN where it is unknown.
+        time_limit : seconds after which counts are bounds; 0 gives bounds only.
+
+        Returns
+        -------
+        The certificate; `print` shows it as text.
+
+        Raises
+        ------
+        DataError : where columns are missing, or classes or labels do not fit.
+        ParameterError : where `time_limit` is no number, or negative.
+        """
+        fitted = self._fitted()
+        examples = fitted._examples(X)
+        return audit_model(
+            fitted.model_, examples, y, concepts=concepts, time_limit=time_limit, networks=fitted.networks
+        )
 
     # Export --------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,11 +11,13 @@ from neuid3.explain import Explanation, explain
 from neuid3.export.notebook import tree_html, tree_svg
 from neuid3.export.onnx import OPSET, export_onnx
 from neuid3.export.problog import to_problog, verify
+from neuid3.identifiability.audit import audit_model, short_forms
 from neuid3.io.models import save_model
 from neuid3.tree.model import TreeModel
 
 if TYPE_CHECKING:
     from neuid3.export.deepproblog import DeepProbLogProgram
+    from neuid3.identifiability.certificate import Certificate
 
 
 class NeurosymbolicTree(TreeModel):
@@ -68,6 +71,43 @@ class NeurosymbolicTree(TreeModel):
         The explanation; `print` shows it as text.
         """
         return explain(self, X, row, proofs=proofs, changes=changes)
+
+    def audit(
+        self, X: Any, y: Any = None, *, concepts: Mapping[str, Any] | None = None, time_limit: float = 60.0
+    ) -> Certificate:
+        """The certificate of the tree: what the values of its networks are fixed up to, by its structure and by examples.
+
+        Text, pictures and pages of the model show its short form from then on.
+
+        Parameters
+        ----------
+        X : the examples, as `Examples` or a table with the columns of the schema.
+        y : their classes; with `concepts`, examples whose labels contradict their class are reported.
+        concepts : for a network or neural predicate with its columns, as in `"rank(first)"`, the true value of each
+            example, None or NaN where it is unknown. The columns may be left out where the tree calls it on one image
+            only. The most probable value of a network stands for a label that is not given.
+        time_limit : seconds after which counts are bounds; 0 gives bounds only.
+
+        Returns
+        -------
+        The certificate; `print` shows it as text.
+
+        Raises
+        ------
+        DataError : where columns are missing, or classes or labels do not fit.
+        ParameterError : where `time_limit` is no number, or negative.
+        """
+        return audit_model(self, X, y, concepts=concepts, time_limit=time_limit)
+
+    def network_meanings(self) -> dict[str, str]:
+        """What the values of each network in the tree's rules are fixed up to, in a few words, as exports show it.
+
+        Returns
+        -------
+        Words such as "fixed up to reversal" by network instance, from the last audit, or else from the tree alone within
+        two seconds; empty where no rule mentions a network.
+        """
+        return short_forms(self) if self.network_calls else {}
 
     def to_problog(self, X: Any, row: int = 0) -> str:
         """The tree as a ProbLog program for one example, with the outputs of the networks as probabilities.

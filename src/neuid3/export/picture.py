@@ -19,6 +19,7 @@ from neuid3.export.labels import (
 )
 from neuid3.export.layout import Box, PlacedBox, arrange
 from neuid3.export.marks import Curve, Image, Label, Mark, Picture, Rectangle, text_width
+from neuid3.export.meanings import meaning_lines
 from neuid3.export.palette import WARNING, class_colours, paler
 from neuid3.export.unwrap import model_of, tree_of
 from neuid3.tree.tree import Branch, Leaf, Node, Path, Tree, Visit, fold, node_paths, preorder
@@ -33,6 +34,9 @@ THUMBNAIL, THUMBNAIL_STEP = 26.0, 29.0
 
 # The most characters in a line of a test, in the line of its class shares, and in the name of a class.
 TEST_CHARACTERS, SHARES_CHARACTERS, CLASS_CHARACTERS = 30, 34, 16
+
+# The most characters in a line of a note above the tree.
+NOTE_CHARACTERS = 60
 
 _EDGE_LABELS: tuple[tuple[str, Literal["start", "end"], float], ...] = (("yes", "end", -7.0), ("no", "start", 7.0))
 
@@ -53,7 +57,7 @@ def draw_tree(tree: Any, X: Any = None, *, max_depth: int | None = None, images:
     depth = None if max_depth is None else max(max_depth, -1) + 1
     root = arrange(fold(drawn.root, _Drawing(drawn, by_path, depth).box, depth))
     tree_width = max(placed.x + placed.box.width for placed in root.preorder())
-    legend, top = _legend(drawn, tree_width)
+    legend, top = _legend(drawn, tree_width, meaning_lines(tree))
     width = max(tree_width, _right_end(legend))
     marks = [*legend, *_translated(_marks(root), (width - tree_width) / 2, top)]
     height = top + max(placed.row_bottom for placed in root.preorder())
@@ -230,8 +234,8 @@ def _marks(root: PlacedBox) -> Iterator[Mark]:
             yield Label(child.centre + offset, child.y - 7.0, label, SMALL, anchor)
 
 
-def _legend(tree: Tree, width: float) -> tuple[list[Mark], float]:
-    """The colours of the classes, in lines above the tree, and the height of the legend."""
+def _legend(tree: Tree, width: float, notes: Sequence[str]) -> tuple[list[Mark], float]:
+    """The colours of the classes and notes, in lines above the tree, and the height of the legend."""
     marks: list[Mark] = []
     x, y = 0.0, 0.0
     for label, colour in zip(tree.classes, class_colours(len(tree.classes)), strict=True):
@@ -241,6 +245,10 @@ def _legend(tree: Tree, width: float) -> tuple[list[Mark], float]:
             x, y = 0.0, y + 16.0
         marks += [Rectangle(x, y, 10.0, 10.0, colour, radius=2.0), Label(x + 14.0, y + 9.0, name, SMALL, "start")]
         x += entry_width + 14.0
+    for note in notes:
+        for line in _wrapped(note, NOTE_CHARACTERS, 3):
+            y += 16.0
+            marks.append(Label(0.0, y + 9.0, line, SMALL, "start", colour=GREY))
     return marks, y + 26.0
 
 

@@ -16,6 +16,7 @@ from neuid3.export.labels import (
     share_text,
     text_cells,
 )
+from neuid3.export.meanings import meaning_lines
 from neuid3.export.unwrap import model_of, tree_of
 from neuid3.tree.tree import Leaf, Node, Tree, preorder
 
@@ -32,7 +33,8 @@ def export_text(tree: Any, decimals: int = 2, *, rules: bool = False) -> str:
 
     Each line gives, as far as they are known, the gain in bits, the mass of the examples that reach the node and the share
     of each class. A test with networks also shows how decided these are, from 0 (chance) to 1 (certain), and its gain on
-    unseen examples and on those that the networks were trained on; `(!)` marks a test that is close to chance.
+    unseen examples and on those that the networks were trained on; `(!)` marks a test that is close to chance. Below the
+    tree of a model stands what the values of each network in its rules are fixed up to: see `NeurosymbolicTree.audit`.
 
     Parameters
     ----------
@@ -61,6 +63,8 @@ def export_text(tree: Any, decimals: int = 2, *, rules: bool = False) -> str:
         ).rstrip()
         for ((line, _), *fields), own in zip(rows, row_widths, strict=True)
     ]
+    meanings = [printable(line) for line in meaning_lines(tree)]
+    lines += ["", *meanings] if meanings else []
     if rules:
         program = model_of(tree, "background knowledge").program
         clauses = list(dict.fromkeys(chain(*program.clauses_behind([test.goal for test in exported.tests]))))

@@ -13,7 +13,7 @@ from neuid3.io.serialize import Json, labels_from_json, labels_to_json
 from neuid3.logic.sandbox import Limits
 from neuid3.training.config import TrainingConfig, changed_training, read_training
 from neuid3.tree.criteria import ClassCriterion
-from neuid3.utils.json_values import as_count, as_number, as_text
+from neuid3.utils.json_values import as_count, as_number, as_text, as_texts
 
 # The parameters of early versions that are fields of `TrainingConfig` now.
 _EARLY_NAMES = {
@@ -55,6 +55,8 @@ def classifier_to_json(classifier: Any) -> Json:
         "names": None if names is None else names.tolist(),
         "importances": classifier.feature_importances_.tolist(),
         "steps": int(classifier.gradient_steps_),
+        # A classifier of a file of an early version has none.
+        **({"rule_tests": list(classifier.rule_tests_)} if hasattr(classifier, "rule_tests_") else {}),
     }
 
 
@@ -123,6 +125,8 @@ def learned_from_json(fields: Mapping[str, Any], classes: tuple[Any, ...], colum
         raise ValueError("the importance of a column is not in [0, 1]")
     learned["feature_importances_"] = np.array(importances, dtype=float)
     learned["gradient_steps_"] = as_count(fields["steps"])
+    if "rule_tests" in fields:
+        learned["rule_tests_"] = as_texts(fields["rule_tests"])
     return learned
 
 

@@ -20,6 +20,7 @@ from neuid3.io.serialize import (
 from neuid3.logic.sandbox import Limits
 from neuid3.tree.model import TreeModel
 from neuid3.tree.tree import Tree
+from neuid3.utils.json_values import as_texts
 
 if TYPE_CHECKING:
     import torch
@@ -54,6 +55,8 @@ def save_model(model: TreeModel, path: Path | str, more: Mapping[str, Any], *, r
         "networks": networks_to_json(networks, declared),
         "precision": model.precision,
     }
+    if model.candidates is not None:
+        fields["candidates"] = list(model.candidates)
     tensors: dict[str, Any] = {**tensors_of(networks)}
     if model.training_record is not None:
         record = model.training_record if remember_rows else model.training_record.without_rows()
@@ -97,6 +100,8 @@ def restore_model(
         device=device,
     )
     model.training_record = record_from_json(fields.get("training_record"), saved.tensors, len(tree.classes))
+    if fields.get("candidates") is not None:
+        model.candidates = tuple(as_texts(fields["candidates"]))
     return model
 
 

@@ -31,6 +31,7 @@ from neuid3.tree.tree import Path, Tree, paths
 if TYPE_CHECKING:
     import torch
 
+    from neuid3.identifiability.certificate import Certificate
     from neuid3.tree.network_evidence import Network
 
 
@@ -58,6 +59,9 @@ class TreeModel:
     network_calls : the network calls that the tests need.
     training_record : digests of the training rows and scores on held-out rows; None where there is no record, as for a
         tree written by hand.
+    candidates : the atoms that the tree could have been made of; None where they are not known, as for a tree written by
+        hand.
+    certificate : what the values of the networks are fixed up to, as last found by an audit or an export; None before.
 
     Raises
     ------
@@ -90,6 +94,8 @@ class TreeModel:
         self.networks = dict(networks or {})
         self.priors = priors or Priors()
         self.training_record: TrainingRecord | None = None
+        self.candidates: tuple[str, ...] | None = None
+        self.certificate: Certificate | None = None
         self.precision, self.device = _precision(dtype), device
         self.backend = backend
         check_priors(self.priors, self.schema)

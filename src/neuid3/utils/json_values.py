@@ -13,6 +13,13 @@ def as_text(value: Any) -> str:
     return value
 
 
+def as_texts(value: Any) -> list[str]:
+    """The value, if it is a list of strings."""
+    if not isinstance(value, list):
+        raise TypeError(f"{value!r:.40} is not a list")
+    return list(map(as_text, value))
+
+
 def as_number(value: Any) -> Any:
     """The value, if it is a finite number."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):

@@ -39,6 +39,8 @@ READS = [
     "explain people.neuid3 ODD --row 0",
     "report ODD people.csv",
     "report people.neuid3 ODD",
+    "audit ODD people.csv",
+    "audit people.neuid3 ODD",
     "bank add bank ODD",
     "experiments reproduce table --results results --into ODD",
     "benchmarks --table --history ODD",
@@ -52,6 +54,7 @@ WRITES = [
     "show people.neuid3 --out ODD",
     "explain people.neuid3 people.csv --row 0 --out ODD",
     "report people.neuid3 people.csv --out ODD",
+    "audit people.neuid3 people.csv --out ODD",
 ]
 
 

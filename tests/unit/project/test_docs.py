@@ -97,9 +97,9 @@ def test_the_page_about_settings_lists_every_field_of_the_training_with_both_val
 
 
 def test_the_docstring_of_the_classifier_lists_every_parameter() -> None:
-    parameters, _, attributes = (neuid3.NeuID3Classifier.__doc__ or "").partition("Attributes\n")
-    assert sorted(re.findall(r"^    (\w+) : ", parameters, flags=re.MULTILINE)) == sorted(PARAMETERS)
-    assert all(name.endswith("_") for name in re.findall(r"^    (\w+) : ", attributes, flags=re.MULTILINE))
+    parameters, _, attributes = (inspect.getdoc(neuid3.NeuID3Classifier) or "").partition("Attributes\n")
+    assert sorted(re.findall(r"^(\w+) : ", parameters, flags=re.MULTILINE)) == sorted(PARAMETERS)
+    assert all(name.endswith("_") for name in re.findall(r"^(\w+) : ", attributes, flags=re.MULTILINE))
 
 
 def hooks() -> Any:

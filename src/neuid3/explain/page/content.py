@@ -17,6 +17,7 @@ from neuid3.errors import DataError, did_you_mean
 from neuid3.explain.page.responses import MIN_REACH, Floats, NetworkValues, PageNode, PageResponses, page_responses
 from neuid3.explain.page.scores import RowGroups, group_rows, learned_rows
 from neuid3.export.labels import mass_formatter
+from neuid3.identifiability.audit import short_forms
 from neuid3.logic.formula import NeuralVariable, sources
 from neuid3.logic.quoting import atom_name, entry_text
 from neuid3.tree.model import TreeModel
@@ -126,6 +127,7 @@ class PredicateContent:
     branches : the numbers of the branches whose tests call it.
     calls : the number of examples that it is called for, over all network calls.
     values : its values.
+    fixed : what its values are fixed up to, as in "fixed up to reversal"; "" for a network that is a test by itself.
     """
 
     network: str
@@ -134,6 +136,7 @@ class PredicateContent:
     branches: tuple[int, ...]
     calls: int
     values: tuple[ValueContent, ...]
+    fixed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,6 +324,7 @@ class _ContentBuilder:
             for neural in sorted((v for v in variables if isinstance(v, NeuralVariable)), key=lambda v: v.inputs):
                 by_inputs = calls.setdefault((neural.network, neural.declaration), {})
                 by_inputs.setdefault(neural.inputs, []).append(node.number)
+        fixed = short_forms(self.model) if calls else {}
         for (network, number), by_inputs in calls.items():
             declaration = self.model.program.declarations[number]
             names = ("no", "yes") if declaration.values is None else declaration.values
@@ -335,6 +339,7 @@ class _ContentBuilder:
                 tuple(sorted({branch for numbers in by_inputs.values() for branch in numbers})),
                 sum(len(of_call.rows) for of_call in values.values()),
                 tuple(self._value(name, code, values, len(names)) for code, name in enumerate(names)),
+                fixed.get(network, ""),
             )
 
     def _value(

@@ -476,7 +476,8 @@ function networkCard(network, number) {
     value.count ? tiles(value.tiles, (probability) => `${value.name} with ${percent(probability)}`, `${value.name} according to ${network.name}`, networkTile) : make("p", { class: "soft" }, "It is never the most probable value in this table.")));
   return make("article", { id: `network-${number}`, tabindex: "-1", "aria-label": `Network ${network.name}` },
     make("div", { class: "title" }, make("h3", {}, code(network.name), " predicts ", code(network.predicate)),
-      make("p", {}, `It reads ${reads}, for test `, ...branches, ".")),
+      make("p", {}, `It reads ${reads}, for test `, ...branches, "."),
+      ...(network.fixed ? [make("p", { class: "soft" }, `By the tree alone, the meaning of its values is ${network.fixed}.`)] : [])),
     make("p", { class: "chosen", id: `values-${number}`, hidden: true }),
     make("div", { class: "values" }, ...values));
 }

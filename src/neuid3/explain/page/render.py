@@ -63,7 +63,7 @@ def page_and_scores(
         style=style,
         script=script,
         content=script_json(_content_to_json(content, scores, _pictures(content, examples))),
-        text=html.escape("\n".join((export_text(tree.tree), "", *scores))),
+        text=html.escape("\n".join((export_text(tree), "", *scores))),
     )
     return page, scores
 
@@ -165,6 +165,7 @@ def _content_to_json(content: PageContent, scores: Sequence[str], pictures: Page
                 "inputs": predicate.inputs,
                 "branches": predicate.branches,
                 "calls": predicate.calls,
+                "fixed": predicate.fixed,
                 "values": [
                     {
                         "name": value.name,

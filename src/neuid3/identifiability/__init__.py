@@ -1,0 +1,78 @@
+"""Re-readings of a tree: what the values of its networks are determined up to, by structure and by examples."""
+
+from typing import TYPE_CHECKING
+
+from neuid3.utils.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from neuid3.identifiability.audit import audit_model, network_kinds, short_forms, structural_certificate
+    from neuid3.identifiability.certificate import (
+        Certificate,
+        Contradictions,
+        NetworkCertificate,
+        certify,
+        tree_variables,
+    )
+    from neuid3.identifiability.forms import (
+        Equivalence,
+        Rewriting,
+        equivalence,
+        equivalence_classes,
+        results,
+        rewritings,
+    )
+    from neuid3.identifiability.observations import Observations, observe
+    from neuid3.identifiability.readings import ReadingCount, ReadingProblem, smallest_labels
+    from neuid3.identifiability.symmetries import Deadline, PairOfFunctions, SymmetryGroup, symmetry_group
+
+__all__ = [
+    "Certificate",
+    "Contradictions",
+    "Deadline",
+    "Equivalence",
+    "NetworkCertificate",
+    "Observations",
+    "PairOfFunctions",
+    "ReadingCount",
+    "ReadingProblem",
+    "Rewriting",
+    "SymmetryGroup",
+    "audit_model",
+    "certify",
+    "equivalence",
+    "equivalence_classes",
+    "network_kinds",
+    "observe",
+    "results",
+    "rewritings",
+    "short_forms",
+    "smallest_labels",
+    "structural_certificate",
+    "symmetry_group",
+    "tree_variables",
+]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "neuid3.identifiability.audit": ["audit_model", "network_kinds", "short_forms", "structural_certificate"],
+        "neuid3.identifiability.certificate": [
+            "Certificate",
+            "Contradictions",
+            "NetworkCertificate",
+            "certify",
+            "tree_variables",
+        ],
+        "neuid3.identifiability.forms": [
+            "Equivalence",
+            "Rewriting",
+            "equivalence",
+            "equivalence_classes",
+            "results",
+            "rewritings",
+        ],
+        "neuid3.identifiability.observations": ["Observations", "observe"],
+        "neuid3.identifiability.readings": ["ReadingCount", "ReadingProblem", "smallest_labels"],
+        "neuid3.identifiability.symmetries": ["Deadline", "PairOfFunctions", "SymmetryGroup", "symmetry_group"],
+    },
+)

@@ -1,0 +1,398 @@
+"""Equivalent forms: tests that are the same up to the names of networks and of their values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import combinations, islice, product
+from typing import Any
+
+import numpy as np
+
+from neuid3.circuits.compile import compile_formulas
+from neuid3.identifiability.symmetries import Colours, Deadline, PairOfFunctions, Reading
+from neuid3.logic.formula import And, Formula, Literal, NeuralVariable, Not, Or, bottom_up, draw_cells, rebuild
+from neuid3.logic.program import Program
+from neuid3.logic.sandbox import DEFAULT_LIMITS, Limits
+from neuid3.tree.node_tests import NodeTest
+from neuid3.tree.tree import Branch, Leaf, Node, Visit, fold, paths
+
+# At most so many rewritten trees are compared with a tree.
+MAX_REWRITINGS = 256
+
+# At most so many ways to rename the networks of one function into those of another are tried.
+MAX_RENAMINGS = 720
+
+# Leaves whose probabilities differ by less are the same result.
+TOLERANCE_DIGITS = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Equivalence:
+    """A renaming under which two functions are the same.
+
+    Attributes
+    ----------
+    networks : for each network of the left function the one of the right function that takes its place.
+    reading : for each network of the left function, the right value that takes the place of each of its values.
+    """
+
+    networks: Mapping[str, str]
+    reading: Reading
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether nothing is renamed."""
+        return all(left == right for left, right in self.networks.items()) and all(
+            images == tuple(range(len(images))) for images in self.reading.values()
+        )
+
+
+def equivalence(
+    left: Sequence[Formula],
+    right: Sequence[Formula],
+    *,
+    fixed: Mapping[str, Iterable[int]] | None = None,
+    kinds: Mapping[str, Hashable] | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+    deadline: Deadline | None = None,
+) -> Equivalence | None:
+    """A renaming of networks and values that turns one function into another; None where there is none.
+
+    Parameters
+    ----------
+    left, right : a formula for each result of the two functions.
+    fixed : values of networks that keep their meaning; such networks keep their names too.
+    kinds : what must be the same of two networks where one takes the place of the other, such as their architecture; a
+        network that it does not name may take any place.
+    limits : the size and time of circuits.
+    deadline : the time by which the search must end.
+
+    Returns
+    -------
+    The renaming, the identity where it is one; None where there is none.
+
+    Raises
+    ------
+    SearchLimitError : after the deadline.
+    CircuitLimitError, GroundingLimitError : where a circuit exceeds its limits.
+    """
+    kept = {name: frozenset(values) for name, values in (fixed or {}).items()}
+    left, right = _drawn(left, right)
+    deadline = deadline or Deadline()
+    of_left, of_right = _neural(left, limits, deadline), _neural(right, limits, deadline)
+    for names in islice(_renamings(of_left, of_right, kept, kinds or {}), MAX_RENAMINGS):
+        variables = {
+            b: a for ours, theirs in names.items() for a, b in zip(of_left[ours], of_right[theirs], strict=True)
+        }
+        pair = PairOfFunctions(left, _renamed(right, variables), limits, deadline)
+        colours = _fixed_colours(pair, kept)
+        reading = pair.isomorphism(colours, colours)
+        if reading is not None:
+            return Equivalence(names, reading)
+    return None
+
+
+def _drawn(left: Sequence[Formula], right: Sequence[Formula]) -> tuple[list[Formula], list[Formula]]:
+    """Both functions with comparisons replaced by the same cells."""
+    both = draw_cells([*left, *right])
+    return both[: len(left)], both[len(left) :]
+
+
+def _neural(formulas: Sequence[Formula], limits: Limits, deadline: Deadline) -> dict[str, list[NeuralVariable]]:
+    """The variables of each network that a function depends on, in the order of their inputs."""
+    deadline.check()
+    circuit = compile_formulas(formulas, deadline.limited(limits))
+    variables = [v for v in circuit.variables if isinstance(v, NeuralVariable)]
+    ordered = sorted(variables, key=lambda v: (v.inputs, v.declaration, v.arguments))
+    return {name: [v for v in ordered if v.network == name] for name in dict.fromkeys(v.network for v in variables)}
+
+
+def _renamings(
+    left: Mapping[str, Sequence[NeuralVariable]],
+    right: Mapping[str, Sequence[NeuralVariable]],
+    fixed: Mapping[str, frozenset[int]],
+    kinds: Mapping[str, Hashable],
+) -> Iterator[dict[str, str]]:
+    """Bijections between networks that read the same inputs with equally many values; equal names first."""
+    if len(left) != len(right):
+        return
+
+    def fits(a: str, b: str) -> bool:
+        shapes = ([(v.inputs, v.size) for v in left[a]], [(v.inputs, v.size) for v in right[b]])
+        alike = a not in kinds or b not in kinds or kinds[a] == kinds[b]
+        return shapes[0] == shapes[1] and alike and (a == b or not {a, b} & set(fixed))
+
+    waiting: list[dict[str, str]] = [{}]
+    while waiting:
+        names = waiting.pop()
+        if len(names) == len(left):
+            yield names
+            continue
+        name = next(a for a in left if a not in names)
+        partners = [b for b in right if b not in names.values() and fits(name, b)]
+        same_first = [name] * (name in partners) + [b for b in partners if b != name]
+        waiting.extend({**names, name: partner} for partner in reversed(same_first))
+
+
+def _renamed(formulas: Sequence[Formula], variables: Mapping[NeuralVariable, NeuralVariable]) -> list[Formula]:
+    def renamed(node: Formula) -> Formula:
+        match node:
+            case Literal(NeuralVariable() as variable, values) if variable in variables:
+                return Literal(variables[variable], values)
+            case _:
+                return node
+
+    return rebuild(formulas, renamed)
+
+
+def _fixed_colours(pair: PairOfFunctions, fixed: Mapping[str, frozenset[int]]) -> Colours:
+    """Colours in which every fixed value is alone."""
+    colours: Colours = {}
+    for name, size in pair.sizes.items():
+        colours[name] = np.zeros(size, dtype=np.int64)
+        for i, value in enumerate(sorted(fixed.get(name, ()))):
+            colours[name][value] = i + 1
+    return colours
+
+
+def equivalence_classes(
+    tests: Sequence[NodeTest],
+    program: Program,
+    *,
+    fixed: Mapping[str, Iterable[int]] | None = None,
+    kinds: Mapping[str, Hashable] | None = None,
+) -> list[list[NodeTest]]:
+    """The tests in classes of equivalent ones, each class and the classes in the order of the tests.
+
+    A test without networks is alone in its class.
+
+    Parameters
+    ----------
+    tests : tests of the program.
+    program : the background knowledge.
+    fixed, kinds : as in `equivalence`.
+
+    Returns
+    -------
+    The classes.
+    """
+    classes: dict[Any, list[list[NodeTest]]] = {}
+    order: list[list[NodeTest]] = []
+    for test in tests:
+        formula = test.formula(program)
+        key = _fingerprint(formula)
+        alike = classes.setdefault(key, []) if key is not None else []
+        for members in alike:
+            other = members[0].formula(program)
+            if equivalence([other], [formula], fixed=fixed, kinds=kinds, limits=program.limits) is not None:
+                members.append(test)
+                break
+        else:
+            alike.append([test])
+            order.append(alike[-1])
+    return order
+
+
+def _fingerprint(formula: Formula) -> Hashable | None:
+    """What equivalent formulas have in common at a glance; None for a formula without networks."""
+    variables = {node.variable for node in bottom_up([formula]) if isinstance(node, Literal)}
+    neural = [v for v in variables if isinstance(v, NeuralVariable)]
+    if not neural:
+        return None
+    by_network = {
+        name: sorted((v.inputs, v.size) for v in neural if v.network == name) for name in {v.network for v in neural}
+    }
+    return tuple(sorted(tuple(inputs) for inputs in by_network.values())), frozenset(variables - set(neural))
+
+
+def results(root: Node, program: Program) -> tuple[list[tuple[float, ...]], list[Formula]]:
+    """The different class distributions of a tree's leaves, and the formula of each.
+
+    Parameters
+    ----------
+    root : the root of the tree.
+    program : the background knowledge of its tests.
+
+    Returns
+    -------
+    The distributions, and for each a formula that is true of the assignments with this result.
+    """
+    formulas: dict[NodeTest, Formula] = {}
+    by_result: dict[tuple[float, ...], list[Formula]] = {}
+    for path, leaf in paths(root):
+        signed = []
+        for test, outcome in path:
+            if test not in formulas:
+                formulas[test] = test.formula(program)
+            signed.append(formulas[test] if outcome else Not(formulas[test]))
+        result = tuple(round(p, TOLERANCE_DIGITS) for p in leaf.probabilities)
+        by_result.setdefault(result, []).append(And(tuple(signed)))
+    return list(by_result), draw_cells([Or(tuple(conjunctions)) for conjunctions in by_result.values()])
+
+
+@dataclass(frozen=True, slots=True)
+class Rewriting:
+    """A tree of other candidates that says the same with its networks read otherwise.
+
+    Attributes
+    ----------
+    tests : for each test that is replaced its replacement.
+    equivalence : how networks and values are renamed.
+    """
+
+    tests: Mapping[NodeTest, NodeTest]
+    equivalence: Equivalence
+
+
+def rewritings(
+    root: Node,
+    candidates: Iterable[NodeTest],
+    program: Program,
+    *,
+    kinds: Mapping[str, Hashable] | None = None,
+    deadline: Deadline | None = None,
+) -> tuple[list[Rewriting], bool]:
+    """The rewritings of a tree: arguments of its tests or whole networks exchanged, all tests being candidates.
+
+    Of those with the same renaming the one that replaces the fewest tests is returned, and none that combines others.
+
+    Parameters
+    ----------
+    root : the root of the tree.
+    candidates : the tests that the tree could have been made of.
+    program : the background knowledge.
+    kinds : what must be the same of two networks that are exchanged; see `equivalence`.
+    deadline : the time by which the search must end.
+
+    Returns
+    -------
+    The rewritings, and whether all were tried.
+
+    Raises
+    ------
+    SearchLimitError : after the deadline.
+    CircuitLimitError, GroundingLimitError : where a circuit exceeds its limits.
+    """
+    used = list(dict.fromkeys(test for path, _ in paths(root) for test, _ in path))
+    atoms = {test: atom for test in used if (atom := _atom(test)) is not None and _fingerprint(test.formula(program))}
+    known = {atom: test for test in candidates if (atom := _atom(test)) is not None}
+    instances = {network: instance for test in used for network, instance in test.instances}
+    by_form: dict[tuple[str, int], list[NodeTest]] = {}
+    for test, (predicate, arguments) in atoms.items():
+        by_form.setdefault((predicate, len(arguments)), []).append(test)
+    same_up_to_names = partial(equivalence, kinds=kinds, limits=program.limits, deadline=deadline)
+    choices: list[list[dict[NodeTest, NodeTest]]] = []
+    for tests in by_form.values():
+        formulas = [test.formula(program) for test in tests]
+        choices.append([])
+        for replaced in _replacements(tests, atoms, known, instances, program):
+            # The tests of a form must be the same up to names by themselves, before the whole tree is compared.
+            same = same_up_to_names(formulas, [replaced.get(test, test).formula(program) for test in tests])
+            if same is not None and not same.is_identity:
+                choices[-1].append(replaced)
+    _, left = results(root, program)
+    kept: dict[Hashable, Rewriting] = {}
+    trees: list[dict[NodeTest, NodeTest]] = []  # of those compared, the replaced tests that give the same function
+    for number, replaced in enumerate(_by_number_of_forms(choices, trees)):
+        if number == MAX_REWRITINGS:
+            return list(kept.values()), False
+        _, right = results(_replaced(root, replaced), program)
+        same = same_up_to_names(left, right)
+        if same is not None and not same.is_identity:
+            trees.append(replaced)
+            key = (frozenset(same.networks.items()), frozenset(same.reading.items()))
+            if key not in kept or len(replaced) < len(kept[key].tests):
+                kept[key] = Rewriting(replaced, same)
+    return list(kept.values()), True
+
+
+def _by_number_of_forms(
+    choices: Sequence[Sequence[dict[NodeTest, NodeTest]]], rewritten: Sequence[Mapping[NodeTest, NodeTest]]
+) -> Iterator[dict[NodeTest, NodeTest]]:
+    """Replacements of the tests of one form, then of two, and so on, without those that contain a rewriting.
+
+    Parameters
+    ----------
+    choices : for each form the replacements of its tests.
+    rewritten : the replacements so far that were rewritings; it may grow between two steps.
+    """
+    for n in range(1, len(choices) + 1):
+        # A replacement that is a rewriting by itself occurs in products only.
+        open_choices = [[c for c in of_form if c not in rewritten] for of_form in choices]
+        forms = [of_form for of_form in open_choices if of_form]
+        if len(forms) < n:
+            return
+        for chosen_forms in combinations(forms, n):
+            for chosen in product(*chosen_forms):
+                replaced = {old: new for of_form in chosen for old, new in of_form.items()}
+                if n == 1 or not any(other.items() <= replaced.items() for other in rewritten):
+                    yield replaced
+
+
+def _replacements(
+    tests: Sequence[NodeTest],
+    atoms: Mapping[NodeTest, tuple[str, tuple[str, ...]]],
+    known: Mapping[Any, NodeTest],
+    instances: Mapping[str, str],
+    program: Program,
+) -> Iterator[dict[NodeTest, NodeTest]]:
+    """For tests of one predicate, candidates of every predicate and order of arguments in their place.
+
+    Each replaces the tests that it does not leave as they are; networks that the tree calls stay the same instances.
+    """
+    predicate, arguments = atoms[tests[0]]
+    alike = [atom for atom in known if sorted(atom[1]) == sorted(arguments)]
+    for name, others in sorted(alike, key=lambda atom: atom[0] != predicate):
+        # Candidates are gone through, not orders: a rule of ten arguments has millions of these.
+        places = list(range(len(arguments)))
+        order = [places.pop(next(k for k, i in enumerate(places) if arguments[i] == other)) for other in others]
+        replaced: dict[NodeTest, NodeTest] = {}
+        for test in tests:
+            atom = (name, tuple(atoms[test][1][i] for i in order))
+            if atom == atoms[test]:
+                continue
+            if atom not in known:
+                break
+            replaced[test] = _bound(known[atom], {**instances, **dict(test.instances)}, program)
+        else:
+            if replaced:
+                yield replaced
+
+
+def _bound(test: NodeTest, instances: Mapping[str, str], program: Program) -> NodeTest:
+    """A candidate with these instances of the networks that it calls."""
+    unbound = test.bind({})
+    variables = (node.variable for node in bottom_up([unbound.formula(program)]) if isinstance(node, Literal))
+    called = {variable.network for variable in variables if isinstance(variable, NeuralVariable)}
+    return unbound.bind({name: instance for name, instance in instances.items() if name in called})
+
+
+def _replaced(root: Node, tests: Mapping[NodeTest, NodeTest]) -> Node:
+    """The tree with tests replaced by others."""
+
+    def rebuilt(visit: Visit, below: tuple[Node, Node] | None) -> Node:
+        node = visit.node
+        if isinstance(node, Leaf) or below is None:
+            return node
+        return Branch(tests.get(node.test, node.test), *below)
+
+    return fold(root, rebuilt)
+
+
+_ARGUMENT = re.compile(r"\s*('(?:[^'\\]|\\.)*'|[^,()']+)\s*(?:,|$)")
+_ATOM = re.compile(r"\s*('(?:[^'\\]|\\.)*'|[a-z]\w*)\s*(?:\((.*)\))?\s*", re.DOTALL)
+
+
+def _atom(test: NodeTest) -> tuple[str, tuple[str, ...]] | None:
+    """The predicate and the arguments of a test that is one atom with simple arguments; None otherwise."""
+    match = _ATOM.fullmatch(test.goal) if test.atoms == (test.goal,) else None
+    if match is None:
+        return None
+    inside = match.group(2) or ""
+    arguments = [argument.strip() for argument in _ARGUMENT.findall(inside)]
+    return (
+        (match.group(1), tuple(arguments)) if ",".join(arguments) == re.sub(r"\s*,\s*", ",", inside.strip()) else None
+    )
