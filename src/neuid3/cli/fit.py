@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuid3.cli.common import FILE, FieldType, FiniteRange, limit_option
+from neuid3.cli.common import FILE, FieldType, FiniteRange, concepts_option, limit_option, row_location
 from neuid3.errors import DataError, MissingFileError, did_you_mean
 from neuid3.logic.sandbox import LIMIT_RULES, Limits
 from neuid3.training.config import TRAINING_RULES, TrainingConfig
@@ -60,14 +60,7 @@ if TYPE_CHECKING:
     metavar="COLUMN=KIND",
     help="Kind of a column: boolean, category, number, probability, image or ignore; may be repeated.",
 )
-@click.option(
-    "--concepts",
-    "concept_file",
-    type=FILE,
-    metavar="FILE",
-    help="Labels for images: a table with columns image (a path as in TABLE), concept and value. Columns of TABLE such as "
-    "'rank(first)' hold labels too.",
-)
+@concepts_option
 @click.option("--out", type=FILE, metavar="MODEL", help="File of the model.  [default: the table's name.neuid3]")
 @click.option(
     "--held-out",
@@ -221,7 +214,8 @@ def fit(
 
     from neuid3.data.reading.sheet import open_text_table
     from neuid3.data.reading.table import read_text_table
-    from neuid3.tree.anchors import anchor_columns, selected_concepts
+    from neuid3.tree.anchors import selected_concepts
+    from neuid3.tree.labels import label_columns
 
     echo = (lambda *_: None) if as_json else click.echo
     text_table = open_text_table(table)
@@ -231,7 +225,7 @@ def fit(
         _declared(types),
         target=target,
         image_size=image_size,
-        concept_columns=anchor_columns(text_table.columns, declarations),
+        concept_columns=label_columns(text_table.columns, declarations),
         concept_file=concept_file,
     )
     assert data.labels is not None
@@ -335,7 +329,7 @@ def _declarations(
     """The neural declarations of the rules, where labels of concepts may refer to them."""
     from neuid3.data.reading.table import text_schema
     from neuid3.logic.program import Program
-    from neuid3.tree.anchors import looks_like_call
+    from neuid3.tree.labels import looks_like_call
 
     if concept_file is None and not any(map(looks_like_call, table.columns)):
         return {}
@@ -344,11 +338,10 @@ def _declarations(
 
 def _anchors(data: TableData, declarations: Mapping[int, Declaration]) -> Anchors:
     """The labels of concepts in the table and in the file of labels."""
-    from neuid3.tree.anchors import read_anchors
+    from neuid3.tree.anchors import distinct
+    from neuid3.tree.labels import read_labels
 
-    lines = data.lines
-    location = "row {}".format if lines is None else (lambda row: f"line {lines[row]}")
-    return read_anchors(data.concepts, data.examples, declarations, location=location)
+    return distinct(read_labels(data.concepts, data.examples, declarations, location=row_location(data.lines)))
 
 
 def _held_out_rows(labels: npt.NDArray[Any], fraction: float, seed: int, anchors: Anchors) -> npt.NDArray[Any]:

@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -48,12 +48,13 @@ from neuid3.learning.node_learner import NodeLearner
 from neuid3.learning.problem import Problem, read_problem, varying_candidates
 from neuid3.learning.statistics import with_statistics
 from neuid3.learning.validation import read_validation, training_sample
-from neuid3.logic.program import Program
+from neuid3.logic.program import Declaration, Program
 from neuid3.logic.sandbox import Limits
 from neuid3.training.config import TrainingConfig, changed_training, read_training
-from neuid3.tree.anchors import Anchors, anchor_columns, looks_like_call, read_anchors, take_anchor_columns
-from neuid3.tree.concept_accuracy import concept_scores
+from neuid3.tree.anchors import Anchors, distinct
+from neuid3.tree.concept_accuracy import concept_scores, score_concepts
 from neuid3.tree.criteria import ClassCriterion, Target, column_importances, criterion_of
+from neuid3.tree.labels import read_labels, take_labels
 from neuid3.tree.record import HELD_OUT, ConceptScore, Score, TrainingRecord, score_of
 from neuid3.tree.tree import Tree
 
@@ -326,11 +327,11 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         pruning = self.pruning if config.prune else 0.0
         growth = GrowthLimits(self.max_depth, self.min_mass, self.min_gain, config.min_reach, pruning)
         networks = dict(self.networks or {})
-        X, concepts = self._take_anchors(X, concepts, None)
+        X, concepts = take_labels(X, concepts, self._declarations)
         examples, labels, weights, kept = self._read(X, y, sample_weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         problem = self._problem(examples)
-        anchors = read_anchors(concepts, examples, problem.program.declarations, kept) if concepts else {}
+        anchors = distinct(read_labels(concepts, examples, problem.program.declarations, kept=kept))
         check_fit(problem, networks, config, len(self.classes_))
         self.rule_tests_ = list(problem.candidates.expanded)
         digests = {} if folder is None else self._digests(examples, labels, weights, validation, anchors)
@@ -383,28 +384,11 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ]
         return fit_digests(parameters, dict(examples.items()), **targets)
 
-    def _take_anchors(
-        self, X: Any, concepts: Mapping[str, Any] | None, program: Program | None
-    ) -> tuple[Any, Mapping[str, Any] | None]:
-        """The table without its columns of labels, such as `rank(first)`, and all labels.
-
-        The declarations are those of `program`, or of the background knowledge where it is not read yet.
-        """
-        if not has_names(X):
-            return X, concepts
-        names = X.names if isinstance(X, Examples) else [str(name) for name in X]
-        if not (program or self.background.strip()) or not any(map(looks_like_call, names)):
-            return X, concepts
-        examples = X if isinstance(X, Examples) else Examples(X)
-        program = Program(self.background, examples.schema, self.limits) if program is None else program
-        declarations = program.declarations
-        if not anchor_columns(names, declarations):
-            return X, concepts
-        examples, taken = take_anchor_columns(examples, declarations)
-        both = [name for name in taken if name in (concepts or {})]
-        if both:
-            raise DataError(f"{both[0]!r} is a column of the table and is given in `concepts`; leave one of them out.")
-        return examples, {**taken, **(concepts or {})}
+    def _declarations(self, columns: Mapping[str, Any]) -> Mapping[int, Declaration]:
+        """The neural declarations of the background knowledge for these columns."""
+        if not columns or not self.background.strip():
+            return {}
+        return Program(self.background, Examples(columns).schema, self.limits).declarations
 
     def _read(
         self, X: Any, y: Any, sample_weight: Any
@@ -546,16 +530,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         DataError : where there are no labels, or labels are not as they should be.
         """
         fitted = self._fitted()
-        table, given = fitted._take_anchors(X, concepts, fitted.model_.program)
-        if not given:
-            raise DataError(
-                "There are no labels to compare with; give concepts={'PREDICATE(COLUMN)': labels}, or a table with such a column."
-            )
-        examples = fitted._examples(table)
-        labels = read_anchors(given, examples, fitted.model_.program.declarations)
-        trained = {score.network: score.trained for score in fitted.concept_scores_}
-        scores = concept_scores(fitted.model_, examples, labels, {})
-        return tuple(replace(score, trained=trained.get(score.network, 0)) for score in scores)
+        return score_concepts(fitted.model_, X if has_names(X) else fitted._examples(X), concepts)
 
     @property
     def tests_(self) -> list[TrainedTest]:
@@ -727,9 +702,8 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : a table with named columns, `Examples`, or an array, as in `fit`.
-        y : the class of each row; with `concepts`, rows whose labels contradict their class are reported.
-        concepts : for a network or neural predicate with its columns, as in `"rank(first)"`, the true value of each row,
-            None or NaN where it is unknown.
+        y : the class of each row; with labels, rows whose labels contradict their class are reported.
+        concepts : labels, as in `fit`; columns of `X` with names such as `rank(first)` hold labels too.
         time_limit : seconds after which counts are bounds; 0 gives bounds only.
 
         Returns
@@ -742,10 +716,8 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ParameterError : where `time_limit` is no number, or negative.
         """
         fitted = self._fitted()
-        examples = fitted._examples(X)
-        return audit_model(
-            fitted.model_, examples, y, concepts=concepts, time_limit=time_limit, networks=fitted.networks
-        )
+        table = X if has_names(X) else fitted._examples(X)
+        return audit_model(fitted.model_, table, y, concepts=concepts, time_limit=time_limit, networks=fitted.networks)
 
     # Export --------------------------------------------------------------------------------------
 

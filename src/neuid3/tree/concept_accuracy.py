@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from neuid3.data.examples import Examples
-from neuid3.tree.anchors import Anchors, NetworkLabels
+from neuid3.errors import DataError
+from neuid3.tree.anchors import Anchors, NetworkLabels, distinct
+from neuid3.tree.labels import model_labels
 from neuid3.tree.model import TreeModel
 from neuid3.tree.record import ConceptScore
 from neuid3.tree.semantics import NetworkCall
 
 
 def concept_scores(
-    model: TreeModel, examples: Examples, labels: Anchors, trained: Mapping[str, int]
+    model: TreeModel, examples: Examples, labels: Anchors, trained: Mapping[str, int] | None = None
 ) -> tuple[ConceptScore, ...]:
-    """The concept accuracy of every network of a tree that has labels, on labels that it was not trained on.
+    """The concept accuracy of every network of a tree that has labels.
 
     Parameters
     ----------
@@ -29,6 +33,7 @@ def concept_scores(
     -------
     One score for each instance of a network that the tree calls, in the order of their names.
     """
+    trained = trained or {}
     scores = []
     for instance, call in sorted(_first_calls(model).items()):
         declaration = _declared(model, instance)
@@ -40,6 +45,34 @@ def concept_scores(
             accuracy = float(correct.mean()) if len(correct) else None
             scores.append(ConceptScore(instance, concept, trained.get(network, 0), len(correct), accuracy))
     return tuple(scores)
+
+
+def score_concepts(model: TreeModel, X: Any, concepts: Mapping[str, Any] | None = None) -> tuple[ConceptScore, ...]:
+    """The concept accuracy of each network of a tree on labelled examples.
+
+    Parameters
+    ----------
+    model : the tree with its networks.
+    X : the examples, as `Examples` or a table with the columns of the schema; columns such as `rank(first)` hold labels.
+    concepts : further labels, as in `neuid3.tree.labels.model_labels`.
+
+    Returns
+    -------
+    One score for each network that the tree calls and that has labels.
+
+    Raises
+    ------
+    DataError : where there are no labels, or labels are not as they should be.
+    """
+    examples, labels = model_labels(model, X, concepts)
+    if not labels:
+        raise DataError(
+            "There are no labels to compare with; give concepts={'PREDICATE(COLUMN)': labels}, or a table with such a column."
+        )
+    record = model.training_record
+    trained = {} if record is None else {score.network: score.trained for score in record.concepts}
+    scores = concept_scores(model, examples, distinct(labels))
+    return tuple(replace(score, trained=trained.get(score.network, 0)) for score in scores)
 
 
 def _first_calls(model: TreeModel) -> dict[str, NetworkCall]:

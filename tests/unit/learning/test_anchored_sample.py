@@ -8,8 +8,8 @@ from neuid3 import Examples
 from neuid3.learning.sample import Sample
 from neuid3.learning.validation import training_sample
 from neuid3.logic.program import Declaration
-from neuid3.tree.anchors import read_anchors
 from neuid3.tree.criteria import Target, criterion_of
+from neuid3.tree.labels import read_labels
 
 CLASSES = np.arange(100) % 2
 DECLARATIONS = {0: Declaration(0, "rank_net", 1, 3, ("1", "2", "3"), "rank")}
@@ -25,7 +25,7 @@ def sample(labelled: int) -> Sample:
         validation=None,
         fraction=0.2,
         seed=0,
-        anchors=read_anchors(concepts, examples, DECLARATIONS) if labelled else {},
+        anchors=read_labels(concepts, examples, DECLARATIONS) if labelled else {},
     )
 
 
@@ -49,7 +49,7 @@ def test_many_labels_leave_the_validation_split_as_it_is_and_are_not_trained_on_
 
 def test_where_a_class_has_no_row_without_labels_those_of_the_validation_split_are_not_trained_on() -> None:
     examples = Examples({"card": np.random.default_rng(0).random((20, 3, 3))})
-    anchors = read_anchors({"rank(card)": [1] * 20}, examples, DECLARATIONS)
+    anchors = read_labels({"rank(card)": [1] * 20}, examples, DECLARATIONS)
     target = Target(np.arange(20) % 2, np.ones(20), criterion_of("entropy").for_classes(2, 1))
     drawn = training_sample(examples, target, validation=None, fraction=0.2, seed=0, anchors=anchors)
     assert drawn.anchors["rank_net"].rows.tolist() == np.flatnonzero(~drawn.unseen).tolist()

@@ -11,14 +11,8 @@ import pytest
 from neuid3 import Examples
 from neuid3.errors import DataError
 from neuid3.logic.program import Declaration
-from neuid3.tree.anchors import (
-    MIN_HELD_OUT_LABELS,
-    anchor_columns,
-    anchored_rows,
-    read_anchors,
-    split_anchors,
-    take_anchor_columns,
-)
+from neuid3.tree.anchors import MIN_HELD_OUT_LABELS, anchored_rows, distinct, split_anchors
+from neuid3.tree.labels import label_columns, read_labels, take_labels
 
 RANK = Declaration(0, "rank_net", 1, 3, ("1", "2", "'the king'"), "rank")
 RED = Declaration(1, "red_net", 1, 2, None, "red")
@@ -32,7 +26,7 @@ def table(rows: int = 4, **more: Any) -> Examples:
 
 
 def values(concepts: Any, network: str = "rank_net", examples: Examples | None = None) -> list[tuple[Any, ...]]:
-    labels = read_anchors(concepts, table() if examples is None else examples, DECLARATIONS)[network]
+    labels = read_labels(concepts, table() if examples is None else examples, DECLARATIONS)[network]
     return [
         (call, *pair) for call, *arrays in labels.by_call() for pair in zip(*(a.tolist() for a in arrays), strict=True)
     ]
@@ -78,21 +72,22 @@ def test_a_network_of_two_inputs_is_labelled_by_two_columns() -> None:
         ({"rank(third)": {0: 1}}, r"column 'third', which does not exist"),
         ({"rnk(first)": {0: 1}}, r"'rnk', which is no neural predicate.*Did you mean 'rank'"),
         ({"rank(first, second)": {0: 1}}, r"name 2 columns, and 'rank' reads 1"),
-        ({"rank": [1, 2, None, None]}, r"The labels of 'rank' name no column"),
+        ({"rank": [1, 2, None, None]}, r"The labels of 'rank' name no column, and could be of rank\(first\) or rank"),
+        ({"same": [True, None, None, None]}, r"The labels of 'same' name no column; write \{'same\(COLUMN\)': labels"),
         ({"rank(kind)": {0: 1}}, r"column 'kind', which no network can read"),
         ([1, 2], r"`concepts` is a list; give a mapping"),
     ],
 )
 def test_what_cannot_be_a_label_is_refused(concepts: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
-        read_anchors(concepts, table(kind=["a", "b", "a", "b"]), DECLARATIONS)
+        read_labels(concepts, table(kind=["a", "b", "a", "b"]), DECLARATIONS)
 
 
 def test_a_label_for_a_missing_image_is_refused() -> None:
     images = np.ma.masked_array(np.ones((2, 3, 3)), mask=False)
     images[1] = np.ma.masked
     with pytest.raises(DataError, match=r"label 2 in row 1, where the image is missing"):
-        read_anchors({"rank(first)": [1, 2]}, Examples({"first": images}), DECLARATIONS)
+        read_labels({"rank(first)": [1, 2]}, Examples({"first": images}), DECLARATIONS)
 
 
 def test_two_labels_for_one_image_are_refused_also_across_columns() -> None:
@@ -101,25 +96,46 @@ def test_two_labels_for_one_image_are_refused_also_across_columns() -> None:
     with pytest.raises(
         DataError, match=r"'rank\(first\)' is 1 in row 0, and 'rank\(second\)' is 2 in row 2, with the same"
     ):
-        read_anchors({"rank(first)": {0: 1}, "rank(second)": {2: 2}}, examples, DECLARATIONS)
+        read_labels({"rank(first)": {0: 1}, "rank(second)": {2: 2}}, examples, DECLARATIONS)
 
 
 def test_equal_labels_of_equal_images_count_once() -> None:
-    images = np.ones((3, 3, 3))
-    assert len(values({"rank(first)": [1, 1, 1]}, examples=Examples({"first": images}))) == 1
+    examples = Examples({"first": np.ones((3, 3, 3))})
+    labels = read_labels({"rank(first)": [1, 1, 1]}, examples, DECLARATIONS)
+    assert (len(labels["rank_net"]), len(distinct(labels)["rank_net"])) == (3, 1)
+
+
+def test_a_name_without_columns_means_the_only_column_of_images() -> None:
+    examples = Examples({"first": np.arange(18.0).reshape(2, 3, 3), "age": [30.0, 40.0]})
+    assert values({"rank": [None, 2]}, examples=examples) == [(("first",), 1, 1)]
+    assert values({"rank": {0: 1}}, examples=examples) == [(("first",), 0, 0)]
+
+
+def test_columns_and_instances_are_named_as_exports_name_them() -> None:
+    examples = Examples({"my, card": np.arange(18.0).reshape(2, 3, 3), "o'brien": np.ones((2, 3, 3))})
+    assert values({"rank_net#3('my, card')": {0: 1}}, examples=examples) == [(("my, card",), 0, 0)]
+    assert values({"rank(o'brien)": {0: 2}}, examples=examples) == [(("o'brien",), 0, 1)]
+
+
+def test_a_table_keeps_its_other_columns_and_given_labels_are_added() -> None:
+    frame = pd.DataFrame({"age": [1.5, 2.5], "second": [1, 2], "rank(age)": [None, "the king"], "size(mm)": [3, 4]})
+    rest, taken = take_labels(frame, {"red(age)": {0: True}}, lambda columns: DECLARATIONS if "age" in columns else {})
+    assert list(rest) == ["age", "second", "size(mm)"]
+    assert read_labels(taken, Examples(rest), DECLARATIONS).keys() == {"rank_net", "red_net"}
+    assert take_labels(rest, None, lambda _: DECLARATIONS) == (rest, {})
 
 
 def test_labels_of_rows_that_are_left_out_are_left_out() -> None:
     kept = np.array([True, False, True, True, False, True])
-    labels = read_anchors({"rank(first)": [1, 2, None, 1, 2, 2]}, table(4), DECLARATIONS, kept)["rank_net"]
+    labels = read_labels({"rank(first)": [1, 2, None, 1, 2, 2]}, table(4), DECLARATIONS, kept=kept)["rank_net"]
     assert (labels.rows.tolist(), labels.values.tolist()) == ([0, 2, 3], [0, 0, 1])
 
 
 def test_a_column_named_like_a_call_of_a_neural_predicate_holds_labels() -> None:
     columns = {"rank(first)": [1.0, None, 2.0, None], "same(first, second)": [True, None, None, False]}
     examples = table(**columns, **{"length(cm)": [1.5, 2.5, 3.5, 4.5], "rank(third)": [1, 2, 1, 2]})
-    assert anchor_columns(examples.names, DECLARATIONS) == tuple(columns)
-    rest, taken = take_anchor_columns(examples, DECLARATIONS)
+    assert label_columns(examples.names, DECLARATIONS) == tuple(columns)
+    rest, taken = take_labels(examples, None, lambda _: DECLARATIONS)
     assert rest.names == ("first", "second", "age", "length(cm)", "rank(third)")
     assert taken == columns
 
@@ -127,7 +143,7 @@ def test_a_column_named_like_a_call_of_a_neural_predicate_holds_labels() -> None
 def many(count: int) -> Any:
     rng = np.random.default_rng(0)
     examples = Examples({"first": rng.random((count, 3, 3))})
-    return read_anchors({"rank(first)": rng.integers(1, 3, count)}, examples, DECLARATIONS)
+    return read_labels({"rank(first)": rng.integers(1, 3, count)}, examples, DECLARATIONS)
 
 
 def test_a_fifth_of_fifty_labels_is_held_out_from_every_value() -> None:

@@ -2,16 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
 from posixpath import normpath
 
 import numpy as np
 
 from neuid3.data.reading.cells import cells_and_missing
-from neuid3.data.reading.sheet import TextTable
+from neuid3.data.reading.sheet import TextTable, open_text_table
 from neuid3.errors import DataError, did_you_mean
 
 FILE_COLUMNS = ("image", "concept", "value")
+
+
+def table_concepts(
+    table: TextTable, names: Collection[str], file: Path | str | None, image_columns: Sequence[str]
+) -> dict[str, list[str | None]]:
+    """The labels of a table, in columns such as `rank(first)` and in a file of labels.
+
+    Parameters
+    ----------
+    table : the cells.
+    names : the columns with labels.
+    file : a table with the columns image, concept and value; None where there is none.
+    image_columns : the columns of the table that hold images.
+
+    Returns
+    -------
+    By network call one entry for each row; None where there is no label.
+
+    Raises
+    ------
+    DataError : where the file has other columns, or labels differ.
+    """
+    for name in names:
+        if name not in table.columns:
+            raise DataError(f"{table.path} has no column {name!r} with labels.{did_you_mean(name, table.columns)}")
+    of_table = {name: concept_cells(name, table) for name in names}
+    if file is None:
+        return of_table
+    return merged_concepts(of_table, concepts_of_file(open_text_table(file), table, image_columns))
 
 
 def concept_cells(name: str, table: TextTable) -> list[str | None]:

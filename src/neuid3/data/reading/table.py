@@ -38,7 +38,7 @@ from neuid3.data.reading.cells import (
     probability_column,
     summarize_values,
 )
-from neuid3.data.reading.concepts import concept_cells, concepts_of_file, merged_concepts
+from neuid3.data.reading.concepts import table_concepts
 from neuid3.data.reading.pictures import (
     ImageColumn,
     ImageFormat,
@@ -151,13 +151,15 @@ def read_frame(
     target: str | None = None,
     image_size: int = MAX_IMAGE_SIDE,
     schema: Schema | None = None,
+    concept_columns: Collection[str] = (),
+    concept_file: Path | str | None = None,
 ) -> TableData:
     """The examples of a pandas DataFrame, read as `read_table` reads a file of the same cells in `folder`.
 
     Parameters
     ----------
     frame : a DataFrame, or a mapping of names to columns, of strings, numbers and Booleans.
-    types, target, image_size, schema : as in `read_table`.
+    types, target, image_size, schema, concept_columns, concept_file : as in `read_table`.
     folder : the folder that image paths are relative to; a path that leads out of it is refused.
 
     Returns
@@ -175,7 +177,13 @@ def read_frame(
     Examples(2 rows; ill: boolean, age: number)
     """
     return read_text_table(
-        text_table_from_frame(frame, folder), types, target=target, image_size=image_size, schema=schema
+        text_table_from_frame(frame, folder),
+        types,
+        target=target,
+        image_size=image_size,
+        schema=schema,
+        concept_columns=concept_columns,
+        concept_file=concept_file,
     )
 
 
@@ -218,7 +226,7 @@ def read_text_table(
     if schema is not None:
         by_schema = tuple(ColumnSummary(name, kind_name(kind), "as in the schema") for name, kind in schema.items())
         images = [name for name, kind in schema.items() if isinstance(kind, Tensor)]
-        concepts = _concepts(table, concept_columns, concept_file, images)
+        concepts = table_concepts(table, concept_columns, concept_file, images)
         examples = read_with_schema(table, schema, schema)
         return TableData(examples, labels, by_schema, tuple(notes), concepts, table.lines)
     summaries = {
@@ -254,20 +262,10 @@ def read_text_table(
         )
     if labels is not None and target is not None:
         summaries[target] = ColumnSummary(target, "class", summarize_values(set(labels.tolist())))
-    concepts = _concepts(table, concept_columns, concept_file, [image_files.name for image_files in image_columns])
+    concepts = table_concepts(table, concept_columns, concept_file, [image_files.name for image_files in image_columns])
     summaries |= {name: _concept_summary(name, concepts[name]) for name in concept_columns}
     columns_read = tuple(summaries[name] for name in table.columns)
     return TableData(Examples(columns), labels, columns_read, tuple(notes), concepts, table.lines)
-
-
-def _concepts(
-    table: TextTable, names: Collection[str], file: Path | str | None, image_columns: Sequence[str]
-) -> dict[str, list[str | None]]:
-    """The labels in these columns of a table, and in a file of labels."""
-    of_table = {name: concept_cells(name, table) for name in names}
-    if file is None:
-        return of_table
-    return merged_concepts(of_table, concepts_of_file(open_text_table(file), table, image_columns))
 
 
 def _concept_summary(name: str, labels: Sequence[str | None]) -> ColumnSummary:
