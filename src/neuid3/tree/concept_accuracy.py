@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from neuid3.data.examples import Examples
 from neuid3.errors import DataError
 from neuid3.tree.anchors import Anchors, NetworkLabels, distinct
+from neuid3.tree.inference import Inference
 from neuid3.tree.labels import model_labels
 from neuid3.tree.model import TreeModel
 from neuid3.tree.record import ConceptScore
 from neuid3.tree.semantics import NetworkCall
+
+Floats = npt.NDArray[np.float64]
+
+# No label is less probable than this, so that a wrong one does not outweigh all others.
+LEAST_PROBABILITY = 1e-4
 
 
 def concept_scores(
@@ -40,7 +47,7 @@ def concept_scores(
         network = model.program.declarations[declaration].network
         concept = model.program.declarations[declaration].predicate
         of_network = labels.get(network)
-        correct = np.zeros(0) if of_network is None else _correct(model, examples, of_network, call)
+        correct = np.zeros(0, dtype=bool) if of_network is None else _correct(model, examples, of_network, call)
         if len(correct) or trained.get(network):
             accuracy = float(correct.mean()) if len(correct) else None
             scores.append(ConceptScore(instance, concept, trained.get(network, 0), len(correct), accuracy))
@@ -85,17 +92,75 @@ def _declared(model: TreeModel, instance: str) -> int:
     return next(number for number, name in model.declarations_and_instances if name == instance)
 
 
-def _correct(
-    model: TreeModel, examples: Examples, labels: NetworkLabels, call: NetworkCall
-) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """1 for each label whose value is the most probable one, else 0; labels of inputs of another shape are left out."""
-    schema = model.schema
-    parts = []
-    for inputs, rows, values in labels.by_call():
+def _correct(model: TreeModel, examples: Examples, labels: NetworkLabels, call: NetworkCall) -> npt.NDArray[np.bool_]:
+    """Whether the value of each label is the most probable one; labels of inputs of another shape are left out."""
+    with model.evaluating():
+        outputs, values = label_outputs(model.inference, model.networks, examples, labels, call)
+    correct: npt.NDArray[np.bool_] = outputs.argmax(1) == values
+    return correct
+
+
+def label_outputs(
+    inference: Inference, networks: Mapping[str, Any], examples: Examples, labels: NetworkLabels, call: NetworkCall
+) -> tuple[Floats, npt.NDArray[np.int64]]:
+    """The probabilities that a network gives to its values on labelled inputs.
+
+    Parameters
+    ----------
+    inference : exact inference under the program.
+    networks : the networks, by instance.
+    examples : the labelled examples.
+    labels : the labels; those of inputs of another shape than the call's are left out.
+    call : a call of the network.
+
+    Returns
+    -------
+    Probabilities, `(label, value)`, with the values no and yes of a neural fact; and the values of the labels, `(label,)`.
+    """
+    schema = inference.semantics.program.schema
+    outputs, values = [np.zeros((0, max(call.width, 2)))], [np.zeros(0, dtype=np.int64)]
+    for inputs, rows, of_call in labels.by_call():
         if [schema[name] for name in inputs] == [schema[name] for name in call.inputs]:
-            needed = list(dict.fromkeys(inputs))
-            evidence = model.evidence_of(examples.select(needed)[rows])
-            _, outputs = model.inference.outputs(evidence, NetworkCall(call.network, inputs, call.width))
-            predicted = outputs[:, 0] > 0.5 if call.width == 1 else outputs.argmax(1)
-            parts.append((predicted == values).astype(np.float64))
-    return np.concatenate(parts) if parts else np.zeros(0)
+            evidence = inference.evidence(examples.select(list(dict.fromkeys(inputs)))[rows], networks)
+            _, probabilities = inference.outputs(evidence, NetworkCall(call.network, inputs, call.width))
+            outputs.append(np.hstack((1.0 - probabilities, probabilities)) if call.width == 1 else probabilities)
+            values.append(of_call)
+    return np.concatenate(outputs), np.concatenate(values)
+
+
+def label_likelihoods(
+    inference: Inference,
+    networks: Mapping[str, Any],
+    examples: Examples,
+    labels: Anchors,
+    calls: Iterable[NetworkCall],
+) -> dict[tuple[str, str], Floats]:
+    """How likely labels of each declared network are, if they are read off the outputs of each instance.
+
+    Parameters
+    ----------
+    inference : exact inference under the program.
+    networks : the networks, by instance.
+    examples : the labelled examples.
+    labels : labels by declared network.
+    calls : calls of the instances of a tree.
+
+    Returns
+    -------
+    For an instance and a declared network of as many values the sum of log P(output) over the labels of each value,
+    relative to a network that guesses, in nats, `(output, value)`.
+    """
+    widths = {
+        declaration.network: declaration.width for declaration in inference.semantics.program.declarations.values()
+    }
+    likelihoods: dict[tuple[str, str], Floats] = {}
+    for call in {call.network: call for call in sorted(calls, reverse=True)}.values():
+        for network, of_network in labels.items():
+            if widths[network] != call.width:
+                continue
+            outputs, values = label_outputs(inference, networks, examples, of_network, call)
+            if len(values):
+                size = outputs.shape[1]
+                logs = np.log(np.maximum(outputs, LEAST_PROBABILITY) * size)  # (label, output)
+                likelihoods[call.network, network] = logs.T @ np.eye(size)[values]
+    return likelihoods
