@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from neuid3.networks.defaults import LeNet
     from neuid3.training.config import TrainingConfig
     from neuid3.tree.node_tests import AtomTest, NodeTest, register_test_kind
+    from neuid3.tree.record import ConceptScore
     from neuid3.tree.tree import Branch, Leaf, Tree
 
     __version__: str
@@ -44,6 +45,7 @@ __all__ = [
     "Candidates",
     "Category",
     "Certificate",
+    "ConceptScore",
     "Distribution",
     "Examples",
     "ImageFiles",
@@ -108,6 +110,7 @@ _get_name, _names = lazy_names(
         "neuid3.networks.defaults": ("LeNet",),
         "neuid3.training.config": ("TrainingConfig",),
         "neuid3.tree.node_tests": ("AtomTest", "NodeTest", "register_test_kind"),
+        "neuid3.tree.record": ("ConceptScore",),
         "neuid3.tree.tree": ("Branch", "Leaf", "Tree"),
     },
 )

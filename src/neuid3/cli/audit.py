@@ -10,8 +10,9 @@ import click
 
 from neuid3.cli.common import (
     FILE,
-    label_columns,
+    concepts_option,
     limit_option,
+    model_concepts,
     model_examples,
     open_inputs,
     out_option,
@@ -32,12 +33,14 @@ if TYPE_CHECKING:
 @click.option("--target", metavar="COLUMN", help="The column with the true classes, if the table has one.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 @time_limit_option("Time after which counts are bounds.")
+@concepts_option
 @limit_option
 @out_option
 def audit(
     model: Path,
     table: Path,
     target: str | None,
+    concept_file: Path | None,
     as_json: bool,
     time_limit: float,
     limits: Limits | None,
@@ -47,7 +50,8 @@ def audit(
 
     By the tree alone: reversal, exchanges, other networks in their place. By the rows of the table: the number of
     re-readings that predict the same, and a smallest set of labels that leaves one. The values of the networks are the
-    most probable ones; a column of the table that is headed by a network call, as in rank(first), has labels for it.
+    most probable ones; a column of the table that is headed by a network call, as in rank(first), has labels for it, and
+    so has the file of --concepts.
 
     Example: neuid3 audit cards.neuid3 cards.csv
     """
@@ -55,11 +59,11 @@ def audit(
     classes = None
     if target is not None:
         text_table, classes = _with_classes(tree, text_table, target, table)
-    certificate = tree.audit(
-        model_examples(tree, text_table), classes, concepts=label_columns(tree, text_table), time_limit=time_limit
-    )
+    examples = model_examples(tree, text_table)
+    concepts = model_concepts(tree, text_table, examples, concept_file)
+    certificate = tree.audit(examples, classes, concepts=concepts, time_limit=time_limit)
     text = json.dumps(certificate.to_json(), indent=1, ensure_ascii=False) if as_json else str(certificate)
-    write_output([f"{text}\n"], out, model, table)
+    write_output([f"{text}\n"], out, model, table, *(() if concept_file is None else (concept_file,)))
 
 
 def _with_classes(tree: NeurosymbolicTree, table: TextTable, target: str, path: Path) -> tuple[TextTable, list[Any]]:

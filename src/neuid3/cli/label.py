@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from neuid3.cli.common import FILE, label_columns, limit_option, model_examples, open_inputs, time_limit_option
+from neuid3.cli.common import (
+    FILE,
+    concepts_option,
+    limit_option,
+    model_concepts,
+    model_examples,
+    open_inputs,
+    time_limit_option,
+)
 from neuid3.errors import DataError
 from neuid3.utils.files import check_writable
 from neuid3.utils.output import set_outcome
@@ -29,15 +37,23 @@ PAGE_IMAGE_SIDE = 256
 @click.option("--out", type=FILE, metavar="FILE", help="Write a CSV table to fill in.")
 @click.option("--page", type=FILE, metavar="FILE", help="Write an HTML page with the images and values to click.")
 @time_limit_option("Time for the search of a smallest set of labels.")
+@concepts_option
 @limit_option
 def label(
-    model: Path, table: Path, n: int, out: Path | None, page: Path | None, time_limit: float, limits: Limits | None
+    model: Path,
+    table: Path,
+    n: int,
+    out: Path | None,
+    page: Path | None,
+    concept_file: Path | None,
+    time_limit: float,
+    limits: Limits | None,
 ) -> None:
     """Suggest images of a table to label, as a table to fill in and as a page.
 
     First come images whose labels leave one reading of the networks' values (see neuid3 audit), then images of which
     networks are unsure and on which the class depends. A column of the table that is headed by a network call, as in
-    rank(first), has labels that are known already. The page is one file that loads nothing from the internet; it
+    rank(first), has labels that are known already, and so has the file of --concepts. The page is one file that loads nothing from the internet; it
     downloads the labels as a file.
 
     Example: neuid3 label cards.neuid3 cards.csv --page labels.html
@@ -46,11 +62,12 @@ def label(
         raise DataError(f"--out and --page both name {out}; give two files.")
     for file in (out, page):
         if file is not None:
-            check_writable(file, model, table)
+            check_writable(file, model, table, *(() if concept_file is None else (concept_file,)))
     tree, text_table = open_inputs(model, table, limits)
-    suggestions = tree.suggest_labels(
-        model_examples(tree, text_table), n, concepts=label_columns(tree, text_table), time_limit=time_limit
-    ).with_cells(text_table.columns)
+    examples = model_examples(tree, text_table)
+    concepts = model_concepts(tree, text_table, examples, concept_file)
+    suggestions = tree.suggest_labels(examples, n, concepts=concepts, time_limit=time_limit)
+    suggestions = suggestions.with_cells(text_table.columns)
     written = []
     if out is not None and len(suggestions):
         suggestions.to_csv(out)

@@ -14,7 +14,9 @@ from neuid3.export.problog import to_problog, verify
 from neuid3.identifiability.audit import audit_model, short_forms
 from neuid3.identifiability.suggestions import LabelSuggestions, suggest_labels
 from neuid3.io.models import save_model
+from neuid3.tree.concept_accuracy import score_concepts
 from neuid3.tree.model import TreeModel
+from neuid3.tree.record import ConceptScore
 
 if TYPE_CHECKING:
     from neuid3.export.deepproblog import DeepProbLogProgram
@@ -82,11 +84,13 @@ class NeurosymbolicTree(TreeModel):
 
         Parameters
         ----------
-        X : the examples, as `Examples` or a table with the columns of the schema.
-        y : their classes; with `concepts`, examples whose labels contradict their class are reported.
-        concepts : for a network or neural predicate with its columns, as in `"rank(first)"`, the true value of each
-            example, None or NaN where it is unknown. The columns may be left out where the tree calls it on one image
-            only. The most probable value of a network stands for a label that is not given.
+        X : the examples, as `Examples` or a table with the columns of the schema; columns with names such as `rank(first)`
+            hold labels.
+        y : their classes; with labels, examples whose labels contradict their class are reported.
+        concepts : labels, as in `NeuID3Classifier.fit`: for a network or neural predicate with its columns, as in
+            `"rank(first)"`, the true value of each example, None or NaN where it is unknown. The columns may be left out
+            where the tree calls it on one image only. The most probable value of a network stands for a label that is not
+            given.
         time_limit : seconds after which counts are bounds; 0 gives bounds only.
 
         Returns
@@ -125,6 +129,25 @@ class NeurosymbolicTree(TreeModel):
         ParameterError : where `n` is no positive integer, or `time_limit` is no number or negative.
         """
         return suggest_labels(self, X, n, concepts=concepts, time_limit=time_limit)
+
+    def score_concepts(self, X: Any, concepts: Mapping[str, Any] | None = None) -> tuple[ConceptScore, ...]:
+        """The concept accuracy of each network of the tree on labelled examples.
+
+        Parameters
+        ----------
+        X : the examples, as `Examples` or a table with the columns of the schema; columns with names such as `rank(first)`
+            hold labels.
+        concepts : further labels, as in `NeuID3Classifier.fit`.
+
+        Returns
+        -------
+        One score for each network that the tree calls and that has labels.
+
+        Raises
+        ------
+        DataError : where there are no labels, or labels are not as they should be.
+        """
+        return score_concepts(self, X, concepts)
 
     def network_meanings(self) -> dict[str, str]:
         """What the values of each network in the tree's rules are fixed up to, in a few words, as exports show it.

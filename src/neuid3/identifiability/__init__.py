@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     )
     from neuid3.identifiability.observations import Observations, observe
     from neuid3.identifiability.readings import ReadingCount, ReadingProblem, smallest_labels
+    from neuid3.identifiability.rereading import Rereading, most_likely_rereading
     from neuid3.identifiability.suggestions import LabelSuggestion, LabelSuggestions, suggest_labels
     from neuid3.identifiability.symmetries import Deadline, PairOfFunctions, SymmetryGroup, symmetry_group
 
@@ -38,12 +39,14 @@ __all__ = [
     "PairOfFunctions",
     "ReadingCount",
     "ReadingProblem",
+    "Rereading",
     "Rewriting",
     "SymmetryGroup",
     "audit_model",
     "certify",
     "equivalence",
     "equivalence_classes",
+    "most_likely_rereading",
     "network_kinds",
     "observe",
     "results",
@@ -77,6 +80,7 @@ __getattr__, __dir__ = lazy_names(
         ],
         "neuid3.identifiability.observations": ["Observations", "observe"],
         "neuid3.identifiability.readings": ["ReadingCount", "ReadingProblem", "smallest_labels"],
+        "neuid3.identifiability.rereading": ["Rereading", "most_likely_rereading"],
         "neuid3.identifiability.suggestions": ["LabelSuggestion", "LabelSuggestions", "suggest_labels"],
         "neuid3.identifiability.symmetries": ["Deadline", "PairOfFunctions", "SymmetryGroup", "symmetry_group"],
     },

@@ -14,9 +14,11 @@ from neuid3.data.columns import Tensor
 from neuid3.errors import CircuitLimitError, DataError, GroundingLimitError, ParameterError, did_you_mean
 from neuid3.identifiability.certificate import Certificate, Contradictions, certify, tree_variables
 from neuid3.identifiability.forms import results
-from neuid3.identifiability.observations import UNKNOWN, Observations, call_text, observe, value_texts
+from neuid3.identifiability.observations import UNKNOWN, Observations, observe, value_texts
 from neuid3.identifiability.readings import ValueOf, possible_results
 from neuid3.logic.formula import Literal, NeuralVariable, Or, Variable, sources
+from neuid3.logic.program import Program
+from neuid3.tree.labels import call_text
 from neuid3.tree.model import TreeModel
 from neuid3.tree.node_tests import AtomTest
 
@@ -259,14 +261,16 @@ def _contradictions(
             smallest = next(chosen for chosen in subsets if not possible(first, chosen)[0])
     except (CircuitLimitError, GroundingLimitError):
         return None
-    texts = [
-        f"{call_text(v, model.program)} = {value_texts(v, model.program)[observations.labels[v][first[0]]]}"
-        for v in labelled
-        if v in smallest
-    ]
+    texts = [_label_text(v, observations.labels[v][first[0]], model.program) for v in labelled if v in smallest]
     labels = " and ".join(texts) or "its columns alone"
     sentence = f"row {first[0]}: {labels}, and the class {model.classes[classes[first[0]]]}"
     return Contradictions(tuple(rows.tolist()), sentence)
+
+
+def _label_text(variable: NeuralVariable, value: int, program: Program) -> str:
+    """A label as text: `rank(first) = 5`."""
+    call = call_text(program.declarations[variable.declaration].predicate, variable.inputs)
+    return f"{call} = {value_texts(variable, program)[value]}"
 
 
 def _domain(

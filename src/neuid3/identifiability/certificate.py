@@ -13,7 +13,14 @@ from neuid3.errors import CircuitLimitError, GroundingLimitError, SearchLimitErr
 from neuid3.identifiability.forms import Rewriting, results, rewritings
 from neuid3.identifiability.observations import value_texts
 from neuid3.identifiability.readings import ReadingCount, ReadingProblem, ValueOf, moved, smallest_labels
-from neuid3.identifiability.symmetries import Deadline, PairOfFunctions, Reading, SymmetryGroup, symmetry_group
+from neuid3.identifiability.symmetries import (
+    Deadline,
+    PairOfFunctions,
+    Reading,
+    SymmetryGroup,
+    interchangeable_values,
+    symmetry_group,
+)
 from neuid3.logic.formula import Formula, Literal, NeuralVariable, Variable, bottom_up
 from neuid3.logic.program import Program
 from neuid3.tree.node_tests import NodeTest
@@ -308,7 +315,7 @@ def _structure(
     try:
         group = symmetry_group(formulas, program.limits, deadline)
         pair = PairOfFunctions(formulas, formulas, program.limits, deadline)
-        classes = _interchangeable_values(pair, group)
+        classes = interchangeable_values(pair, group)
         companions = {
             (name, images): tuple(other for other in generator if other != name and _moves(generator[other]))
             for generator in group.generators
@@ -388,28 +395,6 @@ def tree_variables(root: Node, program: Program) -> list[Variable]:
 
 def _variables(formulas: Iterable[Formula]) -> list[Variable]:
     return list(dict.fromkeys(node.variable for node in bottom_up(formulas) if isinstance(node, Literal)))
-
-
-def _interchangeable_values(pair: PairOfFunctions, group: SymmetryGroup) -> dict[str, tuple[frozenset[int], ...]]:
-    """For each network its values in classes; exchanging any two of a class leaves the function unchanged."""
-    classes: dict[str, tuple[frozenset[int], ...]] = {}
-    for name, size in group.sizes.items():
-        members: list[list[int]] = []
-        for value in range(size):
-            for other in members:
-                if value in group.orbit(name, other[0]) and pair.agree({name: _transposition(size, value, other[0])}):
-                    other.append(value)
-                    break
-            else:
-                members.append([value])
-        classes[name] = tuple(map(frozenset, members))
-    return classes
-
-
-def _transposition(size: int, a: int, b: int) -> Images:
-    images = list(range(size))
-    images[a], images[b] = b, a
-    return tuple(images)
 
 
 # Descriptions ---------------------------------------------------------------------------------------

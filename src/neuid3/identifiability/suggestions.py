@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, overload
@@ -36,8 +35,9 @@ from neuid3.identifiability.readings import ReadingProblem, ValueOf
 from neuid3.identifiability.symmetries import Deadline
 from neuid3.logic.formula import NeuralVariable, Variable
 from neuid3.logic.program import Declaration, Program
-from neuid3.logic.quoting import atom_name, atom_text
+from neuid3.logic.quoting import atom_name
 from neuid3.tree.evidence import Evidence
+from neuid3.tree.labels import call_text, image_digest
 from neuid3.tree.model import TreeModel
 from neuid3.tree.tree import paths
 from neuid3.utils.files import write_atomically
@@ -88,7 +88,7 @@ class LabelSuggestion:
     @property
     def concept(self) -> str:
         """The network call that the label is for, as in `rank(first)`: a key of `concepts`."""
-        return f"{self.predicate}({', '.join(map(_column_text, self.columns))})"
+        return call_text(self.predicate, self.columns)
 
     def to_record(self) -> dict[str, Any]:
         """The suggestion as a line of the table to fill in, with an empty value.
@@ -261,11 +261,6 @@ def probability_text(probability: float) -> str:
     return f"{int(100 * probability + 1e-9)}%"
 
 
-def _column_text(column: str) -> str:
-    """A column as an argument of a call; in quotes only where it could be misread, since tables are headed without them."""
-    return atom_text(column) if column != column.strip() or any(mark in column for mark in ",'()\"") else column
-
-
 def suggest_labels(
     model: TreeModel,
     X: Any,
@@ -388,7 +383,7 @@ class _Images:
 
     def _use(self, call: NeuralVariable, row: int) -> bool:
         """Mark an image as labelled; False where it was so already, perhaps in another cell of the table."""
-        key = self.declared(call), self._digest(call, row)
+        key = self.declared(call), image_digest(call.inputs, row, self.examples)
         if key in self._used:
             return False
         self._used.add(key)
@@ -400,15 +395,6 @@ class _Images:
             return False
         self.labelled[self.declared(call), int(self.observations.codes[call][row])] += 1
         return True
-
-    def _digest(self, call: NeuralVariable, row: int) -> bytes:
-        """Equal for equal inputs of a network, whichever cells hold them."""
-        digest = blake2b(digest_size=16)
-        for name in call.inputs:
-            entry = np.ascontiguousarray(np.asarray(self.examples.column(name).values[row : row + 1])[0])
-            digest.update(f"{entry.dtype.str}{entry.shape}".encode())
-            digest.update(entry.tobytes())
-        return digest.digest()
 
     def suggestion(self, call: NeuralVariable, row: int, reason: str, *, settles: bool) -> LabelSuggestion:
         """The suggestion to label the image that a network reads in a row."""

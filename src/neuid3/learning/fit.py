@@ -124,12 +124,14 @@ def learn_tree(
     timed = TimedLearner(grower, lambda: time.monotonic() >= deadline)
     with learner.progress, learner.pool:
         grown = grow_tree(timed, learner.root, limits, learner.progress.node)
-        root = grown.node if timed.skipped_nodes else grower.refine(grown.node)
+        root = learner.reread(grown.node)
+        root = root if timed.skipped_nodes else grower.refine(root)
         regrower = None if timed.skipped_nodes or timed.is_out_of_time() else learner.regrower(root)
         if regrower is not None:
             regrown = grow_tree(regrower, regrower.root, limits)
             if not regrower.is_worse(regrown.node, root):
                 grown, root = regrown, regrown.node
+        root = learner.reread(root)
     return LearnedTree(root, grown.test_gains, timed.skipped_nodes)
 
 
