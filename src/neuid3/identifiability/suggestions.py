@@ -88,7 +88,7 @@ class LabelSuggestion:
     @property
     def concept(self) -> str:
         """The network call that the label is for, as in `rank(first)`: a key of `concepts`."""
-        return f"{self.predicate}({', '.join(map(_column_text, self.columns))})"
+        return f"{atom_text(self.predicate)}({', '.join(map(atom_text, self.columns))})"
 
     def to_record(self) -> dict[str, Any]:
         """The suggestion as a line of the table to fill in, with an empty value.
@@ -259,11 +259,6 @@ def probability_text(probability: float) -> str:
     ('100%', '99%', '51%')
     """
     return f"{int(100 * probability + 1e-9)}%"
-
-
-def _column_text(column: str) -> str:
-    """A column as an argument of a call; in quotes only where it could be misread, since tables are headed without them."""
-    return atom_text(column) if column != column.strip() or any(mark in column for mark in ",'()\"") else column
 
 
 def suggest_labels(
