@@ -18,6 +18,7 @@ import numpy.typing as npt
 from neuid3.circuits.arrays import AnyArray
 from neuid3.data.columns import are_image_names
 from neuid3.data.examples import Examples
+from neuid3.data.reading.concepts import FILE_COLUMNS, SEPARATOR
 from neuid3.errors import (
     CircuitLimitError,
     DataError,
@@ -42,11 +43,8 @@ from neuid3.tree.model import TreeModel
 from neuid3.tree.tree import paths
 from neuid3.utils.files import write_atomically
 
-# The columns of the file to fill in; the first three are those that `neuid3 fit --concepts` reads.
-FILE_COLUMNS = ("image", "concept", "value", "row", "columns", "values", "predicted", "probability", "why")
-
-# What separates the cells of several inputs.
-SEPARATOR = " | "
+# The columns of the table to fill in; the first three are those that `neuid3 fit --concepts` reads.
+TABLE_COLUMNS = (*FILE_COLUMNS, "row", "columns", "values", "predicted", "probability", "why")
 
 # Of each value that a network reads in a column, so many images of the largest entropy are compared, or `n` if that is more.
 POOL = 64
@@ -102,7 +100,7 @@ class LabelSuggestion:
         is_file = len(self.cells) == 1 and are_image_names(self.cells)
         return dict(
             zip(
-                FILE_COLUMNS,
+                TABLE_COLUMNS,
                 (
                     SEPARATOR.join(self.cells),
                     self.predicate if is_file else self.concept,
@@ -187,7 +185,7 @@ class LabelSuggestions(Sequence[LabelSuggestion]):
             pandas = import_module("pandas")
         except ImportError:
             raise MissingPackageError("A DataFrame needs pandas: pip install pandas; or use to_records().") from None
-        return pandas.DataFrame(self.to_records(), columns=list(FILE_COLUMNS))
+        return pandas.DataFrame(self.to_records(), columns=list(TABLE_COLUMNS))
 
     def to_csv(self, path: Path | str | None = None) -> str:
         """The table to fill in, as CSV; `neuid3 fit --concepts` reads the filled file.
@@ -201,7 +199,7 @@ class LabelSuggestions(Sequence[LabelSuggestion]):
         The text.
         """
         text = io.StringIO(newline="")
-        writer = csv.DictWriter(text, FILE_COLUMNS, lineterminator="\n")
+        writer = csv.DictWriter(text, TABLE_COLUMNS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(self.to_records())
         if path is not None:

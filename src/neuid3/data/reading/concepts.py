@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from posixpath import normpath
@@ -13,6 +14,13 @@ from neuid3.data.reading.sheet import TextTable, open_text_table
 from neuid3.errors import DataError, did_you_mean
 
 FILE_COLUMNS = ("image", "concept", "value")
+
+# What separates the images of a network of several inputs.
+SEPARATOR = " | "
+
+# A network call with its columns, as in `same(first, second)`.
+_CALL = re.compile(r"[^(]+\((.*)\)", re.DOTALL)
+_ARGUMENT = re.compile(r"\s*('(?:[^'\\]|\\.)*'|[^,']+?)\s*(?:,|$)")
 
 
 def table_concepts(
@@ -55,7 +63,9 @@ def concepts_of_file(labels: TextTable, table: TextTable, image_columns: Sequenc
 
     Parameters
     ----------
-    labels : a table with the columns image, concept and value; an image is the path that the other table has.
+    labels : a table with the columns image, concept and value. An image is the path that the other table has. A concept
+        is a neural predicate, or a network call with its columns, `same(first, second)`; the images of several columns
+        are separated by ` | `. A line without a value is no label.
     table : the table with the images.
     image_columns : the columns of the table that hold images.
 
@@ -66,7 +76,8 @@ def concepts_of_file(labels: TextTable, table: TextTable, image_columns: Sequenc
     Raises
     ------
     DataError
-        Where a column is missing, a cell is empty, an image is in no row of the table, or two labels of an image differ.
+        Where a column is missing, no value is filled in, an image is in no row of the table, or two labels of an image
+        differ.
     """
     for name in FILE_COLUMNS:
         if name not in labels.columns:
@@ -75,29 +86,65 @@ def concepts_of_file(labels: TextTable, table: TextTable, image_columns: Sequenc
                 f"{did_you_mean(name, labels.columns)}"
             )
     cells_by_image = _cells_by_image(table, image_columns)
-    columns = [cells_and_missing(name, labels) for name in FILE_COLUMNS]
+    columns = {name: cells_and_missing(name, labels) for name in FILE_COLUMNS}
+    filled = np.flatnonzero(~columns["value"][1]).tolist()
+    if not filled:
+        raise DataError(f"{labels.path}: the column 'value' is empty; fill in what the images show.")
     first: dict[tuple[str, str], tuple[str, int]] = {}
     concepts: dict[str, list[str | None]] = {}
-    for row in range(len(labels)):
-        for name, (_, missing) in zip(FILE_COLUMNS, columns, strict=True):
+    for row in filled:
+        for name, (_, missing) in columns.items():
             if missing[row]:
                 raise DataError(f"{labels.location(row)}: column {name!r} is empty; fill it in, or leave out the line.")
-        image, concept, value = (cells[row] for cells, _ in columns)
-        path = normpath(image.replace("\\", "/"))
-        known, known_row = first.setdefault((path, concept), (value, row))
+        image, concept, value = (cells[row] for cells, _ in columns.values())
+        known, known_row = first.setdefault((_normal(image), concept), (value, row))
         if known != value:
             raise DataError(
                 f"{labels.location(row)}: the image {image!r} has the {concept} {value!r}, and in {labels.location(known_row)} "
                 f"it has {known!r}; correct one of them, or leave both out."
             )
-        if path not in cells_by_image:
+        inputs = _call_columns(concept)
+        if inputs is not None:
+            places = [(concept, i) for i in _rows_with(image, inputs, table, labels.location(row))]
+        else:
+            places = [(f"{concept}({column})", i) for column, i in cells_by_image.get(_normal(image), ())]
+        if not places:
             raise DataError(
                 f"{labels.location(row)}: the image {image!r} is in no row of {table.path.name}; write its path as the table "
-                f"does.{did_you_mean(path, cells_by_image)}"
+                f"does.{did_you_mean(_normal(image), cells_by_image)}"
             )
-        for column, cell_row in cells_by_image[path]:
-            concepts.setdefault(f"{concept}({column})", [None] * len(table))[cell_row] = value
+        for call, i in places:
+            concepts.setdefault(call, [None] * len(table))[i] = value
     return concepts
+
+
+def _normal(path: str) -> str:
+    return normpath(path.replace("\\", "/"))
+
+
+def _call_columns(concept: str) -> list[str] | None:
+    """The columns of a network call; None for a name alone.
+
+    >>> _call_columns("same(first, 'my card')"), _call_columns("rank")
+    (['first', 'my card'], None)
+    """
+    call = _CALL.fullmatch(concept)
+    return None if call is None else [argument.strip("'") for argument in _ARGUMENT.findall(call[1])]
+
+
+def _rows_with(image: str, columns: Sequence[str], table: TextTable, location: str) -> list[int]:
+    """The rows of a table whose cells in these columns are the given ones."""
+    parts = [_normal(part) for part in image.split(SEPARATOR)]
+    if len(parts) != len(columns):
+        raise DataError(
+            f"{location}: {image!r} names {len(parts)} images, and the concept {len(columns)} columns; separate images by "
+            f"{SEPARATOR!r}."
+        )
+    for name in columns:
+        if table.columns.get(name) is None:
+            raise DataError(f"{location}: {table.path.name} has no column {name!r}.{did_you_mean(name, table.columns)}")
+    cells = zip(*(table.columns[name] or () for name in columns), strict=True)
+    return [row for row, entries in enumerate(cells) if [_normal(entry) for entry in entries] == parts]
 
 
 def _cells_by_image(table: TextTable, image_columns: Iterable[str]) -> dict[str, list[tuple[str, int]]]:
@@ -106,7 +153,7 @@ def _cells_by_image(table: TextTable, image_columns: Iterable[str]) -> dict[str,
     for column in image_columns:
         cells, missing = cells_and_missing(column, table)
         for row in np.flatnonzero(~missing).tolist():
-            places.setdefault(normpath(cells[row].replace("\\", "/")), []).append((column, row))
+            places.setdefault(_normal(cells[row]), []).append((column, row))
     return places
 
 

@@ -15,7 +15,7 @@ from neuid3.data.examples import Examples, named_columns
 from neuid3.errors import DataError, did_you_mean
 from neuid3.explain.page.pictures import PageImages, page_images
 from neuid3.explain.page.render import content_policy, page_file, save_page, script_json
-from neuid3.identifiability.suggestions import FILE_COLUMNS, LabelSuggestion, LabelSuggestions, probability_text
+from neuid3.identifiability.suggestions import TABLE_COLUMNS, LabelSuggestion, LabelSuggestions, probability_text
 from neuid3.logic.quoting import entry_text
 from neuid3.utils.versions import installed_version
 
@@ -98,7 +98,7 @@ def page_of_rows(
             {
                 "version": installed_version(),
                 "file": FILE,
-                "header": FILE_COLUMNS[:4],
+                "header": TABLE_COLUMNS[:4],
                 "notes": suggestions.notes,
                 "items": [_item(s, position[s.row], examples, pictures) for s in suggestions],
                 "pictures": pictures.pictures,
