@@ -101,15 +101,17 @@ def fitted(n: int = 200) -> tuple[NeuID3Classifier, Examples]:
 
 
 def save_folder(folder: Path) -> Path:
-    """Write a model, a table and its images to a folder: `cards.neuid3`, `cards.csv` and the files that it names."""
+    """Write a model, its rules, a table and its images: `cards.neuid3`, `rules.pl`, `cards.csv` and what it names."""
     from PIL import Image
 
     clf, X = fitted()
     clf.save(folder / "cards.neuid3")
-    lines = ["last,played"]
+    (folder / "rules.pl").write_text(RULES)
+    lines = ["last,played,result"]
+    results = clf.predict(X)
     for row in range(40):
         for name in ("last", "played"):
             Image.fromarray(np.asarray(X.column(name).values[row])).save(folder / f"{name} {row}.png")
-        lines.append(f"last {row}.png,played {row}.png")
+        lines.append(f"last {row}.png,played {row}.png,{results[row]}")
     (folder / "cards.csv").write_text("\n".join(lines) + "\n")
     return folder
