@@ -13,9 +13,9 @@ from browsing import NEEDS_BROWSER, all_of, click, keys, look, one, open_browser
 from click.testing import CliRunner
 from corner import fitted, save_folder
 
-from neuid3 import Examples, LabelSuggestion, LabelSuggestions, write_label_page
+from neuid3 import Examples, LabelSuggestion, LabelSuggestions, read_table, write_label_page
 from neuid3.cli.main import main
-from neuid3.data.reading import open_text_table
+from neuid3.data.reading import TextTable, open_text_table
 
 pytestmark = NEEDS_BROWSER
 
@@ -43,13 +43,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def downloaded(downloads: Path) -> Any:
-    """The table that the page has written, when it is complete; it is removed then."""
+def saved(downloads: Path) -> Path:
+    """The file that the page has written, when it is complete."""
     file = downloads / "labels.csv"
     for _ in range(100):
         if file.exists() and not list(downloads.glob("*.crdownload")):
             break
         time.sleep(0.05)
+    return file
+
+
+def downloaded(downloads: Path) -> TextTable:
+    """The table that the page has written; its file is removed."""
+    file = saved(downloads)
     table = open_text_table(file)
     file.unlink()
     return table
@@ -232,3 +238,26 @@ def test_labels_of_the_page_leave_fewer_readings(browser: Any, tmp_path: Path, d
     following = clf.suggest_labels(X, 4, concepts=suggestions.to_concepts(table.columns["value"] or ()))
     assert following.notes == ("No label is needed for one reading of the examples.",)
     assert not any(suggestion.settles for suggestion in following)
+
+
+def test_fit_and_label_take_the_downloaded_file(browser: Any, folder: Path, downloads: Path) -> None:
+    look(browser, folder / "labels.html")
+    names = ("row", "columns", "concept", "predicted")
+    columns = open_text_table(folder / "labels.csv").columns
+    suggested = list(zip(*(columns[name] or () for name in names), strict=True))
+    for number, (*_, value) in enumerate(suggested):
+        choose(browser, number, value)
+    click(browser, one(browser, "#download"))
+    saved(downloads).rename(folder / "filled.csv")
+    table, filled = folder / "cards.csv", ["--concepts", str(folder / "filled.csv")]
+    done = CliRunner().invoke(main, ["label", f"{folder}/cards.neuid3", str(table), *filled])
+    assert done.exit_code == 0, done.output
+    assert "No label is needed for one reading of the examples." in done.stdout
+    quick = ["--epochs", "1", "--restarts", "1", "--out", str(folder / "again.neuid3")]
+    rules = ["--background", str(folder / "rules.pl"), "--tests", "same(last, played)", "--jobs", "1"]
+    done = CliRunner().invoke(main, ["fit", str(table), "--target", "result", *rules, *filled, *quick])
+    assert done.exit_code == 0, done.output
+    concepts = read_table(table, target="result", concept_file=folder / "filled.csv").concepts
+    assert sum(label is not None for labels in concepts.values() for label in labels) == len(suggested) == 9
+    for row, inputs, concept, value in suggested:
+        assert concepts[concept if "(" in concept else f"{concept}({inputs})"][int(row)] == value
