@@ -251,7 +251,7 @@ class LabelSuggestions(Sequence[LabelSuggestion]):
 
 
 def probability_text(probability: float) -> str:
-    """A probability in percent, rounded towards 50%, so that only certainty is 100%.
+    """A probability in percent, rounded down, so that only certainty is 100%.
 
     >>> probability_text(1.0), probability_text(0.9996), probability_text(0.514)
     ('100%', '99%', '51%')
