@@ -36,6 +36,8 @@ from neuid3.export import export_svg, export_text, plot_tree
 from neuid3.export.notebook import tree_html
 from neuid3.export.onnx import OPSET, export_onnx
 from neuid3.identifiability.audit import audit_model
+from neuid3.identifiability.contradictions import label_contradictions
+from neuid3.identifiability.rereading import reread_model
 from neuid3.identifiability.suggestions import LabelSuggestions, suggest_labels
 from neuid3.io.bank import Bank
 from neuid3.io.estimators import classifier_to_json, learned_from_json, parameters_from_json
@@ -332,7 +334,8 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         examples, labels, weights, kept = self._read(X, y, sample_weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         problem = self._problem(examples)
-        anchors = distinct(read_labels(concepts, examples, problem.program.declarations, kept=kept))
+        given = read_labels(concepts, examples, problem.program.declarations, kept=kept)
+        anchors = distinct(given)
         check_fit(problem, networks, config, len(self.classes_))
         self.rule_tests_ = list(problem.candidates.expanded)
         digests = {} if folder is None else self._digests(examples, labels, weights, validation, anchors)
@@ -357,7 +360,19 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         trained = {network: len(of_network) for network, of_network in sample.anchors.items()}
         scores = concept_scores(self.model_, sample.examples, sample.held_out_anchors, trained) if anchors else ()
         self.model_.training_record = record.with_concepts(scores)
+        if anchors:
+            self._warn_of_contradictions(examples, given, labels, np.flatnonzero(kept))
         self.model_.candidates = tuple(dict.fromkeys(atom for test in problem.candidates.tests for atom in test.atoms))
+
+    def _warn_of_contradictions(self, examples: Examples, given: Anchors, classes: Any, rows: Any) -> None:
+        """Warn where the classes of more labelled rows than noise explains are not what the tree says of their labels."""
+        found = label_contradictions(self.model_, examples, given, classes, lambda row: f"row {rows[row]}")
+        if found is not None and found.is_more_than_noise:
+            message = (
+                f"{found} Rows: {_listed(rows[list(found.rows)])}. Correct these labels or classes, or add a candidate under "
+                "which they agree."
+            )
+            warnings.warn(message, UserWarning, stacklevel=4)
 
     def _validation(self, validation: Any, examples: Examples) -> tuple[Examples, Any, Any] | None:
         """The validation examples of the caller with their class numbers and weights; None without any."""
@@ -532,6 +547,28 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         fitted = self._fitted()
         return score_concepts(fitted.model_, X if has_names(X) else fitted._examples(X), concepts)
+
+    def reread(self, X: Any, concepts: Mapping[str, Any] | None = None) -> NeuID3Classifier:
+        """The classifier in the form under which labels are most likely: it predicts the same, and nothing is trained.
+
+        Parameters
+        ----------
+        X : labelled examples; columns with names such as `rank(first)` hold labels.
+        concepts : further labels, as in `fit`.
+
+        Returns
+        -------
+        A new classifier with the tests and networks of that form; see `NeurosymbolicTree.reread`.
+
+        Raises
+        ------
+        DataError : where there are no labels, or labels are not as they should be.
+        """
+        fitted = self._fitted()
+        table = X if has_names(X) else fitted._examples(X)
+        fitted.model_ = reread_model(fitted.model_, table, concepts, networks=fitted.networks)
+        fitted.tree_, fitted.networks_ = fitted.model_.tree, fitted.model_.networks
+        return fitted
 
     @property
     def tests_(self) -> list[TrainedTest]:
@@ -849,3 +886,8 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)
         return {**shown, "text/html": self._repr_html_inner()} if "text/html" in shown else shown
+
+
+def _listed(rows: Sequence[int], most: int = 10) -> str:
+    """The first of some numbers, as text."""
+    return ", ".join(map(str, rows[:most])) + (", …" if len(rows) > most else "")

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from neuid3.explain import Explanation, explain
 from neuid3.export.notebook import tree_html, tree_svg
 from neuid3.export.onnx import OPSET, export_onnx
 from neuid3.export.problog import to_problog, verify
 from neuid3.identifiability.audit import audit_model, short_forms
+from neuid3.identifiability.rereading import reread_model
 from neuid3.identifiability.suggestions import LabelSuggestions, suggest_labels
 from neuid3.io.models import save_model
 from neuid3.tree.concept_accuracy import score_concepts
@@ -148,6 +149,27 @@ class NeurosymbolicTree(TreeModel):
         DataError : where there are no labels, or labels are not as they should be.
         """
         return score_concepts(self, X, concepts)
+
+    def reread(self, X: Any, concepts: Mapping[str, Any] | None = None) -> Self:
+        """The model in the form under which labels are most likely: it predicts the same, and nothing is trained.
+
+        A network that counts backwards behind `higher(second, first)` becomes one that counts forwards behind
+        `higher(first, second)`, where that is a candidate.
+
+        Parameters
+        ----------
+        X : labelled examples; columns with names such as `rank(first)` hold labels.
+        concepts : further labels, as in `NeuID3Classifier.fit`.
+
+        Returns
+        -------
+        A new model; the same one where no other form makes the labels more likely.
+
+        Raises
+        ------
+        DataError : where there are no labels, or labels are not as they should be.
+        """
+        return reread_model(self, X, concepts)
 
     def network_meanings(self) -> dict[str, str]:
         """What the values of each network in the tree's rules are fixed up to, in a few words, as exports show it.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,9 @@ EXAMPLES = 3
 
 # The most elements of a group that are listed to describe it; dihedral groups of 20 values have 40.
 MAX_ELEMENTS = 1000
+
+# So many standard deviations above their expected number, contradicting examples are more than noise.
+DEVIATIONS = 2.0
 
 Images = tuple[int, ...]
 
@@ -83,10 +87,24 @@ class Contradictions:
     ----------
     rows : the examples for which no value of the images without labels makes the tree predict their class.
     smallest : a smallest set of labels of one example that contradicts its class, as text.
+    labelled : the number of examples whose labels exclude a class.
+    expected : how many of these contradict their class by the noise of the leaves, where labels and tree are right.
     """
 
     rows: tuple[int, ...]
     smallest: str
+    labelled: int = 0
+    expected: float = 0.0
+
+    @property
+    def is_more_than_noise(self) -> bool:
+        """Whether clearly more examples contradict their class than are expected."""
+        return len(self.rows) > self.expected + DEVIATIONS * sqrt(max(self.expected, 1.0))
+
+    def __str__(self) -> str:
+        n, labelled = len(self.rows), f" of {self.labelled:,}" if self.labelled else ""
+        verb = "row contradicts" if n == 1 and not labelled else "rows contradict"
+        return f"{n:,}{labelled} {verb} the tree by labels and class, such as {self.smallest}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,11 +190,7 @@ class Certificate:
             lines.extend(f"  {example}" for example in self.examples)
             lines.append(self._label_line())
         if self.contradictions is not None:
-            n = len(self.contradictions.rows)
-            lines.append(
-                f"{n:,} {'row contradicts' if n == 1 else 'rows contradict'} the tree by labels and class, such as "
-                f"{self.contradictions.smallest}."
-            )
+            lines.append(str(self.contradictions))
         return lines
 
     def _label_line(self) -> str:
@@ -223,7 +237,12 @@ class Certificate:
             "labels_are_smallest": self.labels_are_smallest,
             "contradictions": None
             if self.contradictions is None
-            else {"rows": list(self.contradictions.rows), "smallest": self.contradictions.smallest},
+            else {
+                "rows": list(self.contradictions.rows),
+                "smallest": self.contradictions.smallest,
+                "labelled": self.contradictions.labelled,
+                "expected": self.contradictions.expected,
+            },
         }
 
 

@@ -81,7 +81,25 @@ def observe(
     ------
     DataError : where labels do not fit, or columns are missing.
     """
-    examples, given = model_labels(model, X, concepts)
+    return observed_values(model, *model_labels(model, X, concepts), variables)
+
+
+def observed_values(
+    model: TreeModel, examples: Examples, given: Anchors, variables: Iterable[Variable]
+) -> Observations:
+    """The values of variables in examples that are read already, with their labels; see `observe`.
+
+    Parameters
+    ----------
+    model : the tree with its program and networks.
+    examples : the examples, in the schema of the model.
+    given : labels by declared network.
+    variables : variables of the tree.
+
+    Returns
+    -------
+    The values.
+    """
     observed = [v for v in variables if isinstance(v, (NeuralVariable, ColumnVariable, CellVariable))]
     neural = [variable for variable in observed if isinstance(variable, NeuralVariable)]
     labels = _label_codes(given, neural, model.program, len(examples))

@@ -72,14 +72,24 @@ def score_concepts(model: TreeModel, X: Any, concepts: Mapping[str, Any] | None 
     DataError : where there are no labels, or labels are not as they should be.
     """
     examples, labels = model_labels(model, X, concepts)
-    if not labels:
-        raise DataError(
-            "There are no labels to compare with; give concepts={'PREDICATE(COLUMN)': labels}, or a table with such a column."
-        )
+    check_labels(labels)
     record = model.training_record
     trained = {} if record is None else {score.network: score.trained for score in record.concepts}
     scores = concept_scores(model, examples, distinct(labels))
     return tuple(replace(score, trained=trained.get(score.network, 0)) for score in scores)
+
+
+def check_labels(labels: Anchors) -> None:
+    """Check that there are labels.
+
+    Raises
+    ------
+    DataError : where there are none.
+    """
+    if not labels:
+        raise DataError(
+            "There are no labels to compare with; give concepts={'PREDICATE(COLUMN)': labels}, or a table with such a column."
+        )
 
 
 def _first_calls(model: TreeModel) -> dict[str, NetworkCall]:

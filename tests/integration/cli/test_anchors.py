@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,41 @@ def test_a_file_of_labels_labels_every_cell_with_the_image(tmp_path: Path, cards
     assert (score["concept"], score["trained"], score["accuracy"]) == ("rank", len(images), None)
     shown = CliRunner().invoke(main, ["show", str(tmp_path / "cards.neuid3")])
     assert f"trained on {len(images)} labels, none held out" in shown.output
+
+
+def test_audit_and_report_take_labels_from_columns_and_files(tmp_path: Path, cards: list[dict[str, Any]]) -> None:
+    write(tmp_path / "cards.csv", cards)
+    assert fit(tmp_path).exit_code == 0
+    model, table = tmp_path / "cards.neuid3", write(tmp_path / "labelled.csv", labelled(cards, 20))
+    images = sorted({row["second"] for row in cards})
+    write(tmp_path / "labels.csv", [{"image": i, "concept": "rank", "value": i[0]} for i in images])
+    file = ["--concepts", tmp_path / "labels.csv"]
+
+    def run(*arguments: str | Path) -> Result:
+        return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+    assert "by most probable values" in run("audit", model, tmp_path / "cards.csv").output
+    assert "by labels and, without one, most probable values" in run("audit", model, table).output
+    done = run("audit", model, tmp_path / "cards.csv", *file, "--target", "result")
+    assert done.exit_code == 0, done.output
+    assert "by labels" in done.output
+    page = ["--out", tmp_path / "page.html", "--target", "result"]
+    done = run("report", model, table, *page)
+    assert done.exit_code == 0, done.output
+    labels = len({row["first"] for row in cards[:20]})
+    assert re.search(
+        rf"On labels of this table: rank \(rank_net#\d+\): concept accuracy 0\.\d+ on {labels} labels", done.output
+    )
+    done = run("report", model, tmp_path / "cards.csv", *file, *page)
+    assert f"on {len(images)} labels" in done.output or f"on {len(images):,} labels" in done.output
+    assert "concept accuracy" in (tmp_path / "page.html").read_text()
+    rows = labelled(cards, 3)
+    rows[1]["rank(first)"] = "king"
+    wrong = write(tmp_path / "wrong.csv", rows)
+    for command in ("audit", "report"):
+        done = run(command, model, wrong)
+        assert done.exit_code == 2
+        assert "'rank(first)' has the label 'king' in line 3, which is no value of 'rank'" in done.output
 
 
 def test_many_labels_of_held_out_rows_measure_concept_accuracy(tmp_path: Path, cards: list[dict[str, Any]]) -> None:

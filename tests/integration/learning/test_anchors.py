@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from small_data import pictures
 
@@ -73,6 +74,50 @@ def test_labels_of_both_forms_choose_the_true_one() -> None:
     assert min(clf.score(X, y), accuracy(clf)) > 0.95
 
 
+def test_a_network_that_counts_backwards_is_turned_by_labels_without_training(tmp_path: Path) -> None:
+    X, y, first, _ = cards()
+    free = classifier(tests=["higher(second, first)"]).fit(X, y)
+    reused = [test.thawed() for test in free.tests_]  # it counts backwards, and is ready when the tree is grown
+    settings = {"tests": [*reused, "higher(first, second)"], "fields": {"joint_epochs": 0}}
+    clf = classifier(**settings).fit(X, y, concepts={"rank(first)": one_of_each(first)}, checkpoint=tmp_path / "fit")
+    assert str(clf.tree_.tests[0]).startswith("higher(first, second)")
+    assert min(clf.score(X, y), accuracy(clf)) > 0.95
+    again = classifier(**settings).fit(X, y, concepts={"rank(first)": one_of_each(first)}, checkpoint=tmp_path / "fit")
+    assert (again.predict_proba(X) == clf.predict_proba(X)).all()
+
+
+def test_a_fitted_classifier_is_reread_by_later_labels(tmp_path: Path) -> None:
+    X, y, first, _ = cards()
+    both = ["higher(second, first)", "higher(first, second)"]
+    clf = classifier(tests=both).fit(X, y)
+    labels = {"rank(first)": one_of_each(first)}
+    read = clf.reread(X, labels)
+    assert str(read.tree_.tests[0]).startswith("higher(first, second)")
+    assert accuracy(read) > 0.95
+    np.testing.assert_allclose(read.predict_proba(X), clf.predict_proba(X), atol=1e-5)
+    # The other direction: labels that say that low is high.
+    back = read.reread(X, {"rank(first)": {row: 4 - rank for row, rank in one_of_each(first).items()}})
+    assert str(back.tree_.tests[0]).startswith("higher(second, first)")
+    np.testing.assert_allclose(back.predict_proba(X), clf.predict_proba(X), atol=1e-5)
+    loaded = neuid3.load(read.save(tmp_path / "read"))
+    assert (loaded.predict_proba(X) == read.predict_proba(X)).all()
+
+
+def test_labels_that_contradict_the_classes_are_told_with_their_rows() -> None:
+    X, y, first, _ = cards()
+    wrong = [int(row) for row in np.flatnonzero(y == "yes")[:12]]  # these rows are said to show the same rank twice
+    labels = {"first": {int(row): int(first[row]) for row in range(100, 160)}, "second": {}}
+    labels["first"] |= dict.fromkeys(wrong, 2)
+    labels["second"] |= dict.fromkeys(wrong, 2)
+    clf = classifier(tests=["higher(first, second)"])
+    with pytest.warns(
+        UserWarning, match=r"rows contradict the tree by labels and class, such as row \d+: rank"
+    ) as told:
+        clf.fit(X, y, concepts={"rank": labels})
+    (message,) = [str(warning.message) for warning in told if "contradict" in str(warning.message)]
+    assert f"Rows: {', '.join(map(str, wrong[:3]))}, " in message
+
+
 def test_all_labels_make_a_concept_bottleneck_whose_accuracy_is_recorded_and_saved(tmp_path: Path) -> None:
     X, y, first, second = cards()
     clf = classifier(tests=["higher(first, second)"]).fit(X, y, concepts={"rank": {"first": first, "second": second}})
@@ -101,6 +146,23 @@ def test_a_column_of_labels_is_no_feature() -> None:
     assert by_column.score_concepts({**X, "rank(first)": first}) == given.score_concepts(X, {"rank(first)": first})
     with pytest.raises(DataError, match="There are no labels to compare with"):
         given.score_concepts(X)
+
+
+def test_a_data_frame_with_a_column_of_labels_is_fitted_scored_and_audited() -> None:
+    X, y, first, _ = cards()
+    column = np.full(len(y), np.nan)
+    for row, rank in one_of_each(first).items():
+        column[row] = rank
+    frame = pd.DataFrame({name: list(images) for name, images in X.items()})
+    clf = classifier().fit(frame.assign(**{"rank(first)": column}), y)
+    assert list(clf.feature_names_in_) == ["first", "second"]
+    given = classifier().fit(X, y, concepts={"rank(first)": one_of_each(first)})
+    assert (clf.predict_proba(frame) == given.predict_proba(X)).all()
+    labelled = frame.assign(**{"rank(first)": first})
+    assert clf.score_concepts(labelled) == given.score_concepts(X, {"rank(first)": first})
+    assert clf.audit(labelled, y).source == "labels and predictions"
+    assert "On labels of this table: rank (rank_net" in neuid3.evidence_page(clf, labelled, y)
+    assert "On labels of this table" not in neuid3.evidence_page(clf, frame, y)
 
 
 def test_yes_and_no_of_a_neural_fact_are_what_labels_say() -> None:

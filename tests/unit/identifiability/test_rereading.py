@@ -5,14 +5,18 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping
 from itertools import permutations, product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from neuid3 import Branch, Examples, Leaf, NeurosymbolicTree, Tree
+import neuid3
+from neuid3 import Branch, Examples, Leaf, NeurosymbolicTree, Priors, Tree
+from neuid3.errors import DataError, ModelFileError
 from neuid3.identifiability import Deadline, Rereading, most_likely_rereading
+from neuid3.io.container import SavedFile, read_container, write_container
 from neuid3.logic.program import Program
 from neuid3.networks.defaults import Dense
 from neuid3.networks.reordering import ReorderedOutputs, reordered
@@ -299,6 +303,73 @@ def test_a_network_of_another_name_takes_over_where_its_labels_fit() -> None:
     assert (reading.networks["red_net#9"].instance, reading.networks["red_net#9"].order) == ("face_net#4", (1, 0))
     other = {"face_net#4": "convolutions", "red_net": "layers"}
     assert most_likely_rereading(root, Program(text, SCHEMA), likely, kinds=other, **settings).root is root
+
+
+# Models -------------------------------------------------------------------------------------------------
+
+RANKS = """
+nn(rank_net, [X], R, [1, 2, 3]) :: rank(X, R).
+higher(A, B) :- rank(A, X), rank(B, Y), X < Y.
+"""
+
+
+class Level(torch.nn.Module):
+    """A network that reads a rank off the first pixel, counting backwards, and is not quite certain."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.slope = torch.nn.Parameter(torch.tensor(4.0))
+
+    def forward(self, image: torch.Tensor) -> torch.Tensor:
+        level = image.reshape(len(image), -1)[:, :1]
+        return torch.softmax(-self.slope * (level - torch.tensor([2.0, 1.0, 0.0])) ** 2, 1)
+
+
+def ranked(n: int = 60) -> tuple[Examples, np.ndarray, NeurosymbolicTree]:
+    """Examples of which some images are missing, the ranks of both columns, and a model that counts backwards."""
+    levels = np.random.default_rng(0).integers(0, 3, (2, n))
+    images = np.zeros((2, n, 2, 2), dtype=np.float32)
+    images[:, :, 0, 0], images[:, :, 1, 1] = levels, np.random.default_rng(1).random((2, n))
+    masked = np.ma.masked_array(images[1], mask=np.zeros(images[1].shape, dtype=bool))
+    masked[-5:] = np.ma.masked
+    X = Examples({"a": images[0], "b": masked})
+    model = NeurosymbolicTree(
+        Tree(Branch("higher(b, a)", Leaf(0.9), Leaf(0.2))),
+        X.schema,
+        background=RANKS,
+        networks={"rank_net": Level()},
+        priors=Priors(networks={"rank_net(b)": [0.5, 0.3, 0.2]}),
+    )
+    model.candidates = ("higher(b, a)", "higher(a, b)")
+    return X, levels + 1, model
+
+
+def test_a_model_is_turned_by_labels_and_predicts_the_same() -> None:
+    X, ranks, model = ranked()
+    assert [score.accuracy for score in model.score_concepts(X, {"rank(a)": ranks[0]})] == [(ranks[0] == 2).mean()]
+    turned = model.reread(X, {"rank(a)": {0: ranks[0, 0], 1: ranks[0, 1], 2: ranks[0, 2], 3: ranks[0, 3]}})
+    assert str(turned.tree.root.test) == "higher(a, b)"  # type: ignore[union-attr]
+    assert [score.accuracy for score in turned.score_concepts(X, {"rank(a)": ranks[0]})] == [1.0]
+    np.testing.assert_allclose(turned.predict_proba(X), model.predict_proba(X), atol=1e-12)
+    assert turned.reread(X, {"rank(a)": ranks[0]}) is turned
+    assert turned.candidates == model.candidates
+    with pytest.raises(DataError, match="There are no labels to compare with"):
+        model.reread(X)
+
+
+def test_a_network_with_reordered_outputs_is_saved_and_loaded(tmp_path: Path) -> None:
+    X, ranks, model = ranked()
+    turned = model.reread(X, {"rank(a)": ranks[0]})
+    assert isinstance(turned.networks["rank_net"], ReorderedOutputs)
+    path = turned.save(tmp_path / "turned")
+    loaded = neuid3.load(path, networks={"rank_net": Level})
+    assert np.array_equal(loaded.predict_proba(X), turned.predict_proba(X))
+    saved = read_container(path)
+    for order in ([0, 0, 1], [2.0, 1.0, 0.0], "210"):
+        saved.fields["networks"]["rank_net"]["order"] = order
+        write_container(tmp_path / "bad.neuid3", SavedFile(saved.fields, saved.background, saved.tensors))
+        with pytest.raises(ModelFileError):
+            neuid3.load(tmp_path / "bad.neuid3", networks={"rank_net": Level})
 
 
 # Networks -----------------------------------------------------------------------------------------------
