@@ -307,8 +307,27 @@ def suggest_labels(
     )
     settling, complete = _settling(model, observations, certificate, images, int(n), deadline)
     chosen = [*settling, *_informative(model, images, int(n) - len(settling))]
-    notes = _settling_note(certificate, len(settling), complete), _number_note(len(chosen), int(n))
+    notes = (
+        _disagreement_note(model, examples, observations),
+        _settling_note(certificate, len(settling), complete),
+        _number_note(len(chosen), int(n)),
+    )
     return LabelSuggestions(tuple(chosen), tuple(filter(None, notes)), len(examples))
+
+
+def _disagreement_note(model: TreeModel, examples: Examples, observations: Observations) -> str:
+    """A sentence about labels that are not what the networks say; such a network must learn them first."""
+    arrays = model.inference.arrays
+    wrong = total = 0
+    with model.evaluating(), arrays.without_gradients():
+        for call, codes in observations.labels.items():
+            labelled = np.flatnonzero((codes != UNKNOWN) & examples.complete(call.inputs))
+            for start in range(0, len(labelled), BATCH_ROWS):
+                rows = labelled[start : start + BATCH_ROWS]
+                weights = arrays.to_numpy(model.evidence_of(examples[rows]).weights(call))  # (value, example)
+                wrong += int((weights.argmax(axis=0) != codes[rows]).sum())
+                total += len(rows)
+    return f"{wrong:,} of {total:,} labels are not what the networks say; fit again with the labels." if wrong else ""
 
 
 def _settling_note(certificate: Certificate, settling: int, complete: bool) -> str:
