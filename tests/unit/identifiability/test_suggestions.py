@@ -102,9 +102,9 @@ def test_even_odd_needs_one_even_and_one_odd_digit() -> None:
 def test_labels_that_are_not_what_the_network_says_are_counted() -> None:
     tree, X, digits = even_odd()
     assert tree.suggest_labels(X, concepts={"digit(first)": digits[:, 0]}).notes[0].startswith("No label is needed")
-    read_otherwise = (digits[:, 0] + 2) % 10
-    notes = tree.suggest_labels(X, concepts={"digit(first)": [*read_otherwise[:3], *digits[3:, 0]]}).notes
-    assert notes[0] == "3 of 16 labels are not what the networks say; fit again with the labels."
+    read_otherwise = np.where(digits[:, 0] == 4, 6, digits[:, 0])
+    notes = tree.suggest_labels(X, concepts={"digit(first)": read_otherwise}).notes
+    assert notes[0] == "2 of 16 labels are not what the networks say; fit again with the labels."
 
 
 def test_with_fewer_labels_than_needed_the_first_settle_most() -> None:
