@@ -51,10 +51,10 @@ def label(
 ) -> None:
     """Suggest images of a table to label, as a table to fill in and as a page.
 
-    First come images whose labels leave one reading of the networks' values (see neuid3 audit), then images of which
-    networks are unsure and on which the class depends. A column of the table that is headed by a network call, as in
-    rank(first), has labels that are known already, and so has the file of --concepts. The page is one file that loads nothing from the internet; it
-    downloads the labels as a file.
+    First come images whose labels leave one reading of the networks' values (see neuid3 audit), then one of every other
+    value, and then images of which networks are unsure and on which the class depends. A column of the table that is
+    headed by a network call, as in rank(first), has labels that are known already, and so has the file of --concepts. The
+    page is one file that loads nothing from the internet; it downloads the labels as a file.
 
     Example: neuid3 label cards.neuid3 cards.csv --page labels.html
     """

@@ -110,8 +110,8 @@ class NeurosymbolicTree(TreeModel):
     ) -> LabelSuggestions:
         """The images of a table whose labels settle most of what the values of the tree's networks mean.
 
-        First come the images of a smallest set of labels that leaves one reading (see `audit`), then images of which
-        networks are unsure and on which the predicted class depends.
+        First come the images of a smallest set of labels that leaves one reading (see `audit`), then one of every other
+        value, and then images of which networks are unsure and on which the predicted class depends.
 
         Parameters
         ----------

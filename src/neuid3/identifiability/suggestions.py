@@ -271,8 +271,8 @@ def suggest_labels(
     """The images of a table whose labels settle most.
 
     First a smallest set of labels that leaves one reading of the examples: for each of its values the image that the
-    network is most sure of, in the order in which they leave fewest readings. Then images of which networks are unsure and on
-    which the predicted class depends, those of values with the fewest labels first.
+    network is most sure of, in the order in which they leave fewest readings. Then in the same way the other values, and
+    at last images of which networks are unsure and on which the predicted class depends.
 
     Parameters
     ----------
@@ -545,30 +545,46 @@ def _number_text(number: int) -> str:
 
 
 def _informative(model: TreeModel, images: _Images, n: int) -> list[LabelSuggestion]:
-    """Images with the largest entropy of the network's output times the dependence of the class on its value."""
+    """Of each value without a label the surest image, then those of which labels tell most.
+
+    An image of which the network is unsure often shows another value, so it is no good first label: with three labels in a
+    comparison of two digits, unsure images led to a concept accuracy of .56 to .95, and sure ones to .98 to 1.
+    """
     suggestions: list[LabelSuggestion] = []
-    if n <= 0:
-        return suggestions
-    waiting: dict[ValueOf, list[_Scored]] = {}  # by declared network and value, the best last
-    for number, call in enumerate(images.calls):
-        rows = np.concatenate([_least_sure(images, call, value, max(n, POOL)) for value in range(call.size)])
-        scores = images.observations.entropy[call][rows] * _dependence(model, images.examples[rows], call)
-        for row, score in zip(rows.tolist(), scores.tolist(), strict=True):
-            key = images.declared(call), int(images.observations.codes[call][row])
-            # Rounded, for the same order on machines that round otherwise.
-            waiting.setdefault(key, []).append(_Scored(round(score, 9), -row, -number))
-    for of_value in waiting.values():
-        of_value.sort()
+    waiting = _scored_images(model, images, max(n, POOL)) if n > 0 else {}
     while len(suggestions) < n and any(waiting.values()):
         key = min(
             (key for key in waiting if waiting[key]), key=lambda key: (images.labelled[key], _negated(waiting[key][-1]))
         )
-        best = waiting[key].pop()
-        call, row = images.calls[-best.number], -best.row
-        reason = _unsure_reason(call, best.score, images.labelled[key])
-        if images.take(call, row):
-            suggestions.append(images.suggestion(call, row, reason, settles=False))
+        if images.labelled[key]:
+            best = waiting[key].pop()
+            call, row = images.calls[-best.number], -best.row
+            if images.take(call, row):
+                suggestions.append(images.suggestion(call, row, _reason(call, best.score), settles=False))
+            continue
+        calls = [call for call in images.calls if images.declared(call) == key[0]]
+        first = next(((call, row) for call, row in _surest(images, calls, key[1]) if images.take(call, row)), None)
+        if first is None:
+            waiting[key].clear()
+        else:
+            suggestions.append(images.suggestion(*first, "the first of its value", settles=False))
     return suggestions
+
+
+def _scored_images(model: TreeModel, images: _Images, number: int) -> dict[ValueOf, list[_Scored]]:
+    """By declared network and value the least sure images, those of which labels tell most last.
+
+    What a label tells is the entropy of the network's output times the dependence of the class on its value.
+    """
+    scored: dict[ValueOf, list[_Scored]] = {}
+    for i, call in enumerate(images.calls):
+        rows = np.concatenate([_least_sure(images, call, value, number) for value in range(call.size)])
+        scores = images.observations.entropy[call][rows] * _dependence(model, images.examples[rows], call)
+        for row, score in zip(rows.tolist(), scores.tolist(), strict=True):
+            key = images.declared(call), int(images.observations.codes[call][row])
+            # Rounded, for the same order on machines that round otherwise.
+            scored.setdefault(key, []).append(_Scored(round(score, 9), -row, -i))
+    return {key: sorted(of_value) for key, of_value in scored.items()}
 
 
 class _Scored(NamedTuple):
@@ -583,11 +599,8 @@ def _negated(image: _Scored) -> tuple[float, ...]:
     return tuple(-part for part in image)
 
 
-def _unsure_reason(call: NeuralVariable, score: float, labels: int) -> str:
-    unsure = f"{call.network} is unsure, and the class depends on it" if score > 0.005 else ""
-    if labels:
-        return unsure or "a further image"
-    return f"the first of its value; {unsure}" if unsure else "the first of its value"
+def _reason(call: NeuralVariable, score: float) -> str:
+    return f"{call.network} is unsure, and the class depends on it" if score > 0.005 else "a further image"
 
 
 def _least_sure(images: _Images, call: NeuralVariable, value: int, number: int) -> Ints:

@@ -152,18 +152,21 @@ def test_an_image_that_two_instances_of_a_network_read_alike_is_labelled_once() 
 # Images that networks are unsure of ---------------------------------------------------------------------
 
 
-def test_unsure_images_on_which_the_class_depends_come_before_others() -> None:
+def test_a_sure_image_of_each_value_comes_before_unsure_ones_and_these_before_others() -> None:
     doubts = np.zeros(20)
     doubts[[4, 11]] = 150, 240
     reds = np.ones(20)
     X = Examples({"card": pictures(np.ones(20, dtype=int), reds, doubts=doubts)})
-    suggestions = model(RED, X).suggest_labels(X, 3)
-    assert [s.row for s in suggestions] == [11, 4, 0]
-    assert [s.predicted for s in suggestions] == ["yes"] * 3
-    assert suggestions[0].reason == "the first of its value; red_net is unsure, and the class depends on it"
-    assert suggestions[1].reason == "red_net is unsure, and the class depends on it"
-    assert suggestions[2].reason == "a further image"
-    assert suggestions[0].probability == pytest.approx(1 - 240 / 255 / 2)
+    suggestions = model(RED, X).suggest_labels(X, 4)
+    assert [s.row for s in suggestions] == [0, 11, 4, 1]
+    assert [s.predicted for s in suggestions] == ["yes"] * 4
+    assert [s.reason for s in suggestions] == [
+        "the first of its value",
+        "red_net is unsure, and the class depends on it",
+        "red_net is unsure, and the class depends on it",
+        "a further image",
+    ]
+    assert suggestions[1].probability == pytest.approx(1 - 240 / 255 / 2)
 
 
 def test_an_image_on_which_little_depends_comes_after_one_on_which_much_does() -> None:
@@ -209,8 +212,8 @@ def test_networks_may_read_numbers() -> None:
         background="nn(old_net, [X]) :: old(X).",
         networks={"old_net": Old()},
     )
-    assert [s.row for s in tree.suggest_labels(X, 2)] == [1, 2]
-    (line, *_) = tree.suggest_labels(X, 2).with_cells({"age": ["20", "49.5", "90"]}).to_records()
+    assert [s.row for s in tree.suggest_labels(X, 3)] == [0, 2, 1]
+    (*_, line) = tree.suggest_labels(X, 3).with_cells({"age": ["20", "49.5", "90"]}).to_records()
     assert (line["image"], line["concept"]) == ("49.5", "old(age)")
     assert '"text":"49.5"' in neuid3.label_page(tree.suggest_labels(X), X)
 
