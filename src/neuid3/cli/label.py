@@ -36,9 +36,9 @@ def label(
     """Suggest images of a table to label, as a table to fill in and as a page.
 
     First come images whose labels leave one reading of the networks' values (see neuid3 audit), then one of every other
-    value, and then images of which networks are unsure and on which the class depends. A column of the table that is headed by a network call, as in
-    rank(first), has labels that are known already. The page is one file that loads nothing from the internet; it
-    downloads the labels as a file.
+    value, and then images of which networks are unsure and on which the class depends. A column of the table that is
+    headed by a network call, as in rank(first), has labels that are known already. The page is one file that loads nothing
+    from the internet; it downloads the labels as a file.
 
     Example: neuid3 label cards.neuid3 cards.csv --page labels.html
     """
