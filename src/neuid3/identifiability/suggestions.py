@@ -327,7 +327,11 @@ def _disagreement_note(model: TreeModel, examples: Examples, observations: Obser
                 weights = arrays.to_numpy(model.evidence_of(examples[rows]).weights(call))  # (value, example)
                 wrong += int((weights.argmax(axis=0) != codes[rows]).sum())
                 total += len(rows)
-    return f"{wrong:,} of {total:,} labels are not what the networks say; fit again with the labels." if wrong else ""
+    return (
+        f"Labels that are not what the networks say: {wrong:,} of {total:,}; fit again with the labels."
+        if wrong
+        else ""
+    )
 
 
 def _settling_note(certificate: Certificate, settling: int, complete: bool) -> str:

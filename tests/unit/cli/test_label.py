@@ -87,6 +87,19 @@ def test_labels_in_the_table_are_known_already(folder: Path) -> None:
     assert after.stdout.splitlines()[1].split()[:3] != [row, concept, value]
 
 
+def test_missing_images_are_not_suggested(folder: Path, tmp_path: Path) -> None:
+    header, *lines = (folder / "cards.csv").read_text().splitlines()
+    holes = [line if i % 3 else "," + line.split(",", 1)[1] for i, line in enumerate(lines)]
+    (folder / "holes.csv").write_text("\n".join([header, *holes]) + "\n")
+    files = ["--out", tmp_path / "labels.csv", "--page", tmp_path / "labels.html"]
+    done = run("label", folder / "cards.neuid3", folder / "holes.csv", "-n", "200", *files)
+    assert done.exit_code == 0, done.output
+    columns = open_text_table(tmp_path / "labels.csv").columns
+    read = list(zip(*(columns[name] or () for name in ("row", "columns")), strict=True))
+    assert {int(row) for row, names in read if names != "played"} == {i for i in range(40) if i % 3}
+    assert {int(row) for row, names in read if names == "played"} == set(range(40))
+
+
 def test_without_time_the_command_says_so(folder: Path) -> None:
     done = run("label", folder / "cards.neuid3", folder / "cards.csv", "--time-limit", "0")
     assert done.exit_code == 0, done.output
