@@ -151,7 +151,16 @@ def test_many_labels_of_held_out_rows_measure_concept_accuracy(tmp_path: Path, c
         ({"image": "FIRST", "concept": "rank", "value": "9"}, "has the rank '9', and in labels.csv, line 2 it has"),
         ({"image": "SECOND", "concept": "rank", "value": "9"}, "which is no value of 'rank'; its values are 1, 2, 3"),
         ({"image": "SECOND", "concept": "rnk", "value": "1"}, "Did you mean 'rank'?"),
-        ({"image": "", "concept": "rank", "value": "1"}, "line 3: column 'image' is empty"),
+        ({"image": "SECOND", "concept": "", "value": "1"}, "line 3: column 'concept' is empty"),
+        (
+            {"image": "SECOND", "concept": "rank(frist)", "value": "1"},
+            "names the column 'frist', which cards.csv does not",
+        ),
+        ({"image": "SECOND", "concept": "rank(first, second)", "value": "1"}, "reads 2 columns, and "),
+        (
+            {"image": "SECOND | SECOND", "concept": "rank(first)", "value": "1"},
+            "are 2 cells; write the cells of one row",
+        ),
     ],
 )
 def test_a_label_that_cannot_be_is_refused_with_its_line(

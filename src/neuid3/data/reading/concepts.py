@@ -15,12 +15,8 @@ from neuid3.errors import DataError, did_you_mean
 
 FILE_COLUMNS = ("image", "concept", "value")
 
-# What separates the images of a network of several inputs.
+# What separates the cells of several columns.
 SEPARATOR = " | "
-
-# A network call with its columns, as in `same(first, second)`.
-_CALL = re.compile(r"[^(]+\((.*)\)", re.DOTALL)
-_ARGUMENT = re.compile(r"\s*('(?:[^'\\]|\\.)*'|[^,']+?)\s*(?:,|$)")
 
 
 def table_concepts(
@@ -63,9 +59,9 @@ def concepts_of_file(labels: TextTable, table: TextTable, image_columns: Sequenc
 
     Parameters
     ----------
-    labels : a table with the columns image, concept and value. An image is the path that the other table has. A concept
-        is a neural predicate, or a network call with its columns, `same(first, second)`; the images of several columns
-        are separated by ` | `. A line without a value is no label.
+    labels : a table with the columns image, concept and value. An image is the path that the other table has, for a concept
+        such as `rank`; for one that names its columns, as in `same(first, second)`, it is their cells, separated by " | ".
+        A line without a value is no label.
     table : the table with the images.
     image_columns : the columns of the table that hold images.
 
@@ -76,8 +72,7 @@ def concepts_of_file(labels: TextTable, table: TextTable, image_columns: Sequenc
     Raises
     ------
     DataError
-        Where a column is missing, no value is filled in, an image is in no row of the table, or two labels of an image
-        differ.
+        Where a column is missing, a cell is empty, an image is in no row of the table, or two labels of an image differ.
     """
     for name in FILE_COLUMNS:
         if name not in labels.columns:
@@ -85,76 +80,114 @@ def concepts_of_file(labels: TextTable, table: TextTable, image_columns: Sequenc
                 f"{labels.path} has no column {name!r}; labels are in columns named image, concept and value."
                 f"{did_you_mean(name, labels.columns)}"
             )
-    cells_by_image = _cells_by_image(table, image_columns)
-    columns = {name: cells_and_missing(name, labels) for name in FILE_COLUMNS}
-    filled = np.flatnonzero(~columns["value"][1]).tolist()
-    if not filled:
-        raise DataError(f"{labels.path}: the column 'value' is empty; fill in what the images show.")
+    columns = [cells_and_missing(name, labels) for name in FILE_COLUMNS]
+    index = _CellIndex(table, image_columns)
     first: dict[tuple[str, str], tuple[str, int]] = {}
     concepts: dict[str, list[str | None]] = {}
-    for row in filled:
-        for name, (_, missing) in columns.items():
+    for row in range(len(labels)):
+        if columns[2][1][row]:
+            continue
+        for name, (_, missing) in zip(FILE_COLUMNS, columns, strict=True):
             if missing[row]:
                 raise DataError(f"{labels.location(row)}: column {name!r} is empty; fill it in, or leave out the line.")
-        image, concept, value = (cells[row] for cells, _ in columns.values())
-        known, known_row = first.setdefault((_normal(image), concept), (value, row))
+        image, concept, value = (cells[row] for cells, _ in columns)
+        known, known_row = first.setdefault((_path(image), concept), (value, row))
         if known != value:
             raise DataError(
                 f"{labels.location(row)}: the image {image!r} has the {concept} {value!r}, and in {labels.location(known_row)} "
                 f"it has {known!r}; correct one of them, or leave both out."
             )
-        inputs = _call_columns(concept)
-        if inputs is not None:
-            places = [(concept, i) for i in _rows_with(image, inputs, table, labels.location(row))]
-        else:
-            places = [(f"{concept}({column})", i) for column, i in cells_by_image.get(_normal(image), ())]
-        if not places:
-            raise DataError(
-                f"{labels.location(row)}: the image {image!r} is in no row of {table.path.name}; write its path as the table "
-                f"does.{did_you_mean(_normal(image), cells_by_image)}"
-            )
-        for call, i in places:
-            concepts.setdefault(call, [None] * len(table))[i] = value
+        for call, cell_row in index.places(image, concept, labels.location(row)):
+            concepts.setdefault(call, [None] * len(table))[cell_row] = value
     return concepts
 
 
-def _normal(path: str) -> str:
-    return normpath(path.replace("\\", "/"))
+# A concept that names its columns: a predicate, and names in parentheses, perhaps in quotes.
+_CALL = re.compile(r"\s*([^\s(]+)\s*\((.+)\)\s*", re.DOTALL)
+_ARGUMENT = re.compile(r"\s*(?:'((?:[^'\\]|\\.)*)'|([^,']+?))\s*(?:,|$)")
 
 
-def _call_columns(concept: str) -> list[str] | None:
-    """The columns of a network call; None for a name alone.
+class _CellIndex:
+    """The places of a table that hold labelled images.
 
-    >>> _call_columns("same(first, 'my card')"), _call_columns("rank")
-    (['first', 'my card'], None)
+    Parameters
+    ----------
+    table : the table.
+    image_columns : the columns that hold images.
     """
-    call = _CALL.fullmatch(concept)
-    return None if call is None else [argument.strip("'") for argument in _ARGUMENT.findall(call[1])]
+
+    def __init__(self, table: TextTable, image_columns: Sequence[str]) -> None:
+        self.table, self.image_columns = table, image_columns
+        self._rows: dict[tuple[str, ...], dict[tuple[str, ...], list[int]]] = {}
+
+    def places(self, image: str, concept: str, location: str) -> list[tuple[str, int]]:
+        """The network calls and rows that a label is for.
+
+        Parameters
+        ----------
+        image : the path of an image, or the cells of several columns.
+        concept : a predicate, or a predicate with its columns.
+        location : what messages call the line of the label.
+        """
+        call = _CALL.fullmatch(concept)
+        cells: tuple[str, ...] = (image,)
+        inputs: list[tuple[str, ...]] = [(column,) for column in self.image_columns]
+        if call is None:
+            predicate = concept
+        else:
+            columns = tuple(
+                re.sub(r"\\(.)", r"\1", quoted) if quoted else bare for quoted, bare in _ARGUMENT.findall(call[2])
+            )
+            self._check(columns, concept, location)
+            cells, inputs, predicate = tuple(image.split(SEPARATOR)), [columns], call[1]
+            if len(cells) != len(columns):
+                raise DataError(
+                    f"{location}: {concept!r} reads {len(columns)} columns, and {image!r} are {len(cells)} cells; write the "
+                    f"cells of one row, separated by {SEPARATOR!r}."
+                )
+        key = tuple(map(_path, cells))
+        places = [
+            (f"{predicate}({', '.join(map(_argument, columns))})", row)
+            for columns in inputs
+            for row in self._of(columns).get(key, ())
+        ]
+        if not places:
+            known = [known[0] for columns in inputs if len(columns) == 1 for known in self._of(columns)]
+            raise DataError(
+                f"{location}: the image {image!r} is in no row of {self.table.path.name}; write its path as the table does."
+                f"{did_you_mean(key[0], known)}"
+            )
+        return places
+
+    def _check(self, columns: Iterable[str], concept: str, location: str) -> None:
+        for column in columns:
+            if column not in self.table.columns:
+                raise DataError(
+                    f"{location}: {concept!r} names the column {column!r}, which {self.table.path.name} does not have."
+                    f"{did_you_mean(column, self.table.columns)}"
+                )
+
+    def _of(self, columns: tuple[str, ...]) -> dict[tuple[str, ...], list[int]]:
+        """The rows of all cells of some columns."""
+        if columns not in self._rows:
+            rows: dict[tuple[str, ...], list[int]] = {}
+            entries = [cells_and_missing(column, self.table) for column in columns]
+            for row in np.flatnonzero(~np.any([missing for _, missing in entries], axis=0)).tolist():
+                rows.setdefault(tuple(_path(cells[row]) for cells, _ in entries), []).append(row)
+            self._rows[columns] = rows
+        return self._rows[columns]
 
 
-def _rows_with(image: str, columns: Sequence[str], table: TextTable, location: str) -> list[int]:
-    """The rows of a table whose cells in these columns are the given ones."""
-    parts = [_normal(part) for part in image.split(SEPARATOR)]
-    if len(parts) != len(columns):
-        raise DataError(
-            f"{location}: {image!r} names {len(parts)} images, and the concept {len(columns)} columns; separate images by "
-            f"{SEPARATOR!r}."
-        )
-    for name in columns:
-        if table.columns.get(name) is None:
-            raise DataError(f"{location}: {table.path.name} has no column {name!r}.{did_you_mean(name, table.columns)}")
-    cells = zip(*(table.columns[name] or () for name in columns), strict=True)
-    return [row for row, entries in enumerate(cells) if [_normal(entry) for entry in entries] == parts]
+def _path(cell: str) -> str:
+    """A cell in a form that is the same for all ways to write a path."""
+    return normpath(cell.strip().replace("\\", "/"))
 
 
-def _cells_by_image(table: TextTable, image_columns: Iterable[str]) -> dict[str, list[tuple[str, int]]]:
-    """Columns and rows in which each image occurs, by its path."""
-    places: dict[str, list[tuple[str, int]]] = {}
-    for column in image_columns:
-        cells, missing = cells_and_missing(column, table)
-        for row in np.flatnonzero(~missing).tolist():
-            places.setdefault(_normal(cells[row]), []).append((column, row))
-    return places
+def _argument(column: str) -> str:
+    """The name of a column as an argument, in quotes where it needs them."""
+    if not set(",'()") & set(column):
+        return column
+    return "'" + column.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def merged_concepts(*given: dict[str, list[str | None]]) -> dict[str, list[str | None]]:
