@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from neuid3.estimators.classifier import NeuID3Classifier
     from neuid3.estimators.loading import load
     from neuid3.estimators.model import NeurosymbolicTree
-    from neuid3.explain.page import evidence_page, write_page
+    from neuid3.explain.page import evidence_page, label_page, write_label_page, write_page
     from neuid3.export import export_graphviz, export_svg, export_text, plot_tree
     from neuid3.export.onnx import export_onnx
     from neuid3.identifiability.certificate import Certificate, NetworkCertificate
+    from neuid3.identifiability.suggestions import LabelSuggestion, LabelSuggestions
     from neuid3.io.bank import Bank
     from neuid3.io.network_modules import register
     from neuid3.io.trained_tests import TrainedTest
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from neuid3.networks.defaults import LeNet
     from neuid3.training.config import TrainingConfig
     from neuid3.tree.node_tests import AtomTest, NodeTest, register_test_kind
+    from neuid3.tree.record import ConceptScore
     from neuid3.tree.tree import Branch, Leaf, Tree
 
     __version__: str
@@ -43,9 +45,12 @@ __all__ = [
     "Candidates",
     "Category",
     "Certificate",
+    "ConceptScore",
     "Distribution",
     "Examples",
     "ImageFiles",
+    "LabelSuggestion",
+    "LabelSuggestions",
     "LeNet",
     "Leaf",
     "Limits",
@@ -68,12 +73,14 @@ __all__ = [
     "export_onnx",
     "export_svg",
     "export_text",
+    "label_page",
     "load",
     "plot_tree",
     "read_frame",
     "read_table",
     "register",
     "register_test_kind",
+    "write_label_page",
     "write_page",
 ]
 
@@ -89,10 +96,11 @@ _get_name, _names = lazy_names(
         "neuid3.estimators.classifier": ("NeuID3Classifier",),
         "neuid3.estimators.loading": ("load",),
         "neuid3.estimators.model": ("NeurosymbolicTree",),
-        "neuid3.explain.page": ("evidence_page", "write_page"),
+        "neuid3.explain.page": ("evidence_page", "label_page", "write_label_page", "write_page"),
         "neuid3.export": ("export_graphviz", "export_svg", "export_text", "plot_tree"),
         "neuid3.export.onnx": ("export_onnx",),
         "neuid3.identifiability.certificate": ("Certificate", "NetworkCertificate"),
+        "neuid3.identifiability.suggestions": ("LabelSuggestion", "LabelSuggestions"),
         "neuid3.io.bank": ("Bank",),
         "neuid3.io.network_modules": ("register",),
         "neuid3.io.trained_tests": ("TrainedTest",),
@@ -102,6 +110,7 @@ _get_name, _names = lazy_names(
         "neuid3.networks.defaults": ("LeNet",),
         "neuid3.training.config": ("TrainingConfig",),
         "neuid3.tree.node_tests": ("AtomTest", "NodeTest", "register_test_kind"),
+        "neuid3.tree.record": ("ConceptScore",),
         "neuid3.tree.tree": ("Branch", "Leaf", "Tree"),
     },
 )

@@ -40,6 +40,7 @@ def uses(model: Any, X: Examples, folder: Path) -> Mapping[str, Callable[[], Any
         "deepproblog": lambda: inner.to_deepproblog(X),
         "page": lambda: evidence_page(inner, X).encode(),
         "audit": lambda: str(inner.audit(X, time_limit=5.0)).encode(),
+        "suggest labels": lambda: str(inner.suggest_labels(X, time_limit=5.0)).encode(),
         "explain": lambda: explanation_bytes(inner.explain(X, 0)),
         "draw why": lambda: explained(inner, X),
         "save": lambda: load(model.save(folder / "again")).predict_proba(X),  # type: ignore[union-attr]

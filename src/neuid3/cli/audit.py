@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuid3.cli.common import FILE, FiniteRange, limit_option, model_examples, open_inputs, out_option, write_output
+from neuid3.cli.common import (
+    FILE,
+    concepts_option,
+    limit_option,
+    model_concepts,
+    model_examples,
+    open_inputs,
+    out_option,
+    time_limit_option,
+    write_output,
+)
 from neuid3.errors import DataError, did_you_mean
 
 if TYPE_CHECKING:
@@ -22,20 +32,15 @@ if TYPE_CHECKING:
 @click.argument("table", type=FILE)
 @click.option("--target", metavar="COLUMN", help="The column with the true classes, if the table has one.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
-@click.option(
-    "--time-limit",
-    type=FiniteRange(0),
-    default=60.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Time after which counts are bounds.",
-)
+@time_limit_option("Time after which counts are bounds.")
+@concepts_option
 @limit_option
 @out_option
 def audit(
     model: Path,
     table: Path,
     target: str | None,
+    concept_file: Path | None,
     as_json: bool,
     time_limit: float,
     limits: Limits | None,
@@ -45,7 +50,8 @@ def audit(
 
     By the tree alone: reversal, exchanges, other networks in their place. By the rows of the table: the number of
     re-readings that predict the same, and a smallest set of labels that leaves one. The values of the networks are the
-    most probable ones; a column of the table that is headed by a network call, as in rank(first), has labels for it.
+    most probable ones; a column of the table that is headed by a network call, as in rank(first), has labels for it, and
+    so has the file of --concepts.
 
     Example: neuid3 audit cards.neuid3 cards.csv
     """
@@ -53,11 +59,11 @@ def audit(
     classes = None
     if target is not None:
         text_table, classes = _with_classes(tree, text_table, target, table)
-    certificate = tree.audit(
-        model_examples(tree, text_table), classes, concepts=_labels(tree, text_table), time_limit=time_limit
-    )
+    examples = model_examples(tree, text_table)
+    concepts = model_concepts(tree, text_table, examples, concept_file)
+    certificate = tree.audit(examples, classes, concepts=concepts, time_limit=time_limit)
     text = json.dumps(certificate.to_json(), indent=1, ensure_ascii=False) if as_json else str(certificate)
-    write_output([f"{text}\n"], out, model, table)
+    write_output([f"{text}\n"], out, model, table, *(() if concept_file is None else (concept_file,)))
 
 
 def _with_classes(tree: NeurosymbolicTree, table: TextTable, target: str, path: Path) -> tuple[TextTable, list[Any]]:
@@ -69,15 +75,3 @@ def _with_classes(tree: NeurosymbolicTree, table: TextTable, target: str, path: 
     names = {str(label): label for label in tree.classes}
     table, _ = labelled_rows(table, target)
     return table, [names.get(cell, cell) for cell in table.columns[target] or ()]
-
-
-def _labels(tree: NeurosymbolicTree, table: TextTable) -> dict[str, list[Any]]:
-    """The columns of a table that have labels for the tree's networks."""
-    from neuid3.identifiability import tree_variables
-    from neuid3.identifiability.observations import names_a_call
-    from neuid3.logic.formula import NeuralVariable
-
-    variables = tree_variables(tree.tree.root, tree.program)
-    neural = [variable for variable in variables if isinstance(variable, NeuralVariable)]
-    headed = [name for name in table.columns if names_a_call(name, neural, tree.program)]
-    return {name: list(table.columns[name] or ()) for name in headed}

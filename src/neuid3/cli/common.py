@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ast import literal_eval
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -100,6 +100,13 @@ def out_option(command: Command) -> Command:
     )
 
 
+def time_limit_option(text: str) -> Callable[[Command], Command]:
+    """The option `--time-limit` with this help: seconds, 60 by default."""
+    return click.option(
+        "--time-limit", type=FiniteRange(0), default=60.0, show_default=True, metavar="SECONDS", help=text
+    )
+
+
 def open_inputs(path: Path, table: Path, limits: Limits | None) -> tuple[NeurosymbolicTree, TextTable]:
     """The model and the table of two files; errors of both files are reported before the model is restored."""
     from neuid3.data.reading import open_text_table
@@ -128,6 +135,38 @@ def model_examples(model: NeurosymbolicTree, text_table: TextTable) -> Examples:
     from neuid3.data.reading import read_with_schema
 
     return read_with_schema(text_table, model.schema, model.columns, others=True)
+
+
+def row_location(lines: Sequence[int] | None) -> Callable[[int], str]:
+    """What messages call a row of a table: its line in the file, where it has lines."""
+    return "row {}".format if lines is None else (lambda row: f"line {lines[row]}")
+
+
+def concepts_option(command: Command) -> Command:
+    """Add the option `--concepts`, passed as `concept_file`: a file of labels for images, or None."""
+    return click.option(
+        "--concepts",
+        "concept_file",
+        type=FILE,
+        metavar="FILE",
+        help="Labels for images: a table with columns image (a path as in TABLE), concept and value. Columns of TABLE such "
+        "as 'rank(first)' hold labels too.",
+    )(command)
+
+
+def model_concepts(
+    model: NeurosymbolicTree, text_table: TextTable, examples: Examples, concept_file: Path | None
+) -> dict[str, list[str | None]]:
+    """The labels of a table, in its columns and in a file of labels, checked against the networks of a model."""
+    from neuid3.data.columns import Tensor
+    from neuid3.data.reading.concepts import table_concepts
+    from neuid3.tree.labels import label_columns, model_labels
+
+    names = label_columns(text_table.columns, model.program.declarations)
+    images = [name for name, kind in model.schema.items() if isinstance(kind, Tensor) and name in text_table.columns]
+    concepts = table_concepts(text_table, names, concept_file, images)
+    model_labels(model, examples, concepts, row_location(text_table.lines))
+    return concepts
 
 
 def write_output(parts: Iterable[str], out: Path | None, *inputs: Path) -> None:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from math import isfinite, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuid3.cli.common import FILE, FieldType, FiniteRange, limit_option
+from neuid3.cli.common import FILE, FieldType, FiniteRange, concepts_option, limit_option, row_location
 from neuid3.errors import DataError, MissingFileError, did_you_mean
 from neuid3.logic.sandbox import LIMIT_RULES, Limits
 from neuid3.training.config import TRAINING_RULES, TrainingConfig
@@ -23,7 +23,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from neuid3.data.reading import TableData
+    from neuid3.data.reading.sheet import TextTable
     from neuid3.estimators.classifier import NeuID3Classifier
+    from neuid3.logic.program import Declaration
+    from neuid3.tree.anchors import Anchors
+    from neuid3.tree.record import ConceptScore
 
 
 @click.command()
@@ -56,6 +60,7 @@ if TYPE_CHECKING:
     metavar="COLUMN=KIND",
     help="Kind of a column: boolean, category, number, probability, image or ignore; may be repeated.",
 )
+@concepts_option
 @click.option("--out", type=FILE, metavar="MODEL", help="File of the model.  [default: the table's name.neuid3]")
 @click.option(
     "--held-out",
@@ -165,6 +170,7 @@ def fit(
     tests: tuple[str, ...],
     modes: tuple[str, ...],
     types: tuple[str, ...],
+    concept_file: Path | None,
     out: Path | None,
     held_out: float,
     pos_label: str | None,
@@ -201,18 +207,31 @@ def fit(
     if jobs == 0:
         raise DataError("--jobs 0 means no workers; give 1 or more, or -1 for one per core.")
     out = out or Path(f"{table.stem}.neuid3")
-    check_writable(out, table, *(path for path in (background,) if path is not None))
+    check_writable(out, table, *(path for path in (background, concept_file) if path is not None))
     rules = "" if background is None else read_text(background, "file of rules")
     if bank is not None and not bank.is_dir():
         raise MissingFileError(f"There is no bank {bank}; create one with `neuid3 bank add`.")
 
-    from neuid3.data.reading import read_table
+    from neuid3.data.reading.sheet import open_text_table
+    from neuid3.data.reading.table import read_text_table
+    from neuid3.tree.anchors import selected_concepts
+    from neuid3.tree.labels import label_columns
 
     echo = (lambda *_: None) if as_json else click.echo
-    data = read_table(table, _declared(types), target=target, image_size=image_size)
+    text_table = open_text_table(table)
+    declarations = _declarations(rules, limits, text_table, _declared(types), concept_file)
+    data = read_text_table(
+        text_table,
+        _declared(types),
+        target=target,
+        image_size=image_size,
+        concept_columns=label_columns(text_table.columns, declarations),
+        concept_file=concept_file,
+    )
     assert data.labels is not None
     echo(f"{table.name}: {len(data.examples):,} rows\n\n{data}\n")
-    test_rows = _held_out_rows(data.labels, held_out, seed)
+    anchors = _anchors(data, declarations)
+    test_rows = _held_out_rows(data.labels, held_out, seed, anchors)
     echo(f"Learning {target!r} from {(~test_rows).sum():,} rows, with {test_rows.sum():,} held out.")
 
     from neuid3.estimators.classifier import NeuID3Classifier
@@ -242,17 +261,25 @@ def fit(
         random_state=seed,
         verbose=1,
         **_given({"pruning": pruning}),
-    ).fit(data.examples[~test_rows], data.labels[~test_rows], checkpoint=checkpoint)
+    ).fit(
+        data.examples[~test_rows],
+        data.labels[~test_rows],
+        checkpoint=checkpoint,
+        concepts=selected_concepts(anchors, declarations, ~test_rows) or None,
+    )
     seconds = time.monotonic() - started
     clf.save(out, remember_rows=not forget_rows)  # before anything else can fail
     set_outcome(f"the model is saved in {out}")
     scores = _scores(clf, data, test_rows)
+    concepts = _concept_scores(clf, data, selected_concepts(anchors, declarations, test_rows), test_rows)
     clf.save(out, remember_rows=not forget_rows)  # with its score
     echo(f"\nThe tree, learned in {seconds:.0f} s:\n\n{clf.export_text()}\n")
     echo(_scores_text(scores) + "\n")
+    if concepts:
+        echo("\n".join(f"Labels of {score}." for score in concepts) + "\n")
     echo(f"Saved to {out}: the tree learned from {(~test_rows).sum():,} rows.")
     if as_json:
-        click.echo(json.dumps(_report(clf, data, scores, out, seconds), indent=1, ensure_ascii=False))
+        click.echo(json.dumps(_report(clf, data, scores, concepts, out, seconds), indent=1, ensure_ascii=False))
 
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -296,12 +323,45 @@ def _weight(number: str, entry: str) -> float:
     return weight
 
 
-def _held_out_rows(labels: npt.NDArray[Any], fraction: float, seed: int) -> npt.NDArray[Any]:
+def _declarations(
+    rules: str, limits: Limits | None, table: TextTable, types: Mapping[str, str], concept_file: Path | None
+) -> Mapping[int, Declaration]:
+    """The neural declarations of the rules, where labels of concepts may refer to them."""
+    from neuid3.data.reading.table import text_schema
+    from neuid3.logic.program import Program
+    from neuid3.tree.labels import looks_like_call
+
+    if concept_file is None and not any(map(looks_like_call, table.columns)):
+        return {}
+    return Program(rules, text_schema(table, types), limits).declarations
+
+
+def _anchors(data: TableData, declarations: Mapping[int, Declaration]) -> Anchors:
+    """The labels of concepts in the table and in the file of labels."""
+    from neuid3.tree.anchors import distinct
+    from neuid3.tree.labels import read_labels
+
+    return distinct(read_labels(data.concepts, data.examples, declarations, location=row_location(data.lines)))
+
+
+def _held_out_rows(labels: npt.NDArray[Any], fraction: float, seed: int, anchors: Anchors) -> npt.NDArray[Any]:
+    """The mask of the held-out rows; where concepts have few labels, none of these is among them."""
     import numpy as np
 
-    from neuid3.data.tables import stratified
+    from neuid3.data.tables import exchanged, stratified
+    from neuid3.tree.anchors import anchored_rows
 
-    return stratified(labels, fraction, np.random.default_rng(seed))
+    held_out = stratified(labels, fraction, np.random.default_rng(seed))
+    if not anchors:
+        return held_out
+    return exchanged(held_out, anchored_rows(anchors, len(labels)), labels, np.random.default_rng(seed))
+
+
+def _concept_scores(
+    clf: NeuID3Classifier, data: TableData, concepts: Mapping[str, Any], test_rows: npt.NDArray[Any]
+) -> tuple[ConceptScore, ...]:
+    """The concept accuracy on labels of held-out rows, where there are any, else on those that the fit held out."""
+    return clf.score_concepts(data.examples[test_rows], concepts) if concepts else clf.concept_scores_
 
 
 # Scores ---------------------------------------------------------------------------------------------
@@ -352,7 +412,12 @@ def _scores_text(scores: Mapping[str, Any] | None) -> str:
 
 
 def _report(
-    clf: NeuID3Classifier, data: TableData, scores: Mapping[str, Any] | None, out: Path, seconds: float
+    clf: NeuID3Classifier,
+    data: TableData,
+    scores: Mapping[str, Any] | None,
+    concepts: Sequence[ConceptScore],
+    out: Path,
+    seconds: float,
 ) -> dict[str, Any]:
     return {
         "model": str(out),
@@ -362,5 +427,6 @@ def _report(
         "classes": clf.classes_.tolist(),
         "tree": clf.export_text(),
         "held_out": scores,
+        **({"concepts": [asdict(score) for score in concepts]} if concepts else {}),
         "seconds": round(seconds, 3),
     }

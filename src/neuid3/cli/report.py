@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from neuid3.cli.common import FILE, limit_option, model_examples, open_inputs
+from neuid3.cli.common import FILE, concepts_option, limit_option, model_concepts, model_examples, open_inputs
 from neuid3.errors import DataError, did_you_mean
 from neuid3.utils.files import check_writable
 from neuid3.utils.output import set_outcome
@@ -20,17 +20,21 @@ if TYPE_CHECKING:
 @click.argument("model", type=FILE)
 @click.argument("table", type=FILE)
 @click.option("--target", metavar="COLUMN", help="The column with the true classes, if the table has one.")
+@concepts_option
 @limit_option
 @click.option("--out", type=FILE, metavar="FILE", help="File of the page.  [default: the model's name.html]")
-def report(model: Path, table: Path, target: str | None, limits: Limits | None, out: Path | None) -> None:
+def report(
+    model: Path, table: Path, target: str | None, concept_file: Path | None, limits: Limits | None, out: Path | None
+) -> None:
     """Write an HTML page about a model and its predictions for a table.
 
-    The page is one file that loads nothing from the internet.
+    The page is one file that loads nothing from the internet. Where images of the table are labelled, it also says how
+    often the networks are right about them.
 
     Example: neuid3 report cards.neuid3 cards.csv --target result --out cards.html
     """
     out = out or Path(f"{model.stem}.html")
-    check_writable(out, model, table)
+    check_writable(out, model, table, *(() if concept_file is None else (concept_file,)))
     tree, text_table = open_inputs(model, table, limits)
     if target is not None and target not in text_table.columns:
         raise DataError(f"{table} has no column {target!r} with classes.{did_you_mean(target, text_table.columns)}")
@@ -42,7 +46,9 @@ def report(model: Path, table: Path, target: str | None, limits: Limits | None, 
         text_table, unlabelled = labelled_rows(text_table, target)  # only these can be scored
         classes = {str(label): label for label in tree.classes}
         labels = [classes.get(cell, cell) for cell in text_table.columns[target] or ()]
-    page, scores = page_and_scores(tree, model_examples(tree, text_table), labels)
+    examples = model_examples(tree, text_table)
+    concepts = model_concepts(tree, text_table, examples, concept_file)
+    page, scores = page_and_scores(tree, examples, labels, concepts=concepts)
     save_page(out, page)
     set_outcome(f"the page is written to {out}")
     click.echo(f"Written to {out}.")

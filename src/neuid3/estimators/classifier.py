@@ -36,6 +36,9 @@ from neuid3.export import export_svg, export_text, plot_tree
 from neuid3.export.notebook import tree_html
 from neuid3.export.onnx import OPSET, export_onnx
 from neuid3.identifiability.audit import audit_model
+from neuid3.identifiability.contradictions import label_contradictions
+from neuid3.identifiability.rereading import reread_model
+from neuid3.identifiability.suggestions import LabelSuggestions, suggest_labels
 from neuid3.io.bank import Bank
 from neuid3.io.estimators import classifier_to_json, learned_from_json, parameters_from_json
 from neuid3.io.models import save_model
@@ -48,11 +51,14 @@ from neuid3.learning.node_learner import NodeLearner
 from neuid3.learning.problem import Problem, read_problem, varying_candidates
 from neuid3.learning.statistics import with_statistics
 from neuid3.learning.validation import read_validation, training_sample
-from neuid3.logic.program import Program
+from neuid3.logic.program import Declaration, Program
 from neuid3.logic.sandbox import Limits
 from neuid3.training.config import TrainingConfig, changed_training, read_training
+from neuid3.tree.anchors import Anchors, distinct
+from neuid3.tree.concept_accuracy import concept_scores, score_concepts
 from neuid3.tree.criteria import ClassCriterion, Target, column_importances, criterion_of
-from neuid3.tree.record import HELD_OUT, Score, TrainingRecord, score_of
+from neuid3.tree.labels import read_labels, take_labels
+from neuid3.tree.record import HELD_OUT, ConceptScore, Score, TrainingRecord, score_of
 from neuid3.tree.tree import Tree
 
 # What the fields of `training` are called among the parameters, as scikit-learn names nested parameters.
@@ -156,6 +162,8 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The names of the columns.
     feature_importances_ : array of shape (n_features_in_,)
         The gain that each column contributes, as a fraction of the total.
+    concept_scores_ : tuple of ConceptScore
+        The concept accuracy of each network of the tree that has labels, on those that were held out.
     training_record_ : TrainingRecord
         The number of training rows, their digests, and scores on other rows.
     gradient_steps_ : int
@@ -260,6 +268,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight: Any = None,
         validation: tuple[Any, Any] | None = None,
         checkpoint: Path | str | None = None,
+        concepts: Mapping[str, Any] | None = None,
     ) -> NeuID3Classifier:
         """Grow a tree from the root.
 
@@ -273,6 +282,10 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         validation : examples and classes, `(X, y)`, that networks are scored on and not trained on.
         checkpoint : a folder to which every finished node is written. A fit that was interrupted continues from it when
             it is called with the same arguments, and ends with the same tree, bit by bit. One fit at a time may use it.
+        concepts : labels for some images, by what reads them: `{"rank(first)": [5, None, …], "same(first, second)":
+            {17: True}}`, or by predicate and column, `{"rank": {"first": [5, None, …]}}`. The labels of a column are one
+            entry for each row, None or NaN where there is no label, or a mapping of rows to values. Columns of `X` with
+            such names hold labels too.
 
         Returns
         -------
@@ -280,11 +293,11 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Raises
         ------
-        DataError : where columns, classes or weights are not as they should be.
+        DataError : where columns, classes, weights or labels of concepts are not as they should be.
         """
         draft = self._copied(without=LEARNED)
         draft._validate_params()
-        draft._fit(X, y, sample_weight, validation, checkpoint)
+        draft._fit(X, y, sample_weight, validation, checkpoint, concepts)
         learned = {name: value for name, value in vars(draft).items() if name.endswith("_")}
         # One assignment: other threads read the old fit or the new one; a fit that fails does not get here.
         self.__dict__ = {**vars(self._copied(without=LEARNED)), **learned}
@@ -303,7 +316,13 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return fitted
 
     def _fit(
-        self, X: Any, y: Any, sample_weight: Any, validation: tuple[Any, Any] | None, folder: Path | str | None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        validation: tuple[Any, Any] | None,
+        folder: Path | str | None,
+        concepts: Mapping[str, Any] | None,
     ) -> None:
         deadline = time.monotonic() + (np.inf if self.time_limit is None else self.time_limit)
         config = read_training(self.training)
@@ -311,12 +330,15 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         pruning = self.pruning if config.prune else 0.0
         growth = GrowthLimits(self.max_depth, self.min_mass, self.min_gain, config.min_reach, pruning)
         networks = dict(self.networks or {})
-        examples, labels, weights = self._read(X, y, sample_weight)
+        X, concepts = take_labels(X, concepts, self._declarations)
+        examples, labels, weights, kept = self._read(X, y, sample_weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         problem = self._problem(examples)
+        given = read_labels(concepts, examples, problem.program.declarations, kept=kept)
+        anchors = distinct(given)
         check_fit(problem, networks, config, len(self.classes_))
         self.rule_tests_ = list(problem.candidates.expanded)
-        digests = {} if folder is None else self._digests(examples, labels, weights, validation)
+        digests = {} if folder is None else self._digests(examples, labels, weights, validation, anchors)
         with nullcontext() if folder is None else Checkpoint(folder, digests, seed) as checkpoint:
             seed = seed if checkpoint is None else checkpoint.seed
             positive = 1 if self.pos_label is None else class_index(self.pos_label, self.classes_)
@@ -326,6 +348,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 validation=self._validation(validation, examples),
                 fraction=config.validation_fraction if problem.are_neural else None,
                 seed=seed,
+                anchors=anchors,
             )
             learner = make_learner(
                 sample, problem, networks, config, growth, seed=seed, jobs=self.n_jobs, verbose=self.verbose
@@ -333,8 +356,23 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             learned = learn_tree(learner, growth, checkpoint, deadline)
         warn_of_small_tree(learned, learner, self.max_depth, self.time_limit)
         self._set_learned(learned, learner, config, problem.program)
-        self.model_.training_record = training_record(self.tree_.root, learner, seed)
+        record = training_record(self.tree_.root, learner, seed)
+        trained = {network: len(of_network) for network, of_network in sample.anchors.items()}
+        scores = concept_scores(self.model_, sample.examples, sample.held_out_anchors, trained) if anchors else ()
+        self.model_.training_record = record.with_concepts(scores)
+        if anchors:
+            self._warn_of_contradictions(examples, given, labels, np.flatnonzero(kept))
         self.model_.candidates = tuple(dict.fromkeys(atom for test in problem.candidates.tests for atom in test.atoms))
+
+    def _warn_of_contradictions(self, examples: Examples, given: Anchors, classes: Any, rows: Any) -> None:
+        """Warn where the classes of more labelled rows than noise explains are not what the tree says of their labels."""
+        found = label_contradictions(self.model_, examples, given, classes, lambda row: f"row {rows[row]}")
+        if found is not None and found.is_more_than_noise:
+            message = (
+                f"{found} Rows: {_listed(rows[list(found.rows)])}. Correct these labels or classes, or add a candidate under "
+                "which they agree."
+            )
+            warnings.warn(message, UserWarning, stacklevel=4)
 
     def _validation(self, validation: Any, examples: Examples) -> tuple[Examples, Any, Any] | None:
         """The validation examples of the caller with their class numbers and weights; None without any."""
@@ -344,7 +382,9 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         targets = class_numbers(labels, self.classes_)
         return added, targets, np.ones(len(targets)) if self.class_weight is None else self.class_weights_[targets]
 
-    def _digests(self, examples: Examples, labels: Any, weights: Any, validation: Any) -> dict[str, str]:
+    def _digests(
+        self, examples: Examples, labels: Any, weights: Any, validation: Any, anchors: Anchors
+    ) -> dict[str, str]:
         """Digests of everything that the tree depends on: the data, and the parameters that are relevant to it."""
         parameters = {name: v for name, v in self.get_params().items() if name not in IRRELEVANT_TO_TREE}
         if self.bank is not None:  # its contents, not its path
@@ -354,10 +394,22 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         held_out = None if validation is None else read_validation(validation, examples.schema)
         arrays = () if held_out is None else ([(c.values, c.missing) for _, c in held_out[0].items()], held_out[1])
         targets = {"classes": self.classes_, "labels": labels, "sample_weight": weights, "validation": arrays}
+        if anchors:
+            targets["concepts"] = [
+                (network, n.calls, n.call_numbers, n.rows, n.values) for network, n in sorted(anchors.items())
+            ]
         return fit_digests(parameters, dict(examples.items()), **targets)
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Examples, npt.NDArray[np.int64], Any]:
-        """The examples, the number of each one's class, and its weight."""
+    def _declarations(self, columns: Mapping[str, Any]) -> Mapping[int, Declaration]:
+        """The neural declarations of the background knowledge for these columns."""
+        if not columns or not self.background.strip():
+            return {}
+        return Program(self.background, Examples(columns).schema, self.limits).declarations
+
+    def _read(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[Examples, npt.NDArray[np.int64], Any, npt.NDArray[np.bool_]]:
+        """The examples, the number of each one's class, its weight; and the mask of the rows with a positive weight."""
         refuse_missing_labels(y)
         if has_names(X):
             examples = drop_free_text(X if isinstance(X, Examples) else Examples(X), self._mentioned())
@@ -387,7 +439,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not positive.all():
             examples, labels, weights = examples[positive], labels[positive], weights[positive]
         self.schema_ = examples.schema
-        return examples, labels.astype(np.int64, copy=False), weights
+        return examples, labels.astype(np.int64, copy=False), weights, positive
 
     def _mentioned(self) -> str:
         """All parameters' text in which a column may be named."""
@@ -470,6 +522,53 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         score = score_of(HELD_OUT, self.model_.predict_proba(examples), codes)
         self.model_.training_record = record.with_score(score)
         return score
+
+    @property
+    def concept_scores_(self) -> tuple[ConceptScore, ...]:
+        """The concept accuracy of each network of the tree that has labels, on held-out labels; empty without labels."""
+        record = self.training_record_
+        return () if record is None else record.concepts
+
+    def score_concepts(self, X: Any, concepts: Mapping[str, Any] | None = None) -> tuple[ConceptScore, ...]:
+        """The concept accuracy of each network of the tree on labelled examples that were not used in `fit`.
+
+        Parameters
+        ----------
+        X : the examples.
+        concepts : their labels, as in `fit`; columns of `X` with names such as `rank(first)` hold labels too.
+
+        Returns
+        -------
+        One score for each network that the tree calls and that has labels.
+
+        Raises
+        ------
+        DataError : where there are no labels, or labels are not as they should be.
+        """
+        fitted = self._fitted()
+        return score_concepts(fitted.model_, X if has_names(X) else fitted._examples(X), concepts)
+
+    def reread(self, X: Any, concepts: Mapping[str, Any] | None = None) -> NeuID3Classifier:
+        """The classifier in the form under which labels are most likely: it predicts the same, and nothing is trained.
+
+        Parameters
+        ----------
+        X : labelled examples; columns with names such as `rank(first)` hold labels.
+        concepts : further labels, as in `fit`.
+
+        Returns
+        -------
+        A new classifier with the tests and networks of that form; see `NeurosymbolicTree.reread`.
+
+        Raises
+        ------
+        DataError : where there are no labels, or labels are not as they should be.
+        """
+        fitted = self._fitted()
+        table = X if has_names(X) else fitted._examples(X)
+        fitted.model_ = reread_model(fitted.model_, table, concepts, networks=fitted.networks)
+        fitted.tree_, fitted.networks_ = fitted.model_.tree, fitted.model_.networks
+        return fitted
 
     @property
     def tests_(self) -> list[TrainedTest]:
@@ -641,9 +740,8 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : a table with named columns, `Examples`, or an array, as in `fit`.
-        y : the class of each row; with `concepts`, rows whose labels contradict their class are reported.
-        concepts : for a network or neural predicate with its columns, as in `"rank(first)"`, the true value of each row,
-            None or NaN where it is unknown.
+        y : the class of each row; with labels, rows whose labels contradict their class are reported.
+        concepts : labels, as in `fit`; columns of `X` with names such as `rank(first)` hold labels too.
         time_limit : seconds after which counts are bounds; 0 gives bounds only.
 
         Returns
@@ -656,9 +754,38 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ParameterError : where `time_limit` is no number, or negative.
         """
         fitted = self._fitted()
-        examples = fitted._examples(X)
-        return audit_model(
-            fitted.model_, examples, y, concepts=concepts, time_limit=time_limit, networks=fitted.networks
+        table = X if has_names(X) else fitted._examples(X)
+        return audit_model(fitted.model_, table, y, concepts=concepts, time_limit=time_limit, networks=fitted.networks)
+
+    def suggest_labels(
+        self, X: Any, n: int = 5, *, concepts: Mapping[str, Any] | None = None, time_limit: float = 60.0
+    ) -> LabelSuggestions:
+        """The images whose labels settle most of what the networks' values mean; see `NeurosymbolicTree.suggest_labels`.
+
+        Parameters
+        ----------
+        X : a table with named columns, `Examples`, or an array, as in `fit`.
+        n : the most images.
+        concepts : labels that are known already, as in `audit`.
+        time_limit : seconds for the search of a smallest set of labels.
+
+        Returns
+        -------
+        The suggestions: `print` shows them as text, `to_frame` and `to_csv` give a table to fill in.
+
+        Raises
+        ------
+        DataError : where columns are missing, or labels do not fit.
+        ParameterError : where `n` is no positive integer, or `time_limit` is no number or negative.
+        """
+        fitted = self._fitted()
+        return suggest_labels(
+            fitted.model_,
+            X if has_names(X) else fitted._examples(X),
+            n,
+            concepts=concepts,
+            time_limit=time_limit,
+            networks=fitted.networks,
         )
 
     # Export --------------------------------------------------------------------------------------
@@ -759,3 +886,8 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)
         return {**shown, "text/html": self._repr_html_inner()} if "text/html" in shown else shown
+
+
+def _listed(rows: Sequence[int], most: int = 10) -> str:
+    """The first of some numbers, as text."""
+    return ", ".join(map(str, rows[:most])) + (", …" if len(rows) > most else "")

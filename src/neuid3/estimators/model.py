@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from neuid3.explain import Explanation, explain
 from neuid3.export.notebook import tree_html, tree_svg
 from neuid3.export.onnx import OPSET, export_onnx
 from neuid3.export.problog import to_problog, verify
 from neuid3.identifiability.audit import audit_model, short_forms
+from neuid3.identifiability.rereading import reread_model
+from neuid3.identifiability.suggestions import LabelSuggestions, suggest_labels
 from neuid3.io.models import save_model
+from neuid3.tree.concept_accuracy import score_concepts
 from neuid3.tree.model import TreeModel
+from neuid3.tree.record import ConceptScore
 
 if TYPE_CHECKING:
     from neuid3.export.deepproblog import DeepProbLogProgram
@@ -81,11 +85,13 @@ class NeurosymbolicTree(TreeModel):
 
         Parameters
         ----------
-        X : the examples, as `Examples` or a table with the columns of the schema.
-        y : their classes; with `concepts`, examples whose labels contradict their class are reported.
-        concepts : for a network or neural predicate with its columns, as in `"rank(first)"`, the true value of each
-            example, None or NaN where it is unknown. The columns may be left out where the tree calls it on one image
-            only. The most probable value of a network stands for a label that is not given.
+        X : the examples, as `Examples` or a table with the columns of the schema; columns with names such as `rank(first)`
+            hold labels.
+        y : their classes; with labels, examples whose labels contradict their class are reported.
+        concepts : labels, as in `NeuID3Classifier.fit`: for a network or neural predicate with its columns, as in
+            `"rank(first)"`, the true value of each example, None or NaN where it is unknown. The columns may be left out
+            where the tree calls it on one image only. The most probable value of a network stands for a label that is not
+            given.
         time_limit : seconds after which counts are bounds; 0 gives bounds only.
 
         Returns
@@ -98,6 +104,72 @@ class NeurosymbolicTree(TreeModel):
         ParameterError : where `time_limit` is no number, or negative.
         """
         return audit_model(self, X, y, concepts=concepts, time_limit=time_limit)
+
+    def suggest_labels(
+        self, X: Any, n: int = 5, *, concepts: Mapping[str, Any] | None = None, time_limit: float = 60.0
+    ) -> LabelSuggestions:
+        """The images of a table whose labels settle most of what the values of the tree's networks mean.
+
+        First come the images of a smallest set of labels that leaves one reading (see `audit`), then one of every other
+        value, and then images of which networks are unsure and on which the predicted class depends.
+
+        Parameters
+        ----------
+        X : the examples, as `Examples` or a table with the columns of the schema.
+        n : the most images.
+        concepts : labels that are known already, as in `audit`.
+        time_limit : seconds for the search of a smallest set; the notes of the result say where it did not suffice.
+
+        Returns
+        -------
+        The suggestions: `print` shows them as text, `to_frame` and `to_csv` give a table to fill in.
+
+        Raises
+        ------
+        DataError : where columns are missing, or labels do not fit.
+        ParameterError : where `n` is no positive integer, or `time_limit` is no number or negative.
+        """
+        return suggest_labels(self, X, n, concepts=concepts, time_limit=time_limit)
+
+    def score_concepts(self, X: Any, concepts: Mapping[str, Any] | None = None) -> tuple[ConceptScore, ...]:
+        """The concept accuracy of each network of the tree on labelled examples.
+
+        Parameters
+        ----------
+        X : the examples, as `Examples` or a table with the columns of the schema; columns with names such as `rank(first)`
+            hold labels.
+        concepts : further labels, as in `NeuID3Classifier.fit`.
+
+        Returns
+        -------
+        One score for each network that the tree calls and that has labels.
+
+        Raises
+        ------
+        DataError : where there are no labels, or labels are not as they should be.
+        """
+        return score_concepts(self, X, concepts)
+
+    def reread(self, X: Any, concepts: Mapping[str, Any] | None = None) -> Self:
+        """The model in the form under which labels are most likely: it predicts the same, and nothing is trained.
+
+        A network that counts backwards behind `higher(second, first)` becomes one that counts forwards behind
+        `higher(first, second)`, where that is a candidate.
+
+        Parameters
+        ----------
+        X : labelled examples; columns with names such as `rank(first)` hold labels.
+        concepts : further labels, as in `NeuID3Classifier.fit`.
+
+        Returns
+        -------
+        A new model; the same one where no other form makes the labels more likely.
+
+        Raises
+        ------
+        DataError : where there are no labels, or labels are not as they should be.
+        """
+        return reread_model(self, X, concepts)
 
     def network_meanings(self) -> dict[str, str]:
         """What the values of each network in the tree's rules are fixed up to, in a few words, as exports show it.

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         certify,
         tree_variables,
     )
+    from neuid3.identifiability.contradictions import find_contradictions, label_contradictions
     from neuid3.identifiability.forms import (
         Equivalence,
         Rewriting,
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     )
     from neuid3.identifiability.observations import Observations, observe
     from neuid3.identifiability.readings import ReadingCount, ReadingProblem, smallest_labels
+    from neuid3.identifiability.rereading import Rereading, most_likely_rereading, reread_model
+    from neuid3.identifiability.suggestions import LabelSuggestion, LabelSuggestions, suggest_labels
     from neuid3.identifiability.symmetries import Deadline, PairOfFunctions, SymmetryGroup, symmetry_group
 
 __all__ = [
@@ -30,24 +33,32 @@ __all__ = [
     "Contradictions",
     "Deadline",
     "Equivalence",
+    "LabelSuggestion",
+    "LabelSuggestions",
     "NetworkCertificate",
     "Observations",
     "PairOfFunctions",
     "ReadingCount",
     "ReadingProblem",
+    "Rereading",
     "Rewriting",
     "SymmetryGroup",
     "audit_model",
     "certify",
     "equivalence",
     "equivalence_classes",
+    "find_contradictions",
+    "label_contradictions",
+    "most_likely_rereading",
     "network_kinds",
     "observe",
+    "reread_model",
     "results",
     "rewritings",
     "short_forms",
     "smallest_labels",
     "structural_certificate",
+    "suggest_labels",
     "symmetry_group",
     "tree_variables",
 ]
@@ -63,6 +74,7 @@ __getattr__, __dir__ = lazy_names(
             "certify",
             "tree_variables",
         ],
+        "neuid3.identifiability.contradictions": ["find_contradictions", "label_contradictions"],
         "neuid3.identifiability.forms": [
             "Equivalence",
             "Rewriting",
@@ -73,6 +85,8 @@ __getattr__, __dir__ = lazy_names(
         ],
         "neuid3.identifiability.observations": ["Observations", "observe"],
         "neuid3.identifiability.readings": ["ReadingCount", "ReadingProblem", "smallest_labels"],
+        "neuid3.identifiability.rereading": ["Rereading", "most_likely_rereading", "reread_model"],
+        "neuid3.identifiability.suggestions": ["LabelSuggestion", "LabelSuggestions", "suggest_labels"],
         "neuid3.identifiability.symmetries": ["Deadline", "PairOfFunctions", "SymmetryGroup", "symmetry_group"],
     },
 )

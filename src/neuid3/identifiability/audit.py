@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import replace
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from neuid3.data.columns import Tensor
-from neuid3.errors import CircuitLimitError, DataError, GroundingLimitError, ParameterError, did_you_mean
-from neuid3.identifiability.certificate import Certificate, Contradictions, certify, tree_variables
-from neuid3.identifiability.forms import results
-from neuid3.identifiability.observations import UNKNOWN, Observations, call_text, observe, value_texts
-from neuid3.identifiability.readings import possible_results
-from neuid3.logic.formula import Literal, NeuralVariable, Or, Variable, sources
+from neuid3.errors import DataError, ParameterError, did_you_mean
+from neuid3.identifiability.certificate import Certificate, certify, tree_variables
+from neuid3.identifiability.contradictions import find_contradictions
+from neuid3.identifiability.observations import Observations, observe
+from neuid3.identifiability.readings import ValueOf
+from neuid3.logic.formula import Literal, NeuralVariable, sources
 from neuid3.tree.model import TreeModel
 from neuid3.tree.node_tests import AtomTest
 
 # The time that text, pictures and pages take for the structural part of a certificate, in seconds.
 SHORT_SECONDS = 2.0
-
-# With more labels than this in one example, a smallest contradicting set is not looked for.
-MAX_LABELS = 10
 
 
 def audit_model(
@@ -57,27 +53,58 @@ def audit_model(
     DataError : where columns are missing, or classes or labels do not fit.
     ParameterError : where `time_limit` is no number, or negative.
     """
-    if isinstance(time_limit, bool) or not isinstance(time_limit, (int, float)) or not time_limit >= 0:
-        raise ParameterError(f"time_limit={time_limit!r} is no number of seconds; give 0 or more.")
-    root, program = model.tree.root, model.program
-    variables = tree_variables(root, program)
+    check_time_limit(time_limit)
+    variables = tree_variables(model.tree.root, model.program)
     observations = observe(model, X, variables, concepts)
     classes = None if y is None else _class_codes(y, model.classes, len(observations.complete))
     rows = observations.complete
-    certificate = certify(
-        root,
-        program,
+    certificate = observed_certificate(model, observations, seconds=float(time_limit), networks=networks)
+    if certificate.networks:
+        contradicting = None if classes is None else find_contradictions(model, observations, classes)
+        certificate = replace(certificate, incomplete_rows=int(np.sum(~rows)), contradictions=contradicting)
+    model.certificate = certificate
+    return certificate
+
+
+def check_time_limit(time_limit: Any) -> None:
+    """Raise a `ParameterError` unless a time limit is a number of seconds, 0 or more."""
+    if isinstance(time_limit, bool) or not isinstance(time_limit, (int, float)) or not time_limit >= 0:
+        raise ParameterError(f"time_limit={time_limit!r} is no number of seconds; give 0 or more.")
+
+
+def observed_certificate(
+    model: TreeModel,
+    observations: Observations,
+    *,
+    settled: Iterable[ValueOf] = (),
+    seconds: float,
+    networks: Mapping[str, Any] | None = None,
+) -> Certificate:
+    """The certificate of a model on observed examples, without those that are not complete.
+
+    Parameters
+    ----------
+    model : the tree with its program and networks.
+    observations : the values of its variables.
+    settled : values that labels have settled.
+    seconds : the time limit.
+    networks : factories and modules of networks that a fit was given, by name.
+
+    Returns
+    -------
+    The certificate.
+    """
+    rows = observations.complete
+    return certify(
+        model.tree.root,
+        model.program,
         codes={v: codes[rows] for v, codes in observations.codes.items()} if rows.any() else None,
         source=observations.source,
         candidates=None if model.candidates is None else map(AtomTest, model.candidates),
         kinds=network_kinds(model, networks),
-        seconds=float(time_limit),
+        settled=settled,
+        seconds=seconds,
     )
-    if certificate.networks:
-        contradictions = None if classes is None else _contradictions(model, observations, classes)
-        certificate = replace(certificate, incomplete_rows=int(np.sum(~rows)), contradictions=contradictions)
-    model.certificate = certificate
-    return certificate
 
 
 def structural_certificate(model: TreeModel) -> Certificate:
@@ -195,56 +222,3 @@ def _class_codes(y: Any, classes: tuple[Any, ...], n: int) -> npt.NDArray[np.int
             hint = did_you_mean(str(label), map(str, classes))
             raise DataError(f"y has the class {str(label)!r:.40}, which the tree does not know.{hint}")
     return np.array([index[label] for label in labels.tolist()], dtype=np.int64)
-
-
-def _contradictions(
-    model: TreeModel, observations: Observations, classes: npt.NDArray[np.int64]
-) -> Contradictions | None:
-    """Examples for which no value of images without labels makes the tree predict their class; None without any."""
-    if not observations.labels:
-        return None
-    distributions, formulas = results(model.tree.root, model.program)
-    predicted = [int(np.argmax(probabilities)) for probabilities in distributions]
-    by_class = [
-        Or(tuple(f for f, k in zip(formulas, predicted, strict=True) if k == c)) for c in range(len(model.classes))
-    ]
-
-    def possible(rows: npt.NDArray[np.int64], labelled: set[NeuralVariable]) -> npt.NDArray[np.bool_]:
-        """Whether the class of each of these rows is possible with the labels of these variables."""
-        domains = {v: _domain(v, observations, rows, v in labelled) for v in observations.codes}
-        truths = possible_results(by_class, domains, len(rows), model.program.limits)
-        return np.array(truths)[classes[rows], np.arange(len(rows))]
-
-    try:
-        rows = np.flatnonzero(np.any([codes != UNKNOWN for codes in observations.labels.values()], axis=0))
-        rows = rows[~possible(rows, set(observations.labels))] if len(rows) else rows
-        if not len(rows):
-            return None
-        first = rows[:1]
-        labelled = [v for v, codes in observations.labels.items() if codes[first[0]] != UNKNOWN]
-        smallest = set(labelled)
-        if len(labelled) <= MAX_LABELS:
-            subsets = (set(chosen) for n in range(len(labelled) + 1) for chosen in combinations(labelled, n))
-            smallest = next(chosen for chosen in subsets if not possible(first, chosen)[0])
-    except (CircuitLimitError, GroundingLimitError):
-        return None
-    texts = [
-        f"{call_text(v, model.program)} = {value_texts(v, model.program)[observations.labels[v][first[0]]]}"
-        for v in labelled
-        if v in smallest
-    ]
-    labels = " and ".join(texts) or "its columns alone"
-    sentence = f"row {first[0]}: {labels}, and the class {model.classes[classes[first[0]]]}"
-    return Contradictions(tuple(rows.tolist()), sentence)
-
-
-def _domain(
-    variable: Variable, observations: Observations, rows: npt.NDArray[np.int64], labelled: bool
-) -> npt.NDArray[np.bool_]:
-    """The possible values of a variable, `(value, row)`: one where it is observed, otherwise all."""
-    if isinstance(variable, NeuralVariable):
-        codes = observations.labels[variable][rows] if labelled else np.full(len(rows), UNKNOWN)
-    else:
-        codes = np.where(observations.complete[rows], observations.codes[variable][rows], UNKNOWN)
-    domain: npt.NDArray[np.bool_] = (codes == UNKNOWN) | (np.arange(variable.size)[:, None] == codes)
-    return domain

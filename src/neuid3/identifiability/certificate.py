@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,14 @@ from neuid3.errors import CircuitLimitError, GroundingLimitError, SearchLimitErr
 from neuid3.identifiability.forms import Rewriting, results, rewritings
 from neuid3.identifiability.observations import value_texts
 from neuid3.identifiability.readings import ReadingCount, ReadingProblem, ValueOf, moved, smallest_labels
-from neuid3.identifiability.symmetries import Deadline, PairOfFunctions, Reading, SymmetryGroup, symmetry_group
+from neuid3.identifiability.symmetries import (
+    Deadline,
+    PairOfFunctions,
+    Reading,
+    SymmetryGroup,
+    interchangeable_values,
+    symmetry_group,
+)
 from neuid3.logic.formula import Formula, Literal, NeuralVariable, Variable, bottom_up
 from neuid3.logic.program import Program
 from neuid3.tree.node_tests import NodeTest
@@ -24,6 +32,9 @@ EXAMPLES = 3
 
 # The most elements of a group that are listed to describe it; dihedral groups of 20 values have 40.
 MAX_ELEMENTS = 1000
+
+# So many standard deviations above their expected number, contradicting examples are more than noise.
+DEVIATIONS = 2.0
 
 Images = tuple[int, ...]
 
@@ -76,10 +87,24 @@ class Contradictions:
     ----------
     rows : the examples for which no value of the images without labels makes the tree predict their class.
     smallest : a smallest set of labels of one example that contradicts its class, as text.
+    labelled : the number of examples whose labels exclude a class.
+    expected : how many of these contradict their class by the noise of the leaves, where labels and tree are right.
     """
 
     rows: tuple[int, ...]
     smallest: str
+    labelled: int = 0
+    expected: float = 0.0
+
+    @property
+    def is_more_than_noise(self) -> bool:
+        """Whether clearly more examples contradict their class than are expected."""
+        return len(self.rows) > self.expected + DEVIATIONS * sqrt(max(self.expected, 1.0))
+
+    def __str__(self) -> str:
+        n, labelled = len(self.rows), f" of {self.labelled:,}" if self.labelled else ""
+        verb = "row contradicts" if n == 1 and not labelled else "rows contradict"
+        return f"{n:,}{labelled} {verb} the tree by labels and class, such as {self.smallest}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,11 +190,7 @@ class Certificate:
             lines.extend(f"  {example}" for example in self.examples)
             lines.append(self._label_line())
         if self.contradictions is not None:
-            n = len(self.contradictions.rows)
-            lines.append(
-                f"{n:,} {'row contradicts' if n == 1 else 'rows contradict'} the tree by labels and class, such as "
-                f"{self.contradictions.smallest}."
-            )
+            lines.append(str(self.contradictions))
         return lines
 
     def _label_line(self) -> str:
@@ -216,7 +237,12 @@ class Certificate:
             "labels_are_smallest": self.labels_are_smallest,
             "contradictions": None
             if self.contradictions is None
-            else {"rows": list(self.contradictions.rows), "smallest": self.contradictions.smallest},
+            else {
+                "rows": list(self.contradictions.rows),
+                "smallest": self.contradictions.smallest,
+                "labelled": self.contradictions.labelled,
+                "expected": self.contradictions.expected,
+            },
         }
 
 
@@ -308,7 +334,7 @@ def _structure(
     try:
         group = symmetry_group(formulas, program.limits, deadline)
         pair = PairOfFunctions(formulas, formulas, program.limits, deadline)
-        classes = _interchangeable_values(pair, group)
+        classes = interchangeable_values(pair, group)
         companions = {
             (name, images): tuple(other for other in generator if other != name and _moves(generator[other]))
             for generator in group.generators
@@ -388,28 +414,6 @@ def tree_variables(root: Node, program: Program) -> list[Variable]:
 
 def _variables(formulas: Iterable[Formula]) -> list[Variable]:
     return list(dict.fromkeys(node.variable for node in bottom_up(formulas) if isinstance(node, Literal)))
-
-
-def _interchangeable_values(pair: PairOfFunctions, group: SymmetryGroup) -> dict[str, tuple[frozenset[int], ...]]:
-    """For each network its values in classes; exchanging any two of a class leaves the function unchanged."""
-    classes: dict[str, tuple[frozenset[int], ...]] = {}
-    for name, size in group.sizes.items():
-        members: list[list[int]] = []
-        for value in range(size):
-            for other in members:
-                if value in group.orbit(name, other[0]) and pair.agree({name: _transposition(size, value, other[0])}):
-                    other.append(value)
-                    break
-            else:
-                members.append([value])
-        classes[name] = tuple(map(frozenset, members))
-    return classes
-
-
-def _transposition(size: int, a: int, b: int) -> Images:
-    images = list(range(size))
-    images[a], images[b] = b, a
-    return tuple(images)
 
 
 # Descriptions ---------------------------------------------------------------------------------------

@@ -308,7 +308,7 @@ def rewritings(
     for number, replaced in enumerate(_by_number_of_forms(choices, trees)):
         if number == MAX_REWRITINGS:
             return list(kept.values()), False
-        _, right = results(_replaced(root, replaced), program)
+        _, right = results(with_tests(root, replaced), program)
         same = same_up_to_names(left, right)
         if same is not None and not same.is_identity:
             trees.append(replaced)
@@ -379,14 +379,24 @@ def _bound(test: NodeTest, instances: Mapping[str, str], program: Program) -> No
     return unbound.bind({name: instance for name, instance in instances.items() if name in called})
 
 
-def _replaced(root: Node, tests: Mapping[NodeTest, NodeTest]) -> Node:
-    """The tree with tests replaced by others."""
+def with_tests(root: Node, tests: Mapping[NodeTest, NodeTest]) -> Node:
+    """The tree with tests replaced by others.
+
+    Parameters
+    ----------
+    root : the root of the tree.
+    tests : for each test that is replaced its replacement.
+
+    Returns
+    -------
+    The root of the new tree, with the gains and masses of the given one.
+    """
 
     def rebuilt(visit: Visit, below: tuple[Node, Node] | None) -> Node:
         node = visit.node
         if isinstance(node, Leaf) or below is None:
             return node
-        return Branch(tests.get(node.test, node.test), *below)
+        return Branch(tests.get(node.test, node.test), *below, node.gain, node.masses, node.statistics)
 
     return fold(root, rebuilt)
 

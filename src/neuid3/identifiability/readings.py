@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import combinations, product
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,8 @@ from neuid3.logic.formula import (
     rebuild,
 )
 from neuid3.logic.sandbox import DEFAULT_LIMITS, Limits
+
+_Element = TypeVar("_Element", bound=Any)
 
 # A value of a network that occurs; a reading says what it is read as.
 ValueOf = tuple[str, int]
@@ -143,6 +145,25 @@ class _LayeredDiagram:
             )
             layers.append(below)
         return layers[::-1], below[0]
+
+    def cheapest(self, costs: Sequence[npt.NDArray[np.float64]]) -> tuple[float, list[int]]:
+        """The least cost of values with which the root is true, and these values; infinite where there are none.
+
+        Parameters
+        ----------
+        costs : the cost of each value at each level, `(value,)` each.
+        """
+        below = np.where(self.terminals, 0.0, np.inf)
+        layers = []
+        for children, of_values in zip(reversed(self.children), reversed(costs), strict=True):
+            totals = below[children] + of_values  # (node, value)
+            layers.append(totals.argmin(axis=1))
+            below = totals.min(axis=1)
+        values, node = [], 0
+        for children, choices in zip(self.children, reversed(layers), strict=True):
+            values.append(int(choices[node]))
+            node = int(children[node, values[-1]])
+        return float(below[0]), values
 
     def certain(self, domains: Sequence[Booleans]) -> Booleans:
         """Whether the root is true for every choice of possible values, `(observation,)`."""
@@ -547,6 +568,59 @@ def moved(reading: Reading) -> tuple[ValueOf, ...]:
     return tuple((name, v) for name, images in reading.items() for v, image in enumerate(images) if image != v)
 
 
+def smallest_contradiction(
+    formula: Formula,
+    labels: Mapping[NeuralVariable, int],
+    known: Mapping[Any, int],
+    limits: Limits = DEFAULT_LIMITS,
+) -> tuple[NeuralVariable, ...]:
+    """A smallest set of labels with which a formula cannot be true.
+
+    The set must contain a label that each assignment violates of which the formula is true: those that violate the fewest
+    labels are collected until a smallest set that meets all of them leaves no further one.
+
+    Parameters
+    ----------
+    formula : a formula without comparisons that is not true of any assignment with all labels.
+    labels : the value of each labelled variable.
+    known : the value of each variable that is certain.
+    limits : the size and time of its circuit.
+
+    Returns
+    -------
+    The labelled variables of the set; none where the formula is false whatever the labels are.
+
+    >>> from neuid3.logic.formula import NeuralVariable
+    >>> a, b = (NeuralVariable(0, "red", (column,), (column,), 2) for column in "ab")
+    >>> [v.inputs for v in smallest_contradiction(And((Literal(a, frozenset({1})),)), {a: 0, b: 0}, {})]
+    [('a',)]
+    """
+    circuit = compile_formulas([formula], limits)
+    (root,) = circuit.roots
+    if root == FALSE:
+        return ()
+    diagram = _LayeredDiagram(circuit, root)
+    order = {variable: i for i, variable in enumerate(labels)}
+    chosen: frozenset[int] = frozenset()
+    violated: list[frozenset[int]] = []
+    while True:
+        costs = []
+        for variable in circuit.variables:
+            cost = np.zeros(variable.size)
+            if isinstance(variable, NeuralVariable) and variable in labels:
+                cost[np.arange(variable.size) != labels[variable]] = np.inf if order[variable] in chosen else 1.0
+            elif variable in known:
+                cost[np.arange(variable.size) != known[variable]] = np.inf
+            costs.append(cost)
+        total, values = diagram.cheapest(costs)
+        if total == np.inf:
+            return tuple(variable for variable, i in order.items() if i in chosen)
+        world = dict(zip(circuit.variables, values, strict=True))
+        violated.append(frozenset(i for v, i in order.items() if v in world and world[v] != labels[v]))
+        assert violated[-1], "the formula cannot be true with all labels"
+        chosen, _ = _hitting_set(violated, SOLVER_SECONDS)
+
+
 def smallest_labels(
     problem: ReadingProblem,
     others: Iterable[Iterable[ValueOf]] = (),
@@ -595,13 +669,13 @@ def smallest_labels(
         return tuple(sorted(chosen)), False
 
 
-def _hitting_set(sets: Sequence[frozenset[ValueOf]], seconds: float) -> tuple[frozenset[ValueOf], bool]:
+def _hitting_set(sets: Sequence[frozenset[_Element]], seconds: float) -> tuple[frozenset[_Element], bool]:
     """A smallest set that meets all of these sets, and whether it surely is one."""
     if not sets:
         return frozenset(), True
     from scipy.optimize import Bounds, LinearConstraint, milp  # it takes a second to import
 
-    elements = sorted(frozenset().union(*sets))
+    elements = sorted(frozenset[_Element]().union(*sets))
     matrix = np.array([[element in values for element in elements] for values in sets], dtype=np.float64)
     solution = milp(
         np.ones(len(elements)),

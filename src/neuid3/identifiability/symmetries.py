@@ -331,6 +331,42 @@ def symmetry_group(
     return SymmetryGroup(pair.sizes, tuple(generators), order)
 
 
+def interchangeable_values(pair: PairOfFunctions, group: SymmetryGroup) -> dict[str, tuple[frozenset[int], ...]]:
+    """For each network its values in classes; exchanging any two of a class leaves the function unchanged.
+
+    Parameters
+    ----------
+    pair : the function, twice.
+    group : the permutations that leave it unchanged.
+
+    Returns
+    -------
+    Sets of values by network, which together are all its values.
+
+    Raises
+    ------
+    SearchLimitError : after the deadline of the pair.
+    """
+    classes: dict[str, tuple[frozenset[int], ...]] = {}
+    for name, size in group.sizes.items():
+        members: list[list[int]] = []
+        for value in range(size):
+            for other in members:
+                if value in group.orbit(name, other[0]) and pair.agree({name: _transposition(size, value, other[0])}):
+                    other.append(value)
+                    break
+            else:
+                members.append([value])
+        classes[name] = tuple(map(frozenset, members))
+    return classes
+
+
+def _transposition(size: int, a: int, b: int) -> tuple[int, ...]:
+    images = list(range(size))
+    images[a], images[b] = b, a
+    return tuple(images)
+
+
 def smallest_class(colours: Colours) -> tuple[str, int] | None:
     """A value of a smallest class with more than one value, with its network; None where all classes have one."""
     best: tuple[int, str, int] | None = None

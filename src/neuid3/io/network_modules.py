@@ -12,6 +12,7 @@ from neuid3.errors import ModelFileError, NetworkError
 from neuid3.io.container import Tensors
 from neuid3.io.serialize import Json
 from neuid3.networks.defaults import Dense, LeNet
+from neuid3.networks.reordering import ReorderedOutputs
 
 _REGISTRY: dict[str, type[nn.Module]] = {"LeNet": LeNet, "Dense": Dense}
 
@@ -42,6 +43,8 @@ def register(network: type[nn.Module]) -> type[nn.Module]:
 
 def network_to_json(network: Any, declared: str) -> Json:
     """The declared name and class of a network, and its constructor arguments where its class is registered."""
+    if isinstance(network, ReorderedOutputs):
+        return {**network_to_json(network.network, declared), "order": list(network.order)}
     kind = type(network).__name__
     if not isinstance(network, nn.Module):
         return {"declared": declared, "class": kind, "function": True}
@@ -77,7 +80,17 @@ def build_network(fields: Json, parameters: Tensors, factory: Any, device: str |
     _check_shapes(network, parameters, declared)
     _check_dtypes(network, parameters, declared)
     network.load_state_dict(parameters, assign=True)
-    return network.to(device).eval()
+    network = network.to(device).eval()
+    return network if "order" not in fields else ReorderedOutputs(network, _order(fields["order"])).eval()
+
+
+def _order(value: Any) -> list[int]:
+    """The order of outputs in a file: a permutation."""
+    if not isinstance(value, list) or any(type(entry) is not int for entry in value):
+        raise TypeError("the order of a network's outputs is no list of numbers")
+    if sorted(value) != list(range(len(value))):
+        raise ValueError(f"{value!r:.80} is no order of a network's outputs")
+    return value
 
 
 def _not_restorable(declared: str, what: str) -> str:

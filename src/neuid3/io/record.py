@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from neuid3.io.container import Tensors
 from neuid3.io.serialize import Json
-from neuid3.tree.record import HELD_OUT, MOST_ROWS, VALIDATION, Score, TrainingRecord
+from neuid3.tree.record import HELD_OUT, MOST_ROWS, VALIDATION, ConceptScore, Score, TrainingRecord
 from neuid3.utils.json_values import as_count
 
 # Names of tensors; no network has the name `/training`.
@@ -19,7 +19,7 @@ DIGESTS, LABELS = "/training/digests", "/training/labels"
 
 def record_to_json(record: TrainingRecord) -> Json:
     """The fields of a record."""
-    return {
+    fields: Json = {
         "rows": record.rows,
         "salt": record.salt,
         "scores": [
@@ -27,6 +27,18 @@ def record_to_json(record: TrainingRecord) -> Json:
             for score in record.scores
         ],
     }
+    if record.concepts:  # files of fits without labels stay as they were
+        fields["concepts"] = [
+            {
+                "network": score.network,
+                "concept": score.concept,
+                "trained": score.trained,
+                "labels": score.labels,
+                "accuracy": score.accuracy,
+            }
+            for score in record.concepts
+        ]
+    return fields
 
 
 def record_tensors(record: TrainingRecord) -> dict[str, npt.NDArray[Any]]:
@@ -47,8 +59,9 @@ def record_from_json(fields: Json | None, tensors: Tensors, classes: int) -> Tra
         return None
     rows, salt = as_count(fields["rows"]), as_count(fields["salt"])
     scores = tuple(map(_score, fields["scores"]))
+    concepts = tuple(map(_concept_score, fields.get("concepts", ())))
     if DIGESTS not in tensors:
-        return TrainingRecord(rows, salt, scores=scores)
+        return TrainingRecord(rows, salt, scores=scores, concepts=concepts)
     digests, labels = np.asarray(tensors[DIGESTS]), np.asarray(tensors[LABELS])
     kinds = (digests.dtype, labels.dtype) == (np.dtype(np.int64), np.dtype(np.int32))
     if not kinds or digests.ndim != 1 or digests.shape != labels.shape or not len(digests) <= min(rows, MOST_ROWS):
@@ -56,7 +69,7 @@ def record_from_json(fields: Json | None, tensors: Tensors, classes: int) -> Tra
     codes = labels.astype(np.int64)
     if len(codes) and not (codes.min() >= 0 and codes.max() < classes):
         raise ValueError("its training record has a class that its tree does not have")
-    return TrainingRecord(rows, salt, digests.view(np.uint64), codes, scores)
+    return TrainingRecord(rows, salt, digests.view(np.uint64), codes, scores, concepts)
 
 
 def _score(fields: Any) -> Score:
@@ -69,3 +82,15 @@ def _score(fields: Any) -> Score:
     if accuracy > 1:
         raise ValueError(f"{accuracy!r} is not an accuracy")
     return Score(kind, as_count(fields["rows"]), float(accuracy), float(loss))
+
+
+def _concept_score(fields: Any) -> ConceptScore:
+    network, concept, accuracy = fields["network"], fields["concept"], fields["accuracy"]
+    if not isinstance(network, str) or not isinstance(concept, str):
+        raise TypeError("a concept score names no network")
+    if accuracy is not None and (
+        isinstance(accuracy, bool) or not isinstance(accuracy, (int, float)) or not 0 <= accuracy <= 1
+    ):
+        raise TypeError(f"{accuracy!r:.40} is not an accuracy")
+    counts = as_count(fields["trained"]), as_count(fields["labels"])
+    return ConceptScore(network, concept, *counts, None if accuracy is None else float(accuracy))

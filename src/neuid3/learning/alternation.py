@@ -90,7 +90,7 @@ def alternate(
         alternation.restore(tree)
     if not is_out_of_time():
         tree = alternation.untied(tree)
-    return tree.root, tree.test_gains
+    return alternation.reread(tree.root), tree.test_gains
 
 
 class Alternation:
@@ -135,9 +135,18 @@ class Alternation:
     def trained(self, grown: GrownSubtree) -> TrainedTree:
         """A grown tree after joint training."""
         self.progress.stage("joint training")
-        tree = self.state(self.learner.refine(grown.node), grown.test_gains)
+        tree = self.state(self.learner.refine(self.reread(grown.node)), grown.test_gains)
         self._report("tree after joint training", tree)
         return tree
+
+    def reread(self, root: Node) -> Node:
+        """The tree in the form under which labels of concepts are most likely; it predicts the same."""
+        reread = self.learner.reread(root)
+        if reread is not root:
+            left = {instance for _, instance in _instances(root)}
+            kept = {network: name for network, name in self.inference.bindings.items() if name not in left}
+            self.inference.bindings = kept | dict(_instances(reread))
+        return reread
 
     def _report(self, text: str, tree: TrainedTree) -> None:
         if len(self.weights):
@@ -150,8 +159,8 @@ class Alternation:
         if regrower is None:
             return self.without_tree()
         grown = grow_tree(regrower, regrower.root, self.limits)
-        before = self.state(grown.node, grown.test_gains)
-        after = self.state(self.learner.refine(grown.node), grown.test_gains)
+        before = self.state(self.reread(grown.node), grown.test_gains)
+        after = self.state(self.learner.refine(before.root), grown.test_gains)
         best = after if self.mean(after) > self.mean(before) else before
         self.restore(best)
         self._report("regrown tree", best)
@@ -235,6 +244,11 @@ class Alternation:
         training_weights = np.where(unseen, 0.0, target.weights)
         statistics = np.stack([target.weighted(training_weights * leaf).sums() for leaf in reach.T])
         return self.sample.criterion.log_likelihoods(reach[unseen], statistics, target.values[unseen])
+
+
+def _instances(root: Node) -> list[tuple[str, str]]:
+    """The instance of each declared network that a tree calls."""
+    return [pair for branch in branches(root) for pair in branch.test.instances]
 
 
 def _with_tests(root: Node, tests: Mapping[NodeTest, NodeTest]) -> Node:

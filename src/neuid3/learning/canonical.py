@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 from neuid3.errors import CircuitLimitError, GroundingLimitError, SearchLimitError
 from neuid3.identifiability.forms import equivalence_classes
@@ -21,7 +21,7 @@ class CanonicalCandidates:
 
     Two tests on the same columns whose networks are free can learn the same splits where a renaming of networks of one
     architecture, and of their values, turns one into the other. Only the first one is trained. Once the tree calls a
-    network, its values have a meaning.
+    network, its values have a meaning, and so have those that somebody labelled.
 
     Parameters
     ----------
@@ -62,7 +62,12 @@ class CanonicalCandidates:
         known = {*self.inference.instances, *self.inference.bindings}
         key = tuple(tests), frozenset(known.intersection(calls))
         if key not in self._classes:
-            fixed = {name: range(max(call.width, 2)) for name, call in calls.items() if name in known}
+            fixed: dict[str, Iterable[int]] = {
+                name: {int(value) for value in labels.values}
+                for name, labels in self.inference.sample.anchors.items()
+                if name in calls
+            }
+            fixed |= {name: range(max(call.width, 2)) for name, call in calls.items() if name in known}
             for name, call in calls.items():
                 if name not in known and name not in self._kinds:
                     module = self.initializer.template(call)
@@ -71,7 +76,7 @@ class CanonicalCandidates:
             self._classes[key] = self._compared(tests, fixed)
         return self._classes[key]
 
-    def _compared(self, tests: Sequence[NodeTest], fixed: dict[str, range]) -> list[list[NodeTest]]:
+    def _compared(self, tests: Sequence[NodeTest], fixed: Mapping[str, Iterable[int]]) -> list[list[NodeTest]]:
         program = self.inference.semantics.program
         try:
             return equivalence_classes(tests, program, fixed=fixed, kinds=self._kinds, deadline=Deadline.after(SECONDS))

@@ -324,6 +324,10 @@ class CheckpointedLearner:
             )
         learner.restore(instances, int(content["count"]), int(content["steps"]))
 
+    def reread(self, root: Node) -> Node:
+        """The tree in the form under which labels of concepts are most likely, which takes no training."""
+        return self.learner.reread(root)
+
     def regrower(self) -> Regrower | None:
         """A learner that regrows the tree from the predictions of its networks, which trains nothing."""
         return self.learner.regrower()

@@ -78,9 +78,12 @@ class ExactInference:
 
     def replace_networks(self, networks: Mapping[str, nn.Module]) -> None:
         """Replace the modules of instances that were trained further, and drop their average outputs."""
-        for name, net in networks.items():
-            self.instances[name] = replace(self.instances[name], module=net)
-        unchanged = {use: p for use, p in self.priors.networks.items() if use.split("(")[0] not in networks}
+        self.replace_instances({name: replace(self.instances[name], module=net) for name, net in networks.items()})
+
+    def replace_instances(self, instances: Mapping[str, Instance]) -> None:
+        """Replace or add instances, and drop the average outputs of those that there were."""
+        self.instances.update(instances)
+        unchanged = {use: p for use, p in self.priors.networks.items() if use.split("(")[0] not in instances}
         self.priors = Priors(self.priors.columns, unchanged)
         self.evidence = self.evidence.with_networks(self._modules(), self.priors)
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 
 from neuid3.learning.inference import ExactInference
+from neuid3.learning.labelled_inputs import labelled_inputs
 from neuid3.learning.sample import Floats
 from neuid3.logic.formula import NeuralVariable
 from neuid3.training.config import TrainingConfig
-from neuid3.training.task import NetworkOutput, Task
+from neuid3.training.parallel.shared import SharedColumns
+from neuid3.training.task import LabelledInputs, NetworkOutput, Task
 from neuid3.tree.criteria import Criterion
 from neuid3.tree.tree import Branch, Leaf, Node, Visit, fold, paths
 
@@ -41,7 +44,21 @@ def joint_task(root: Node, inference: ExactInference, config: TrainingConfig, se
         inference.device,
         sample.criterion.leaf_parameters([leaf for _, leaf in leaves]),
         missing=sample.missing(inputs, rows),
+        labels=_labels(trainable, inference),
     )
+
+
+def _labels(trainable: Iterable[NeuralVariable], inference: ExactInference) -> dict[str, LabelledInputs]:
+    """The labelled inputs of each trained instance whose network has any."""
+    sample = inference.sample
+    names = {name for labels in sample.anchors.values() for call in labels.calls for name in call}
+    columns = SharedColumns({name: sample.examples.column(name).values for name in sorted(names)})
+    calls = {variable.network: variable.inputs for variable in sorted(trainable, key=lambda v: (v.network, v.inputs))}
+    found = {
+        instance: labelled_inputs(sample, inference.instances[instance].network, inputs, columns)
+        for instance, inputs in calls.items()
+    }
+    return {instance: labels for instance, labels in found.items() if labels is not None}
 
 
 def _joint_config(config: TrainingConfig) -> TrainingConfig:

@@ -18,6 +18,7 @@ from neuid3.learning.pretraining import pretraining
 from neuid3.learning.progress import SilentProgress
 from neuid3.learning.ready_splitter import ReadySplitter
 from neuid3.learning.regrow import Regrower, network_responses
+from neuid3.learning.rereading import reread
 from neuid3.learning.restarts import RestartVariants
 from neuid3.learning.sample import Factory, Instance
 from neuid3.learning.shared_networks import SharedNetworks
@@ -84,9 +85,9 @@ class NetworkLearning:
         self.initializer = NetworkInitializer(networks, semantics.program.schema, seed, sample)
         ready = ReadySplitter(inference, self.initializer, adaptive, min_child_mass)
         _check_trainable(tests, ready)
-        shared_columns = SharedColumns(
-            {name: sample.examples.column(name).values for name in _input_columns(tests, semantics, reads_all_columns)}
-        )
+        labelled = {name for labels in sample.anchors.values() for call in labels.calls for name in call}
+        names = sorted(labelled.union(_input_columns(tests, semantics, reads_all_columns)))
+        shared_columns = SharedColumns({name: sample.examples.column(name).values for name in names})
         self.shared_columns = shared_columns
         self.pool = WorkerPool(jobs, shared_columns)
         variants = RestartVariants(sample, semantics, config, root_tests, inference.device)
@@ -115,6 +116,10 @@ class NetworkLearning:
             return root, steps
         self.inference.replace_networks(trained.networks)
         return with_leaves(root, trained.leaves, self.inference.sample.criterion), steps
+
+    def reread(self, root: Node) -> Node:
+        """The tree in the form under which labels are most likely."""
+        return reread(root, self.inference, self.initializer, self.splitter.tests)
 
     def regrower(self, symbolic: Candidates, offered: Callable[[OpenNode, Candidates], Candidates]) -> Regrower | None:
         """A learner that regrows the tree from the predictions of its networks; None where these cannot be used.

@@ -268,6 +268,21 @@ class NodeLearner:
         self.network_learning.splitter.steps += steps
         return refined
 
+    def reread(self, root: Node) -> Node:
+        """The tree in the form under which labels of concepts are most likely, see `learning.rereading`.
+
+        Parameters
+        ----------
+        root : the root of the tree.
+
+        Returns
+        -------
+        The root of a tree that predicts the same.
+        """
+        if self.network_learning is None or not self.sample.anchors:
+            return root
+        return self.network_learning.reread(root)
+
     def regrower(self) -> Regrower | None:
         """A learner that regrows the tree from the predictions of its networks; None where these cannot be used."""
         if self.network_learning is None:

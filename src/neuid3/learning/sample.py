@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from neuid3.data.examples import Examples
 from neuid3.learning.grow import OpenNode
+from neuid3.tree.anchors import Anchors
 from neuid3.tree.criteria import Criterion, Target
 
 if TYPE_CHECKING:
@@ -49,11 +50,15 @@ class Sample:
     examples : the columns.
     target : the targets, their sample weights and the criterion that counts them.
     unseen : mask of the validation examples, on which networks are scored and never trained, `(example,)`.
+    anchors : labels that networks are trained on, by declared network.
+    held_out_anchors : labels that they are not trained on, by declared network.
     """
 
     examples: Examples
     target: Target
     unseen: npt.NDArray[np.bool_]
+    anchors: Anchors = field(default_factory=dict)
+    held_out_anchors: Anchors = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.target)

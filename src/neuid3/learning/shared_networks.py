@@ -14,11 +14,12 @@ from neuid3.circuits.conjunctions import factorise
 from neuid3.learning.candidates import shapes_of
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.initialize import NetworkInitializer
+from neuid3.learning.labelled_inputs import labelled_inputs
 from neuid3.learning.sample import Instance, same_architecture
 from neuid3.logic.formula import ColumnVariable, Literal, NeuralVariable
 from neuid3.training.config import TrainingConfig
 from neuid3.training.parallel.shared import SharedColumns, StackedRows
-from neuid3.training.task import NetworkOutput, Task, TrainingResult
+from neuid3.training.task import LabelledInputs, NetworkOutput, Task, TrainingResult
 from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.semantics import NetworkCall
 
@@ -169,8 +170,19 @@ class SharedNetworks:
             self._config(training_count),
             self.initializer.seed * 104_729 + self.initializer.count,
             self.inference.device,
+            labels=self._labels(name, training),
         )
         return SharedNetworkTask(name, network, frozenset(names[: len(training)]), task)
+
+    def _labels(self, name: str, calls: Sequence[NetworkCall]) -> dict[str, LabelledInputs]:
+        """The labelled inputs of a network that is shared by calls of one declaration.
+
+        Networks of different names may mean different things, so that none of their labels can be used.
+        """
+        if len({call.network for call in calls}) > 1:
+            return {}
+        labels = labelled_inputs(self.sample, calls[0].network, calls[0].inputs, self.shared_columns)
+        return {} if labels is None else {name: labels}
 
     def _rows(
         self, calls: Sequence[NetworkCall], rows: npt.NDArray[np.int64], most: int, random: np.random.Generator

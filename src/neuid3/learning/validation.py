@@ -12,9 +12,10 @@ from sklearn.utils.validation import column_or_1d
 
 from neuid3.data.columns import Schema
 from neuid3.data.examples import Examples
-from neuid3.data.tables import stratified
+from neuid3.data.tables import exchanged, stratified
 from neuid3.errors import DataError
 from neuid3.learning.sample import Sample
+from neuid3.tree.anchors import Anchors, anchored_rows, split_anchors
 from neuid3.tree.criteria import Target
 
 
@@ -25,6 +26,7 @@ def training_sample(
     validation: tuple[Examples, npt.NDArray[Any], npt.NDArray[Any]] | None,
     fraction: float | None,
     seed: int,
+    anchors: Anchors | None = None,
 ) -> Sample:
     """The examples of a fit with their targets and their validation split.
 
@@ -35,13 +37,27 @@ def training_sample(
     validation : validation examples of the caller with their targets and relative weights, or None.
     fraction : the fraction of validation examples where the caller gives none; None for no validation split at all.
     seed : seed of the split.
+    anchors : labels for images of the training examples, by network. Where a network has too few to hold some out, their
+        rows are exchanged for others of the same class, so that none is in the validation split.
     """
     sample = Sample(examples, target, np.zeros(len(target), dtype=bool))
-    if fraction is None:
+    if fraction is not None and validation is not None:
+        sample = with_validation(sample, *validation)
+    elif fraction is not None:
+        sample = validation_split(sample, fraction, seed)
+        if anchors:
+            sample = _without_anchored_rows(sample, anchors, seed)
+    if not anchors:
         return sample
-    if validation is not None:
-        return with_validation(sample, *validation)
-    return validation_split(sample, fraction, seed)
+    training, held_out = split_anchors(anchors, sample.unseen, seed)
+    return replace(sample, anchors=training, held_out_anchors=held_out)
+
+
+def _without_anchored_rows(sample: Sample, anchors: Anchors, seed: int) -> Sample:
+    """The sample with labelled rows that must be trained on moved out of the validation split."""
+    kept = anchored_rows(anchors, len(sample))
+    strata = sample.criterion.strata(sample.target.values)
+    return replace(sample, unseen=exchanged(sample.unseen, kept, strata, np.random.default_rng(seed)))
 
 
 def read_validation(validation: Any, schema: Schema) -> tuple[Examples, Any]:

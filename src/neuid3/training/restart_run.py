@@ -65,18 +65,19 @@ class RestartRun:
         batch : number of rows.
         progress : fraction of the steps that are done.
         """
-        augmentations = {}
+        return {name: self.training_augmentation(columns, name, batch, progress) for name in sorted(self.task.columns)}
+
+    def training_augmentation(self, columns: InputColumns, name: str, batch: int, progress: float) -> Augmentation:
+        """Random augmentation of a minibatch of one column; the parameters are those of `training_augmentations`."""
         config = self.task.config
         shifted = self.task.leaves is not None or progress > SHIFT_FROM
-        for name in sorted(self.task.columns):
-            grayscale = torch.zeros(batch, dtype=torch.bool)
-            if self.variant.grayscale_warmup and columns.is_rgb(name):
-                grayscale = torch.rand(batch, generator=self.random) < 1.0 - (progress - GRAYSCALE_UNTIL) / _COLOUR_RAMP
-            limit = columns.max_shift(name, config.max_shift) if shifted else 0
-            down, right = torch.randint(-limit, limit + 1, (2, batch), generator=self.random)
-            warp = self._random_warp(batch) if limit and config.max_warp else None
-            augmentations[name] = Augmentation(down, right, grayscale, warp)
-        return augmentations
+        grayscale = torch.zeros(batch, dtype=torch.bool)
+        if self.variant.grayscale_warmup and columns.is_rgb(name):
+            grayscale = torch.rand(batch, generator=self.random) < 1.0 - (progress - GRAYSCALE_UNTIL) / _COLOUR_RAMP
+        limit = columns.max_shift(name, config.max_shift) if shifted else 0
+        down, right = torch.randint(-limit, limit + 1, (2, batch), generator=self.random)
+        warp = self._random_warp(batch) if limit and config.max_warp else None
+        return Augmentation(down, right, grayscale, warp)
 
     def _random_warp(self, batch: int) -> torch.Tensor:
         """Random matrices near the identity, `(row, 2, 2)`, that rotate, stretch and shear images."""

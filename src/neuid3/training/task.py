@@ -48,6 +48,23 @@ class NetworkOutput:
         return cls(variable.network, variable.inputs, declaration.width, declaration.values is None)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelledInputs:
+    """Inputs of a network with the values that it should return for them.
+
+    Attributes
+    ----------
+    arguments : for each argument of the network a mapping with one column, the entries of all labels.
+    values : the number of the value of each label; for a network with a single output 1 for yes, `(label,)`.
+    """
+
+    arguments: tuple[Mapping[str, npt.NDArray[Any] | StoredRows], ...]
+    values: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
 @dataclass(frozen=True, slots=True)
 class RestartVariant:
     """The settings in which restarts of a task differ.
@@ -88,6 +105,7 @@ class Task:
         network reads the column follows the average output of that network.
     head : reads the probabilities of all `paths`, which are then rules and no paths that exclude each other; None for tests
         and trees, which have a leaf distribution for each path.
+    labels : labelled inputs of the networks that have any, by the name of the network.
     """
 
     paths: Conjunctions
@@ -105,6 +123,7 @@ class Task:
     min_gain: float = -np.inf
     missing: Mapping[str, npt.NDArray[np.bool_]] = field(default_factory=dict)
     head: Head | None = None
+    labels: Mapping[str, LabelledInputs] = field(default_factory=dict)
 
     def computable(self, inputs: Sequence[str]) -> npt.NDArray[np.bool_]:
         """Mask of the rows in which none of these columns is missing, so that a network that reads them can be called.

@@ -16,6 +16,7 @@ from neuid3.networks.augmentation import Augmentation, InputColumns
 from neuid3.networks.backend import Backend, GroupOptimizer, NetworkGroup, select_backend
 from neuid3.networks.groups import architecture
 from neuid3.networks.torch_backend import TorchBackend
+from neuid3.training.label_batches import LabelBatches, labels_per_step
 from neuid3.training.missing import MissingEntries, RunningAverage
 from neuid3.training.restart_run import RestartRun
 from neuid3.training.task import NetworkOutput, Restart, RestartState, Task
@@ -46,6 +47,7 @@ class _TrainedGroup:
     networks : the networks.
     optimizer : their optimizer.
     dtype : floating-point type of the inputs.
+    labels : the labelled inputs of each network, equally many in a step; empty where they have none.
     """
 
     members: list[tuple[int, str]]
@@ -53,6 +55,7 @@ class _TrainedGroup:
     networks: NetworkGroup
     optimizer: GroupOptimizer
     dtype: torch.dtype
+    labels: list[LabelBatches]
 
 
 class BatchedTrainer:
@@ -100,7 +103,8 @@ class BatchedTrainer:
             for name, net in run.networks.items():
                 outputs = run.outputs_of(name)
                 shapes = tuple(tuple(self.columns[i].columns[c].shape[1:]) for c in outputs[0].inputs)
-                by_kind.setdefault((architecture(net), len(outputs), shapes), []).append((i, name))
+                label_count = labels_per_step(run.task.labels.get(name))
+                by_kind.setdefault((architecture(net), len(outputs), shapes, label_count), []).append((i, name))
         return [self._network_group(members) for members in by_kind.values()]
 
     def _network_group(self, members: list[tuple[int, str]]) -> _TrainedGroup:
@@ -115,7 +119,9 @@ class BatchedTrainer:
             state = self.runs[i].restart.state
             if state is not None:
                 optimizer.resume(row, state.moments[name])
-        return _TrainedGroup(members, outputs, group, optimizer, dtype)
+        runs = [(self.runs[i], name) for i, name in members if name in self.runs[i].task.labels]
+        labels = [LabelBatches(run, run.task.labels[name]) for run, name in runs]
+        return _TrainedGroup(members, outputs, group, optimizer, dtype, labels)
 
     # Network calls -------------------------------------------------------------------------------
 
@@ -150,19 +156,48 @@ class BatchedTrainer:
         return arguments
 
     def _outputs(
-        self, rows: torch.Tensor, augmentations: Sequence[Mapping[str, Augmentation]] | None = None
+        self,
+        rows: torch.Tensor,
+        augmentations: Sequence[Mapping[str, Augmentation]] | None = None,
+        label_losses: dict[int, torch.Tensor] | None = None,
     ) -> Outputs:
-        """All outputs of all networks on rows `(restart, row)`, each `(row, value)`."""
+        """All outputs of all networks on rows `(restart, row)`, each `(row, value)`.
+
+        With `label_losses`, networks that have labels also run on some of these, in the same pass, and the loss of the
+        labels is added to that of their restart.
+        """
         outputs: Outputs = {}
         for group in self.network_groups:
             group_rows = rows[[i for i, _ in group.members]]
             inputs = self._inputs(group.members, group.outputs, group_rows, group.dtype, augmentations)
-            batch = group.networks(*inputs).view(len(group_rows), len(group.outputs[0]), rows.shape[1], -1)
-            for (i, name), of_network, values in zip(group.members, group.outputs, batch.unbind(), strict=True):
+            if label_losses is not None and group.labels:
+                values = self._outputs_and_label_losses(group, inputs, label_losses)
+            else:
+                values = group.networks(*inputs)
+            batch = values.view(len(group_rows), len(group.outputs[0]), rows.shape[1], -1)
+            for (i, name), of_network, of_calls in zip(group.members, group.outputs, batch.unbind(), strict=True):
                 outputs |= {
-                    (i, name, output.inputs): value for output, value in zip(of_network, values.unbind(), strict=True)
+                    (i, name, output.inputs): value for output, value in zip(of_network, of_calls.unbind(), strict=True)
                 }
         return outputs
+
+    def _outputs_and_label_losses(
+        self, group: _TrainedGroup, inputs: Sequence[torch.Tensor], label_losses: dict[int, torch.Tensor]
+    ) -> torch.Tensor:
+        """The outputs of a group on its inputs; the losses of its labels, which it reads besides, are added."""
+        drawn = [labels.draw() for labels in group.labels]
+        extended = []
+        for argument, batch in enumerate(inputs):
+            images = torch.empty(len(drawn), len(drawn[0]), *batch.shape[2:], dtype=batch.dtype, device=batch.device)
+            for labels, numbers, out in zip(group.labels, drawn, images, strict=True):
+                labels.read(argument, numbers, out, self._progress)
+            extended.append(torch.cat((batch, images), dim=1))
+        count = inputs[0].shape[1]
+        values = group.networks(*extended)
+        for (i, _), labels, numbers, network_values in zip(group.members, group.labels, drawn, values, strict=True):
+            loss = labels.loss(network_values[count:], numbers)
+            label_losses[i] = label_losses[i] + loss if i in label_losses else loss
+        return values[:, :count]
 
     def _update_averages(self, outputs: Outputs, rows: torch.Tensor, decay: float) -> None:
         """Add the outputs on these rows to the averages of network calls that are missing somewhere."""
@@ -223,13 +258,17 @@ class BatchedTrainer:
         ]
         for optimizer in self._optimizers():
             optimizer.zero_grad()
-        outputs = self._outputs(rows, augmentations)
+        label_losses: dict[int, torch.Tensor] = {}
+        outputs = self._outputs(rows, augmentations, label_losses)
         self._update_averages(outputs, rows, DECAY)
         outputs = self._with_averages(outputs, rows)
         losses = []
         for task_group in self.task_groups:
             task_rows = rows[task_group.members]
             task_losses = task_group.losses(task_group.path_probabilities(outputs, task_rows), task_rows)
+            if label_losses:
+                zero = task_losses.new_zeros(())
+                task_losses = task_losses + torch.stack([label_losses.get(i, zero) for i in task_group.members])
             self._record_failures(task_group, task_losses, outputs)
             losses.append(
                 task_losses

@@ -202,6 +202,11 @@ class TreeModel:
         # A tree without tests of columns still needs the number of examples.
         return [name for name in self.schema if name in read] or list(self.schema)[:1]
 
+    @property
+    def declarations_and_instances(self) -> list[tuple[int, str]]:
+        """Pairs of a neural declaration's number and an instance of its network that the tree calls, sorted."""
+        return sorted({(s.declaration, s.network) for s in self._sources if isinstance(s, NeuralVariable)})
+
     def leaf_reach(self, X: Any, *, threshold: float = 0.0) -> torch.Tensor:
         """P(leaf | e) for each leaf from left to right as a tensor, `(example, leaf)`, differentiable; see `predict_proba`.
 

@@ -67,6 +67,31 @@ def score_of(kind: str, probabilities: npt.NDArray[Any], codes: Codes) -> Score:
     return Score(kind, len(codes), float(correct.mean()), float(0.0 - np.log(likelihoods).mean()))
 
 
+@dataclass(frozen=True, slots=True)
+class ConceptScore:
+    """Concept accuracy of a network of the tree: how often its most probable value is that of a label.
+
+    Attributes
+    ----------
+    network : the instance of the network.
+    concept : the neural predicate that it stands for.
+    trained : the number of labels that it was trained on.
+    labels : the number of labels that the accuracy is measured on; it was not trained on these.
+    accuracy : the fraction of these whose value is the most probable one; None without any.
+    """
+
+    network: str
+    concept: str
+    trained: int
+    labels: int
+    accuracy: float | None
+
+    def __str__(self) -> str:
+        if self.accuracy is None:
+            return f"{self.concept} ({self.network}): trained on {self.trained:,} labels, none held out"
+        return f"{self.concept} ({self.network}): concept accuracy {self.accuracy:.3f} on {self.labels:,} labels"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingRecord:
     """The training rows of a tree, as digests, and its scores on held-out rows.
@@ -78,6 +103,7 @@ class TrainingRecord:
     digests : 64 bits for each row, in ascending order; None where there are more than `MOST_ROWS` rows.
     labels : the code of the class of each of these rows.
     scores : one for each kind of held-out rows.
+    concepts : one for each network of the tree that has labels.
     """
 
     rows: int
@@ -85,6 +111,7 @@ class TrainingRecord:
     digests: Digests | None = None
     labels: Codes | None = None
     scores: tuple[Score, ...] = ()
+    concepts: tuple[ConceptScore, ...] = ()
 
     @classmethod
     def of(cls, examples: Examples, codes: Codes, salt: int) -> TrainingRecord:
@@ -134,6 +161,19 @@ class TrainingRecord:
         The new record.
         """
         return replace(self, scores=(*(known for known in self.scores if known.kind != score.kind), score))
+
+    def with_concepts(self, concepts: tuple[ConceptScore, ...]) -> TrainingRecord:
+        """The same record with these concept scores in place of earlier ones.
+
+        Parameters
+        ----------
+        concepts : one score for each network that has labels.
+
+        Returns
+        -------
+        The new record.
+        """
+        return replace(self, concepts=concepts)
 
     def without_rows(self) -> TrainingRecord:
         """The same record without digests."""

@@ -41,6 +41,8 @@ READS = [
     "report people.neuid3 ODD",
     "audit ODD people.csv",
     "audit people.neuid3 ODD",
+    "label ODD people.csv",
+    "label people.neuid3 ODD",
     "bank add bank ODD",
     "experiments reproduce table --results results --into ODD",
     "benchmarks --table --history ODD",

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from bright import BACKGROUND, Bright, labels, model, table
+from browsing import NEEDS_BROWSER, all_of, click, keys, look, one, open_browser, overflow, press, quiet
 
 from neuid3 import Branch, Examples, Leaf, NeurosymbolicTree, Tree, export_text
 from neuid3.explain.page import write_page
@@ -22,13 +21,7 @@ from neuid3.tree.node_tests import ValueTest
 from neuid3.tree.record import TrainingRecord
 from neuid3.tree.tree import NetworkStatistics, node_paths
 
-webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed; the page is not tried out")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-DRIVER = shutil.which("chromedriver")
-
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None or DRIVER is None, reason="chromium and chromedriver are not installed; the page is not tried out"
-)
+pytestmark = NEEDS_BROWSER
 
 EVIL = '</script><script>window.hacked = "script"</script>'
 WORSE = '"><img src=x onerror="window.hacked = \'image\'"><b class="injected">'
@@ -36,14 +29,7 @@ WORSE = '"><img src=x onerror="window.hacked = \'image\'"><b class="injected">'
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--force-prefers-reduced-motion"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER, env=dict(os.environ)))
-    yield driver
-    driver.quit()
+    yield from open_browser()
 
 
 @pytest.fixture(scope="module")
@@ -51,70 +37,9 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_page(tmp_path_factory.mktemp("page") / "page.html", model(), table(), labels(), title="Darker")
 
 
-def look(browser: Any, page: Path, width: int = 1280, height: int = 900) -> Any:
-    """Open a page in a window of this size, and forget what was logged before."""
-    browser.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride",
-        {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500},
-    )
-    browser.get("about:blank")
-    for log in ("browser", "performance"):
-        browser.get_log(log)
-    browser.get(page.as_uri())
-    return browser
-
-
-def all_of(browser: Any, selector: str) -> list[Any]:
-    found: list[Any] = browser.find_elements("css selector", selector)
-    return found
-
-
-def one(browser: Any, selector: str) -> Any:
-    return browser.find_element("css selector", selector)
-
-
-def press(browser: Any, *keys: str) -> Any:
-    """Type on whatever has the focus, and say what has it afterwards."""
-    from selenium.webdriver.common.action_chains import ActionChains
-
-    for key in keys:
-        ActionChains(browser).send_keys(key).perform()
-    return browser.switch_to.active_element
-
-
-def keys() -> Any:
-    from selenium.webdriver.common.keys import Keys
-
-    return Keys
-
-
-def click(browser: Any, element: Any) -> None:
-    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
-    element.click()
-
-
 def shares(browser: Any) -> list[float]:
     """The probabilities beside the nodes of the tree, in percent."""
     return [float(re.sub("[<>%]", "", found.text)) for found in all_of(browser, "#tree .number")]
-
-
-def overflow(browser: Any) -> int:
-    return int(
-        browser.execute_script("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
-    )
-
-
-def quiet(browser: Any) -> bool:
-    """Nothing was complained about, and nothing fetched but the page itself."""
-    import json
-
-    assert browser.get_log("browser") == []
-    assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0
-    events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-    asked = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
-    assert [url for url in asked if not url.startswith(("data:", "file:"))] == []
-    assert len({url for url in asked if url.startswith("file:")}) == 1
-    return True
 
 
 def test_a_page_is_silent_and_asks_for_nothing(browser: Any, page: Path) -> None:

@@ -68,10 +68,11 @@ NETWORKS = {
 
 def cards(n: int = 400, seed: int = 0, ranks: int = 7) -> Examples:
     """Rows of two cards with all values at random; the first pixels are colour, face, rank and suit."""
-    draw = np.random.default_rng(seed)
+    draw, noise = np.random.default_rng(seed), np.random.default_rng(seed + 1)
 
     def images() -> np.ndarray:
         pixels = np.zeros((n, 1, 2, 4), dtype=np.float32)
+        pixels[:, 0, 1] = noise.random((n, 4))  # no two cards are the same picture
         for place, size in enumerate((2, 2, ranks, 4)):
             pixels[:, 0, 0, place] = draw.integers(0, size, n)
         return pixels
@@ -248,19 +249,29 @@ def test_a_name_without_columns_is_enough_for_a_network_that_is_called_once() ->
 @pytest.mark.parametrize(
     ("concepts", "message"),
     [
-        ({"rnk(last)": [1] * 400}, "Did you mean 'rank(last)'"),
-        ({"rank": [1] * 400}, "calls as rank(last) and rank(played)"),
-        ({"rank(late)": [1] * 400}, "does not call"),
-        ({"rank(last)": [1] * 399}, "399 labels of 'rank(last)' for 400 examples"),
-        ({"rank(last)": [*[1] * 399, 9]}, "have the value 9 in row 399"),
+        ({"rnk(last)": [1] * 400}, "Did you mean 'rank'"),
+        ({"rank": [1] * 400}, "could be of rank(last) or rank(played)"),
+        ({"rank(lst)": [1] * 400}, "the column 'lst', which does not exist. Did you mean 'last'"),
+        ({"rank(late)": [1] * 400}, "the column 'late', which no network can read"),
+        ({"rank(last)": [1] * 399}, "'rank(last)' has 399 labels for 400 rows"),
+        ({"rank(last)": [*[1] * 399, 9]}, "has the label 9 in row 399, which is no value of 'rank'"),
         ({"rank(last)": "1"}, "are a str"),
-        ({"rank(last)": [1] * 400, "rank_net(last)": [1] * 400}, "twice"),
+        ({"rank(last)": [1] * 400, "rank_net(last)": [2] * 400}, "Two labels for one image"),
     ],
 )
 def test_labels_that_do_not_fit_are_refused(concepts: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError) as error:
         model(HIGHER).audit(cards(), concepts=concepts)
     assert message in str(error.value)
+
+
+def test_labels_may_stand_in_columns_and_be_of_networks_that_the_tree_does_not_call() -> None:
+    X = cards()
+    columns = {name: X.column(name).values for name in X.names}
+    labels: list[Any] = [3, *[None] * (len(X) - 1)]
+    certificate = model(HIGHER).audit({**columns, "rank(last)": labels}, concepts={"suit(played)": {5: "hearts"}})
+    assert certificate.source == "labels and predictions"
+    assert model(HIGHER).audit(X, concepts={"suit(played)": {5: "hearts"}}).source == "predictions"
 
 
 def test_labels_that_contradict_the_class_are_reported_with_a_smallest_set() -> None:
@@ -447,8 +458,9 @@ def test_even_odd_is_certified_on_true_digits() -> None:
     """
     pairs = [(0, 6), (2, 8), (4, 6), (4, 8), (1, 5), (3, 7), (1, 9), (3, 9)]
     pairs += [(j, i) for i, j in pairs]
-    images = np.zeros((len(pairs), 8, 8), dtype=np.float32)
-    X = Examples({"first": images, "second": images})
+    images = np.zeros((2, len(pairs), 8, 8), dtype=np.float32)
+    images[:, :, 0, 0] = np.array(pairs).T
+    X = Examples({"first": images[0], "second": images[1]})
     root: Any = Leaf((0.0, 0.0, 0.0, 1.0))
     for k, total in enumerate((12, 10, 6)):
         root = Branch(f"sum(first, second, {total})", Leaf(tuple(float(i == k) for i in range(4))), root)

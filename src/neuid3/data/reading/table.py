@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ from neuid3.data.reading.cells import (
     probability_column,
     summarize_values,
 )
+from neuid3.data.reading.concepts import table_concepts
 from neuid3.data.reading.pictures import (
     ImageColumn,
     ImageFormat,
@@ -81,12 +82,16 @@ class TableData:
     labels : the class of each example; None without a target.
     columns : how each column was read.
     notes : sentences about rows left out, resized images and targets that look numeric.
+    concepts : labels of concepts by network call, as `fit` takes them, None where there is none.
+    lines : the line of the file in which each example begins; None for tables without lines.
     """
 
     examples: Examples
     labels: npt.NDArray[np.str_] | None
     columns: tuple[ColumnSummary, ...]
     notes: tuple[str, ...]
+    concepts: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
+    lines: Sequence[int] | None = None
 
     def __str__(self) -> str:
         rows = [("column", "read as", "found"), *((c.name, c.kind, c.details) for c in self.columns)]
@@ -102,6 +107,8 @@ def read_table(
     target: str | None = None,
     image_size: int = MAX_IMAGE_SIDE,
     schema: Schema | None = None,
+    concept_columns: Collection[str] = (),
+    concept_file: Path | str | None = None,
 ) -> TableData:
     """The examples of a CSV or Parquet file; cells may be paths of images, relative to the folder of the table.
 
@@ -113,6 +120,8 @@ def read_table(
     target : the column with the classes, which is not among the columns of the examples; rows without a class are left out.
     image_size : the largest height and width of images, in pixels; images of different sizes are resized to one size.
     schema : the schema of a fitted classifier (`clf.schema_`), by which columns are read instead, images in its sizes.
+    concept_columns : columns with labels for images, such as `rank(first)`, which become `.concepts`.
+    concept_file : a table of further labels, with columns image (a path as in the table), concept and value.
 
     Returns
     -------
@@ -123,7 +132,15 @@ def read_table(
     DataError, MissingFileError, DamagedFileError
         Where a cell or an image cannot be read, with its column and row.
     """
-    return read_text_table(open_text_table(path), types, target=target, image_size=image_size, schema=schema)
+    return read_text_table(
+        open_text_table(path),
+        types,
+        target=target,
+        image_size=image_size,
+        schema=schema,
+        concept_columns=concept_columns,
+        concept_file=concept_file,
+    )
 
 
 def read_frame(
@@ -134,13 +151,15 @@ def read_frame(
     target: str | None = None,
     image_size: int = MAX_IMAGE_SIDE,
     schema: Schema | None = None,
+    concept_columns: Collection[str] = (),
+    concept_file: Path | str | None = None,
 ) -> TableData:
     """The examples of a pandas DataFrame, read as `read_table` reads a file of the same cells in `folder`.
 
     Parameters
     ----------
     frame : a DataFrame, or a mapping of names to columns, of strings, numbers and Booleans.
-    types, target, image_size, schema : as in `read_table`.
+    types, target, image_size, schema, concept_columns, concept_file : as in `read_table`.
     folder : the folder that image paths are relative to; a path that leads out of it is refused.
 
     Returns
@@ -158,7 +177,13 @@ def read_frame(
     Examples(2 rows; ill: boolean, age: number)
     """
     return read_text_table(
-        text_table_from_frame(frame, folder), types, target=target, image_size=image_size, schema=schema
+        text_table_from_frame(frame, folder),
+        types,
+        target=target,
+        image_size=image_size,
+        schema=schema,
+        concept_columns=concept_columns,
+        concept_file=concept_file,
     )
 
 
@@ -169,13 +194,15 @@ def read_text_table(
     target: str | None = None,
     image_size: int = MAX_IMAGE_SIDE,
     schema: Schema | None = None,
+    concept_columns: Collection[str] = (),
+    concept_file: Path | str | None = None,
 ) -> TableData:
     """The examples of a table of text cells; see `read_table`.
 
     Parameters
     ----------
     table : the cells.
-    types, target, image_size, schema : as in `read_table`.
+    types, target, image_size, schema, concept_columns, concept_file : as in `read_table`.
 
     Returns
     -------
@@ -198,13 +225,21 @@ def read_text_table(
         notes += _quantity_note(labels, target, table.commas)
     if schema is not None:
         by_schema = tuple(ColumnSummary(name, kind_name(kind), "as in the schema") for name, kind in schema.items())
-        return TableData(read_with_schema(table, schema, schema), labels, by_schema, tuple(notes))
-    summaries = {name: _summarize_column(name, table, declared.get(name)) for name in table.columns if name != target}
+        images = [name for name, kind in schema.items() if isinstance(kind, Tensor)]
+        concepts = table_concepts(table, concept_columns, concept_file, images)
+        examples = read_with_schema(table, schema, schema)
+        return TableData(examples, labels, by_schema, tuple(notes), concepts, table.lines)
+    summaries = {
+        name: _summarize_column(name, table, declared.get(name))
+        for name in table.columns
+        if name != target and name not in concept_columns
+    }
     image_columns = [scan_image_column(name, table) for name, summary in summaries.items() if summary.kind == "image"]
     formats = _image_formats(image_columns, image_size)
-    for images in image_columns:
-        summaries[images.name] = replace(summaries[images.name], details=str(formats[images.name]))
-        notes += _resize_note(images, formats[images.name])
+    for image_files in image_columns:
+        name = image_files.name
+        summaries[name] = replace(summaries[name], details=str(formats[name]))
+        notes += _resize_note(image_files, formats[name])
     columns = {
         name: _column(name, summary.kind, table, formats)
         for name, summary in summaries.items()
@@ -227,7 +262,47 @@ def read_text_table(
         )
     if labels is not None and target is not None:
         summaries[target] = ColumnSummary(target, "class", summarize_values(set(labels.tolist())))
-    return TableData(Examples(columns), labels, tuple(summaries[name] for name in table.columns), tuple(notes))
+    concepts = table_concepts(table, concept_columns, concept_file, [image_files.name for image_files in image_columns])
+    summaries |= {name: _concept_summary(name, concepts[name]) for name in concept_columns}
+    columns_read = tuple(summaries[name] for name in table.columns)
+    return TableData(Examples(columns), labels, columns_read, tuple(notes), concepts, table.lines)
+
+
+def _concept_summary(name: str, labels: Sequence[str | None]) -> ColumnSummary:
+    present = [label for label in labels if label is not None]
+    found = f"{len(present):,} of {len(labels):,} rows; {summarize_values(set(present))}" if present else "no labels"
+    return ColumnSummary(name, "labels", found)
+
+
+def text_schema(table: TextTable, types: Mapping[str, str] | None = None) -> dict[str, Kind]:
+    """The kinds of the columns of a table, inferred from its text without opening an image; their shapes are unknown.
+
+    Parameters
+    ----------
+    table : the cells.
+    types : as in `read_table`.
+
+    Returns
+    -------
+    The kinds by name; a tensor of shape `()` for images. Columns that would be left out are not among them.
+
+    >>> text_schema(TextTable(Path("cards.csv"), {"suit": ["clubs"], "torn": ["yes"], "card": ["1.png"]}, [2], False))
+    {'suit': Category(values=('clubs',)), 'torn': Boolean(), 'card': Tensor(shape=())}
+    """
+    plain: dict[str, Kind] = {
+        "boolean": Boolean(),
+        "number": Number(),
+        "probability": Probability(),
+        "image": Tensor(()),
+    }
+    schema: dict[str, Kind] = {}
+    for name in table.columns:
+        kind = _summarize_column(name, table, (types or {}).get(name)).kind
+        if kind == "category":
+            schema[name] = category_column(name, table).kind
+        elif kind in plain:
+            schema[name] = plain[kind]
+    return schema
 
 
 def read_with_schema(table: TextTable, schema: Schema, needed: Collection[str], others: bool = False) -> Examples:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,7 +36,9 @@ class PageImages:
     index: dict[Entry, int]
 
 
-def page_images(examples: Examples, required: Iterable[Entry], optional: Iterable[Entry]) -> PageImages:
+def page_images(
+    examples: Examples, required: Iterable[Entry], optional: Iterable[Entry] = (), sides: Sequence[int] = SIDES
+) -> PageImages:
     """Pictures of entries, within the budget of the page.
 
     Parameters
@@ -44,12 +46,13 @@ def page_images(examples: Examples, required: Iterable[Entry], optional: Iterabl
     examples : the table.
     required : the entries that are drawn in any case, as large as the budget allows.
     optional : further entries, of which as many are drawn as the budget allows.
+    sides : the largest sides of images, in pixels, to be tried in this order.
     """
     renderers = {
         name: _ColumnRenderer.of(column) for name, column in examples.items() if isinstance(column.kind, Tensor)
     }
     entries = [entry for entry in dict.fromkeys(required) if entry[1] in renderers]
-    for side in SIDES:
+    for side in sides:
         pictures = {(row, name): renderers[name].draw(row, side) for row, name in entries}
         size = sum(map(_characters, pictures.values()))
         if size <= BUDGET:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 from base64 import b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
@@ -20,6 +20,9 @@ from neuid3.explain.page.scores import score_sentences
 from neuid3.export import export_text
 from neuid3.export.palette import css_variables
 from neuid3.export.unwrap import model_of
+from neuid3.tree.anchors import distinct
+from neuid3.tree.concept_accuracy import concept_scores
+from neuid3.tree.labels import model_labels
 from neuid3.tree.tree import NetworkStatistics
 from neuid3.utils.files import write_atomically
 from neuid3.utils.versions import installed_version
@@ -27,7 +30,15 @@ from neuid3.utils.versions import installed_version
 TITLE = "Evidence page"
 
 
-def evidence_page(model: Any, X: Any, y: Any = None, *, title: str = TITLE, images: int = 9) -> str:
+def evidence_page(
+    model: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    title: str = TITLE,
+    images: int = 9,
+    concepts: Mapping[str, Any] | None = None,
+) -> str:
     """The evidence page of a tree: every test with its rules and most certain examples, and the values of every network.
 
     The page is complete in itself and loads nothing from the internet. Rows that the tree was learned from are recognised
@@ -40,26 +51,36 @@ def evidence_page(model: Any, X: Any, y: Any = None, *, title: str = TITLE, imag
     y : the classes of its rows, if known.
     title : the title of the page.
     images : the most examples of each kind.
+    concepts : labels of what networks see, as in `fit`, for their concept accuracy on this table; columns of `X` with
+        names such as `rank(first)` hold labels too.
 
     Returns
     -------
     The HTML text.
     """
-    return page_and_scores(model, X, y, title=title, images=images)[0]
+    return page_and_scores(model, X, y, title=title, images=images, concepts=concepts)[0]
 
 
 def page_and_scores(
-    model: Any, X: Any, y: Any = None, *, title: str = TITLE, images: int = 9
+    model: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    title: str = TITLE,
+    images: int = 9,
+    concepts: Mapping[str, Any] | None = None,
 ) -> tuple[str, tuple[str, ...]]:
     """The evidence page, and the sentences about scores at its top."""
     tree = model_of(model, "columns and networks, of which a page is made")
+    labelled, labels = model_labels(tree, X, concepts)
     examples = tree.read(X)
     content = page_content(tree, examples, y, images, X)
-    scores = score_sentences(content.row_groups, tree.training_record)
-    style, script = css_variables() + _file("page.css"), _file("page.js")
-    page = Template(_file("page.html")).substitute(
+    of_concepts = concept_scores(tree, labelled, distinct(labels))
+    scores = score_sentences(content.row_groups, tree.training_record, of_concepts)
+    style, script = css_variables() + page_file("page.css"), page_file("page.js")
+    page = Template(page_file("page.html")).substitute(
         title=html.escape(title),
-        policy=html.escape(_policy(style, script)),
+        policy=html.escape(content_policy(style, script)),
         style=style,
         script=script,
         content=script_json(_content_to_json(content, scores, _pictures(content, examples))),
@@ -76,19 +97,20 @@ def write_page(
     *,
     title: str = TITLE,
     images: int = 9,
+    concepts: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write the evidence page to a file, atomically.
 
     Parameters
     ----------
     path : the file.
-    model, X, y, title, images : as in `evidence_page`.
+    model, X, y, title, images, concepts : as in `evidence_page`.
 
     Returns
     -------
     The path of the file.
     """
-    return save_page(path, evidence_page(model, X, y, title=title, images=images))
+    return save_page(path, evidence_page(model, X, y, title=title, images=images, concepts=concepts))
 
 
 def save_page(path: str | Path, page: str) -> Path:
@@ -102,11 +124,12 @@ def save_page(path: str | Path, page: str) -> Path:
     return target
 
 
-def _file(name: str) -> str:
+def page_file(name: str) -> str:
+    """The text of a file beside this module."""
     return files("neuid3.explain.page").joinpath(name).read_text(encoding="utf-8")
 
 
-def _policy(style: str, script: str) -> str:
+def content_policy(style: str, script: str) -> str:
     """The content security policy: the browser may show the pictures, the style and the script of the page, nothing else."""
     return (
         f"default-src 'none'; img-src data:; style-src {_source_hash(style)}; script-src {_source_hash(script)}; "

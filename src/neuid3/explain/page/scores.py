@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neuid3.tree.model import TreeModel
-from neuid3.tree.record import HELD_OUT, VALIDATION, Codes, Mask, Score, TrainingRecord, score_of
+from neuid3.tree.record import HELD_OUT, VALIDATION, Codes, ConceptScore, Mask, Score, TrainingRecord, score_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +59,19 @@ def group_rows(learned: Mask | None, probabilities: npt.NDArray[np.float64], cod
     return RowGroups(group(learned), group(~learned), None)
 
 
-def score_sentences(groups: RowGroups, record: TrainingRecord | None) -> tuple[str, ...]:
-    """Sentences about the scores of a tree on a table and in its training record, training rows and others apart."""
-    return (*_table_sentences(groups, record), *record_sentences(record))
+def score_sentences(
+    groups: RowGroups, record: TrainingRecord | None, concepts: Iterable[ConceptScore] = ()
+) -> tuple[str, ...]:
+    """Sentences about the scores of a tree on a table and in its training record, training rows and others apart.
+
+    Parameters
+    ----------
+    groups : the rows of the table.
+    record : the training record of the tree.
+    concepts : the concept accuracy of networks on the labels of the table.
+    """
+    of_labels = tuple(f"On labels of this table: {score}." for score in concepts)
+    return (*_table_sentences(groups, record), *of_labels, *record_sentences(record))
 
 
 def _table_sentences(groups: RowGroups, record: TrainingRecord | None) -> tuple[str, ...]:
@@ -100,6 +111,7 @@ def record_sentences(record: TrainingRecord | None) -> tuple[str, ...]:
         )
     if held_out is None:
         lines.append("No score on rows that had no part in learning is recorded.")
+    lines += [f"Labels of {score}." for score in record.concepts]
     return tuple(lines)
 
 
