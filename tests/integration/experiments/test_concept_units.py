@@ -11,6 +11,7 @@ from small_data import use, write_small_data, write_small_decks, write_small_row
 
 from experiments import settings
 from experiments.datasets.decks import ROWS
+from experiments.datasets.even_odd import ROWS_PER_PAIR
 from experiments.learners import run
 from experiments.units import Unit
 
@@ -49,3 +50,20 @@ def test_a_record_of_decks_has_known_and_unseen_accuracy_and_what_is_read_in_uns
     assert len(made["readings"]) == made["instances"]
     assert {found["images"] for found in made["readings"]} == {2 * 300}
     assert made["tests"][0]["test"] in made["configuration"]["tests"]
+
+
+def test_labels_of_cards_are_taken_and_what_is_read_in_unseen_decks_is_recorded() -> None:
+    made = made_by(Unit("decks", "higher", "13", "tree", "default", 0))
+    assert made["scores"]["accuracy"] > made["scores"]["default_accuracy"]
+    assert len(made["readings"]) == made["instances"] >= made["declared"] >= 1
+    assert {found["images"] for found in made["readings"]} == {2 * 300}
+
+
+def test_a_record_of_sums_says_what_is_read_in_pairs_of_all_digits(monkeypatch: pytest.MonkeyPatch) -> None:
+    for part, rows in (("train", 10), ("validation", 4), ("test", 3)):
+        monkeypatch.setitem(ROWS_PER_PAIR, part, rows)
+    made = made_by(Unit("even-odd", "mnist", "10", "tree", "default", 0))
+    assert made["examples"] == {"train": 160, "validation": 64, "test": 48, "columns": 2}
+    assert set(made["scores"]["f1"]) == {"6", "10", "12"}
+    assert {found["images"] for found in made["readings"]} <= {20_000}
+    assert len(made["readings"]) == made["instances"]
