@@ -17,6 +17,8 @@ from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.tree import Branch, Node, Visit, branches, fold, paths
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from neuid3.learning.checkpoint import CheckpointedLearner
     from neuid3.learning.node_learner import NodeLearner
 
@@ -47,6 +49,12 @@ class TrainedTree:
     instances: Mapping[str, Instance]
     bindings: Mapping[str, str]
     likelihoods: Floats
+
+    @property
+    def modules(self) -> dict[str, nn.Module]:
+        """The networks that the tree calls and that are trained in a fit, by declared network."""
+        called = dict(_instances(self.root))
+        return {net: self.instances[name].module for net, name in called.items() if not self.instances[name].frozen}
 
     @property
     def size(self) -> int:
@@ -85,7 +93,7 @@ def alternate(
     if not alternation.is_sufficient(tree) and not is_out_of_time():
         alternation.restore(before)
         alternation.progress.stage("pretraining")
-        if learner.pretrain():
+        if learner.pretrain(tree.modules):
             tree = alternation.better(alternation.improved(alternation.regrown()), tree)
         alternation.restore(tree)
     if not is_out_of_time():

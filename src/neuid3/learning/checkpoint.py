@@ -336,7 +336,7 @@ class CheckpointedLearner:
         """The number of the next network."""
         return self.learner.next_number()
 
-    def pretrain(self) -> bool:
+    def pretrain(self, starts: Mapping[str, nn.Module]) -> bool:
         """Pretrain networks by all candidates, or load those of the checkpoint; False where none can be pretrained."""
         path = self.checkpoint.pretrained_path
         saved = self.checkpoint.read(path)
@@ -347,7 +347,7 @@ class CheckpointedLearner:
                 self.inference.bindings.update(bindings)
                 return bool(bindings)
         before = dict(self.learner.instances)
-        is_pretrained = self.learner.pretrain()
+        is_pretrained = self.learner.pretrain(starts)
         new = {name: instance for name, instance in self.learner.instances.items() if name not in before}
         content = {"kind": "networks", "bindings": dict(self.inference.bindings), **self._state(new)}
         tensors = tensors_of({name: instance.module for name, instance in new.items()})

@@ -136,15 +136,16 @@ class NetworkLearning:
         responses = network_responses(networks, self.shared_networks, self.splitter.tests)
         return Regrower(self.inference, symbolic, responses, self.min_child_mass, offered) if responses else None
 
-    def pretrain(self, offered: Candidates) -> bool:
+    def pretrain(self, offered: Candidates, starts: Mapping[str, nn.Module]) -> bool:
         """Train one instance of each network by all candidates at once; False where no two share a network.
 
         Parameters
         ----------
         offered : the candidates of the root.
+        starts : networks that some restarts begin with, by declared network.
         """
         tests = [test for test in offered.tests if self.inference.semantics.is_neural(test)]
-        built = pretraining(tests, self.inference, self.initializer, self.shared_columns, self.config)
+        built = pretraining(tests, self.inference, self.initializer, self.shared_columns, self.config, starts)
         if built is None:
             return False
         root = OpenNode.root(len(self.inference.sample))

@@ -290,11 +290,20 @@ class NodeLearner:
         symbolic = Candidates(self.symbolic.tests, tuple(self.symbolic.numbers))
         return self.network_learning.regrower(symbolic, self.candidates.at)
 
-    def pretrain(self) -> bool:
-        """Train one instance of each network by all candidates of the root at once; False where no two share a network."""
+    def pretrain(self, starts: Mapping[str, nn.Module]) -> bool:
+        """Train one instance of each network by all candidates of the root at once; False where no two share a network.
+
+        Parameters
+        ----------
+        starts : networks that some restarts begin with, by declared network.
+
+        Returns
+        -------
+        Whether there are pretrained networks now.
+        """
         if self.network_learning is None or not (self.config.pretrain and self.config.reuse):
             return False
-        return self.network_learning.pretrain(self.offered(self.root))
+        return self.network_learning.pretrain(self.offered(self.root), starts)
 
     def next_number(self) -> int:
         """The number of the next network."""

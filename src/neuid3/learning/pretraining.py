@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -26,6 +27,10 @@ from neuid3.tree.semantics import NetworkCall
 
 # The most rules that teach together, and the most other features that their head reads.
 MAX_RULES, MAX_FEATURES = 256, 512
+
+# Of four restarts, this one begins with the networks of the grown tree: where these read something well, the others learn
+# what is left. It has no grayscale warm-up, which would undo them.
+WARM = 2
 
 # The steps of pretraining are so many times those of a single test: there is more to learn at once.
 STEPS = 3
@@ -58,6 +63,7 @@ def pretraining(
     initializer: NetworkInitializer,
     shared_columns: SharedColumns,
     config: TrainingConfig,
+    starts: Mapping[str, nn.Module],
 ) -> Pretraining | None:
     """The task that pretrains the networks of these tests; None where no two tests share a network, or they are too many.
 
@@ -68,6 +74,7 @@ def pretraining(
     initializer : creates networks.
     shared_columns : columns that the workers hold.
     config : how networks are trained.
+    starts : networks of a tree that was grown before, by declared network; some restarts begin with them.
     """
     sample, semantics = inference.sample, inference.semantics
     calls = {test: [c for c in semantics.calls(test) if c.network not in inference.instances] for test in tests}
@@ -99,7 +106,13 @@ def pretraining(
         RowSubset(shared_columns, tuple(inputs), rows),
         sample.target,
         sample.unseen,
-        tuple({instances[network]: fresh(call) for network, call in first_calls.items()} for _ in variants),
+        tuple(
+            {
+                instances[network]: copy.deepcopy(starts[network]) if number % 4 == WARM and network in starts else net
+                for network, net in ((network, fresh(call)) for network, call in first_calls.items())
+            }
+            for number in range(len(variants))
+        ),
         _config(config, int((~sample.unseen).sum())),
         initializer.seed * 104_729 + initializer.count,
         inference.device,
