@@ -109,6 +109,10 @@ class ExportError(NeuID3Error, RuntimeError):
     """A tree cannot be exported, or the exported program cannot be run."""
 
 
+class LabelWarning(UserWarning):
+    """Labels of what networks see contradict the classes of more rows than noise explains."""
+
+
 def did_you_mean(wrong: str, known: Iterable[str]) -> str:
     """A hint with the closest known name, or the known names; it follows a sentence about an unknown name.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from math import isfinite, nan
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from neuid3.cli.common import FILE, FieldType, FiniteRange, concepts_option, limit_option, row_location
-from neuid3.errors import DataError, MissingFileError, did_you_mean
+from neuid3.errors import DataError, LabelWarning, MissingFileError, did_you_mean
 from neuid3.logic.sandbox import LIMIT_RULES, Limits
 from neuid3.training.config import TRAINING_RULES, TrainingConfig
 from neuid3.utils.files import check_writable, read_text
@@ -214,8 +215,8 @@ def fit(
 
     from neuid3.data.reading.sheet import open_text_table
     from neuid3.data.reading.table import read_text_table
-    from neuid3.tree.anchors import selected_concepts
-    from neuid3.tree.labels import label_columns
+    from neuid3.tree.anchors import distinct, selected_concepts
+    from neuid3.tree.labels import label_columns, read_labels
 
     echo = (lambda *_: None) if as_json else click.echo
     text_table = open_text_table(table)
@@ -230,7 +231,8 @@ def fit(
     )
     assert data.labels is not None
     echo(f"{table.name}: {len(data.examples):,} rows\n\n{data}\n")
-    anchors = _anchors(data, declarations)
+    labels = read_labels(data.concepts, data.examples, declarations, location=row_location(data.lines))
+    anchors = distinct(labels)
     test_rows = _held_out_rows(data.labels, held_out, seed, anchors)
     echo(f"Learning {target!r} from {(~test_rows).sum():,} rows, with {test_rows.sum():,} held out.")
 
@@ -261,16 +263,21 @@ def fit(
         random_state=seed,
         verbose=1,
         **_given({"pruning": pruning}),
-    ).fit(
-        data.examples[~test_rows],
-        data.labels[~test_rows],
-        checkpoint=checkpoint,
-        concepts=selected_concepts(anchors, declarations, ~test_rows) or None,
     )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LabelWarning)  # it counts the rows that are learned from; lines are told below
+        clf.fit(
+            data.examples[~test_rows],
+            data.labels[~test_rows],
+            checkpoint=checkpoint,
+            concepts=selected_concepts(anchors, declarations, ~test_rows) or None,
+        )
     seconds = time.monotonic() - started
     clf.save(out, remember_rows=not forget_rows)  # before anything else can fail
     set_outcome(f"the model is saved in {out}")
     scores = _scores(clf, data, test_rows)
+    if labels:
+        _warn_of_contradictions(clf, data, labels)
     concepts = _concept_scores(clf, data, selected_concepts(anchors, declarations, test_rows), test_rows)
     clf.save(out, remember_rows=not forget_rows)  # with its score
     echo(f"\nThe tree, learned in {seconds:.0f} s:\n\n{clf.export_text()}\n")
@@ -336,12 +343,18 @@ def _declarations(
     return Program(rules, text_schema(table, types), limits).declarations
 
 
-def _anchors(data: TableData, declarations: Mapping[int, Declaration]) -> Anchors:
-    """The labels of concepts in the table and in the file of labels."""
-    from neuid3.tree.anchors import distinct
-    from neuid3.tree.labels import read_labels
+def _warn_of_contradictions(clf: NeuID3Classifier, data: TableData, labels: Anchors) -> None:
+    """Warn where labels contradict the classes of more lines of the table than noise explains."""
+    import numpy as np
 
-    return distinct(read_labels(data.concepts, data.examples, declarations, location=row_location(data.lines)))
+    from neuid3.identifiability import contradiction_message
+
+    assert data.labels is not None
+    known = {label: number for number, label in enumerate(clf.classes_.tolist())}
+    classes = np.array([known[label] for label in data.labels.tolist()])
+    message = contradiction_message(clf.model_, data.examples, labels, classes, row_location(data.lines))
+    if message is not None:
+        warnings.warn(message, LabelWarning, stacklevel=2)
 
 
 def _held_out_rows(labels: npt.NDArray[Any], fraction: float, seed: int, anchors: Anchors) -> npt.NDArray[Any]:

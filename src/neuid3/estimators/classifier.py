@@ -28,7 +28,7 @@ from neuid3.data.tables import (
     refuse_missing_labels,
     warn_of_identifiers,
 )
-from neuid3.errors import DataError, ParameterError
+from neuid3.errors import DataError, LabelWarning, ParameterError
 from neuid3.estimators.model import NeurosymbolicTree
 from neuid3.estimators.parameters import CONSTRAINTS, IRRELEVANT_TO_TREE
 from neuid3.explain import Explanation
@@ -36,7 +36,7 @@ from neuid3.export import export_svg, export_text, plot_tree
 from neuid3.export.notebook import tree_html
 from neuid3.export.onnx import OPSET, export_onnx
 from neuid3.identifiability.audit import audit_model
-from neuid3.identifiability.contradictions import label_contradictions
+from neuid3.identifiability.contradictions import contradiction_message
 from neuid3.identifiability.rereading import reread_model
 from neuid3.identifiability.suggestions import LabelSuggestions, suggest_labels
 from neuid3.io.bank import Bank
@@ -361,18 +361,11 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scores = concept_scores(self.model_, sample.examples, sample.held_out_anchors, trained) if anchors else ()
         self.model_.training_record = record.with_concepts(scores)
         if anchors:
-            self._warn_of_contradictions(examples, given, labels, np.flatnonzero(kept))
+            rows = np.flatnonzero(kept)
+            message = contradiction_message(self.model_, examples, given, labels, lambda row: f"row {rows[row]}")
+            if message is not None:
+                warnings.warn(message, LabelWarning, stacklevel=3)
         self.model_.candidates = tuple(dict.fromkeys(atom for test in problem.candidates.tests for atom in test.atoms))
-
-    def _warn_of_contradictions(self, examples: Examples, given: Anchors, classes: Any, rows: Any) -> None:
-        """Warn where the classes of more labelled rows than noise explains are not what the tree says of their labels."""
-        found = label_contradictions(self.model_, examples, given, classes, lambda row: f"row {rows[row]}")
-        if found is not None and found.is_more_than_noise:
-            message = (
-                f"{found} Rows: {_listed(rows[list(found.rows)])}. Correct these labels or classes, or add a candidate under "
-                "which they agree."
-            )
-            warnings.warn(message, UserWarning, stacklevel=4)
 
     def _validation(self, validation: Any, examples: Examples) -> tuple[Examples, Any, Any] | None:
         """The validation examples of the caller with their class numbers and weights; None without any."""
@@ -886,8 +879,3 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)
         return {**shown, "text/html": self._repr_html_inner()} if "text/html" in shown else shown
-
-
-def _listed(rows: Sequence[int], most: int = 10) -> str:
-    """The first of some numbers, as text."""
-    return ", ".join(map(str, rows[:most])) + (", …" if len(rows) > most else "")

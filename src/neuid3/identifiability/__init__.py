@@ -13,7 +13,11 @@ if TYPE_CHECKING:
         certify,
         tree_variables,
     )
-    from neuid3.identifiability.contradictions import find_contradictions, label_contradictions
+    from neuid3.identifiability.contradictions import (
+        contradiction_message,
+        find_contradictions,
+        label_contradictions,
+    )
     from neuid3.identifiability.forms import (
         Equivalence,
         Rewriting,
@@ -45,6 +49,7 @@ __all__ = [
     "SymmetryGroup",
     "audit_model",
     "certify",
+    "contradiction_message",
     "equivalence",
     "equivalence_classes",
     "find_contradictions",
@@ -74,7 +79,11 @@ __getattr__, __dir__ = lazy_names(
             "certify",
             "tree_variables",
         ],
-        "neuid3.identifiability.contradictions": ["find_contradictions", "label_contradictions"],
+        "neuid3.identifiability.contradictions": [
+            "contradiction_message",
+            "find_contradictions",
+            "label_contradictions",
+        ],
         "neuid3.identifiability.forms": [
             "Equivalence",
             "Rewriting",

@@ -22,6 +22,9 @@ from neuid3.tree.model import TreeModel
 
 Codes = npt.NDArray[np.int64]
 
+# So many examples are listed in a warning.
+MAX_LISTED = 10
+
 # A smallest contradicting set is looked for in so many different rows.
 MAX_ROWS = 100
 
@@ -101,6 +104,26 @@ def label_contradictions(
     observations = observed_values(model, examples[rows], among, variables)
     found = find_contradictions(model, observations, classes[rows], lambda row: location(int(rows[row])))
     return None if found is None else replace(found, rows=tuple(rows[list(found.rows)].tolist()))
+
+
+def contradiction_message(
+    model: TreeModel, examples: Examples, labels: Anchors, classes: Codes, location: Callable[[int], str]
+) -> str | None:
+    """A warning about labels that contradict the classes of more examples than noise explains; None without any.
+
+    Parameters
+    ----------
+    model, examples, labels, classes, location : as in `label_contradictions`.
+
+    Returns
+    -------
+    Sentences that name the examples and a smallest set of labels.
+    """
+    found = label_contradictions(model, examples, labels, classes, location)
+    if found is None or not found.is_more_than_noise:
+        return None
+    listed = ", ".join(map(location, found.rows[:MAX_LISTED])) + (", …" if len(found.rows) > MAX_LISTED else "")
+    return f"{found} These are {listed}; correct labels or classes, or add a candidate under which they agree."
 
 
 def _smallest(

@@ -125,6 +125,21 @@ def test_audit_and_report_take_labels_from_columns_and_files(tmp_path: Path, car
         assert "'rank(first)' has the label 'king' in line 3, which is no value of 'rank'" in done.output
 
 
+def test_labels_that_contradict_classes_are_told_with_their_lines(tmp_path: Path, cards: list[dict[str, Any]]) -> None:
+    rows = labelled(cards, 20)
+    up = [i for i, row in enumerate(rows) if row["result"] == "up"][:8]
+    for i in up:  # the second card cannot be higher than the highest
+        rows[i] |= {"first": f"other-{i}.png", "rank(first)": "3"}
+        Image.fromarray(np.full((8, 8), i, dtype=np.uint8)).save(tmp_path / f"other-{i}.png")
+    write(tmp_path / "cards.csv", rows)
+    done = fit(tmp_path, "--tests", "higher(first, second)")
+    assert done.exit_code == 0, done.output
+    assert re.search(
+        rf"contradict the tree by labels and class.*These are line {up[0] + 2}, line {up[1] + 2}, ", done.output
+    )
+    assert done.output.count("contradict the tree") == 1
+
+
 def test_many_labels_of_held_out_rows_measure_concept_accuracy(tmp_path: Path, cards: list[dict[str, Any]]) -> None:
     rng = np.random.default_rng(1)
     for i, row in enumerate(cards):  # an image of its own for each row, so that there are as many labels as rows
