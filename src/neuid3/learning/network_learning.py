@@ -137,7 +137,7 @@ class NetworkLearning:
         return Regrower(self.inference, symbolic, responses, self.min_child_mass, offered) if responses else None
 
     def pretrain(self, offered: Candidates, starts: Mapping[str, nn.Module]) -> bool:
-        """Train one instance of each network by all candidates at once; False where no two share a network.
+        """Train one instance of each network by all candidates at once; False where they teach nothing together.
 
         Parameters
         ----------

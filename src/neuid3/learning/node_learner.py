@@ -291,7 +291,7 @@ class NodeLearner:
         return self.network_learning.regrower(symbolic, self.candidates.at)
 
     def pretrain(self, starts: Mapping[str, nn.Module]) -> bool:
-        """Train one instance of each network by all candidates of the root at once; False where no two share a network.
+        """Train one instance of each network by all candidates of the root at once; False where they teach nothing together.
 
         Parameters
         ----------

@@ -16,7 +16,7 @@ from neuid3.learning.inference import ExactInference
 from neuid3.learning.initialize import NetworkInitializer
 from neuid3.learning.labelled_inputs import labelled_inputs
 from neuid3.learning.sample import Floats, Instance, Sample
-from neuid3.logic.formula import NeuralVariable
+from neuid3.logic.formula import Literal, NeuralVariable
 from neuid3.networks.defaults import sharpened
 from neuid3.training.config import TrainingConfig
 from neuid3.training.head import Head
@@ -65,7 +65,9 @@ def pretraining(
     config: TrainingConfig,
     starts: Mapping[str, nn.Module],
 ) -> Pretraining | None:
-    """The task that pretrains the networks of these tests; None where no two tests share a network, or they are too many.
+    """The task that pretrains the networks of these tests; None where they have nothing to teach together, or are too many.
+
+    Networks that are tests by themselves, each of its own name, teach each other nothing.
 
     Parameters
     ----------
@@ -79,10 +81,12 @@ def pretraining(
     sample, semantics = inference.sample, inference.semantics
     calls = {test: [c for c in semantics.calls(test) if c.network not in inference.instances] for test in tests}
     first_calls = {call.network: call for of_test in reversed(calls.values()) for call in reversed(of_test)}
-    if not 1 < len(tests) <= MAX_RULES or not _share_networks(list(calls.values())):
+    rules = [test for test in tests if not isinstance(semantics.formula(test), Literal)]
+    is_joint = len(rules) > 1 or _share_networks(list(calls.values()))
+    if not first_calls or not is_joint or len(tests) > MAX_RULES:
         return None
     instances = {network: f"{network}#{initializer.next_number()}" for network in sorted(first_calls)}
-    bound = [test.bind({c.network: instances[c.network] for c in calls[test]}) for test in tests]
+    bound = [test.bind(dict(test.instances) | {c.network: instances[c.network] for c in calls[test]}) for test in tests]
     factored = semantics.conjunctions([((test, True),) for test in bound])
     trainable = {v for v in factored.variables if isinstance(v, NeuralVariable) and v.network in instances.values()}
     columns = {
