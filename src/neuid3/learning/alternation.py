@@ -87,10 +87,11 @@ def alternate(
     """
     alternation = Alternation(learner, limits, is_out_of_time)
     before = alternation.without_tree()
+    was_trained = learner.steps > 0  # otherwise there is too little to train on, or a bank suffices
     tree = alternation.trained(grown)
     if len(alternation.weights):
         tree = alternation.improved(tree)
-    if not alternation.is_sufficient(tree) and not is_out_of_time():
+    if was_trained and not alternation.is_sufficient(tree) and not is_out_of_time():
         alternation.restore(before)
         alternation.progress.stage("pretraining")
         if learner.pretrain(tree.modules):

@@ -270,6 +270,11 @@ class CheckpointedLearner:
         """What is counted, how good a split is, what a leaf says."""
         return self.learner.criterion
 
+    @property
+    def steps(self) -> int:
+        """The number of gradient steps so far."""
+        return self.learner.steps
+
     def leaf_statistics(self, node: OpenNode) -> Floats:
         """The statistics of the targets that a leaf at this node is estimated from, `(statistic,)`."""
         return self.learner.leaf_statistics(node)
