@@ -248,7 +248,8 @@ def fit(
     set_outcome(f"the model is saved in {out}")
     scores = _scores(clf, data, test_rows)
     clf.save(out, remember_rows=not forget_rows)  # with its score
-    echo(f"\nThe tree, learned in {seconds:.0f} s:\n\n{clf.export_text()}\n")
+    networks = f", with {len(clf.networks_)} network{'s' * (len(clf.networks_) > 1)}" if clf.networks_ else ""
+    echo(f"\nThe tree{networks}, learned in {seconds:.0f} s:\n\n{clf.export_text()}\n")
     echo(_scores_text(scores) + "\n")
     echo(f"Saved to {out}: the tree learned from {(~test_rows).sum():,} rows.")
     if as_json:
@@ -361,6 +362,7 @@ def _report(
         "notes": list(data.notes),
         "classes": clf.classes_.tolist(),
         "tree": clf.export_text(),
+        "networks": sorted(clf.networks_),
         "held_out": scores,
         "seconds": round(seconds, 3),
     }

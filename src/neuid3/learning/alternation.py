@@ -82,11 +82,12 @@ def alternate(
     tree = alternation.trained(grown)
     if len(alternation.weights):
         tree = alternation.improved(tree)
-    if not alternation.is_sufficient(tree) and not is_out_of_time():
+    if limits.max_depth != 0 and not alternation.is_sufficient(tree) and not is_out_of_time():
         alternation.restore(before)
         alternation.progress.stage("pretraining")
-        if learner.pretrain():
-            tree = alternation.better(alternation.improved(alternation.regrown()), tree)
+        other = alternation.regrown() if learner.pretrain() else None
+        if other is not None:
+            tree = alternation.better(alternation.improved(other), tree)
         alternation.restore(tree)
     if not is_out_of_time():
         tree = alternation.untied(tree)
@@ -143,12 +144,15 @@ class Alternation:
         if len(self.weights):
             self.progress.tree(text, tree.size, -self.mean(tree) / np.log(2.0))
 
-    def regrown(self) -> TrainedTree:
-        """The tree that the networks of now give, trained jointly where validation examples become likelier by it."""
+    def regrown(self) -> TrainedTree | None:
+        """The tree that the networks of now give, trained jointly where validation examples become likelier by it.
+
+        None where there is nothing to regrow a tree from.
+        """
         self.progress.stage("regrowing and joint training")
         regrower = self.learner.regrower()
         if regrower is None:
-            return self.without_tree()
+            return None
         grown = grow_tree(regrower, regrower.root, self.limits)
         before = self.state(grown.node, grown.test_gains)
         after = self.state(self.learner.refine(grown.node), grown.test_gains)
@@ -163,7 +167,7 @@ class Alternation:
             if self.is_out_of_time():
                 break
             regrown = self.regrown()
-            if not self._is_improved(regrown, tree):
+            if regrown is None or not self._is_improved(regrown, tree):
                 self.restore(tree)
                 break
             tree = regrown
@@ -175,10 +179,15 @@ class Alternation:
         A single leaf replaces no tree: the splits of that have paid their penalty.
         """
         errors = self._errors(before, tree)
-        return errors > 1e-6 or (1 < tree.size < before.size and errors >= -CLEAR_ERRORS)
+        return tree.size > 1 and (errors > 1e-6 or (tree.size < before.size and errors >= -CLEAR_ERRORS))
 
     def better(self, one: TrainedTree, other: TrainedTree) -> TrainedTree:
-        """The smaller one of two trees, unless validation examples are likelier under the larger one by a standard error."""
+        """The smaller one of two trees, unless validation examples are likelier under the larger one by a standard error.
+
+        A single leaf replaces no tree, see `_is_improved`.
+        """
+        if one.size == 1:
+            return other
         small, large = (one, other) if one.size <= other.size else (other, one)
         return large if self._errors(small, large) > SMALLER_ERRORS else small
 
