@@ -192,7 +192,11 @@ class Alternation:
         return large if self._errors(small, large) > SMALLER_ERRORS else small
 
     def untied(self, tree: TrainedTree) -> TrainedTree:
-        """The tree with an instance of its own for every test, where validation examples are clearly likelier then."""
+        """The tree with an instance of its own for every test, where validation examples are clearly likelier then.
+
+        Each further instance must also save the bits of a split: where all examples are a little likelier, the difference
+        is clear and says nothing.
+        """
         tests = dict.fromkeys(branch.test for branch in branches(tree.root))
         uses = Counter(instance for test in tests for _, instance in test.instances)
         tied = {name for name, count in uses.items() if count > 1 and not self.inference.instances[name].frozen}
@@ -202,7 +206,11 @@ class Alternation:
         replaced = {test: self._with_copies(test, tied) for test in list(tests)[1:]}
         untied = self.state(self.learner.refine(_with_tests(tree.root, replaced)), _renamed(tree.test_gains, replaced))
         self._report("tree with more instances of its networks", untied)
-        if self._errors(tree, untied) > CLEAR_ERRORS:
+        copies = len(untied.instances) - len(tree.instances)
+        if (
+            self._errors(tree, untied) > CLEAR_ERRORS
+            and self._saved_bits(tree, untied) >= copies * self.learner.penalty
+        ):
             return untied
         self.restore(tree)
         return tree
@@ -236,6 +244,10 @@ class Alternation:
     def _errors(self, before: TrainedTree, after: TrainedTree) -> float:
         """By how many standard errors of the difference validation examples became likelier."""
         return standard_errors(before.likelihoods, after.likelihoods, self.weights)
+
+    def _saved_bits(self, before: TrainedTree, after: TrainedTree) -> float:
+        """The bits by which all validation examples together became likelier."""
+        return float(self.weights @ (after.likelihoods - before.likelihoods)) / float(np.log(2.0))
 
     def log_likelihoods(self, root: Node) -> Floats:
         """The log-likelihood of every validation example, `(example,)`, with leaves estimated from training examples."""
