@@ -280,7 +280,8 @@ def fit(
         _warn_of_contradictions(clf, data, labels)
     concepts = _concept_scores(clf, data, selected_concepts(anchors, declarations, test_rows), test_rows)
     clf.save(out, remember_rows=not forget_rows)  # with its score
-    echo(f"\nThe tree, learned in {seconds:.0f} s:\n\n{clf.export_text()}\n")
+    networks = f", with {len(clf.networks_)} network{'s' * (len(clf.networks_) > 1)}" if clf.networks_ else ""
+    echo(f"\nThe tree{networks}, learned in {seconds:.0f} s:\n\n{clf.export_text()}\n")
     echo(_scores_text(scores) + "\n")
     if concepts:
         echo("\n".join(f"Labels of {score}." for score in concepts) + "\n")
@@ -439,6 +440,7 @@ def _report(
         "notes": list(data.notes),
         "classes": clf.classes_.tolist(),
         "tree": clf.export_text(),
+        "networks": sorted(clf.networks_),
         "held_out": scores,
         **({"concepts": [asdict(score) for score in concepts]} if concepts else {}),
         "seconds": round(seconds, 3),

@@ -216,7 +216,7 @@ class ResponseInterventions:
 
     def change(self, intervention: Intervention) -> Change:
         test, response = _signed_test(intervention)
-        name, opposite = str(self.view.tests[test]), self.joint.probability([(test, not response)])
+        name, opposite = self.view.test_names[test], self.joint.probability([(test, not response)])
         before, after = ("false", "true") if response else ("true", "false")
         text = f"{name} were {after} (it is {_with_probability(before, opposite)})"
         return Change(name, before, after, self.joint.probability([(test, response)]), text)

@@ -91,7 +91,8 @@ class ExampleView:
 
     @cached_property
     def test_names(self) -> tuple[str, ...]:
-        return tuple(map(str, self.tests))
+        """The names of the tests by their number."""
+        return tuple(self.tree.test_names.values())
 
     @cached_property
     def nodes(self) -> tuple[ExplainedNode, ...]:

@@ -45,13 +45,13 @@ def export_graphviz(tree: Any, decimals: int = 2) -> str:
     """
     exported = tree_of(tree)
     mass = mass_formatter(exported.root)
-    colours = class_colours(len(exported.classes))
+    colours, names = class_colours(len(exported.classes)), exported.test_names
 
     def statements(visit: Visit) -> Iterator[str]:
         node = visit.node
         lines, style = [], ""
         if isinstance(node, Branch):
-            lines.append(printable(node.test))
+            lines.append(printable(names[node.test]))
             lines += [] if node.gain is None else [f"gain {node.gain:.{decimals}f}"]
             lines += [summary] if (summary := network_summary(node, decimals)) else []
             style = f', color="{WARNING}", penwidth=2' if is_near_chance(node) else ""

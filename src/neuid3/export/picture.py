@@ -19,7 +19,7 @@ from neuid3.export.labels import (
 )
 from neuid3.export.layout import Box, PlacedBox, arrange
 from neuid3.export.marks import Curve, Image, Label, Mark, Picture, Rectangle, text_width
-from neuid3.export.meanings import meaning_lines
+from neuid3.export.meanings import network_lines
 from neuid3.export.palette import WARNING, class_colours, paler
 from neuid3.export.unwrap import model_of, tree_of
 from neuid3.tree.tree import Branch, Leaf, Node, Path, Tree, Visit, fold, node_paths, preorder
@@ -57,7 +57,7 @@ def draw_tree(tree: Any, X: Any = None, *, max_depth: int | None = None, images:
     depth = None if max_depth is None else max(max_depth, -1) + 1
     root = arrange(fold(drawn.root, _Drawing(drawn, by_path, depth).box, depth))
     tree_width = max(placed.x + placed.box.width for placed in root.preorder())
-    legend, top = _legend(drawn, tree_width, meaning_lines(tree))
+    legend, top = _legend(drawn, tree_width, network_lines(tree))
     width = max(tree_width, _right_end(legend))
     marks = [*legend, *_translated(_marks(root), (width - tree_width) / 2, top)]
     height = top + max(placed.row_bottom for placed in root.preorder())
@@ -90,6 +90,7 @@ class _Drawing:
         # Galleries by the numbers of nodes: a path is as long as its node is deep, and slow to hash.
         visits = zip(preorder(tree.root, depth), node_paths(tree.root, depth), strict=True) if by_path else ()
         self.galleries = {visit.number: by_path[path] for visit, (path, _) in visits if path in by_path}
+        self.names = tree.test_names
         self.colours = class_colours(len(tree.classes))
         self.mass = mass_formatter(tree.root)
         self.total_mass = sum(tree.root.masses or ())
@@ -128,7 +129,7 @@ class _Drawing:
     def _tooltip(self, node: Node) -> str:
         """The whole test and the shares of all classes."""
         shares = class_shares(node)
-        lines = [] if isinstance(node, Leaf) else [printable(node.test)]
+        lines = [] if isinstance(node, Leaf) else [printable(self.names[node.test])]
         ranked = [] if shares is None else ranked_classes(shares, self.tree.classes)
         return "\n".join([*lines, *(share_text(label, share, 4) for label, share in ranked)])
 
@@ -140,7 +141,7 @@ class _Drawing:
         return [*rows, *self._statistics(leaf, with_shares=False)]
 
     def _branch(self, branch: Branch, number: int) -> list[_Row]:
-        rows = [_line(line, LARGE) for line in _wrapped(printable(branch.test), TEST_CHARACTERS, 4)]
+        rows = [_line(line, LARGE) for line in _wrapped(printable(self.names[branch.test]), TEST_CHARACTERS, 4)]
         rows += self._statistics(branch)
         return [*rows, _gallery_row(self.galleries[number])] if number in self.galleries else rows
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from neuid3.data.columns import Category, Distribution, Number, Tensor
 from neuid3.errors import ExportError
+from neuid3.export.meanings import instance_lines
 from neuid3.logic.formula import (
     FLIPPED,
     ColumnVariable,
@@ -136,7 +137,7 @@ def translate(
     sections = [
         ("columns of this example", list(_facts(program, evidence, formulas, mentioned))),
         ("numbers of this example", _numbers(program, formulas, evidence, reply, constants or {})),
-        ("background knowledge", reply["clauses"]),
+        ("background knowledge", [*(f"% {line}" for line in instance_lines(tree)), *reply["clauses"]]),
         ("the tree", list(_tree_clauses(tree, goals, classes, taken))),
     ]
     text = "\n\n".join("\n".join([f"% {title}", *lines]) for title, lines in sections if lines)

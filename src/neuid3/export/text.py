@@ -16,7 +16,7 @@ from neuid3.export.labels import (
     share_text,
     text_cells,
 )
-from neuid3.export.meanings import meaning_lines
+from neuid3.export.meanings import network_lines
 from neuid3.export.unwrap import model_of, tree_of
 from neuid3.tree.tree import Leaf, Node, Tree, preorder
 
@@ -35,6 +35,7 @@ def export_text(tree: Any, decimals: int = 2, *, rules: bool = False) -> str:
     of each class. A test with networks also shows how decided these are, from 0 (chance) to 1 (certain), and its gain on
     unseen examples and on those that the networks were trained on; `(!)` marks a test that is close to chance. Below the
     tree of a model stands what the values of each network in its rules are fixed up to: see `NeurosymbolicTree.audit`.
+    Where a tree has several instances of a declared network, it says so there, and each test names those that it calls.
 
     Parameters
     ----------
@@ -63,8 +64,8 @@ def export_text(tree: Any, decimals: int = 2, *, rules: bool = False) -> str:
         ).rstrip()
         for ((line, _), *fields), own in zip(rows, row_widths, strict=True)
     ]
-    meanings = [printable(line) for line in meaning_lines(tree)]
-    lines += ["", *meanings] if meanings else []
+    notes = [printable(line) for line in network_lines(tree)]
+    lines += ["", *notes] if notes else []
     if rules:
         program = model_of(tree, "background knowledge").program
         clauses = list(dict.fromkeys(chain(*program.clauses_behind([test.goal for test in exported.tests]))))
@@ -85,12 +86,13 @@ def _rows(tree: Tree, decimals: int) -> Iterator[tuple[tuple[str, int], str, str
 def _lines(tree: Tree) -> Iterator[tuple[tuple[str, int], Node]]:
     """The nodes in preorder, yes before no, each with its edges and name as text, and the width of that."""
     indents = [""]  # of the children of the last node of every depth
+    names = tree.test_names
     for visit in preorder(tree.root):
         node, above = visit.node, indents[max(visit.depth - 1, 0)]
         name = (
             ranked_classes(node.probabilities, tree.classes)[0][0]
             if isinstance(node, Leaf)
-            else f"{printable(node.test)}?"
+            else f"{printable(names[node.test])}?"
         )
         edge, below = ("", "") if visit.response is None else EDGES[visit.response]
         yield (f"{above}{edge}{name}", INDENT * visit.depth + text_cells(name)), node

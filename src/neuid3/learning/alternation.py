@@ -94,8 +94,9 @@ def alternate(
     if was_trained and not alternation.is_sufficient(tree) and not is_out_of_time():
         alternation.restore(before)
         alternation.progress.stage("pretraining")
-        if learner.pretrain(tree.modules):
-            tree = alternation.better(alternation.improved(alternation.regrown()), tree)
+        other = alternation.regrown() if learner.pretrain(tree.modules) else None
+        if other is not None:
+            tree = alternation.better(alternation.improved(other), tree)
         alternation.restore(tree)
     if not is_out_of_time():
         tree = alternation.untied(tree)
@@ -161,12 +162,15 @@ class Alternation:
         if len(self.weights):
             self.progress.tree(text, tree.size, -self.mean(tree) / np.log(2.0))
 
-    def regrown(self) -> TrainedTree:
-        """The tree that the networks of now give, trained jointly where validation examples become likelier by it."""
+    def regrown(self) -> TrainedTree | None:
+        """The tree that the networks of now give, trained jointly where validation examples become likelier by it.
+
+        None where there is nothing to regrow a tree from.
+        """
         self.progress.stage("regrowing and joint training")
         regrower = self.learner.regrower()
         if regrower is None:
-            return self.without_tree()
+            return None
         grown = grow_tree(regrower, regrower.root, self.limits)
         before = self.state(self.reread(grown.node), grown.test_gains)
         after = self.state(self.learner.refine(before.root), grown.test_gains)
@@ -181,7 +185,7 @@ class Alternation:
             if self.is_out_of_time():
                 break
             regrown = self.regrown()
-            if not self._is_improved(regrown, tree):
+            if regrown is None or not self._is_improved(regrown, tree):
                 self.restore(tree)
                 break
             tree = regrown
@@ -193,15 +197,24 @@ class Alternation:
         A single leaf replaces no tree: the splits of that have paid their penalty.
         """
         errors = self._errors(before, tree)
-        return errors > 1e-6 or (1 < tree.size < before.size and errors >= -CLEAR_ERRORS)
+        return tree.size > 1 and (errors > 1e-6 or (tree.size < before.size and errors >= -CLEAR_ERRORS))
 
     def better(self, one: TrainedTree, other: TrainedTree) -> TrainedTree:
-        """The smaller one of two trees, unless validation examples are likelier under the larger one by a standard error."""
+        """The smaller one of two trees, unless validation examples are likelier under the larger one by a standard error.
+
+        A single leaf replaces no tree, see `_is_improved`.
+        """
+        if one.size == 1:
+            return other
         small, large = (one, other) if one.size <= other.size else (other, one)
         return large if self._errors(small, large) > SMALLER_ERRORS else small
 
     def untied(self, tree: TrainedTree) -> TrainedTree:
-        """The tree with an instance of its own for every test, where validation examples are clearly likelier then."""
+        """The tree with an instance of its own for every test, where validation examples are clearly likelier then.
+
+        Each further instance must also save the bits of a split: where all examples are a little likelier, the difference
+        is clear and says nothing.
+        """
         tests = dict.fromkeys(branch.test for branch in branches(tree.root))
         uses = Counter(instance for test in tests for _, instance in test.instances)
         tied = {name for name, count in uses.items() if count > 1 and not self.inference.instances[name].frozen}
@@ -211,7 +224,11 @@ class Alternation:
         replaced = {test: self._with_copies(test, tied) for test in list(tests)[1:]}
         untied = self.state(self.learner.refine(_with_tests(tree.root, replaced)), _renamed(tree.test_gains, replaced))
         self._report("tree with more instances of its networks", untied)
-        if self._errors(tree, untied) > CLEAR_ERRORS:
+        copies = len(untied.instances) - len(tree.instances)
+        if (
+            self._errors(tree, untied) > CLEAR_ERRORS
+            and self._saved_bits(tree, untied) >= copies * self.learner.penalty
+        ):
             return untied
         self.restore(tree)
         return tree
@@ -245,6 +262,10 @@ class Alternation:
     def _errors(self, before: TrainedTree, after: TrainedTree) -> float:
         """By how many standard errors of the difference validation examples became likelier."""
         return standard_errors(before.likelihoods, after.likelihoods, self.weights)
+
+    def _saved_bits(self, before: TrainedTree, after: TrainedTree) -> float:
+        """The bits by which all validation examples together became likelier."""
+        return float(self.weights @ (after.likelihoods - before.likelihoods)) / float(np.log(2.0))
 
     def log_likelihoods(self, root: Node) -> Floats:
         """The log-likelihood of every validation example, `(example,)`, with leaves estimated from training examples."""

@@ -264,6 +264,7 @@ class CheckpointedLearner:
         self.number = 0  # of the next node
         self.joint_number = 0  # of the next joint training
         self.inference, self.config, self.progress = learner.inference, learner.config, learner.progress
+        self.penalty = learner.penalty
 
     @property
     def criterion(self) -> Criterion:

@@ -133,6 +133,8 @@ class NetworkLearning:
         if not self.may_regrow or not 0 < unseen.sum() < len(unseen):
             return None
         networks = sorted(set(self.inference.bindings.values()))
+        if all(self.inference.instances[name].frozen for name in networks):
+            return None  # the tree was grown with these networks as they are
         responses = network_responses(networks, self.shared_networks, self.splitter.tests)
         return Regrower(self.inference, symbolic, responses, self.min_child_mass, offered) if responses else None
 

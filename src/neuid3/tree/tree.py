@@ -309,6 +309,30 @@ class Tree:
         return tuple(dict.fromkeys(branch.test for branch in branches(self.root)))
 
     @property
+    def network_instances(self) -> dict[str, tuple[str, ...]]:
+        """The instances of each declared network that tests of a learned tree call, in preorder; mostly one each."""
+        instances: dict[str, dict[str, None]] = {}
+        for test in self.tests:
+            for network, instance in test.instances:
+                instances.setdefault(network, {})[instance] = None
+        return {network: tuple(names) for network, names in instances.items()}
+
+    @property
+    def test_names(self) -> dict[NodeTest, str]:
+        """The name of each test, with the instances that it calls of those networks that the tree has several of.
+
+        >>> one, other = AtomTest("odd(a)", (("net", "net#1"),)), AtomTest("odd(b)", (("net", "net#2"),))
+        >>> list(Tree(Branch(one, Branch(other, Leaf(1.0), Leaf(0.0)), Leaf(0.0))).test_names.values())
+        ['odd(a) [net#1]', 'odd(b) [net#2]']
+        """
+        several = {network for network, names in self.network_instances.items() if len(names) > 1}
+        names = {}
+        for test in self.tests:
+            called = [instance for network, instance in test.instances if network in several]
+            names[test] = f"{test} [{', '.join(called)}]" if called else str(test)
+        return names
+
+    @property
     def depth(self) -> int:
         """The most tests on a path from the root to a leaf."""
         return max(visit.depth for visit in preorder(self.root))

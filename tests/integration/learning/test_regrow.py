@@ -80,7 +80,6 @@ def test_it_is_the_tree_of_the_rule(learned: tuple[NeuID3Classifier, Regrower]) 
     assert structure(fitted.tree_.root) == ("c0", frozenset({None, ("c1", frozenset({None, ("c2", none)}))}))
     unseen, labels = noisy_rule(300, 1)
     assert fitted.score(Examples(pictures(unseen, 1)), labels) > 0.88
-    assert fitted.tree_.leaves[0].masses == pytest.approx(np.round(fitted.tree_.leaves[0].masses)), "counted like facts"
     assert fitted.feature_importances_.argmax() in (0, 1, 2)
 
 

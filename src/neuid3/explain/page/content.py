@@ -17,6 +17,7 @@ from neuid3.errors import DataError, did_you_mean
 from neuid3.explain.page.responses import MIN_REACH, Floats, NetworkValues, PageNode, PageResponses, page_responses
 from neuid3.explain.page.scores import RowGroups, group_rows, learned_rows
 from neuid3.export.labels import mass_formatter
+from neuid3.export.meanings import instance_lines
 from neuid3.identifiability.audit import short_forms
 from neuid3.logic.formula import NeuralVariable, sources
 from neuid3.logic.quoting import atom_name, entry_text
@@ -174,6 +175,7 @@ class PageContent:
     columns : the columns that the tree reads.
     nodes : the nodes in preorder.
     predicates : the neural predicates of the tests.
+    instances : a sentence for each declared network of which the tree has several instances.
     examples : the examples that are shown anywhere on the page.
     row_groups : training rows and others, with their scores.
     errors : examples that are predicted to be of another class, with the probability of their own.
@@ -184,6 +186,7 @@ class PageContent:
     columns: tuple[str, ...]
     nodes: tuple[BranchContent | LeafContent, ...]
     predicates: tuple[PredicateContent, ...]
+    instances: tuple[str, ...]
     examples: tuple[ExampleContent, ...]
     row_groups: RowGroups
     errors: tuple[Tile, ...]
@@ -241,8 +244,9 @@ class _ContentBuilder:
         branches = [node for node in self.responses.nodes if isinstance(node.node, Branch)]
         rules = self.model.program.clauses_behind([node.node.test.goal for node in branches])  # type: ignore[union-attr]
         rules_of = {node.number: clauses for node, clauses in zip(branches, rules, strict=True)}
+        names = self.model.tree.test_names
         nodes = tuple(
-            self._branch(node, node.node, rules_of[node.number])
+            self._branch(node, node.node, names[node.node.test], rules_of[node.number])
             if isinstance(node.node, Branch)
             else self._leaf(node, node.node)
             for node in self.responses.nodes
@@ -257,6 +261,7 @@ class _ContentBuilder:
             self.examples.names,
             nodes,
             predicates,
+            tuple(instance_lines(self.model.tree)),
             tuple(self._examples(rows, branches, predicates, probabilities)),
             group_rows(self.learned, probabilities, self.labels),
             errors,
@@ -274,14 +279,14 @@ class _ContentBuilder:
             classes = tuple(np.bincount(self.labels, mass, len(self.model.classes)).tolist())
         return NodeMasses(node.masses, self.mass_text(node), float(mass.sum()), classes)
 
-    def _branch(self, node: PageNode, branch: Branch, rules: tuple[str, ...]) -> BranchContent:
+    def _branch(self, node: PageNode, branch: Branch, name: str, rules: tuple[str, ...]) -> BranchContent:
         calls = self.model.inference.semantics.calls(branch.test)
         columns = in_order(str(branch.test), self.model.columns_of(branch.test))
         yes, no = self.responses.children(node)
         surely_true, undecided, surely_false = self._strips(node, columns)
         return BranchContent(
             node.number,
-            str(branch.test),
+            name,
             rules,
             tuple(sorted({network for network, _, _ in calls})),
             columns,

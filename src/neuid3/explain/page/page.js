@@ -489,7 +489,9 @@ function drawEvidence() {
     group(titled("The tests", "For every test, the examples of this table that reach it and whose response is most certain, or least certain. The number below a picture is the probability of yes."), ...tests.map(testCard));
   }
   if (content.networks.length) {
-    group(titled("What the networks predict", "For every value of a network, the inputs for which it is the most probable value, most probable first. Unless a network was trained beforehand, its values have no given meaning; the pictures show what they stand for."), ...content.networks.map(networkCard));
+    const networks = new Set(content.networks.map((network) => network.name)).size;
+    const number = `The tree has ${many(networks, "network", "networks")}${content.instances.map((line) => `; ${line}`).join("")}.`;
+    group(titled("What the networks predict", `${number} For every value of a network, the inputs for which it is the most probable value, most probable first. Unless a network was trained beforehand, its values have no given meaning; the pictures show what they stand for.`), ...content.networks.map(networkCard));
   }
   if (content.errors.length) {
     group(titled("Where the tree is wrong", "Examples for which the tree predicts another class, with the probability of their own class, smallest first. Choose one to see whether the tree was learned from it."),

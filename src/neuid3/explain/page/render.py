@@ -201,6 +201,7 @@ def _content_to_json(content: PageContent, scores: Sequence[str], pictures: Page
             }
             for predicate in content.predicates
         ],
+        "instances": content.instances,
         "errors": _tiles_to_json(content.errors),
         "examples": [
             {
