@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from neuid3 import Examples
 from neuid3.data.priors import Priors
@@ -75,10 +76,16 @@ RULES = """
 nn(digit_net, [I], D, [0, 1, 2]) :: digit(I, D).
 nn(lit_net, [I]) :: lit(I).
 same(A, B) :- digit(A, D), digit(B, D).
+bright(A, B) :- lit(A), lit(B).
 """
 
 
-def built(*tests: str, networks: dict[str, Any] | None = None, restarts: int = 3) -> Pretraining | None:
+def built(
+    *tests: str,
+    networks: dict[str, Any] | None = None,
+    restarts: int = 3,
+    starts: dict[str, torch.nn.Module] | None = None,
+) -> Pretraining | None:
     rng = np.random.default_rng(0)
     shown = {name: rng.random((30, 8, 8)).astype("float32") for name in "abc"}
     sample = sample_of({**shown, "fact": rng.random(30) < 0.5}, 30)
@@ -97,7 +104,7 @@ def built(*tests: str, networks: dict[str, Any] | None = None, restarts: int = 3
     )
     learning = learner.network_learning
     assert learning is not None
-    return pretraining(atoms, learner.inference, learning.initializer, learning.shared_columns, config)
+    return pretraining(atoms, learner.inference, learning.initializer, learning.shared_columns, config, starts or {})
 
 
 def test_one_instance_of_each_network_is_trained_by_all_rules_on_all_their_columns() -> None:
@@ -120,7 +127,24 @@ def test_one_instance_of_each_network_is_trained_by_all_rules_on_all_their_colum
     }
 
 
-def test_nothing_is_pretrained_where_no_two_tests_share_a_network_to_train() -> None:
+def test_one_restart_of_four_begins_with_the_networks_of_a_tree() -> None:
+    tree = default_network([(8, 8)], 3)
+    given = built("same(a, b)", "same(b, c)", restarts=4, starts={"digit_net": tree})
+    assert given is not None
+    name, weights = given.instances["digit_net"], tree.state_dict()
+    begins = [
+        all(torch.equal(tensor, weights[key]) for key, tensor in networks[name].state_dict().items())
+        for networks in given.task.initial_networks
+    ]
+    assert begins == [number % 4 == 2 for number in range(8)]
+    assert all(networks[name] is not tree for networks in given.task.initial_networks), "it is not trained itself"
+
+
+def test_rules_of_different_networks_teach_together() -> None:
+    assert built("same(a, b)", "bright(a, b)") is not None
+
+
+def test_nothing_is_pretrained_where_tests_have_nothing_to_teach_together() -> None:
     assert built("same(a, b)") is None
     assert built("same(a, b)", "lit(a)") is None
     given = {"digit_net": default_network([(8, 8)], 3)}
