@@ -118,6 +118,7 @@ def most_likely_rereading(
     kinds: Mapping[str, Hashable] | None = None,
     fixed: Collection[str] = (),
     name: Callable[[str], str] | None = None,
+    first_form: bool = False,
     deadline: Deadline | None = None,
 ) -> Rereading:
     """Among the structural re-readings of a tree, the one under which labels are most likely.
@@ -131,6 +132,8 @@ def most_likely_rereading(
     kinds : what must be the same of two networks that are exchanged, such as their architecture; see `equivalence`.
     fixed : instances whose values and names stay as they are, such as networks that came trained.
     name : a name for a new instance of a declared network; by default the name of the network.
+    first_form : whether, of readings under which labels are equally likely, the one is chosen whose tests stand first
+        among the candidates.
     deadline : where it passes, the best reading so far is returned.
 
     Returns
@@ -138,9 +141,9 @@ def most_likely_rereading(
     The tree with the sources of its networks; the given tree where no reading makes labels more likely, or where its
     circuits exceed their limits.
     """
-    choice = _Choice(
-        program, likelihoods, tuple(candidates), kinds, frozenset(fixed), name or str, deadline or Deadline()
-    )
+    listed = tuple(candidates)
+    places = {test.bind({}): place for place, test in reversed(list(enumerate(listed)))} if first_form else {}
+    choice = _Choice(program, likelihoods, listed, kinds, frozenset(fixed), name or str, deadline or Deadline(), places)
     current = choice.unchanged(root)
     try:
         for _ in range(MAX_STEPS):
@@ -164,6 +167,7 @@ class _Choice:
     fixed: frozenset[str]
     name: Callable[[str], str]
     deadline: Deadline
+    places: Mapping[NodeTest, int]  # of candidates, where earlier forms are preferred
 
     def unchanged(self, root: Node) -> Rereading:
         """The tree as it is."""
@@ -193,22 +197,29 @@ class _Choice:
         """The best reading that one rewriting and a permutation of values lead to; None where none is better."""
         of_tree = {name: self._scores(reading, name, declared) for name, declared in reading.declared.items()}
         before = sum(float(scores.trace()) for scores in of_tree.values())
-        if not self._can_improve(reading, before):
+        form = self._form(reading.root)
+        if not self._can_improve(reading, before) and not any(form):
             return None
         formulas = results(reading.root, self.program)[1]
         group = symmetry_group(formulas, self.program.limits, self.deadline)
         pair = PairOfFunctions(formulas, formulas, self.program.limits, self.deadline)
         search = _GroupSearch(group, interchangeable_values(pair, group), self.deadline)
         rewritten, _ = rewritings(reading.root, self.candidates, self.program, kinds=self.kinds, deadline=self.deadline)
-        best: tuple[float, Rereading] | None = None
+        best, best_form, chosen = before, form, None
         for rewriting in (None, *rewritten):
             found = self._rewritten(reading, rewriting, search)
-            if found is not None and found[0] > (before + MIN_GAIN if best is None else best[0] + MIN_GAIN):
-                best = found
-        if best is None:
+            if found is None:
+                continue
+            likelihood, form = found[0], self._form(found[1].root)
+            if likelihood > best + MIN_GAIN or (likelihood >= best - MIN_GAIN and form < best_form):
+                best, best_form, chosen = likelihood, form, found[1]
+        if chosen is None:
             return None
-        gain, chosen = reading.gain + best[0] - before, best[1]
-        return Rereading(chosen.root, chosen.networks, chosen.declared, gain)
+        return Rereading(chosen.root, chosen.networks, chosen.declared, reading.gain + best - before)
+
+    def _form(self, root: Node) -> tuple[int, ...]:
+        """The places of a tree's tests among the candidates, in preorder; empty where no form is preferred."""
+        return tuple(self.places.get(branch.test.bind({}), 0) for branch in branches(root)) if self.places else ()
 
     def _can_improve(self, reading: Rereading, before: float) -> bool:
         """Whether labels could be more likely if every instance took any name and any permutation of its values."""

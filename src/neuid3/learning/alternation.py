@@ -100,7 +100,7 @@ def alternate(
         alternation.restore(tree)
     if not is_out_of_time():
         tree = alternation.untied(tree)
-    return alternation.reread(tree.root), tree.test_gains
+    return alternation.reread(tree.root, first_form=True), tree.test_gains
 
 
 class Alternation:
@@ -149,9 +149,9 @@ class Alternation:
         self._report("tree after joint training", tree)
         return tree
 
-    def reread(self, root: Node) -> Node:
-        """The tree in the form under which labels of concepts are most likely; it predicts the same."""
-        reread = self.learner.reread(root)
+    def reread(self, root: Node, first_form: bool = False) -> Node:
+        """The tree in the form under which labels of concepts are most likely, perhaps the first; it predicts the same."""
+        reread = self.learner.reread(root, first_form)
         if reread is not root:
             left = {instance for _, instance in _instances(root)}
             kept = {network: name for network, name in self.inference.bindings.items() if name not in left}

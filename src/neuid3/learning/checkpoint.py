@@ -330,9 +330,9 @@ class CheckpointedLearner:
             )
         learner.restore(instances, int(content["count"]), int(content["steps"]))
 
-    def reread(self, root: Node) -> Node:
+    def reread(self, root: Node, first_form: bool = False) -> Node:
         """The tree in the form under which labels of concepts are most likely, which takes no training."""
-        return self.learner.reread(root)
+        return self.learner.reread(root, first_form)
 
     def regrower(self) -> Regrower | None:
         """A learner that regrows the tree from the predictions of its networks, which trains nothing."""

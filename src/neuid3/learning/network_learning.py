@@ -117,9 +117,9 @@ class NetworkLearning:
         self.inference.replace_networks(trained.networks)
         return with_leaves(root, trained.leaves, self.inference.sample.criterion), steps
 
-    def reread(self, root: Node) -> Node:
-        """The tree in the form under which labels are most likely."""
-        return reread(root, self.inference, self.initializer, self.splitter.tests)
+    def reread(self, root: Node, first_form: bool) -> Node:
+        """The tree in the form under which labels are most likely, with `first_form` the first of them."""
+        return reread(root, self.inference, self.initializer, self.splitter.tests, first_form)
 
     def regrower(self, symbolic: Candidates, offered: Callable[[OpenNode, Candidates], Candidates]) -> Regrower | None:
         """A learner that regrows the tree from the predictions of its networks; None where these cannot be used.

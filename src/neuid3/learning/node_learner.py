@@ -268,20 +268,22 @@ class NodeLearner:
         self.network_learning.splitter.steps += steps
         return refined
 
-    def reread(self, root: Node) -> Node:
+    def reread(self, root: Node, first_form: bool = False) -> Node:
         """The tree in the form under which labels of concepts are most likely, see `learning.rereading`.
 
         Parameters
         ----------
         root : the root of the tree.
+        first_form : whether, of forms that labels do not tell apart, the one is chosen whose tests stand first.
 
         Returns
         -------
         The root of a tree that predicts the same.
         """
-        if self.network_learning is None or not self.sample.anchors:
+        first_form = first_form and self.config.reuse
+        if self.network_learning is None or not (self.sample.anchors or first_form):
             return root
-        return self.network_learning.reread(root)
+        return self.network_learning.reread(root, first_form)
 
     def regrower(self) -> Regrower | None:
         """A learner that regrows the tree from the predictions of its networks; None where these cannot be used."""

@@ -19,7 +19,11 @@ from neuid3.tree.tree import Node, branches
 
 
 def reread(
-    root: Node, inference: ExactInference, initializer: NetworkInitializer, candidates: Sequence[NodeTest]
+    root: Node,
+    inference: ExactInference,
+    initializer: NetworkInitializer,
+    candidates: Sequence[NodeTest],
+    first_form: bool = False,
 ) -> Node:
     """The tree in the form under which the labels are most likely; it predicts the same.
 
@@ -32,16 +36,17 @@ def reread(
     inference : exact inference with the trained networks; new and reordered ones are added to it.
     initializer : names new instances, and knows the architecture of networks that the tree does not call.
     candidates : the tests that the tree could have been made of.
+    first_form : whether, of forms that labels do not tell apart, the one is chosen whose tests stand first.
 
     Returns
     -------
-    The root of the tree; the given one where there are no labels, or none is more likely otherwise.
+    The root of the tree; the given one where there is no better form.
     """
     sample, instances, semantics = inference.sample, inference.instances, inference.semantics
     calls = {call.network: call for branch in branches(root) for call in semantics.calls(branch.test)}
     modules = {name: instances[name].module.eval() for name in calls}
     likelihoods = label_likelihoods(inference.core, modules, sample.examples, sample.anchors, calls.values())
-    if not likelihoods:
+    if not calls or not (likelihoods or first_form):
         return root
     kinds: dict[str, Hashable] = {name: _layers(module) for name, module in modules.items()}
     for call in {call.network: call for test in candidates for call in semantics.calls(test.bind({}))}.values():
@@ -55,6 +60,7 @@ def reread(
         kinds=kinds,
         fixed=[name for name in calls if instances[name].frozen],
         name=lambda network: f"{network}#{initializer.next_number()}",
+        first_form=first_form,
         deadline=Deadline.after(SECONDS),
     )
     changed = {}

@@ -412,3 +412,44 @@ def test_yes_becomes_no() -> None:
     assert torch.allclose(reordered(network, (1, 0), [(2, 2)])(x), 1 - network(x), atol=1e-6)
     assert torch.allclose(ReorderedOutputs(network, (1, 0))(x), 1 - network(x))
     assert torch.allclose(ReorderedOutputs(ReorderedOutputs(network, (1, 0)), (1, 0))(x), network(x))
+
+
+# First forms ----------------------------------------------------------------------------------------
+CARDS = """
+nn(red_net, [X]) :: red(X).
+nn(face_net, [X]) :: face(X).
+nn(rank_net, [X], V, [1, 2, 3]) :: rank(X, V).
+colour_changes(A, B) :- red(A), \\+ red(B).
+colour_changes(A, B) :- \\+ red(A), red(B).
+face_changes(A, B) :- face(A), \\+ face(B).
+face_changes(A, B) :- \\+ face(A), face(B).
+higher(A, B) :- rank(A, X), rank(B, Y), X < Y.
+"""
+FORMS = [AtomTest(atom) for atom in ("colour_changes(a, b)", "face_changes(a, b)", "higher(a, b)", "higher(b, a)")]
+
+
+def first_form(test: str, **more: Any) -> Rereading:
+    root = Branch(AtomTest(test), Leaf(0.9), Leaf(0.2))
+    program = Program(CARDS, SCHEMA)
+    return most_likely_rereading(root, program, more.pop("likelihoods", {}), candidates=FORMS, first_form=True, **more)
+
+
+def test_a_tree_takes_the_form_that_stands_first() -> None:
+    reading = first_form("higher(b, a)")
+    assert isinstance(reading.root, Branch)
+    assert str(reading.root.test) == "higher(a, b)"
+    assert reading.networks["rank_net"].order == (2, 1, 0), "with its values reversed"
+    reading = first_form("face_changes(a, b)")
+    assert isinstance(reading.root, Branch)
+    assert str(reading.root.test) == "colour_changes(a, b)"
+    assert reading.networks["red_net"].instance == "face_net"
+    assert reading.gain == 0.0
+
+
+def test_a_tree_keeps_its_form_where_labels_or_given_networks_ask_for_it() -> None:
+    labels = np.where(np.eye(3, dtype=bool), -0.1, -5.0)
+    for more in ({"likelihoods": {("rank_net", "rank_net"): labels}}, {"fixed": ["rank_net"]}):
+        reading = first_form("higher(b, a)", **more)
+        assert isinstance(reading.root, Branch)
+        assert str(reading.root.test) == "higher(b, a)"
+        assert not reading.changed
