@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from neuid3.data.examples import Examples
-from neuid3.data.tables import stratified
+from neuid3.data.splits import stratified
 from neuid3.tree.network_evidence import readable
 
 Labels = npt.NDArray[Any]

@@ -13,6 +13,9 @@ from hypothesis import HealthCheck, settings
 
 from neuid3.logic import sandbox
 
+# Helpers have no doctests; collected for these, they would be imported a second time and register their classes again.
+collect_ignore = ["helpers"]
+
 AMOUNT = os.environ.get("NEUID3_EXAMPLES", "some")
 
 for name, count in {"few": 15, "some": 60, "all": 1000}.items():

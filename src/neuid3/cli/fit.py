@@ -362,7 +362,7 @@ def _held_out_rows(labels: npt.NDArray[Any], fraction: float, seed: int, anchors
     """The mask of the held-out rows; where concepts have few labels, none of these is among them."""
     import numpy as np
 
-    from neuid3.data.tables import exchanged, stratified
+    from neuid3.data.splits import exchanged, stratified
     from neuid3.tree.anchors import anchored_rows
 
     held_out = stratified(labels, fraction, np.random.default_rng(seed))

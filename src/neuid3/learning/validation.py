@@ -12,7 +12,7 @@ from sklearn.utils.validation import column_or_1d
 
 from neuid3.data.columns import Schema
 from neuid3.data.examples import Examples
-from neuid3.data.tables import exchanged, stratified
+from neuid3.data.splits import exchanged, stratified
 from neuid3.errors import DataError
 from neuid3.learning.sample import Sample
 from neuid3.tree.anchors import Anchors, anchored_rows, split_anchors

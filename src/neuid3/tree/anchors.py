@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.data.tables import stratified
+from neuid3.data.splits import stratified
 from neuid3.logic.program import Declaration
 from neuid3.logic.quoting import atom_name
 

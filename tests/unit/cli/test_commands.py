@@ -92,7 +92,7 @@ def test_scores_are_those_of_the_rows_that_were_kept_apart() -> None:
     done = run("fit", "people.csv", "--target", "risk", "--max-depth", "1", "--seed", "3", "--json")
     output = json.loads(done.stdout)
     read = neuid3.read_table("people.csv", target="risk")
-    from neuid3.data.tables import stratified
+    from neuid3.data.splits import stratified
 
     apart = stratified(read.labels, 0.2, np.random.default_rng(3))
     clf = neuid3.load(output["model"])
