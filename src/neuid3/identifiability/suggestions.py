@@ -328,7 +328,7 @@ def _disagreement_note(model: TreeModel, examples: Examples, observations: Obser
                 wrong += int((weights.argmax(axis=0) != codes[rows]).sum())
                 total += len(rows)
     return (
-        f"Labels that are not what the networks say: {wrong:,} of {total:,}; fit again with the labels."
+        f"Labels that are not what the networks say: {wrong:,} of {total:,}; reread the tree or fit again with them."
         if wrong
         else ""
     )

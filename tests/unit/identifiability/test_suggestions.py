@@ -104,7 +104,7 @@ def test_labels_that_are_not_what_the_network_says_are_counted() -> None:
     assert tree.suggest_labels(X, concepts={"digit(first)": digits[:, 0]}).notes[0].startswith("No label is needed")
     read_otherwise = np.where(digits[:, 0] == 4, 6, digits[:, 0])
     notes = tree.suggest_labels(X, concepts={"digit(first)": read_otherwise}).notes
-    assert notes[0] == "Labels that are not what the networks say: 2 of 16; fit again with the labels."
+    assert notes[0] == "Labels that are not what the networks say: 2 of 16; reread the tree or fit again with them."
 
 
 def test_with_fewer_labels_than_needed_the_first_settle_most() -> None:
