@@ -162,9 +162,8 @@ class Certificate:
         for network in self.networks:
             lines.append(f"{network.name} ({', '.join(network.values)}): {network.short_form}.")
             if network.unused:
-                lines.append(
-                    f"  No example has the value{'s' * (len(network.unused) > 1)} {', '.join(network.unused)}."
-                )
+                verb = "has" if self.source == "labels" else "is read as"  # a card may show what no network says
+                lines.append(f"  No example {verb} {', '.join(network.unused)}.")
         lines.extend(self.rewritings)
         if not self.candidates_known:
             lines.append(

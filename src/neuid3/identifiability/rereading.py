@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import count
+from itertools import chain, count
 from typing import Any, TypeVar
 
 import numpy as np
@@ -333,7 +333,7 @@ def reread_model(
         kinds=network_kinds(model, networks),
         fixed=[name for name in calls if not hasattr(model.networks[name], "state_dict") or _is_given(name, networks)],
         name=lambda network: next(
-            n for n in (network, *(f"{network}#{i}" for i in count(2))) if n not in model.networks
+            n for n in chain([network], (f"{network}#{i}" for i in count(2))) if n not in model.networks
         ),
         deadline=Deadline.after(time_limit),
     )

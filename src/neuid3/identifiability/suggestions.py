@@ -328,7 +328,7 @@ def _disagreement_note(model: TreeModel, examples: Examples, observations: Obser
                 wrong += int((weights.argmax(axis=0) != codes[rows]).sum())
                 total += len(rows)
     return (
-        f"Labels that are not what the networks say: {wrong:,} of {total:,}; fit again with the labels."
+        f"Labels that are not what the networks say: {wrong:,} of {total:,}; reread the tree or fit again with them."
         if wrong
         else ""
     )
@@ -604,7 +604,7 @@ def _negated(image: _Scored) -> tuple[float, ...]:
 
 
 def _reason(call: NeuralVariable, score: float) -> str:
-    return f"{call.network} is unsure, and the class depends on it" if score > 0.005 else "a further image"
+    return f"{call.network} is unsure, and the class depends on it" if score > 0.1 else "a further image"
 
 
 def _least_sure(images: _Images, call: NeuralVariable, value: int, number: int) -> Ints:

@@ -223,6 +223,7 @@ def test_classes_of_equivalent_candidates() -> None:
 def test_values_that_never_occur_are_listed_and_not_counted() -> None:
     certificate = model(HIGHER).audit(cards(ranks=3))
     assert only(certificate).unused == ("4", "5", "6", "7")
+    assert "No example is read as 4, 5, 6, 7." in str(certificate)
     assert certificate.readings is not None
     assert certificate.readings.number == 7 * 6 * 5 // 6  # increasing maps of three values to seven
     assert certificate.examples
@@ -235,6 +236,7 @@ def test_labels_take_the_place_of_predictions() -> None:
     certificate = model(HIGHER).audit(X, concepts=ones)
     assert certificate.source == "labels"
     assert only(certificate).unused == ("3", "4", "5", "6", "7")
+    assert "No example has 3, 4, 5, 6, 7." in str(certificate)
     some = {"rank(last)": [3, None, np.nan, *[None] * (len(X) - 3)]}
     certificate = model(HIGHER).audit(X, concepts=some)
     assert certificate.source == "labels and predictions"

@@ -453,3 +453,25 @@ def test_a_tree_keeps_its_form_where_labels_or_given_networks_ask_for_it() -> No
         assert isinstance(reading.root, Branch)
         assert str(reading.root.test) == "higher(b, a)"
         assert not reading.changed
+
+
+def test_labels_of_a_network_that_the_tree_does_not_call_put_it_in_the_place_of_its_equivalent() -> None:
+    red = np.random.default_rng(0).integers(0, 2, (2, 40)).astype(bool)
+    images = np.zeros((2, 40, 2, 2), dtype=np.float32)
+    images[:, :, 0, 0], images[:, :, 1, 1] = red, np.random.default_rng(1).random((2, 40))
+    X = Examples({"a": images[0], "b": images[1]})
+    facts = ("red", "face")
+    background = "\n".join(
+        f"nn({fact}_net, [X]) :: {fact}(X).\n"
+        f"{fact}_changes(A, B) :- {fact}(A), \\+ {fact}(B).\n{fact}_changes(A, B) :- \\+ {fact}(A), {fact}(B)."
+        for fact in facts
+    )
+    torch.manual_seed(0)
+    reader = Dense(1, [4]).eval()
+    tree = Tree(Branch(AtomTest("face_changes(a, b)", (("face_net", "face_net#2"),)), Leaf(0.9), Leaf(0.2)))
+    model = NeurosymbolicTree(tree, X.schema, background=background, networks={"face_net#2": reader})
+    model.candidates = tuple(f"{fact}_changes(a, b)" for fact in facts)
+    said = model.networks["face_net#2"](torch.tensor(images[0])).detach().numpy()[:, 0] > 0.5
+    read = model.reread(X, {"red(a)": said.tolist()})
+    assert str(read.tree.root.test).startswith("red_changes(a, b)")  # type: ignore[union-attr]
+    np.testing.assert_allclose(read.predict_proba(X), model.predict_proba(X), atol=1e-6)
