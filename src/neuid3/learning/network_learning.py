@@ -43,7 +43,7 @@ class NetworkLearning:
     tests : the candidates that call networks.
     networks : trained modules or factories that the caller gave, by name.
     config : how networks are trained.
-    root_tests : how many of the tests the root is offered.
+    root_tests : those of the tests that the root is offered.
     reads_all_columns : whether further tests may come up, which read any column of the schema.
     penalty : the bits that a validated split must save.
     min_child_mass : the least mass Σ P(κ|e) of each child.
@@ -68,7 +68,7 @@ class NetworkLearning:
         networks: Mapping[str, nn.Module | Factory],
         config: TrainingConfig,
         *,
-        root_tests: int,
+        root_tests: Sequence[NodeTest],
         reads_all_columns: bool,
         penalty: float,
         min_child_mass: float,
@@ -90,7 +90,9 @@ class NetworkLearning:
         shared_columns = SharedColumns({name: sample.examples.column(name).values for name in names})
         self.shared_columns = shared_columns
         self.pool = WorkerPool(jobs, shared_columns)
-        variants = RestartVariants(sample, semantics, config, root_tests, inference.device)
+        canonical = CanonicalCandidates(inference, self.initializer) if adaptive else None
+        trained_at_root = root_tests if canonical is None else canonical.first_forms(root_tests)
+        variants = RestartVariants(sample, semantics, config, len(trained_at_root), inference.device)
         tasks = TaskBuilder(inference, self.initializer, variants, shared_columns, config)
         self.shared_networks = SharedNetworks(inference, self.initializer, shared_columns, config, share_networks)
         self.splitter = TrainingSplitter(
@@ -103,7 +105,7 @@ class NetworkLearning:
             penalty=penalty,
             bank_tests=bank_tests,
             progress=progress,
-            canonical=CanonicalCandidates(inference, self.initializer) if adaptive else None,
+            canonical=canonical,
         )
 
     def refined(self, root: Node) -> tuple[Node, int]:

@@ -106,7 +106,7 @@ class NodeLearner:
                 neural,
                 networks,
                 config,
-                root_tests=len(set(neural).intersection(at_root)),
+                root_tests=[test for test in neural if test in set(at_root)],
                 reads_all_columns=may_add_neural,
                 penalty=penalty,
                 min_child_mass=min_child_mass,

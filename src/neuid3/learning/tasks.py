@@ -16,7 +16,7 @@ from neuid3.learning.initialize import NetworkInitializer
 from neuid3.learning.labelled_inputs import labelled_inputs
 from neuid3.learning.restarts import RestartVariants
 from neuid3.learning.splitter import ScoredCandidate
-from neuid3.logic.formula import NeuralVariable
+from neuid3.logic.formula import Literal, NeuralVariable
 from neuid3.networks.defaults import sharpened
 from neuid3.training.config import TrainingConfig
 from neuid3.training.parallel.shared import RowSubset, SharedColumns
@@ -150,9 +150,11 @@ class TaskBuilder:
         return variants, modules
 
     def _fresh_network(self, call: NetworkCall, test: NodeTest) -> nn.Module:
-        """A fresh network whose output distribution is sharpened, standardised for all its calls in the test."""
+        """A fresh network, standardised for all its calls in the test; its outputs are sharpened unless they are the test."""
         calls = [other for other in self.semantics.calls(test) if other.network == call.network]
-        return sharpened(self.initializer.create(call, calls), call.width, self.config.sharpness)
+        network = self.initializer.create(call, calls)
+        is_test = call.width == 1 and isinstance(self.semantics.formula(test), Literal)
+        return network if is_test else sharpened(network, call.width, self.config.sharpness)
 
     def _min_gain(self, node: OpenNode, training_rows: TrainingRows, penalty: float, gain_to_beat: float) -> float:
         """The gain that a restart must have whenever it is scored: half of what it needs in the end.

@@ -272,8 +272,7 @@ def standardise_inputs(network: Dense, columns: Sequence[Floats | None], weights
 def sharpened(network: nn.Module, width: int, factor: float) -> nn.Module:
     """An untrained network with its last weights multiplied in place, so that its outputs are less uniform.
 
-    A rule over uniform outputs has next to no gradient. A network that does not end in a linear layer, or that has a single
-    output, is not changed.
+    A rule over uniform outputs has next to no gradient. A network that does not end in a linear layer is not changed.
 
     Parameters
     ----------
@@ -282,7 +281,7 @@ def sharpened(network: nn.Module, width: int, factor: float) -> nn.Module:
     factor : factor of the last weights.
     """
     layers = [layer for layer in network.modules() if isinstance(layer, nn.Linear)]
-    if width > 1 and layers and layers[-1].out_features == width:
+    if layers and layers[-1].out_features == width:
         with torch.no_grad():
             layers[-1].weight.mul_(factor)
     return network
