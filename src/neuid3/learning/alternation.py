@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from neuid3.identifiability.forms import with_tests
 from neuid3.learning.grow import GrownSubtree, GrowthLimits, grow_tree
 from neuid3.learning.sample import Floats, Instance
 from neuid3.training.train import standard_errors
 from neuid3.tree.node_tests import NodeTest
-from neuid3.tree.tree import Branch, Node, Visit, branches, fold, paths
+from neuid3.tree.tree import Node, branches, paths
 
 if TYPE_CHECKING:
     from torch import nn
@@ -222,7 +223,7 @@ class Alternation:
             return tree
         self.progress.stage("joint training with an instance of its own for every test")
         replaced = {test: self._with_copies(test, tied) for test in list(tests)[1:]}
-        untied = self.state(self.learner.refine(_with_tests(tree.root, replaced)), _renamed(tree.test_gains, replaced))
+        untied = self.state(self.learner.refine(with_tests(tree.root, replaced)), _renamed(tree.test_gains, replaced))
         self._report("tree with more instances of its networks", untied)
         copies = len(untied.instances) - len(tree.instances)
         if (
@@ -279,18 +280,6 @@ class Alternation:
 def _instances(root: Node) -> list[tuple[str, str]]:
     """The instance of each declared network that a tree calls."""
     return [pair for branch in branches(root) for pair in branch.test.instances]
-
-
-def _with_tests(root: Node, tests: Mapping[NodeTest, NodeTest]) -> Node:
-    """The tree with some tests replaced."""
-
-    def replaced(visit: Visit, below: tuple[Node, Node] | None) -> Node:
-        node = visit.node
-        if below is None or not isinstance(node, Branch):
-            return node
-        return Branch(tests.get(node.test, node.test), *below, node.gain, node.masses)
-
-    return fold(root, replaced)
 
 
 def _renamed(test_gains: TestGains, tests: Mapping[NodeTest, NodeTest]) -> TestGains:

@@ -9,6 +9,7 @@ from neuid3.identifiability.forms import equivalence_classes
 from neuid3.identifiability.symmetries import Deadline
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.initialize import NetworkInitializer
+from neuid3.learning.sample import architecture_of
 from neuid3.tree.node_tests import NodeTest
 
 # The search for equivalent forms among the candidates of a node ends after so many seconds; those that were not compared
@@ -70,9 +71,7 @@ class CanonicalCandidates:
             fixed |= {name: range(max(call.width, 2)) for name, call in calls.items() if name in known}
             for name, call in calls.items():
                 if name not in known and name not in self._kinds:
-                    module = self.initializer.template(call)
-                    shapes = tuple((name, tuple(tensor.shape)) for name, tensor in module.state_dict().items())
-                    self._kinds[name] = type(module), shapes
+                    self._kinds[name] = architecture_of(self.initializer.template(call))
             self._classes[key] = self._compared(tests, fixed)
         return self._classes[key]
 

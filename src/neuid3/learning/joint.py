@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from neuid3.learning.inference import ExactInference
-from neuid3.learning.labelled_inputs import labelled_inputs
+from neuid3.learning.labelled_inputs import labels_of_instances
 from neuid3.learning.sample import Floats
 from neuid3.logic.formula import NeuralVariable
 from neuid3.training.config import TrainingConfig
@@ -53,12 +53,9 @@ def _labels(trainable: Iterable[NeuralVariable], inference: ExactInference) -> d
     sample = inference.sample
     names = {name for labels in sample.anchors.values() for call in labels.calls for name in call}
     columns = SharedColumns({name: sample.examples.column(name).values for name in sorted(names)})
-    calls = {variable.network: variable.inputs for variable in sorted(trainable, key=lambda v: (v.network, v.inputs))}
-    found = {
-        instance: labelled_inputs(sample, inference.instances[instance].network, inputs, columns)
-        for instance, inputs in calls.items()
-    }
-    return {instance: labels for instance, labels in found.items() if labels is not None}
+    ordered = sorted(trainable, key=lambda variable: (variable.network, variable.inputs))
+    calls = {v.network: (inference.instances[v.network].network, v.inputs) for v in ordered}
+    return labels_of_instances(sample, calls, columns)
 
 
 def _joint_config(config: TrainingConfig) -> TrainingConfig:

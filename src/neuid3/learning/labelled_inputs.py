@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -42,3 +42,21 @@ def labelled_inputs(
         for i in range(len(inputs))
     )
     return LabelledInputs(arguments, np.concatenate([values for _, _, values in parts]))
+
+
+def labels_of_instances(
+    sample: Sample, calls: Mapping[str, tuple[str, Sequence[str]]], shared_columns: SharedColumns
+) -> dict[str, LabelledInputs]:
+    """The labelled inputs of each instance whose network has any.
+
+    Parameters
+    ----------
+    sample : the examples, with the labels to train on.
+    calls : by instance, its declared network and columns that it is called on.
+    shared_columns : columns that the workers hold.
+    """
+    found = {
+        instance: labelled_inputs(sample, network, inputs, shared_columns)
+        for instance, (network, inputs) in calls.items()
+    }
+    return {instance: labels for instance, labels in found.items() if labels is not None}

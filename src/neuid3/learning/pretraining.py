@@ -14,14 +14,14 @@ from neuid3.data.examples import Examples
 from neuid3.learning.candidates import shapes_of
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.initialize import NetworkInitializer
-from neuid3.learning.labelled_inputs import labelled_inputs
+from neuid3.learning.labelled_inputs import labels_of_instances
 from neuid3.learning.sample import Floats, Instance, Sample
 from neuid3.logic.formula import Literal, NeuralVariable
 from neuid3.networks.defaults import sharpened
 from neuid3.training.config import TrainingConfig
 from neuid3.training.head import Head
 from neuid3.training.parallel.shared import RowSubset, SharedColumns
-from neuid3.training.task import LabelledInputs, NetworkOutput, RestartVariant, Task, TrainingResult
+from neuid3.training.task import NetworkOutput, RestartVariant, Task, TrainingResult
 from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.semantics import NetworkCall
 
@@ -122,21 +122,14 @@ def pretraining(
         inference.device,
         variants=tuple(variants),
         missing=sample.missing(inputs, rows),
-        labels=_labels(first_calls, instances, sample, shared_columns),
+        labels=labels_of_instances(
+            sample,
+            {instances[network]: (network, call.inputs) for network, call in first_calls.items()},
+            shared_columns,
+        ),
         head=Head(features, len(bound), width),
     )
     return Pretraining(instances, columns, task)
-
-
-def _labels(
-    calls: Mapping[str, NetworkCall], instances: Mapping[str, str], sample: Sample, shared_columns: SharedColumns
-) -> dict[str, LabelledInputs]:
-    """The labelled inputs of each new instance whose network has any."""
-    found = {
-        instances[network]: labelled_inputs(sample, network, call.inputs, shared_columns)
-        for network, call in calls.items()
-    }
-    return {instance: labels for instance, labels in found.items() if labels is not None}
 
 
 def _share_networks(calls: Sequence[Sequence[NetworkCall]]) -> bool:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
-from torch import nn
-
 from neuid3.identifiability.rereading import SECONDS, most_likely_rereading
 from neuid3.identifiability.symmetries import Deadline
 from neuid3.learning.candidates import shapes_of
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.initialize import NetworkInitializer
+from neuid3.learning.sample import architecture_of
 from neuid3.networks.reordering import reordered
 from neuid3.tree.concept_accuracy import label_likelihoods
 from neuid3.tree.node_tests import NodeTest
@@ -48,10 +47,10 @@ def reread(
     likelihoods = label_likelihoods(inference.core, modules, sample.examples, sample.anchors, calls.values())
     if not calls or not (likelihoods or first_form):
         return root
-    kinds: dict[str, Hashable] = {name: _layers(module) for name, module in modules.items()}
+    kinds: dict[str, Hashable] = {name: architecture_of(module) for name, module in modules.items()}
     for call in {call.network: call for test in candidates for call in semantics.calls(test.bind({}))}.values():
         if call.network not in kinds and call.network not in instances:
-            kinds[call.network] = _layers(initializer.template(call))
+            kinds[call.network] = architecture_of(initializer.template(call))
     reading = most_likely_rereading(
         root,
         semantics.program,
@@ -72,8 +71,3 @@ def reread(
         changed[name] = replace(before, module=module, network=reading.declared[name])
     inference.replace_instances(changed)
     return reading.root
-
-
-def _layers(module: nn.Module) -> Hashable:
-    """What is the same for modules of one architecture."""
-    return type(module), tuple((name, tuple(tensor.shape)) for name, tensor in module.state_dict().items())

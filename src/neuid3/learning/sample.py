@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -127,6 +127,9 @@ def same_weights(one: nn.Module, other: nn.Module) -> bool:
 
 def same_architecture(one: nn.Module, other: nn.Module) -> bool:
     """Whether two modules have the same layers, so that one can replace the other."""
-    ours = [(name, tuple(tensor.shape)) for name, tensor in one.state_dict().items()]
-    theirs = [(name, tuple(tensor.shape)) for name, tensor in other.state_dict().items()]
-    return type(one) is type(other) and ours == theirs
+    return architecture_of(one) == architecture_of(other)
+
+
+def architecture_of(module: nn.Module) -> Hashable:
+    """What is equal for modules with the same layers."""
+    return type(module), tuple((name, tuple(tensor.shape)) for name, tensor in module.state_dict().items())

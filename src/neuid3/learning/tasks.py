@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,14 +13,14 @@ from torch import nn
 from neuid3.learning.grow import OpenNode
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.initialize import NetworkInitializer
-from neuid3.learning.labelled_inputs import labelled_inputs
+from neuid3.learning.labelled_inputs import labels_of_instances
 from neuid3.learning.restarts import RestartVariants
 from neuid3.learning.splitter import ScoredCandidate
 from neuid3.logic.formula import Literal, NeuralVariable
 from neuid3.networks.defaults import sharpened
 from neuid3.training.config import TrainingConfig
 from neuid3.training.parallel.shared import RowSubset, SharedColumns
-from neuid3.training.task import LabelledInputs, NetworkOutput, RestartVariant, Task
+from neuid3.training.task import NetworkOutput, RestartVariant, Task
 from neuid3.tree.criteria import Target
 from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.semantics import NetworkCall
@@ -99,17 +99,13 @@ class TaskBuilder:
             variants=tuple(variants),
             min_gain=self._min_gain(node, training_rows, penalty, gain_to_beat),
             missing=self.sample.missing(inputs, training_rows.rows),
-            labels=self._labels(_first_calls(calls, untrained), renamed),
+            labels=labels_of_instances(
+                self.sample,
+                {renamed[call.network]: (call.network, call.inputs) for call in _first_calls(calls, untrained)},
+                self.shared_columns,
+            ),
         )
         return named, task
-
-    def _labels(self, calls: Sequence[NetworkCall], renamed: Mapping[str, str]) -> dict[str, LabelledInputs]:
-        """The labelled inputs of each new instance whose network has any."""
-        found = {
-            renamed[call.network]: labelled_inputs(self.sample, call.network, call.inputs, self.shared_columns)
-            for call in calls
-        }
-        return {instance: labels for instance, labels in found.items() if labels is not None}
 
     def _training_rows(self, node: OpenNode) -> TrainingRows:
         """The examples of a node, one object for all its candidates, so that they are sent to the workers once."""
