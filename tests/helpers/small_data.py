@@ -53,9 +53,9 @@ def write_small_rows(folder: Path, rows: int = 60) -> Path:
 def write_small_decks(folder: Path) -> Path:
     """Cards of one colour: red says the suit, green the rank, blue the deck."""
     for number, deck in enumerate((*KNOWN, *UNSEEN)):
-        for place, name in enumerate(deck_files(deck)):
+        for position, name in enumerate(deck_files(deck)):
             card = np.empty((9, 6, 3), dtype=np.uint8)
-            card[:] = card_colour(number, place)
+            card[:] = card_colour(number, position)
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(png(card))
     return folder

@@ -61,15 +61,15 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
     kept = {path: path.read_bytes() for path in tmp_path.rglob("*.json")}
     assert 2 <= len(kept) < 5
 
-    again = [sys.executable, "-c", SLOW_RUN, str(tmp_path), "0", "second"]
-    output = subprocess.run(again, capture_output=True, text=True, check=True).stdout
+    command = [sys.executable, "-c", SLOW_RUN, str(tmp_path), "0", "second"]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert output.startswith(f"5 units, {len(kept)} of them finished before.")
     assert all(path.read_bytes() == content for path, content in kept.items())
     made = [result.record["made_by"] for result in read(tmp_path).values()]
     assert sorted(made) == ["first"] * len(kept) + ["second"] * (5 - len(kept))
 
 
-def test_a_failing_unit_is_told_and_the_others_go_on(tmp_path: Path) -> None:
+def test_a_failing_unit_is_reported_and_the_others_go_on(tmp_path: Path) -> None:
     def work(unit: Unit) -> dict[str, Any]:
         if unit.number == 1:
             raise ValueError("no such luck")

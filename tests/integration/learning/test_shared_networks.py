@@ -48,8 +48,8 @@ def test_a_signal_too_weak_in_each_column_is_learned_by_one_network_of_all() -> 
         max_depth=3, random_state=0, training=TrainingConfig(shared=True, epochs=20, joint_epochs=0)
     ).fit(Examples(pictures(symbols, 0)), y)
     assert 1 <= len(networks_in(clf.tree_.root)) <= 2, "the shared networks of the two halves, and no others"
-    fresh, truth = weak(2000, 1, strength=0.25, columns=16)
-    assert clf.score(Examples(pictures(fresh, 1)), truth) > 0.56  # a network for each column learns nothing: .5
+    fresh, labels = weak(2000, 1, strength=0.25, columns=16)
+    assert clf.score(Examples(pictures(fresh, 1)), labels) > 0.56  # a network for each column learns nothing: .5
 
 
 def test_with_random_labels_no_shared_network_is_kept() -> None:
@@ -98,6 +98,6 @@ def test_a_fit_that_was_stopped_below_its_shared_networks_is_resumed_to_the_same
     assert len(nodes) > 2
     for path in (*nodes[2:], tmp_path / "tree-00.neuid3"):
         path.unlink()
-    again = fit(tmp_path, 1)
-    assert again.export_text() == whole.export_text()
-    np.testing.assert_array_equal(again.predict_proba(X), whole.predict_proba(X))
+    resumed = fit(tmp_path, 1)
+    assert resumed.export_text() == whole.export_text()
+    np.testing.assert_array_equal(resumed.predict_proba(X), whole.predict_proba(X))

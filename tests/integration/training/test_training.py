@@ -59,8 +59,8 @@ def test_unseen_examples_are_never_trained_on() -> None:
 def test_training_with_pauses_equals_training_without() -> None:
     given = task(replace(TrainingConfig(), restarts=2, epochs=6, batch_size=16), restarts=2)
     state: RestartState | None = None
-    for share in (1 / 3, 2 / 3, 1.0):  # at ends of epochs
-        (state,) = advance([Restart(given, 0, state)], share)
+    for fraction in (1 / 3, 2 / 3, 1.0):  # at ends of epochs
+        (state,) = advance([Restart(given, 0, state)], fraction)
     (whole,) = advance([Restart(given, 0)], 1.0)
     assert state is not None
     assert state.steps == whole.steps

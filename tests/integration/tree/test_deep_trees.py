@@ -22,7 +22,7 @@ DEEP = 1500
 
 
 def chain(tests: list[Any]) -> Tree:
-    """A tree that asks one test after the other while the answer is no."""
+    """A tree of one chain of tests: each no-branch leads to the next."""
     node: Any = Leaf(0.5, (2.0, 2.0))
     for i, test in enumerate(reversed(tests)):
         node = Branch(test, Leaf((0.25, 0.75) if i % 2 else (0.8, 0.2), (1.0, 3.0)), node, 0.125, (4.0, 5.0))
@@ -60,22 +60,22 @@ def short_stack() -> Iterator[int]:
 # Models ---------------------------------------------------------------------------------------------
 
 
-def answers_of_a_walk(tree: Tree, truth: dict[NodeTest, bool]) -> tuple[float, ...]:
+def leaf_of_a_walk(tree: Tree, values: dict[NodeTest, bool]) -> tuple[float, ...]:
     node = tree.root
     while isinstance(node, Branch):
-        node = node.yes if truth[node.test] else node.no
+        node = node.yes if values[node.test] else node.no
     return node.probabilities
 
 
 def test_a_chain_of_1500_facts_is_saved_loaded_and_predicts_what_a_walk_finds(tmp_path: Path) -> None:
     model, X = facts(DEEP, rows=40)
-    again: Any = load(model.save(tmp_path / "deep"))
-    found = again.predict_proba(X)
+    loaded: Any = load(model.save(tmp_path / "deep"))
+    found = loaded.predict_proba(X)
     for row in range(len(X)):
-        truth: dict[NodeTest, bool] = {FactTest(name): bool(column.values[row]) for name, column in X.items()}
-        assert found[row].tolist() == list(answers_of_a_walk(model.tree, truth))
+        values: dict[NodeTest, bool] = {FactTest(name): bool(column.values[row]) for name, column in X.items()}
+        assert found[row].tolist() == list(leaf_of_a_walk(model.tree, values))
     assert (pickle.loads(pickle.dumps(model)).predict_proba(X) == found).all()
-    lines = export_text(again).splitlines()
+    lines = export_text(loaded).splitlines()
     assert len(lines) == 2 * DEEP + 1
     assert lines[-1].startswith(" " * 8 * (DEEP - 1) + "└─ no:  ")
 

@@ -197,7 +197,7 @@ def test_roundabout_ways_are_closed_too(program: str) -> None:
         Program(program, X.schema, QUICK).formula("sneaky")
 
 
-words = st.sampled_from(
+snippets = st.sampled_from(
     [
         "alarm",
         "age",
@@ -320,7 +320,7 @@ structured = st.builds(
     st.lists(clauses, max_size=4),
     st.sampled_from(["\n", "\r", " "]),
 )
-programs = st.lists(words | st.text(max_size=3), max_size=25).map(" ".join) | st.text(max_size=60) | structured
+programs = st.lists(snippets | st.text(max_size=3), max_size=25).map(" ".join) | st.text(max_size=60) | structured
 
 
 @relaxed
@@ -332,7 +332,7 @@ def test_whatever_a_program_says_only_our_errors_come_out(text: str, test: str) 
 
 @relaxed
 @given(structured, st.sampled_from(["", "query(a).", "query(a). evidence(b)."]))
-def test_whatever_problog_is_asked_only_our_errors_come_out(
+def test_whatever_problog_is_given_only_our_errors_are_raised(
     tmp_path_factory: pytest.TempPathFactory, text: str, query: str
 ) -> None:
     mark = tmp_path_factory.getbasetemp() / "mark"

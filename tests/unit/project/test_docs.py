@@ -125,7 +125,7 @@ def test_every_command_is_on_the_page_of_commands() -> None:
     assert "--checkpoint FOLDER" in page
 
 
-def test_links_that_leave_the_site_become_words_and_others_stay() -> None:
+def test_links_that_leave_the_site_become_text_and_others_stay() -> None:
     text = "[`results/`](../results), [speed](speed.md#a), [the web](https://example.org), ![x](images/cards.png)"
     kept = hooks().without_links_out(text, DOCS / "results.md")
     assert kept == "`results/`, [speed](speed.md#a), [the web](https://example.org), ![x](images/cards.png)"
@@ -167,7 +167,7 @@ def test_the_map_names_every_package_and_module() -> None:
         assert mapped[name] == modules | inner, f"{name}: {sorted(mapped[name] ^ (modules | inner))}"
 
 
-def test_modules_named_on_the_page_about_places_exist() -> None:
+def test_modules_named_on_the_page_where_does_this_go_exist() -> None:
     named = re.findall(r"`([\w/]+\.py)`", page_text("where.md"))
     assert len(named) > 20
     assert [path for path in named if not (ROOT / "src" / "neuid3" / path).is_file()] == []

@@ -58,8 +58,8 @@ def test_the_papers_loss_is_reach_weighted_and_class_balanced() -> None:
     rows = torch.arange(len(given.target.values))[~torch.from_numpy(given.unseen)]
     loss, p, _ = evaluate(given, rows)
     y, w = given.target.values[rows], given.target.weights[rows]
-    share = {1: w[y == 1].sum() / w.sum(), 0: w[y == 0].sum() / w.sum()}
-    terms = [w[i] / (2 * share[y[i]]) * -np.log(p[i] if y[i] == 1 else 1 - p[i]) for i in range(len(y))]
+    fraction = {1: w[y == 1].sum() / w.sum(), 0: w[y == 0].sum() / w.sum()}
+    terms = [w[i] / (2 * fraction[y[i]]) * -np.log(p[i] if y[i] == 1 else 1 - p[i]) for i in range(len(y))]
     assert loss == pytest.approx(sum(terms) / w.sum(), rel=1e-4)
 
 
