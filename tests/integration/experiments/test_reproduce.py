@@ -11,26 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from unit_records import UNION, record
+
 from experiments.runner import run_units
 from experiments.store import read
 from experiments.units import Unit
-
-UNION = Unit("background", "rank_order", "union", "tree", "default", 0)
-
-
-def record(violates: float = 0.9, holds: float = 0.8, fit: float = 10.0, **more: Any) -> dict[str, Any]:
-    """What a unit might have written."""
-    return {
-        "configuration": {"max_depth": 3, "random_state": 0},
-        "scores": {"accuracy": 0.85, "f1": {"holds": holds, "violates": violates}, "default_accuracy": 0.5},
-        "processor_seconds": {"fit": fit, "predict": 1.0},
-        "tests": [],
-        **more,
-    }
-
-
-# Units -----------------------------------------------------------------------------------------------
-
 
 # Running ---------------------------------------------------------------------------------------------
 
@@ -87,9 +72,3 @@ def test_a_failing_unit_is_reported_and_the_others_go_on(tmp_path: Path) -> None
     assert {unit.number for unit in read(tmp_path)} == {0, 2, 3}
     assert sum("failed: ValueError: no such luck" in line for line in lines) == 1
     assert lines[-1].startswith("[4 of 4]")
-
-
-# Published numbers -----------------------------------------------------------------------------------
-
-
-# Tables ----------------------------------------------------------------------------------------------

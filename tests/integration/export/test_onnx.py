@@ -91,12 +91,3 @@ def test_networks_of_all_kinds_agree_and_are_written_once() -> None:
     weight = model.networks["rank_net"].describe[1].weight
     stored = [tuple(tensor.dims) for tensor in written.graph.initializer]
     assert stored.count(tuple(weight.shape)) + stored.count(tuple(weight.T.shape)) == 1
-
-
-# Entries that are missing, strange or torn -----------------------------------------------------------
-
-
-# The file --------------------------------------------------------------------------------------------
-
-
-# What cannot be written ------------------------------------------------------------------------------

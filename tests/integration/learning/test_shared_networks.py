@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from small_data import pictures
+from small_data import drawn, pictures, weak
 
 from neuid3 import Examples, NeuID3Classifier
 from neuid3.errors import ParameterError
@@ -15,20 +15,6 @@ from neuid3.training.config import TrainingConfig
 from neuid3.tree.criteria import ClassCriterion, Target
 from neuid3.tree.node_tests import AtomTest
 from neuid3.tree.tree import Branch, Node
-
-
-def weak(n: int, seed: int, strength: float = 0.6, columns: int = 8) -> tuple[np.ndarray, np.ndarray]:
-    """Zeros and ones of which every column has a little information about the class, with alternating sign."""
-    rng = np.random.default_rng(seed)
-    symbols = rng.random((n, columns)) < 0.5
-    signs = np.where(np.arange(columns) % 2, 1.0, -1.0)
-    odds = strength * ((2.0 * symbols - 1.0) * signs).sum(1)
-    return symbols, rng.random(n) < 1.0 / (1.0 + np.exp(-2.0 * odds))
-
-
-def drawn(n: int, seed: int, strength: float = 0.6) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    symbols, y = weak(n, seed, strength)
-    return pictures(symbols, seed), y
 
 
 def networks_in(node: Node) -> set[str]:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from unit_records import UNION, record
 
 from experiments import published, settings
 from experiments.__main__ import main
@@ -25,20 +26,6 @@ from experiments.store import read, write
 from experiments.tables import SHORT, Cell, insert
 from experiments.units import EXPERIMENTS, Unit, select_units, unit_from_json, units
 from neuid3.errors import DataError
-
-UNION = Unit("background", "rank_order", "union", "tree", "default", 0)
-
-
-def record(violates: float = 0.9, holds: float = 0.8, fit: float = 10.0, **more: Any) -> dict[str, Any]:
-    """What a unit might have written."""
-    return {
-        "configuration": {"max_depth": 3, "random_state": 0},
-        "scores": {"accuracy": 0.85, "f1": {"holds": holds, "violates": violates}, "default_accuracy": 0.5},
-        "processor_seconds": {"fit": fit, "predict": 1.0},
-        "tests": [],
-        **more,
-    }
-
 
 # Units -----------------------------------------------------------------------------------------------
 

@@ -9,7 +9,6 @@ from base64 import b64decode
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -23,6 +22,7 @@ from matplotlib.text import Text
 from PIL import Image as Photo
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
+from svg_shapes import checked
 
 from neuid3 import (
     Branch,
@@ -242,24 +242,6 @@ def test_bars_are_as_long_as_the_shares() -> None:
     assert [bar.width / total for bar in bars] == pytest.approx([0.5, 0.3, 0.2])
     assert len(set(class_colours(30))) >= 24
     assert [bar.x + bar.width for bar in bars[:-1]] == pytest.approx([bar.x for bar in bars[1:]])
-
-
-SHAPES = {"svg", "title", "rect", "text", "path", "image"}
-ATTRIBUTES = {
-    "width", "height", "viewBox", "role", "font-family", "x", "y", "rx", "fill", "stroke", "stroke-width", "d", "href",
-    "font-size", "font-weight", "text-anchor", "textLength", "lengthAdjust", "style",
-}  # fmt: skip
-
-
-def checked(svg: str) -> ElementTree.Element:
-    """The parsed SVG, which holds nothing but shapes."""
-    root = ElementTree.fromstring(svg)
-    for element in root.iter():
-        assert element.tag.removeprefix("{http://www.w3.org/2000/svg}") in SHAPES
-        assert set(element.attrib) <= ATTRIBUTES
-        assert element.attrib.get("style", "image-rendering:pixelated") == "image-rendering:pixelated"
-        assert element.attrib.get("href", "data:image/png;base64,").startswith("data:image/png;base64,")
-    return root
 
 
 @given(trees())

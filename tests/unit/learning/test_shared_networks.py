@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
-from small_data import pictures
+from small_data import drawn
 
 from neuid3 import Examples
 from neuid3.circuits.reach import Reach
@@ -30,20 +30,6 @@ from neuid3.tree.node_tests import AtomTest
 
 def target_of(y: np.ndarray) -> Target:
     return Target(y.astype(np.int64), np.ones(len(y)), ClassCriterion(int(y.max()) + 1))
-
-
-def weak(n: int, seed: int, strength: float = 0.6, columns: int = 8) -> tuple[np.ndarray, np.ndarray]:
-    """Zeros and ones of which every column has a little information about the class, with alternating sign."""
-    rng = np.random.default_rng(seed)
-    symbols = rng.random((n, columns)) < 0.5
-    signs = np.where(np.arange(columns) % 2, 1.0, -1.0)
-    odds = strength * ((2.0 * symbols - 1.0) * signs).sum(1)
-    return symbols, rng.random(n) < 1.0 / (1.0 + np.exp(-2.0 * odds))
-
-
-def drawn(n: int, seed: int, strength: float = 0.6) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    symbols, y = weak(n, seed, strength)
-    return pictures(symbols, seed), y
 
 
 def learner_of(columns: dict[str, np.ndarray], y: np.ndarray, **settings: object) -> NodeLearner:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from closed_builtins import closed
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from problog.engine import DefaultEngine
@@ -38,11 +39,6 @@ relaxed = settings(max_examples=MANY, deadline=None, suppress_health_check=list(
 # What ProbLog can do and programs may not -----------------------------------------------------------
 
 
-def closed() -> list[str]:
-    """Every built-in of the installed ProbLog, and every predicate of its libraries, that programs must not call."""
-    return sorted({*DefaultEngine().get_builtins(), *CLOSED_IN_LIBRARIES} - OPEN_BUILTINS)
-
-
 def test_there_is_something_to_close() -> None:
     assert {"consult/1", "use_module/1", "_use_module/2", "write/1", "subquery/2", "try_call/1", "possible/1"} <= set(
         closed()
@@ -54,20 +50,6 @@ def test_the_open_built_ins_are_there_and_documented() -> None:
     listed = (Path(__file__).parents[3] / "docs" / "background.md").read_text(encoding="utf-8")
     for entry in OPEN_BUILTINS | {"forall/2"}:
         assert f"`{entry.rsplit('/', 1)[0]}`" in listed
-
-
-def sneaky(entry: str, way: str, mark: str) -> str:
-    """A body that calls a built-in in this way, each of its arguments the name of a file."""
-    name, arity = entry.rsplit("/", 1)
-    atom = "'" + name.replace("'", "\\'") + "'"
-    arguments = [f"'{mark}'"] * int(arity)
-    return way.format(
-        goal=f"{atom}({', '.join(arguments)})" if arguments else atom,
-        atom=atom,
-        list=f"[{', '.join([atom, *arguments])}]",
-        more="".join(f", {argument}" for argument in arguments),
-        more_lists="".join(f", [{argument}]" for argument in arguments or ["x"]),
-    )
 
 
 def test_closed_built_ins_cannot_be_reached_while_a_program_is_grounded(
