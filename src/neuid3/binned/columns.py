@@ -183,7 +183,7 @@ def _number_column(
     size = len(lows)
     codes = np.full(len(values), size, dtype=_code_type(size))
     codes[slice(None) if missing is None else ~missing] = ranks
-    prior = _normalised(np.bincount(ranks, known_mass, size))
+    prior = _normalised(np.bincount(ranks, known_mass, size).astype(np.float64))
     return BinnedColumn(name, BinKind.NUMBER, codes, size, prior, lows, highs, has_missing=missing is not None)
 
 
@@ -202,7 +202,7 @@ def _coded(
     counted = mass if missing is None else np.where(missing, 0.0, mass)
     codes = values.astype(_code_type(size)) if missing is None else np.where(missing, size, values)
     numbers = np.arange(size, dtype=np.float64)
-    prior = _normalised(np.bincount(values, counted, size))
+    prior = _normalised(np.bincount(values, counted, size).astype(np.float64))
     packed = np.ascontiguousarray(codes.astype(_code_type(size), copy=False))
     return BinnedColumn(name, kind, packed, size, prior, numbers, numbers, tuple(domain), fact, missing is not None)
 

@@ -151,9 +151,7 @@ class BinnedForest:
                 run(part)
         return out
 
-    def reach(
-        self, values: ColumnValues, tree: int = 0
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Floats]:
+    def reach(self, values: ColumnValues, tree: int = 0) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Floats]:
         """The leaves of a tree that each row reaches, as the parts of a sparse matrix in CSR format.
 
         Parameters
@@ -167,8 +165,11 @@ class BinnedForest:
         """
         kernel = binned_kernel()
         if kernel is None:
-            visits = sorted((int(row), leaf, float(p)) for leaf, rows, reach in self._descend(values, tree)
-                            for row, p in zip(rows, reach, strict=True))
+            visits = sorted(
+                (int(row), leaf, float(p))
+                for leaf, rows, reach in self._descend(values, tree)
+                for row, p in zip(rows, reach, strict=True)
+            )
             counts = np.bincount([row for row, _, _ in visits], minlength=len(values))
             leaves, weights = (np.array(part) for part in zip(*((leaf, p) for _, leaf, p in visits), strict=True))
             return np.concatenate(([0], np.cumsum(counts))), leaves.astype(np.int64), weights.astype(np.float64)
@@ -237,9 +238,7 @@ class BinnedForest:
                 out[rows] += reach[:, None] * leaf_values[self.leaf_offsets[tree] + leaf]
         return out
 
-    def _descend(
-        self, values: ColumnValues, number: int
-    ) -> Iterator[tuple[int, npt.NDArray[np.int64], Floats]]:
+    def _descend(self, values: ColumnValues, number: int) -> Iterator[tuple[int, npt.NDArray[np.int64], Floats]]:
         """The leaves of a tree from the left, with the rows that reach them and P(leaf | e)."""
         tree, blocks = self.trees[number], self._arrays["blocks"]
         leaf_numbers = np.cumsum(tree.is_leaf) - 1

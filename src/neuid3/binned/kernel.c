@@ -352,7 +352,9 @@ static void score_values(Grower *g, int64_t node, int32_t column, double before,
         for (int32_t v = 0; v < size; v++) whole += g->remaining[v] ? prior[v] : 0;
     }
     int32_t found = -1;
-    for (int32_t v = next_code(g->touched, 0, size); v < size; v = next_code(g->touched, v + 1, size)) {
+    const int all = (g->touched[size >> 6] >> (size & 63)) & 1; /* missing entries may have any value */
+    for (int32_t v = all ? 0 : next_code(g->touched, 0, size); v < size;
+         v = all ? v + 1 : next_code(g->touched, v + 1, size)) {
         if (t->kinds[column] == FACT && v != 1) continue;
         const double fraction =
             t->missing[column] && g->remaining[v] ? clipped(prior[v] / (whole > 1e-300 ? whole : 1e-300)) : 0;

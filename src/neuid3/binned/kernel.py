@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from ctypes import POINTER, c_double, c_int32, c_int64, c_uint8, c_uint64, c_void_p
+from ctypes import POINTER, c_double, c_int32, c_int64, c_uint64, c_void_p
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.binned.columns import BinKind, BinnedTable
+from neuid3.binned.columns import BinnedTable
 from neuid3.binned.trees import BinnedLimits, BinnedTarget, BinnedTree
 from neuid3.utils.kernel import library
 
@@ -133,7 +133,7 @@ def table_fields(table: BinnedTable) -> TableFields:
     codes = (c_void_p * max(len(columns), 1))(*(column.codes.ctypes.data for column in columns))
     sizes = np.array([column.size for column in columns], dtype=np.int32)
     offsets = np.concatenate(([0], np.cumsum(sizes)))[:-1].astype(np.int64)
-    arrays = [
+    arrays: list[npt.NDArray[Any]] = [
         np.array([column.kind for column in columns], dtype=np.uint8),
         np.array([min(column.codes.itemsize, 2) for column in columns], dtype=np.uint8),
         sizes,
@@ -149,7 +149,7 @@ def table_fields(table: BinnedTable) -> TableFields:
 
 def target_fields(target: BinnedTarget) -> TargetFields:
     """A target as an argument of the kernel."""
-    arrays = [target.classes, target.first, target.second, target.weights]
+    arrays: list[npt.NDArray[Any]] = [target.classes, target.first, target.second, target.weights]
     fields = TargetFields(int(target.criterion), target.width, *map(address, arrays))
     fields.keep(*arrays)
     return fields
@@ -196,23 +196,12 @@ def grow_by_kernel(
     try:
         count, width = int(nodes.count), int(nodes.width)
         names = ("column", "code", "yes", "no", "parent", "threshold", "gain", "fraction")
-        arrays = [np.ctypeslib.as_array(getattr(nodes, name), (count,)).copy() for name in names]
+        arrays = {name: np.ctypeslib.as_array(getattr(nodes, name), (count,)).copy() for name in names}
         statistics = np.ctypeslib.as_array(nodes.statistics, (count, width)).copy()
     finally:
         kernel.free_nodes(ctypes.byref(nodes))
-    return BinnedTree(*arrays, statistics)
+    return BinnedTree(**arrays, statistics=statistics)
 
 
 def _joined(arrays: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.float64]:
     return np.concatenate((*arrays, [0.0])).astype(np.float64)
-
-
-__all__ = [
-    "BinKind",
-    "ForestFields",
-    "TableFields",
-    "address",
-    "binned_kernel",
-    "grow_by_kernel",
-    "table_fields",
-]

@@ -157,14 +157,12 @@ class _Grower:
             self.score(open_node, column, statistics, total, before, best)
         return best
 
-    def score(
-        self, node: _Open, number: int, statistics: Floats, total: Floats, before: float, best: _Split
-    ) -> None:
+    def score(self, node: _Open, number: int, statistics: Floats, total: Floats, before: float, best: _Split) -> None:
         column = self.table.columns[number]
         if column.kind is BinKind.DISTRIBUTION:
             possible = self.possible(node.node, number)
             if possible.sum() > 1:
-                values = [v for v in np.flatnonzero(possible) if len(possible) > 2 or v == 1]
+                values = [v for v in np.flatnonzero(possible).tolist() if len(possible) > 2 or v == 1]
                 yes = np.stack([_responses(column, v, node.rows, possible) @ statistics for v in values])
                 chosen = self.best_of(yes, total, before, best)
                 if chosen is not None:
@@ -172,8 +170,13 @@ class _Grower:
                     best.column, best.code, best.threshold, best.fraction = number, code, float(code), 0.0
             return
         codes = column.codes[node.rows]
-        sums = np.stack([np.bincount(codes, part, column.size + 1) for part in statistics.T], axis=1)
-        present = np.flatnonzero(np.bincount(codes, minlength=column.size + 1)[: column.size])
+        sums: Floats = np.stack(
+            [np.bincount(codes, part, column.size + 1).astype(np.float64) for part in statistics.T], axis=1
+        )
+        counts = np.bincount(codes, minlength=column.size + 1)
+        present = np.flatnonzero(counts[: column.size])
+        if counts[column.size] and column.kind is not BinKind.NUMBER:
+            present = np.arange(column.size)  # missing entries may have any value
         score = self.score_number if column.kind is BinKind.NUMBER else self.score_values
         score(node.node, number, sums, present, total, before, best)
 
@@ -327,8 +330,12 @@ class _Grower:
         return BinnedTree(
             array("column", np.int32),
             array("code", np.int32),
-            *(array(name, np.int32, number.__getitem__) for name in ("yes", "no", "parent")),
-            *(array(name, np.float64) for name in ("threshold", "gain", "fraction")),
+            array("yes", np.int32, number.__getitem__),
+            array("no", np.int32, number.__getitem__),
+            array("parent", np.int32, number.__getitem__),
+            array("threshold", np.float64),
+            array("gain", np.float64),
+            array("fraction", np.float64),
             np.stack([self.nodes[node]["statistics"] for node in order]),
         )
 

@@ -207,7 +207,7 @@ class BinnedTree:
         Gains, `(column,)`.
         """
         branches = ~self.is_leaf
-        return np.bincount(self.column[branches], (self.gain * masses)[branches], columns)
+        return np.bincount(self.column[branches], (self.gain * masses)[branches], columns).astype(np.float64)
 
 
 def tree_nodes(tree: BinnedTree, table: BinnedTable, leaf: Callable[[Floats], Leaf]) -> Node:
