@@ -3,7 +3,17 @@
 from neuid3.binned.columns import BinKind, BinnedColumn, BinnedTable, bin_columns
 from neuid3.binned.forest import BinnedForest, ColumnValues, column_values
 from neuid3.binned.grower import BinnedGrower
-from neuid3.binned.trees import BinnedCriterion, BinnedLimits, BinnedTarget, BinnedTree, tree_nodes
+from neuid3.binned.trees import (
+    BinnedCriterion,
+    BinnedLimits,
+    BinnedTarget,
+    BinnedTests,
+    BinnedTree,
+    CutPlace,
+    column_tests,
+    tree_nodes,
+    value_tests,
+)
 
 __all__ = [
     "BinKind",
@@ -14,9 +24,13 @@ __all__ = [
     "BinnedLimits",
     "BinnedTable",
     "BinnedTarget",
+    "BinnedTests",
     "BinnedTree",
     "ColumnValues",
+    "CutPlace",
     "bin_columns",
+    "column_tests",
     "column_values",
     "tree_nodes",
+    "value_tests",
 ]

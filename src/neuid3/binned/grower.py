@@ -11,14 +11,14 @@ import numpy.typing as npt
 from neuid3.binned.columns import BinnedTable
 from neuid3.binned.kernel import TableFields, binned_kernel, grow_by_kernel, table_fields
 from neuid3.binned.reference import grow_in_numpy
-from neuid3.binned.trees import BinnedCriterion, BinnedLimits, BinnedTarget, BinnedTree
+from neuid3.binned.trees import BinnedCriterion, BinnedLimits, BinnedTarget, BinnedTests, BinnedTree, column_tests
 
 
 class BinnedGrower:
     """Grows trees over one table; several threads may grow trees at the same time.
 
     Rows with missing entries reach both children, with the fractions that exact inference gives them: those of the known
-    values that the path leaves possible. The columns that are drawn at a node depend on the seed and on its path alone.
+    values that the path leaves possible. The tests that are drawn at a node depend on the seed and on its path alone.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class BinnedGrower:
         target: BinnedTarget,
         limits: BinnedLimits,
         seed: int = 0,
-        columns: npt.NDArray[np.int32] | None = None,
+        tests: BinnedTests | None = None,
     ) -> BinnedTree:
         """A tree.
 
@@ -54,19 +54,18 @@ class BinnedGrower:
         target : the targets of the rows, with their weights.
         limits : limits of growth.
         seed : seed of the draws.
-        columns : the numbers of the columns that may be tested; by default all.
+        tests : what may be drawn at a node; by default every column.
 
         Returns
         -------
         The tree as arrays.
         """
-        allowed = np.arange(len(self.table.columns)) if columns is None else columns
-        allowed = np.ascontiguousarray(allowed, dtype=np.int32)
+        tests = column_tests(self.table) if tests is None else tests
         kernel = binned_kernel()
         if kernel is None:
-            tree = grow_in_numpy(self.table, target, limits, allowed, seed)
+            tree = grow_in_numpy(self.table, target, limits, tests, seed)
         else:
-            tree = grow_by_kernel(kernel, self._fields, target, limits, allowed, seed)
+            tree = grow_by_kernel(kernel, self._fields, target, limits, tests, seed)
         if target.criterion is BinnedCriterion.SQUARED_ERROR and target.offset:
             tree = replace(tree, statistics=_shifted(tree.statistics, target.offset))
         return tree

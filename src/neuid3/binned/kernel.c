@@ -11,6 +11,7 @@
 
 enum { FACT, CATEGORY, NUMBER, DISTRIBUTION };         /* kinds of columns */
 enum { ENTROPY, GINI, SQUARED_ERROR, NEWTON };         /* criteria */
+enum { SHORTEST, MIDDLE, RANDOM };                     /* places of a threshold */
 #define COPIES 4          /* histograms that rows take turns in, where a histogram is small: additions need not wait */
 #define SMALL 64          /* numbers in such a histogram */
 #define LOGARITHMS 4096   /* entries of the table of x log x, for masses that are integers */
@@ -45,9 +46,11 @@ typedef struct {
 typedef struct {
     int64_t max_depth, max_splits; /* negative for no limit; a limit of splits makes growth best-first */
     double min_mass, min_child_mass, min_gain, min_reach, min_hessian, l2;
-    int64_t candidates;            /* columns that are tried at a node */
-    int64_t allowed;               /* columns that may be tried */
-    const int32_t *columns;        /* which these are */
+    int64_t candidates;            /* tests that are drawn at a node */
+    int64_t allowed;               /* tests that may be drawn */
+    const int32_t *columns;        /* the column of each */
+    const int32_t *values;         /* the code that it compares with, or -1: all codes of the column in turn */
+    int64_t cut;                   /* where a threshold lies between two numbers: SHORTEST, MIDDLE or RANDOM */
     uint64_t seed;
 } Settings;
 
@@ -83,6 +86,7 @@ typedef struct { /* memory of one call */
     double *histogram, *left, *right, *total, *absent, *logarithms, *share;
     uint64_t *touched;
     uint8_t *remaining;
+    uint64_t random; /* state of the random numbers of the node */
     int failed;
 } Grower;
 
@@ -296,6 +300,14 @@ static int is_better(Grower *g, const double *yes, double fraction, double befor
     return 1;
 }
 
+static double threshold_between(Grower *g, double low, double high) {
+    if (g->settings->cut == SHORTEST) return shortest_cut(low, high);
+    if (g->settings->cut == MIDDLE) return middle_of(low, high);
+    g->random = mixed(g->random);
+    const double part = (double)(g->random >> 11) / 9007199254740992.0, at = low * (1 - part) + high * part; /* 2^53 */
+    return low <= at && at < high ? at : low;
+}
+
 static void score_number(Grower *g, int64_t node, int32_t column, double before, Split *best) {
     const Table *t = g->table;
     const int64_t width = g->target->width, offset = t->offsets[column];
@@ -322,12 +334,12 @@ static void score_number(Grower *g, int64_t node, int32_t column, double before,
     if (found < 0) return;
     int32_t at = found;
     if (t->exact[column]) {
-        best->threshold = shortest_cut(t->highs[offset + found], t->lows[offset + above]);
+        best->threshold = threshold_between(g, t->highs[offset + found], t->lows[offset + above]);
         at = code_at(t, column, best->threshold, found, above - 1);
     } else { /* the threshold lies between two codes, so that the prior says what is below it */
         const double middle = middle_of(t->highs[offset + found], t->lows[offset + above]);
         at = code_at(t, column, middle, found, above - 1);
-        best->threshold = shortest_cut(t->highs[offset + at], t->lows[offset + at + 1]);
+        best->threshold = threshold_between(g, t->highs[offset + at], t->lows[offset + at + 1]);
     }
     if (!t->missing[column]) interval(g, node, column, &low, &high);
     best->code = at, best->fraction = part_below(t->below[offset + at], low, high);
@@ -340,7 +352,7 @@ static void score_number(Grower *g, int64_t node, int32_t column, double before,
     else *best = previous;
 }
 
-static void score_values(Grower *g, int64_t node, int32_t column, double before, Split *best) {
+static void score_values(Grower *g, int64_t node, int32_t column, int32_t value, double before, Split *best) {
     const Table *t = g->table;
     const int64_t width = g->target->width;
     const int32_t size = t->sizes[column];
@@ -355,7 +367,7 @@ static void score_values(Grower *g, int64_t node, int32_t column, double before,
     const int all = (g->touched[size >> 6] >> (size & 63)) & 1; /* missing entries may have any value */
     for (int32_t v = all ? 0 : next_code(g->touched, 0, size); v < size;
          v = all ? v + 1 : next_code(g->touched, v + 1, size)) {
-        if (t->kinds[column] == FACT && v != 1) continue;
+        if ((t->kinds[column] == FACT && v != 1) || (value >= 0 && v != value)) continue;
         const double fraction =
             t->missing[column] && g->remaining[v] ? clipped(prior[v] / (whole > 1e-300 ? whole : 1e-300)) : 0;
         if (is_better(g, g->histogram + v * width, fraction, before, best->gain)) {
@@ -383,13 +395,14 @@ static double response(const Grower *g, int32_t column, int32_t value, int32_t r
 }
 
 static void score_distribution(
-    Grower *g, int64_t node, int32_t column, const int32_t *row, const double *weight, int64_t rows, double before, Split *best
+    Grower *g, int64_t node, int32_t column, int32_t value, const int32_t *row, const double *weight, int64_t rows,
+    double before, Split *best
 ) {
     const int64_t width = g->target->width;
     const int32_t size = g->table->sizes[column], count = possible_values(g, node, column);
     if (count < 2) return;
     for (int32_t v = 0; v < size; v++) {
-        if (!g->remaining[v] || (size == 2 && v != 1)) continue;
+        if (!g->remaining[v] || (size == 2 && v != 1) || (value >= 0 && v != value)) continue;
         memset(g->left, 0, width * sizeof(double));
         for (int64_t i = 0; i < rows; i++)
             add(g, g->left, row[i], weight[i] * response(g, column, v, row[i], count == size));
@@ -401,26 +414,27 @@ static void score_distribution(
 }
 
 static void score(
-    Grower *g, int64_t node, int32_t column, const int32_t *row, const double *weight, int64_t rows, double before, Split *best
+    Grower *g, int64_t node, int32_t column, int32_t value, const int32_t *row, const double *weight, int64_t rows,
+    double before, Split *best
 ) {
     const Table *t = g->table;
     const int64_t width = g->target->width;
     const int32_t size = t->sizes[column];
     memset(g->absent, 0, width * sizeof(double));
     if (t->kinds[column] == DISTRIBUTION) {
-        score_distribution(g, node, column, row, weight, rows, before, best);
+        score_distribution(g, node, column, value, row, weight, rows, before, best);
         return;
     }
     fill_histogram(g, column, row, weight, rows);
     if (t->missing[column]) memcpy(g->absent, g->histogram + size * width, width * sizeof(double));
     if (t->kinds[column] == NUMBER) score_number(g, node, column, before, best);
-    else score_values(g, node, column, before, best);
+    else score_values(g, node, column, value, before, best);
     for (int32_t c = next_code(g->touched, 0, size + 1); c <= size; c = next_code(g->touched, c + 1, size + 1))
         memset(g->histogram + c * width, 0, width * sizeof(double));
     memset(g->touched, 0, (size / 64 + 1) * sizeof(uint64_t));
 }
 
-/* The best split of a node among random columns: more than `candidates` of them until one splits at all. */
+/* The best split of a node among random tests: more than `candidates` of them until one splits at all. */
 static Split best_split(Grower *g, int64_t node, uint64_t id, const int32_t *row, const double *weight, int64_t rows) {
     const Settings *s = g->settings;
     const Target *t = g->target;
@@ -431,18 +445,18 @@ static Split best_split(Grower *g, int64_t node, uint64_t id, const int32_t *row
     }
     const double before = purity(g, g->total);
     Split best = {-1, 0, 0, 0, 0};
-    uint64_t state = id;
+    g->random = id;
     int64_t drawn = 0;
     for (; drawn < s->allowed && (drawn < s->candidates || best.column < 0); drawn++) {
         int64_t pick = drawn;
-        if (s->candidates < s->allowed) pick += draw(&state, s->allowed - drawn);
-        const int32_t column = g->order[pick];
-        g->order[pick] = g->order[drawn], g->order[drawn] = column, g->swaps[drawn] = (int32_t)pick;
-        score(g, node, column, row, weight, rows, before, &best);
+        if (s->candidates < s->allowed) pick += draw(&g->random, s->allowed - drawn);
+        const int32_t test = g->order[pick];
+        g->order[pick] = g->order[drawn], g->order[drawn] = test, g->swaps[drawn] = (int32_t)pick;
+        score(g, node, s->columns[test], s->values[test], row, weight, rows, before, &best);
     }
     while (drawn-- > 0) { /* back to the first order, so that a node's draws depend on its path alone */
-        const int32_t column = g->order[drawn];
-        g->order[drawn] = g->order[g->swaps[drawn]], g->order[g->swaps[drawn]] = column;
+        const int32_t test = g->order[drawn];
+        g->order[drawn] = g->order[g->swaps[drawn]], g->order[g->swaps[drawn]] = test;
     }
     return best;
 }
@@ -627,7 +641,7 @@ static void allocate(Grower *g) {
     g->touched = zeros(g, largest / 64 + 2, sizeof(uint64_t));
     g->remaining = zeros(g, largest, sizeof(uint8_t));
     if (g->failed) return;
-    for (int64_t i = 0; i < g->settings->allowed; i++) g->order[i] = g->settings->columns[i];
+    for (int64_t i = 0; i < g->settings->allowed; i++) g->order[i] = (int32_t)i;
     if (g->target->criterion == ENTROPY)
         for (int i = 1; i < LOGARITHMS; i++) g->logarithms[i] = i * log2(i);
 }

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neuid3.binned.columns import BinnedTable
-from neuid3.binned.trees import BinnedLimits, BinnedTarget, BinnedTree
+from neuid3.binned.trees import BinnedLimits, BinnedTarget, BinnedTests, BinnedTree
 from neuid3.utils.kernel import library
 
 
@@ -72,6 +72,8 @@ class SettingFields(_Structure):
         ("candidates", c_int64),
         ("allowed", c_int64),
         ("columns", c_void_p),
+        ("values", c_void_p),
+        ("cut", c_int64),
         ("seed", c_uint64),
     ]
 
@@ -155,7 +157,7 @@ def target_fields(target: BinnedTarget) -> TargetFields:
     return fields
 
 
-def setting_fields(limits: BinnedLimits, columns: npt.NDArray[np.int32], seed: int) -> SettingFields:
+def setting_fields(limits: BinnedLimits, tests: BinnedTests, seed: int) -> SettingFields:
     """Limits as an argument of the kernel."""
     fields = SettingFields(
         -1 if limits.max_depth is None else limits.max_depth,
@@ -166,12 +168,14 @@ def setting_fields(limits: BinnedLimits, columns: npt.NDArray[np.int32], seed: i
         limits.min_reach,
         limits.min_hessian,
         limits.l2,
-        len(columns) if limits.max_features is None else min(limits.max_features, len(columns)),
-        len(columns),
-        address(columns),
+        len(tests) if limits.max_features is None else min(limits.max_features, len(tests)),
+        len(tests),
+        address(tests.columns),
+        address(tests.values),
+        int(limits.cut),
         seed % 2**64,
     )
-    fields.keep(columns)
+    fields.keep(tests)
     return fields
 
 
@@ -180,7 +184,7 @@ def grow_by_kernel(
     table: TableFields,
     target: BinnedTarget,
     limits: BinnedLimits,
-    columns: npt.NDArray[np.int32],
+    tests: BinnedTests,
     seed: int,
 ) -> BinnedTree:
     """A tree that the kernel grows; the interpreter is free for other threads meanwhile.
@@ -190,7 +194,7 @@ def grow_by_kernel(
     MemoryError : where there is not enough memory.
     """
     nodes = NodeFields()
-    fields = target_fields(target), setting_fields(limits, columns, seed)
+    fields = target_fields(target), setting_fields(limits, tests, seed)
     if kernel.grow_tree(ctypes.byref(table), *map(ctypes.byref, fields), ctypes.byref(nodes)):
         raise MemoryError
     try:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from neuid3.binned.columns import BinKind, BinnedColumn, BinnedTable
 from neuid3.binned.cuts import middle_of, shortest_cut
-from neuid3.binned.trees import BinnedCriterion, BinnedLimits, BinnedTarget, BinnedTree
+from neuid3.binned.trees import BinnedCriterion, BinnedLimits, BinnedTarget, BinnedTests, BinnedTree, CutPlace
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -31,21 +31,40 @@ def mixed(x: int) -> int:
     return x ^ (x >> 31)
 
 
-def drawn_columns(columns: npt.NDArray[np.int32], count: int, node_id: int) -> Iterator[int]:
-    """The columns in the order in which a node draws them, all of them where `count` columns are fewer.
+class Random:
+    """The random numbers of a node.
 
     Parameters
     ----------
-    columns : the columns that may be drawn.
-    count : the number that is drawn at least; all in the given order, if there are no more.
     node_id : the number of the node, which depends on the seed and the path.
     """
-    order, state = columns.tolist(), node_id
-    for i in range(len(order)):
-        pick = i
-        if count < len(order):
-            state = mixed(state)
-            pick += ((state >> 32) * (len(order) - i)) >> 32
+
+    def __init__(self, node_id: int) -> None:
+        self.state = node_id
+
+    def below(self, limit: int) -> int:
+        """An integer from 0 to below a limit."""
+        self.state = mixed(self.state)
+        return ((self.state >> 32) * limit) >> 32
+
+    def unit(self) -> float:
+        """A number from 0 to below 1."""
+        self.state = mixed(self.state)
+        return float((self.state >> 11) / 2.0**53)
+
+
+def drawn_tests(size: int, count: int, random: Random) -> Iterator[int]:
+    """The numbers of tests in the order in which a node draws them, all of them where `count` is no limit.
+
+    Parameters
+    ----------
+    size : the number of tests that may be drawn.
+    count : the number that is drawn at least; where there are no more tests, they are tried in the given order.
+    random : the random numbers of the node.
+    """
+    order = list(range(size))
+    for i in range(size):
+        pick = i + (random.below(size - i) if count < size else 0)
         order[i], order[pick] = order[pick], order[i]
         yield order[i]
 
@@ -70,12 +89,11 @@ class _Open:
 
 
 class _Grower:
-    def __init__(
-        self, table: BinnedTable, target: BinnedTarget, limits: BinnedLimits, columns: npt.NDArray[np.int32]
-    ) -> None:
-        self.table, self.target, self.limits, self.columns = table, target, limits, columns
+    def __init__(self, table: BinnedTable, target: BinnedTarget, limits: BinnedLimits, tests: BinnedTests) -> None:
+        self.table, self.target, self.limits, self.tests = table, target, limits, tests
         self.nodes: list[dict[str, Any]] = []
         self.is_class = target.criterion < BinnedCriterion.SQUARED_ERROR
+        self.random = Random(0)
 
     # What is counted
 
@@ -150,19 +168,25 @@ class _Grower:
         total = self.nodes[open_node.node]["statistics"]
         statistics = self.statistics(open_node.rows, open_node.weights)
         before, best = float(self.purity(total)), _Split()
-        count = len(self.columns) if self.limits.max_features is None else self.limits.max_features
-        for number, column in enumerate(drawn_columns(self.columns, count, open_node.node_id)):
-            if number >= count and best.column >= 0:
+        count = len(self.tests) if self.limits.max_features is None else self.limits.max_features
+        self.random = Random(open_node.node_id)
+        for number, test in enumerate(drawn_tests(len(self.tests), count, self.random)):
+            self.score(open_node, test, statistics, total, before, best)
+            if number + 1 >= count and best.column >= 0:
                 break
-            self.score(open_node, column, statistics, total, before, best)
         return best
 
-    def score(self, node: _Open, number: int, statistics: Floats, total: Floats, before: float, best: _Split) -> None:
+    def score(self, node: _Open, test: int, statistics: Floats, total: Floats, before: float, best: _Split) -> None:
+        number, value = int(self.tests.columns[test]), int(self.tests.values[test])
         column = self.table.columns[number]
         if column.kind is BinKind.DISTRIBUTION:
             possible = self.possible(node.node, number)
             if possible.sum() > 1:
-                values = [v for v in np.flatnonzero(possible).tolist() if len(possible) > 2 or v == 1]
+                values = [
+                    v for v in np.flatnonzero(possible).tolist() if (len(possible) > 2 or v == 1) and value in (-1, v)
+                ]
+                if not values:
+                    return
                 yes = np.stack([_responses(column, v, node.rows, possible) @ statistics for v in values])
                 chosen = self.best_of(yes, total, before, best)
                 if chosen is not None:
@@ -177,6 +201,7 @@ class _Grower:
         present = np.flatnonzero(counts[: column.size])
         if counts[column.size] and column.kind is not BinKind.NUMBER:
             present = np.arange(column.size)  # missing entries may have any value
+        present = present if value < 0 else present[present == value]
         score = self.score_number if column.kind is BinKind.NUMBER else self.score_values
         score(node.node, number, sums, present, total, before, best)
 
@@ -198,17 +223,28 @@ class _Grower:
             return
         a, b = int(low[chosen]), int(high[chosen])
         if column.is_exact:
-            threshold = shortest_cut(float(column.highs[a]), float(column.lows[b]))
+            threshold = self.threshold(float(column.highs[a]), float(column.lows[b]))
             code = int(np.clip(np.searchsorted(column.highs, threshold, side="right") - 1, a, b - 1))
         else:
             code = int(at[chosen])
-            threshold = shortest_cut(float(column.highs[code]), float(column.lows[code + 1]))
+            threshold = self.threshold(float(column.highs[code]), float(column.lows[code + 1]))
         fraction = float(_part_below(column.below[code], *reach))
         if column.has_missing:  # numbers that do not reach this node may lie between the middle and the threshold
             best.gain = previous
             if self.best_of(below[chosen : chosen + 1] + fraction * absent, total, before, best) is None:
                 return
         best.column, best.code, best.threshold, best.fraction = number, code, threshold, fraction
+
+    def threshold(self, low: float, high: float) -> float:
+        match self.limits.cut:
+            case CutPlace.SHORTEST:
+                return shortest_cut(low, high)
+            case CutPlace.MIDDLE:
+                return middle_of(low, high)
+            case CutPlace.RANDOM:
+                part = self.random.unit()
+                at = low * (1 - part) + high * part
+                return at if low <= at < high else low
 
     def score_values(
         self, node: int, number: int, sums: Floats, present: Any, total: Floats, before: float, best: _Split
@@ -341,7 +377,7 @@ class _Grower:
 
 
 def grow_in_numpy(
-    table: BinnedTable, target: BinnedTarget, limits: BinnedLimits, columns: npt.NDArray[np.int32], seed: int
+    table: BinnedTable, target: BinnedTarget, limits: BinnedLimits, tests: BinnedTests, seed: int
 ) -> BinnedTree:
     """The tree that the kernel would grow.
 
@@ -350,10 +386,10 @@ def grow_in_numpy(
     table : the coded columns.
     target : the targets.
     limits : limits of growth.
-    columns : the numbers of the columns that may be tested.
+    tests : what may be drawn at a node.
     seed : seed of the draws.
     """
-    grower = _Grower(table, target, limits, columns)
+    grower = _Grower(table, target, limits, tests)
     grower.grow(seed)
     return grower.tree()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.binned.columns import BinnedTable
+from neuid3.binned.columns import BinKind, BinnedTable
 from neuid3.tree.tree import Branch, Leaf, Node
 
 Floats = npt.NDArray[np.float64]
@@ -123,6 +123,68 @@ class BinnedTarget:
         )
 
 
+class CutPlace(IntEnum):
+    """Where a threshold lies between two neighbouring numbers; the numbers are those of the kernel."""
+
+    SHORTEST = 0
+    MIDDLE = 1
+    RANDOM = 2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BinnedTests:
+    """The tests that may be drawn at a node.
+
+    Attributes
+    ----------
+    columns : the column of each, `(test,)`.
+    values : the code that it compares with, or -1 for a column whose values or cuts are all tried, `(test,)`.
+    """
+
+    columns: Integers
+    values: Integers
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+
+def column_tests(table: BinnedTable, columns: Iterable[int] | None = None) -> BinnedTests:
+    """One draw for each column: all its values or cuts are tried where it is drawn.
+
+    Parameters
+    ----------
+    table : the coded columns.
+    columns : the numbers of the columns that may be tested; by default all.
+
+    Returns
+    -------
+    The tests.
+    """
+    numbers = np.array(list(range(len(table.columns)) if columns is None else columns), dtype=np.int32)
+    return BinnedTests(numbers, np.full(len(numbers), -1, dtype=np.int32))
+
+
+def value_tests(table: BinnedTable, columns: Iterable[int] | None = None) -> BinnedTests:
+    """One draw for each fact, each number column, and each value of a category that occurs.
+
+    Parameters
+    ----------
+    table : the coded columns.
+    columns : the numbers of the columns that may be tested; by default all.
+
+    Returns
+    -------
+    The tests.
+    """
+    tests: list[tuple[int, int]] = []
+    for j in range(len(table.columns)) if columns is None else columns:
+        column = table.columns[j]
+        several = column.values and column.kind is not BinKind.NUMBER
+        tests += [(j, int(v)) for v in np.flatnonzero(column.prior > 0)] if several else [(j, -1)]
+    numbers = np.array(tests, dtype=np.int32).reshape(-1, 2)
+    return BinnedTests(np.ascontiguousarray(numbers[:, 0]), np.ascontiguousarray(numbers[:, 1]))
+
+
 @dataclass(frozen=True, slots=True)
 class BinnedLimits:
     """Limits of the growth of a tree over coded columns.
@@ -131,13 +193,14 @@ class BinnedLimits:
     ----------
     max_depth : the longest path; None for no limit.
     max_splits : the most splits, which are then made in the order of their gain times mass; None for no limit.
-    max_features : the number of columns that are drawn at each node; None for all. Where none of these splits the node,
+    max_features : the number of tests that are drawn at each node; None for all. Where none of these splits the node,
         more are drawn until one does.
     min_mass : the least mass of a node that is split; each child needs half of it.
     min_gain : the least gain of a split.
     min_reach : rows with P(κ|e) below it are left out of a child.
     min_hessian : the least sum of hessians of a child.
     l2 : the constant that is added to the sum of hessians, λ.
+    cut : where a threshold lies between two neighbouring numbers: with the fewest decimal places, in the middle, or drawn.
     """
 
     max_depth: int | None = None
@@ -148,6 +211,7 @@ class BinnedLimits:
     min_reach: float = 1e-3
     min_hessian: float = 0.0
     l2: float = 0.0
+    cut: CutPlace = CutPlace.SHORTEST
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,9 +19,12 @@ from neuid3.binned import (
     BinnedLimits,
     BinnedTarget,
     BinnedTree,
+    CutPlace,
     bin_columns,
+    column_tests,
     column_values,
     tree_nodes,
+    value_tests,
 )
 from neuid3.binned.cuts import shortest_cut
 from neuid3.binned.kernel import binned_kernel
@@ -86,6 +89,7 @@ def targets(rng: np.random.Generator, rows: int, weights: npt.NDArray[np.float64
 
 LIMITS = (
     BinnedLimits(max_features=2),
+    BinnedLimits(max_features=3, cut=CutPlace.RANDOM),
     BinnedLimits(max_depth=3, min_gain=1e-4),
     BinnedLimits(max_splits=5, l2=1.0, min_hessian=0.1),
 )
@@ -106,7 +110,8 @@ def test_the_kernel_grows_and_applies_the_trees_that_numpy_does(seed: int, monke
             for setting in ("on", "off"):
                 monkeypatch.setenv("NEUID3_KERNEL", setting)
                 kernel_module.clear_choice()
-                tree = BinnedGrower(binned).grow(target, limits, seed)
+                tests = value_tests(binned) if seed % 2 else column_tests(binned)
+                tree = BinnedGrower(binned).grow(target, limits, seed, tests)
                 forest = BinnedForest([tree, tree], binned.columns)
                 leaf_values = np.arange(2.0 * forest.leaf_offsets[-1]).reshape(-1, 2)
                 results.append((tree, forest.sums(values, leaf_values), forest.reach(values, 1)))
