@@ -388,9 +388,12 @@ def _scores(clf: NeuID3Classifier, data: TableData, test_rows: npt.NDArray[Any])
     import numpy as np
     from sklearn.metrics import f1_score
 
+    from neuid3.tree.record import Score
+
     assert data.labels is not None
     labels, predictions = data.labels[test_rows], clf.predict(data.examples[test_rows])
     recorded = clf.record_score(data.examples[test_rows], labels)
+    assert isinstance(recorded, Score)
     names, counts = np.unique(data.labels[~test_rows], return_counts=True)
     majority = names[counts.argmax()]
     f1 = f1_score(labels, predictions, labels=clf.classes_, average=None, zero_division=0.0)
