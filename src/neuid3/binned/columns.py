@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any
 
@@ -17,6 +17,8 @@ from neuid3.tree.node_tests import CutTest, FactTest, NodeTest, ValueTest
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[Any]
+
+_NO_NUMBERS = np.empty(0)
 
 # The most codes of a column; one more stands for missing entries.
 MAX_BINS = 65_535
@@ -68,6 +70,10 @@ class BinnedColumn:
     def below(self) -> Floats:
         """The prior probability of all codes up to each, `(code,)`."""
         return np.cumsum(self.prior)
+
+    def without_rows(self) -> BinnedColumn:
+        """The same column without the codes of its rows, for trees that are applied to other rows."""
+        return replace(self, codes=self.codes[..., :0], lows=_NO_NUMBERS, highs=_NO_NUMBERS)
 
     def test(self, code: int, threshold: float) -> NodeTest:
         """The test of a branch.

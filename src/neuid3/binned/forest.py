@@ -42,6 +42,12 @@ class ColumnValues:
     def __len__(self) -> int:
         return len(self.entries)
 
+    def __getitem__(self, rows: Any) -> ColumnValues:
+        """The entries of these rows."""
+        return ColumnValues(
+            np.ascontiguousarray(self.entries[rows]), np.ascontiguousarray(self.probabilities[rows])
+        )
+
 
 def column_values(
     columns: Sequence[BinnedColumn],
@@ -110,7 +116,7 @@ class BinnedForest:
         return np.concatenate([tree.leaf_statistics for tree in self.trees])
 
     def sums(
-        self, values: ColumnValues, leaf_values: Floats, *, trees: slice = slice(None), threads: int = 1
+        self, values: ColumnValues, leaf_values: Floats, *, trees: Sequence[int] | None = None, threads: int = 1
     ) -> Floats:
         """Σ over trees and leaves of P(leaf | e) · value, `(row, width)`.
 
@@ -118,7 +124,7 @@ class BinnedForest:
         ----------
         values : the entries of the rows.
         leaf_values : what each leaf of each tree says, `(leaf, width)`.
-        trees : the trees that are summed up.
+        trees : the numbers of the trees that are summed up; by default all.
         threads : the number of threads.
 
         Returns
@@ -126,11 +132,12 @@ class BinnedForest:
         Sums, `(row, width)`.
         """
         leaf_values = np.ascontiguousarray(leaf_values, dtype=np.float64)
+        trees = range(len(self.trees)) if trees is None else trees
         kernel = binned_kernel()
         if kernel is None:
-            return self._sums_in_numpy(values, leaf_values, range(len(self.trees))[trees])
+            return self._sums_in_numpy(values, leaf_values, trees)
         out = np.zeros((len(values), leaf_values.shape[1]))
-        fields = self._fields(range(len(self.trees))[trees])
+        fields = self._fields(trees)
 
         def run(part: slice) -> None:
             entries, probabilities = values.entries[part], values.probabilities[part]
@@ -221,7 +228,7 @@ class BinnedForest:
             "sizes": np.array([column.size for column in self.columns], dtype=np.int32),
         }
 
-    def _fields(self, trees: range) -> ForestFields:
+    def _fields(self, trees: Sequence[int]) -> ForestFields:
         arrays = dict(self._arrays)
         arrays["roots"] = np.ascontiguousarray(arrays["roots"][list(trees)])
         deepest = max((len(tree.column) for tree in self.trees), default=0)
@@ -231,7 +238,7 @@ class BinnedForest:
 
     # The same in numpy
 
-    def _sums_in_numpy(self, values: ColumnValues, leaf_values: Floats, trees: range) -> Floats:
+    def _sums_in_numpy(self, values: ColumnValues, leaf_values: Floats, trees: Sequence[int]) -> Floats:
         out = np.zeros((len(values), leaf_values.shape[1]))
         for tree in trees:
             for leaf, rows, reach in self._descend(values, tree):

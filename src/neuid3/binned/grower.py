@@ -36,6 +36,9 @@ class BinnedGrower:
     def __init__(self, table: BinnedTable) -> None:
         self.table = table
 
+    def __getstate__(self) -> dict[str, BinnedTable]:
+        return {"table": self.table}  # addresses are of this process
+
     @cached_property
     def _fields(self) -> TableFields:
         return table_fields(self.table)

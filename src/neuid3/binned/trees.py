@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.binned.columns import BinKind, BinnedTable
-from neuid3.tree.tree import Branch, Leaf, Node
+from neuid3.binned.columns import BinKind, BinnedColumn, BinnedTable
+from neuid3.tree.leaves import LeafNode
+from neuid3.tree.tree import Branch, Node
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int32]
@@ -279,14 +280,14 @@ class BinnedTree:
         return np.bincount(self.column[branches], (self.gain * masses)[branches], columns).astype(np.float64)
 
 
-def tree_nodes(tree: BinnedTree, table: BinnedTable, leaf: Callable[[Floats], Leaf]) -> Node:
+def tree_nodes(tree: BinnedTree, columns: Sequence[BinnedColumn], leaf: Callable[[Floats], LeafNode]) -> Node:
     """The same tree as nodes with tests, for exact inference.
 
     Parameters
     ----------
     tree : the tree as arrays.
-    table : the columns that it was grown over.
-    leaf : makes a leaf of the statistics of a node; a branch has the masses of that leaf.
+    columns : the columns that it was grown over.
+    leaf : makes a leaf of the statistics of a node; that of a branch is its summary.
 
     Returns
     -------
@@ -298,9 +299,9 @@ def tree_nodes(tree: BinnedTree, table: BinnedTable, leaf: Callable[[Floats], Le
         if tree.column[i] < 0:
             nodes[i] = here
         else:
-            test = table.columns[tree.column[i]].test(int(tree.code[i]), float(tree.threshold[i]))
+            test = columns[tree.column[i]].test(int(tree.code[i]), float(tree.threshold[i]))
             yes, no = nodes.pop(int(tree.yes[i])), nodes.pop(int(tree.no[i]))
-            nodes[i] = Branch(test, yes, no, float(tree.gain[i]), here.masses)
+            nodes[i] = Branch(test, yes, no, float(tree.gain[i]), summary=here)
     return nodes[0]
 
 

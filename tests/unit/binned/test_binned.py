@@ -141,7 +141,7 @@ def test_trees_reach_their_leaves_as_exact_inference_does(seed: int) -> None:
     binned = bin_columns(X, weights, max_bins=65_535 if seed % 2 else 7)
     target = BinnedTarget.of_classes(rng.integers(0, CLASSES, 60), CLASSES, weights)
     tree = BinnedGrower(binned).grow(target, BinnedLimits(max_features=3, max_depth=5), seed)
-    root = tree_nodes(tree, binned, ClassCriterion(CLASSES).leaf)
+    root = tree_nodes(tree, binned.columns, ClassCriterion(CLASSES).leaf)
     model = TreeModel(Tree(root, ("a", "b", "c")), X.schema, priors=Priors(column_priors(X, weights)))
     for examples in (X, unseen):
         examples = Examples.read(examples, X.schema)
@@ -156,7 +156,7 @@ def test_responses_of_further_tests_are_columns_too() -> None:
     test = AtomTest("hidden")
     binned = bin_columns(X, facts={test: hidden})
     tree = BinnedGrower(binned).grow(BinnedTarget.of_classes(hidden, 2, np.ones(50)), BinnedLimits())
-    root = tree_nodes(tree, binned, ClassCriterion(2).leaf)
+    root = tree_nodes(tree, binned.columns, ClassCriterion(2).leaf)
     assert isinstance(root, Branch)
     assert root.test == test
     values = column_values(binned.columns, X, facts={test: ~hidden})
@@ -176,7 +176,7 @@ def test_with_all_columns_the_tree_is_that_of_the_plain_grower(seed: int, criter
     binned = bin_columns(X, weights)
     limits = BinnedLimits(max_depth=4, min_gain=1e-7, min_mass=1e-6)
     tree = BinnedGrower(binned).grow(BinnedTarget.of_classes(classes, CLASSES, weights, kind), limits)
-    assert_same_up_to_ties(tree_nodes(tree, binned, criterion.leaf), clf.tree_.root)
+    assert_same_up_to_ties(tree_nodes(tree, binned.columns, criterion.leaf), clf.tree_.root)
 
 
 def assert_same_up_to_ties(one: Node, other: Node) -> None:

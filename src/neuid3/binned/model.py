@@ -1,0 +1,377 @@
+"""A forest with its program, networks and priors: the average of the exact predictions of its trees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from neuid3.binned.columns import BinnedColumn
+from neuid3.binned.forest import BinnedForest, column_values
+from neuid3.binned.trees import BinnedTree, tree_nodes
+from neuid3.circuits.reach import Reach
+from neuid3.data.columns import Distribution, Probability, Schema
+from neuid3.data.examples import Examples
+from neuid3.data.priors import Priors
+from neuid3.errors import TreeError
+from neuid3.logic.formula import ColumnVariable, Source, sources
+from neuid3.logic.sandbox import Limits
+from neuid3.networks.backend import Backend
+from neuid3.tree.base_model import BaseModel
+from neuid3.tree.criteria import ClassCriterion, NumberCriterion
+from neuid3.tree.node_tests import NodeTest
+from neuid3.tree.number_criterion import RESOLUTION
+from neuid3.tree.tree import Tree, paths
+
+if TYPE_CHECKING:
+    import torch
+
+    from neuid3.tree.network_evidence import Network
+
+Floats = npt.NDArray[np.float64]
+
+# Rows that are predicted at a time.
+BATCH = 8192
+
+
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """Trees over the same columns, whose predictions are averaged; the tests name networks and do not hold them.
+
+    Attributes
+    ----------
+    trees : the trees as arrays.
+    columns : the columns that their tests read; rows of the training table are not needed.
+    classes : the labels of the classes; none where the trees predict numbers.
+    center, scale : mean and standard deviation of the training targets, in whose unit statistics of numbers are.
+    """
+
+    trees: tuple[BinnedTree, ...]
+    columns: tuple[BinnedColumn, ...]
+    classes: tuple[Any, ...]
+    center: float = 0.0
+    scale: float = 1.0
+
+    def __len__(self) -> int:
+        return len(self.trees)
+
+    @property
+    def predicts_numbers(self) -> bool:
+        """Whether the trees predict numbers."""
+        return not self.classes
+
+    @cached_property
+    def applied(self) -> BinnedForest:
+        """The trees in one set of arrays."""
+        return BinnedForest(self.trees, self.columns)
+
+    @cached_property
+    def tests(self) -> tuple[NodeTest, ...]:
+        """The tests that are no plain columns: atoms of rules and networks, and other kinds."""
+        used = np.unique(np.concatenate([tree.column for tree in self.trees]))
+        facts = (self.columns[j].fact for j in used if j >= 0)
+        return tuple(fact for fact in facts if fact is not None)
+
+    @cached_property
+    def column_names(self) -> frozenset[str]:
+        """The plain columns that some tree tests."""
+        used = np.unique(np.concatenate([tree.column for tree in self.trees]))
+        return frozenset(self.columns[j].name for j in used if j >= 0 and self.columns[j].fact is None)
+
+    @cached_property
+    def leaf_values(self) -> Floats:
+        """What each leaf says: class probabilities, or the first two moments about the center, `(leaf, value)`."""
+        statistics = self.applied.leaf_statistics
+        if not self.predicts_numbers:
+            mass = statistics.sum(1, keepdims=True)
+            return np.where(mass > 0, statistics / np.where(mass > 0, mass, 1.0), 1.0 / statistics.shape[1])
+        mass = np.where(statistics[:, 0] > 0, statistics[:, 0], 1.0)
+        means = statistics[:, 1] / mass
+        deviations = np.maximum(np.sqrt(np.maximum(statistics[:, 2] / mass - means**2, 0.0)), RESOLUTION)
+        return np.stack((means * self.scale, (deviations**2 + means**2) * self.scale**2), axis=1)
+
+    def tree(self, number: int) -> Tree:
+        """One of the trees, as nodes with tests.
+
+        Parameters
+        ----------
+        number : its number, from 0.
+
+        Returns
+        -------
+        The tree.
+        """
+        criterion: Any = ClassCriterion(max(len(self.classes), 2))
+        if self.predicts_numbers:
+            criterion = NumberCriterion(self.center, self.scale)
+        return Tree(tree_nodes(self.trees[number], self.columns, criterion.leaf), self.classes)
+
+    def column_gains(self) -> Floats:
+        """The gain of each column, averaged over the trees, as a fraction of the total, `(column,)`."""
+        total = np.zeros(len(self.columns))
+        for tree in self.trees:
+            masses = tree.statistics[:, 0] if self.predicts_numbers else tree.statistics.sum(1)
+            gains = tree.column_gains(masses, len(self.columns))
+            total += gains / max(float(gains.sum()), 1e-300)
+        whole = float(total.sum())
+        return total / whole if whole > 0 else total
+
+
+class ForestModel(BaseModel):
+    """A forest with its program, networks and priors. All trees share one instance of each network.
+
+    Parameters
+    ----------
+    forest : the trees.
+    schema : the kinds of the columns, `X.schema`.
+    background : rules, probabilistic facts and neural declarations in DeepProbLog's syntax.
+    networks : the network of every instance that the tests use.
+    priors : the distributions that stand for missing entries.
+    limits : the time, memory and circuit size that the background knowledge may take.
+    dtype : the precision of inference.
+    device : where networks and circuits run.
+    backend : who runs the networks in predictions.
+    """
+
+    def __init__(
+        self,
+        forest: Forest,
+        schema: Schema,
+        *,
+        background: str = "",
+        networks: Mapping[str, Network] | None = None,
+        priors: Priors | None = None,
+        limits: Limits | None = None,
+        dtype: torch.dtype | str = "float64",
+        device: torch.device | str = "cpu",
+        backend: str | Backend = "auto",
+    ) -> None:
+        self.forest = forest
+        super().__init__(
+            forest.tests,
+            schema,
+            background=background,
+            networks=networks,
+            priors=priors,
+            limits=limits,
+            dtype=dtype,
+            device=device,
+            backend=backend,
+        )
+        self.threads = 1
+
+    def __repr__(self) -> str:
+        kind = "numbers" if self.predicts_numbers else f"classes {self.classes}"
+        return f"{type(self).__name__}({len(self.forest)} trees, {self.forest.applied.leaf_offsets[-1]} leaves, {kind})"
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        """The labels of the classes; none where the forest predicts numbers."""
+        return self.forest.classes
+
+    @property
+    def predicts_numbers(self) -> bool:
+        """Whether the forest predicts numbers."""
+        return self.forest.predicts_numbers
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that the trees read, in the order of the schema."""
+        read = {*self.forest.column_names, *(super().columns if self.forest.tests else ())}
+        return [name for name in self.schema if name in read] or list(self.schema)[:1]
+
+    # Prediction ----------------------------------------------------------------------------------
+
+    def values(self, X: Any, *, batch_size: int = BATCH) -> Floats:
+        """The average over the trees of Σ P(leaf | e) · value, `(example, value)`; see `Forest.leaf_values`.
+
+        Parameters
+        ----------
+        X : the examples, as `Examples` or a table with the columns of the schema.
+        batch_size : examples in memory at a time.
+
+        Returns
+        -------
+        Values, `(example, value)`.
+        """
+        examples = self.read(X)
+        width = self.forest.leaf_values.shape[1]
+        out = np.empty((len(examples), width))
+        with self.evaluating():
+            for start in range(0, len(examples), batch_size):
+                batch = slice(start, start + batch_size)
+                out[batch] = self._batch_values(examples, batch)
+        return out / len(self.forest)
+
+    def predict_proba(self, X: Any, *, batch_size: int = BATCH) -> Floats:
+        """P(class | e), the average of the trees, `(example, class)`.
+
+        Parameters
+        ----------
+        X : the examples, as `Examples` or a table with the columns of the schema.
+        batch_size : examples in memory at a time.
+
+        Returns
+        -------
+        Probabilities, `(example, class)`.
+
+        Raises
+        ------
+        TreeError : where the forest predicts numbers.
+        """
+        if self.predicts_numbers:
+            raise TreeError("The forest predicts numbers and no classes; use `predict` or `predict_number`.")
+        return self.values(X, batch_size=batch_size)
+
+    def predict_number(self, X: Any, *, batch_size: int = BATCH) -> tuple[Floats, Floats]:
+        """The expected number of each example, and the standard deviation of the mixture of all leaves of all trees.
+
+        Parameters
+        ----------
+        X : the examples, as `Examples` or a table with the columns of the schema.
+        batch_size : examples in memory at a time.
+
+        Returns
+        -------
+        Means and standard deviations, `(example,)` each.
+
+        Raises
+        ------
+        TreeError : where the forest predicts classes.
+        """
+        if not self.predicts_numbers:
+            raise TreeError("The forest predicts classes and no numbers; use `predict` or `predict_proba`.")
+        first, second = self.values(X, batch_size=batch_size).T
+        return self.forest.center + first, np.sqrt(np.maximum(second - first**2, 0.0))
+
+    def predict(self, X: Any, *, batch_size: int = BATCH) -> npt.NDArray[Any]:
+        """The most probable class of each example, or its expected number.
+
+        Parameters
+        ----------
+        X : the examples, as `Examples` or a table with the columns of the schema.
+        batch_size : examples in memory at a time.
+
+        Returns
+        -------
+        Classes or numbers, `(example,)`.
+        """
+        if self.predicts_numbers:
+            return self.predict_number(X, batch_size=batch_size)[0]
+        most_probable: npt.NDArray[Any] = np.asarray(self.classes)[
+            self.predict_proba(X, batch_size=batch_size).argmax(axis=1)
+        ]
+        return most_probable
+
+    def tree_values(self, X: Any) -> Iterator[Floats]:
+        """Σ P(leaf | e) · value of each tree in turn, `(example, value)`.
+
+        Parameters
+        ----------
+        X : the examples, as `Examples` or a table with the columns of the schema.
+
+        Returns
+        -------
+        An iterator over the trees.
+        """
+        examples = self.read(X)
+        with self.evaluating():
+            for number in range(len(self.forest)):
+                yield self._batch_values(examples, slice(None), [number])
+
+    def _batch_values(self, examples: Examples, rows: slice, trees: list[int] | None = None) -> Floats:
+        """The sum of the trees for some rows, `(example, value)`."""
+        facts: dict[NodeTest, npt.NDArray[Any]] = {}
+        numbers = list(range(len(self.forest))) if trees is None else trees
+        compiled: list[int] = []
+        if self.forest.tests:
+            batch = examples[rows]
+            evidence = self.evidence_of(batch)
+            arrays = self.inference.arrays
+            with arrays.without_gradients():
+                responses = arrays.to_numpy(self._responses(evidence))
+            facts = {test: responses[:, i] for i, test in enumerate(self.forest.tests)}
+            compiled = [n for n in numbers if any(_is_uncertain(s, batch) for s in self._shared[n])]
+            values = column_values(self.forest.columns, batch, facts=facts)
+        else:
+            values = column_values(self.forest.columns, examples, rows)
+        applied, leaf_values = self.forest.applied, self.forest.leaf_values
+        chosen = [n for n in numbers if n not in set(compiled)]
+        sums = applied.sums(values, leaf_values, trees=chosen, threads=self.threads)
+        for number in compiled:
+            with arrays.without_gradients():
+                reach = arrays.to_numpy(self._compiled(number)(evidence))
+            start, end = applied.leaf_offsets[number], applied.leaf_offsets[number + 1]
+            sums += reach @ leaf_values[start:end]
+        return sums
+
+    @cached_property
+    def _responses(self) -> Reach:
+        """P(τ | e) of the tests that are no plain columns, as a function of evidence."""
+        return self.inference.compiled([((test, True),) for test in self.forest.tests])
+
+    def _compiled(self, number: int) -> Reach:
+        """P(leaf | e) of a tree by circuits, which are exact whatever its tests share."""
+        known: dict[int, Reach] = self.__dict__.setdefault("_compiled_trees", {})
+        if number not in known:
+            known[number] = self.inference.compiled([path for path, _ in paths(self.forest.tree(number).root)])
+        return known[number]
+
+    @cached_property
+    def _shared(self) -> list[frozenset[Source]]:
+        """For each tree, the variables that different tests of one path depend on, one of which is no plain column.
+
+        The kernel multiplies the responses of these tests, which is exact where such variables are certain.
+        """
+        semantics = self.inference.semantics
+        of_column: list[frozenset[Source]] = []
+        for column in self.forest.columns:
+            if column.fact is None:
+                of_column.append(frozenset({column.name}))
+            else:
+                of_column.append(frozenset(sources(semantics.formula(column.fact))))
+        names = [frozenset(map(_name_of, variables)) for variables in of_column]
+        return [_shared_sources(tree, self.forest.columns, of_column, names) for tree in self.forest.trees]
+
+
+def _shared_sources(
+    tree: BinnedTree,
+    columns: tuple[BinnedColumn, ...],
+    of_column: list[frozenset[Source]],
+    names: list[frozenset[Any]],
+) -> frozenset[Source]:
+    """The variables that two different columns of a path depend on."""
+    above: list[frozenset[int]] = []
+    shared: set[Source] = set()
+    for node, column in enumerate(tree.column.tolist()):
+        parent = int(tree.parent[node])
+        on_path = frozenset() if parent < 0 else above[parent] | {int(tree.column[parent])}
+        above.append(on_path)
+        if column < 0:
+            continue
+        for other in on_path - {column}:
+            if (columns[column].fact or columns[other].fact) and names[column] & names[other]:
+                shared |= {s for s in of_column[column] | of_column[other] if _name_of(s) in names[column] & names[other]}
+    return frozenset(shared)
+
+
+def _name_of(source: Source) -> Any:
+    """The column that a variable is, or the variable itself."""
+    return source.column if isinstance(source, ColumnVariable) else source
+
+
+def _is_uncertain(source: Source, examples: Examples) -> bool:
+    """Whether a variable has no certain value for some example."""
+    match source:
+        case str(name) | ColumnVariable(name):
+            column = examples.column(name)
+            return isinstance(column.kind, (Probability, Distribution)) or (
+                column.missing is not None and bool(column.missing.any())
+            )
+        case _:
+            return True
+
