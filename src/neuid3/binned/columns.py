@@ -13,6 +13,7 @@ import numpy.typing as npt
 from neuid3.data.columns import Boolean, Category, Column, Distribution, Number, Probability, Tensor, Value
 from neuid3.data.examples import Examples
 from neuid3.errors import DataError
+from neuid3.logic.quoting import atom_text
 from neuid3.tree.node_tests import CutTest, FactTest, NodeTest, ValueTest
 
 Floats = npt.NDArray[np.float64]
@@ -70,6 +71,19 @@ class BinnedColumn:
     def below(self) -> Floats:
         """The prior probability of all codes up to each, `(code,)`."""
         return np.cumsum(self.prior)
+
+    def label(self, code: int) -> str:
+        """The test of a code as text; of a number column its name, whatever the threshold.
+
+        Parameters
+        ----------
+        code : the code.
+
+        Returns
+        -------
+        The text.
+        """
+        return atom_text(self.name) if self.kind is BinKind.NUMBER else str(self.test(code, 0.0))
 
     def without_rows(self) -> BinnedColumn:
         """The same column without the codes of its rows, for trees that are applied to other rows."""

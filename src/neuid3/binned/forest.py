@@ -44,9 +44,7 @@ class ColumnValues:
 
     def __getitem__(self, rows: Any) -> ColumnValues:
         """The entries of these rows."""
-        return ColumnValues(
-            np.ascontiguousarray(self.entries[rows]), np.ascontiguousarray(self.probabilities[rows])
-        )
+        return ColumnValues(np.ascontiguousarray(self.entries[rows]), np.ascontiguousarray(self.probabilities[rows]))
 
 
 def column_values(

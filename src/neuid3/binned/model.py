@@ -184,6 +184,28 @@ class ForestModel(BaseModel):
         read = {*self.forest.column_names, *(super().columns if self.forest.tests else ())}
         return [name for name in self.schema if name in read] or list(self.schema)[:1]
 
+    def columns_of_gains(self) -> list[tuple[str, ...]]:
+        """The columns of the schema that each column of the forest depends on, in the order of `Forest.columns`."""
+        return [(c.name,) if c.fact is None else self.columns_of(c.fact) for c in self.forest.columns]
+
+    def leaf_reach(self, X: Any, number: int) -> Floats:
+        """P(leaf | e) of the leaves of a tree from left (all yes) to right (all no), `(example, leaf)`.
+
+        Parameters
+        ----------
+        X : the examples, as `Examples` or a table with the columns of the schema.
+        number : the number of the tree.
+
+        Returns
+        -------
+        Probabilities that sum to 1 for each example, `(example, leaf)`.
+        """
+        start, end = self.forest.applied.leaf_offsets[number], self.forest.applied.leaf_offsets[number + 1]
+        values = np.zeros((int(self.forest.applied.leaf_offsets[-1]), int(end - start)))
+        values[start:end] = np.eye(int(end - start))
+        with self.evaluating():
+            return self._batch_values(self.read(X), slice(None), [number], values)
+
     # Prediction ----------------------------------------------------------------------------------
 
     def values(self, X: Any, *, batch_size: int = BATCH) -> Floats:
@@ -283,8 +305,10 @@ class ForestModel(BaseModel):
             for number in range(len(self.forest)):
                 yield self._batch_values(examples, slice(None), [number])
 
-    def _batch_values(self, examples: Examples, rows: slice, trees: list[int] | None = None) -> Floats:
-        """The sum of the trees for some rows, `(example, value)`."""
+    def _batch_values(
+        self, examples: Examples, rows: slice, trees: list[int] | None = None, leaf_values: Floats | None = None
+    ) -> Floats:
+        """The sum of the trees for some rows, `(example, value)`, by default of what their leaves say."""
         facts: dict[NodeTest, npt.NDArray[Any]] = {}
         numbers = list(range(len(self.forest))) if trees is None else trees
         compiled: list[int] = []
@@ -299,7 +323,7 @@ class ForestModel(BaseModel):
             values = column_values(self.forest.columns, batch, facts=facts)
         else:
             values = column_values(self.forest.columns, examples, rows)
-        applied, leaf_values = self.forest.applied, self.forest.leaf_values
+        applied, leaf_values = self.forest.applied, self.forest.leaf_values if leaf_values is None else leaf_values
         chosen = [n for n in numbers if n not in set(compiled)]
         sums = applied.sums(values, leaf_values, trees=chosen, threads=self.threads)
         for number in compiled:
@@ -355,7 +379,9 @@ def _shared_sources(
             continue
         for other in on_path - {column}:
             if (columns[column].fact or columns[other].fact) and names[column] & names[other]:
-                shared |= {s for s in of_column[column] | of_column[other] if _name_of(s) in names[column] & names[other]}
+                shared |= {
+                    s for s in of_column[column] | of_column[other] if _name_of(s) in names[column] & names[other]
+                }
     return frozenset(shared)
 
 
@@ -374,4 +400,3 @@ def _is_uncertain(source: Source, examples: Examples) -> bool:
             )
         case _:
             return True
-

@@ -121,7 +121,8 @@ def open_model(path: Path, limits: Limits | None) -> NeurosymbolicTree:
     _check_model(path)
     from neuid3.estimators.loading import load_model
 
-    return load_model(path, limits=limits)
+    model: NeurosymbolicTree = load_model(path, limits=limits)
+    return model
 
 
 def _check_model(path: Path) -> None:

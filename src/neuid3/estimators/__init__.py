@@ -6,16 +6,28 @@ from neuid3.utils.lazy import lazy_names
 
 if TYPE_CHECKING:
     from neuid3.estimators.classifier import NeuID3Classifier
+    from neuid3.estimators.forest import NeuID3ForestClassifier, NeuID3ForestRegressor
+    from neuid3.estimators.forest_model import NeurosymbolicForest
     from neuid3.estimators.loading import load
     from neuid3.estimators.model import NeurosymbolicTree
     from neuid3.estimators.regressor import NeuID3Regressor
 
-__all__ = ["NeuID3Classifier", "NeuID3Regressor", "NeurosymbolicTree", "load"]
+__all__ = [
+    "NeuID3Classifier",
+    "NeuID3ForestClassifier",
+    "NeuID3ForestRegressor",
+    "NeuID3Regressor",
+    "NeurosymbolicForest",
+    "NeurosymbolicTree",
+    "load",
+]
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "neuid3.estimators.classifier": ["NeuID3Classifier"],
+        "neuid3.estimators.forest": ["NeuID3ForestClassifier", "NeuID3ForestRegressor"],
+        "neuid3.estimators.forest_model": ["NeurosymbolicForest"],
         "neuid3.estimators.loading": ["load"],
         "neuid3.estimators.model": ["NeurosymbolicTree"],
         "neuid3.estimators.regressor": ["NeuID3Regressor"],

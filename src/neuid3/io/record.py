@@ -14,6 +14,7 @@ from neuid3.io.serialize import Json
 from neuid3.tree.record import (
     HELD_OUT,
     MOST_ROWS,
+    OUT_OF_BAG,
     VALIDATION,
     AnyScore,
     ConceptScore,
@@ -86,7 +87,7 @@ def record_from_json(fields: Json | None, tensors: Tensors, classes: int) -> Tra
 
 def _score(fields: Any) -> AnyScore:
     kind = fields["kind"]
-    if kind not in (HELD_OUT, VALIDATION):
+    if kind not in (HELD_OUT, OUT_OF_BAG, VALIDATION):
         raise ValueError(f"{kind!r:.40} is not a kind of score")
     if "r2" in fields:
         return _number_score(kind, fields)

@@ -14,6 +14,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from neuid3.binned import (
     BinnedCriterion,
+    BinnedForest,
     BinnedGrower,
     BinnedLimits,
     BinnedTable,
@@ -100,7 +101,7 @@ def drawn_number(max_features: int | float | str | None, tests: int) -> int:
             return max(int(math.sqrt(tests)), 1)
         case "log2":
             return max(int(math.log2(max(tests, 1))), 1)
-        case int() if 1 <= max_features:
+        case int() if max_features >= 1:
             return min(int(max_features), max(tests, 1))
         case float() if 0.0 < max_features <= 1.0:
             return max(int(max_features * tests), 1)
@@ -151,6 +152,22 @@ def binned_target(target: Target) -> BinnedTarget:
     return BinnedTarget.of_numbers(target.values, target.weights)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class UnseenRows:
+    """Rows that no network was trained on: below networks, they determine what nodes say.
+
+    Attributes
+    ----------
+    rows : the numbers of these rows.
+    values : their entries.
+    neural : the columns whose tests call networks.
+    """
+
+    rows: npt.NDArray[np.int64]
+    values: ColumnValues
+    neural: frozenset[int]
+
+
 class ForestGrower:
     """Grows the trees of a forest, side by side.
 
@@ -162,6 +179,7 @@ class ForestGrower:
     settings : how the forest is grown.
     seed : seed of all draws; a tree depends on it and on its number alone.
     values : the entries of the rows, for out-of-bag predictions; None where these are not needed.
+    unseen : the rows that no network was trained on; None where no network was trained.
     """
 
     def __init__(
@@ -172,8 +190,16 @@ class ForestGrower:
         settings: ForestSettings,
         seed: int,
         values: ColumnValues | None = None,
+        unseen: UnseenRows | None = None,
     ) -> None:
-        self.grower, self.tests, self.settings, self.seed, self.values = BinnedGrower(table), tests, settings, seed, values
+        self.unseen = unseen
+        self.grower, self.tests, self.settings, self.seed, self.values = (
+            BinnedGrower(table),
+            tests,
+            settings,
+            seed,
+            values,
+        )
         self.target, self.criterion = binned_target(target), target.criterion
         drawn = drawn_number(settings.max_features, len(tests))
         self.limits = replace(settings.limits, max_features=None if drawn >= len(tests) else drawn)
@@ -200,7 +226,32 @@ class ForestGrower:
         number : the number of the tree.
         """
         target = self.target.weighted(self.target.weights * self.bag(number))
-        return self.grower.grow(target, self.limits, _mixed_seed(self.seed, number), self.tests)
+        tree = self.grower.grow(target, self.limits, _mixed_seed(self.seed, number), self.tests)
+        return tree if self.unseen is None else self._estimated(tree, target, self.unseen)
+
+    def _estimated(self, tree: BinnedTree, target: BinnedTarget, unseen: UnseenRows) -> BinnedTree:
+        """The tree with the statistics of nodes below networks estimated from the rows that these have not seen."""
+        starts, leaves, reach = BinnedForest([tree], self.grower.table.columns).reach(unseen.values)
+        rows = np.repeat(unseen.rows, np.diff(starts))
+        weights = target.weights[rows] * reach
+        if target.criterion < BinnedCriterion.SQUARED_ERROR:
+            counted = np.zeros((len(rows), target.width))
+            counted[np.arange(len(rows)), target.classes[rows]] = weights
+        else:
+            numbers = target.first[rows] + target.offset
+            counted = np.stack((weights, weights * numbers, weights * numbers**2), axis=1)
+        sums = np.zeros_like(tree.statistics)
+        np.add.at(sums, np.flatnonzero(tree.is_leaf)[leaves], counted)
+        below_network = np.zeros(len(sums), dtype=bool)
+        for node in range(1, len(sums)):
+            parent = tree.parent[node]
+            below_network[node] = below_network[parent] or int(tree.column[parent]) in unseen.neural
+        for node in range(len(sums) - 1, 0, -1):  # children before their parents
+            sums[tree.parent[node]] += sums[node]
+        statistics = tree.statistics.copy()
+        for node in np.flatnonzero(below_network).tolist():
+            statistics[node] = self.criterion.leaf_statistics(tree.statistics[node], sums[node])
+        return replace(tree, statistics=statistics)
 
     def forest(self, trees: Sequence[BinnedTree], classes: tuple[Any, ...]) -> Forest:
         """The forest of these trees.
@@ -227,9 +278,11 @@ class ForestGrower:
         rows = self.grower.table.rows
         sums, counts = np.zeros((rows, forest.leaf_values.shape[1])), np.zeros(rows, dtype=np.int64)
         for i in range(len(forest)):
-            unseen = np.flatnonzero(self.bag(first + i) == 0)
-            sums[unseen] += forest.applied.sums(self.values[unseen], forest.leaf_values, trees=[i])
-            counts[unseen] += 1
+            out = np.flatnonzero(self.bag(first + i) == 0)
+            if self.unseen is not None:  # never rows that networks were trained on
+                out = np.intersect1d(out, self.unseen.rows)
+            sums[out] += forest.applied.sums(self.values[out], forest.leaf_values, trees=[i])
+            counts[out] += 1
         return sums, counts
 
 
@@ -307,4 +360,3 @@ def _sample_size(max_samples: int | float | None, rows: int) -> int:
 
 def _mixed_seed(seed: int, number: int) -> int:
     return int(np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0])
-

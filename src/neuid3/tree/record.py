@@ -28,7 +28,7 @@ BLOCK = 512
 # The least probability in the log-loss.
 MIN_LOG_LOSS_PROBABILITY = 1e-15
 
-HELD_OUT, VALIDATION = "held-out", "validation"
+HELD_OUT, VALIDATION, OUT_OF_BAG = "held-out", "validation", "out-of-bag"
 
 Codes = npt.NDArray[np.int64]
 Digests = npt.NDArray[np.uint64]

@@ -1,0 +1,225 @@
+"""A fit of a forest: perception where networks take part, coded columns, and the growth of the trees."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from neuid3.binned import BinnedTable, ColumnValues, bin_columns
+from neuid3.binned.model import Forest
+from neuid3.data.examples import Examples
+from neuid3.data.priors import Priors, column_priors
+from neuid3.learning.forest import (
+    ForestGrower,
+    ForestSettings,
+    UnseenRows,
+    forest_tests,
+    grow_forest,
+    max_bins_for,
+    training_values,
+)
+from neuid3.learning.inference import ExactInference
+from neuid3.learning.problem import Problem
+from neuid3.learning.sample import Sample
+from neuid3.networks.backend import Backend
+from neuid3.training.config import TrainingConfig
+from neuid3.tree.anchors import Anchors
+from neuid3.tree.inference import arrays_for
+from neuid3.tree.node_tests import FactTest, NodeTest, ValueTest
+from neuid3.tree.semantics import Semantics
+from neuid3.tree.target import Target
+
+Facts = dict[NodeTest, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FittedForest:
+    """The outcome of a fit.
+
+    Attributes
+    ----------
+    forest : the trees.
+    networks : the networks that their tests call, by instance.
+    priors : the distributions that stand for missing entries.
+    backend : who runs the networks.
+    steps : the number of gradient steps.
+    oob_values : for each row, the average of the trees that it is out of bag of, `(row, value)`; None where not asked for.
+    skipped_trees : trees that were not grown because time was up.
+    """
+
+    forest: Forest
+    networks: Mapping[str, Any]
+    priors: Priors
+    backend: str | Backend
+    steps: int
+    oob_values: npt.NDArray[np.float64] | None
+    skipped_trees: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Perceived:
+    """Trained networks and the responses of the tests that call them.
+
+    Attributes
+    ----------
+    sample : the examples with the validation split, which networks were not trained on.
+    responses : P(τ | e), or the likelier response, of each test for all rows of the sample.
+    networks_of : the trained networks of some tests, by instance.
+    priors : the distributions that stand for missing entries and missing network outputs.
+    backend : who runs the networks.
+    steps : the number of gradient steps.
+    were_trained : whether some network was trained on rows of the sample.
+    """
+
+    sample: Sample
+    responses: Facts
+    networks_of: Callable[[tuple[NodeTest, ...]], Mapping[str, Any]]
+    priors: Callable[[], Priors]
+    backend: str | Backend
+    steps: int
+    were_trained: bool
+
+
+def learn_forest(
+    examples: Examples,
+    target: Target,
+    problem: Problem,
+    networks: Mapping[str, Any],
+    config: TrainingConfig,
+    settings: ForestSettings,
+    classes: tuple[Any, ...],
+    *,
+    seed: int,
+    jobs: int | None = None,
+    verbose: int = 0,
+    with_oob: bool = False,
+    deadline: float = math.inf,
+    validation: tuple[Examples, Any, Any] | None = None,
+    anchors: Anchors | None = None,
+    folder: Path | str | None = None,
+    digests: Callable[[], dict[str, str]] = dict,
+) -> FittedForest:
+    """A forest whose trees share the networks that a single tree has trained.
+
+    Parameters
+    ----------
+    examples : the training examples.
+    target : their targets, with weights and criterion.
+    problem : the program and the candidates.
+    networks : the networks that the caller gave, by name.
+    config : how networks are trained.
+    settings : how the forest is grown.
+    classes : the labels of the classes; none for numbers.
+    seed : seed of all draws.
+    jobs : the number of workers.
+    verbose : as in the estimators.
+    with_oob : whether out-of-bag predictions are computed.
+    deadline : the time of `time.monotonic` from which on no tree is grown.
+    validation : examples of the caller that networks are scored on, with targets and weights.
+    anchors : labels of concepts, by declared network.
+    folder : where the nodes of the tree that trains networks are saved, if anywhere.
+    digests : digests of what that tree depends on.
+
+    Returns
+    -------
+    The forest with its networks.
+    """
+    perceived, unseen, rows = None, None, len(examples)
+    if problem.are_neural:
+        # Imported here, since a table without networks is learned without torch.
+        from neuid3.learning.forest_perception import perceive
+
+        perceived = perceive(
+            examples,
+            target,
+            problem,
+            networks,
+            config,
+            seed=seed,
+            jobs=jobs,
+            verbose=verbose,
+            validation=validation,
+            anchors=anchors or {},
+            deadline=deadline,
+            folder=folder,
+            digests=digests,
+        )
+        examples, target = perceived.sample.examples, perceived.sample.target
+        unseen = perceived.sample.unseen if perceived.were_trained and perceived.sample.unseen.any() else None
+    priors = Priors(column_priors(examples, target.weights))
+    facts = _symbolic_facts(examples, target, problem, priors) | ({} if perceived is None else perceived.responses)
+    names = _columns_of(problem)
+    table = bin_columns(examples, target.weights, names=names, facts=facts, max_bins=max_bins_for(len(examples)))
+    values = training_values(table, examples, facts) if with_oob else None
+    tests = forest_tests(table, problem.candidates)
+    held_out = _unseen_rows(unseen, table, perceived, values, examples, facts)
+    grower = ForestGrower(table, tests, target, settings, seed, values, held_out)
+    learned = grow_forest(grower, classes, jobs=jobs, deadline=deadline)
+    trained: Mapping[str, Any] = {}
+    backend: str | Backend = "auto"
+    steps = 0
+    if perceived is not None:
+        trained = perceived.networks_of(learned.forest.tests)
+        priors, backend, steps = perceived.priors(), perceived.backend, perceived.steps
+    oob_values = None if learned.oob_values is None else learned.oob_values[:rows]
+    return FittedForest(learned.forest, trained, priors, backend, steps, oob_values, learned.skipped_trees)
+
+
+def _unseen_rows(
+    unseen: npt.NDArray[np.bool_] | None,
+    table: BinnedTable,
+    perceived: Perceived | None,
+    values: ColumnValues | None,
+    examples: Examples,
+    facts: Facts,
+) -> UnseenRows | None:
+    """The rows that no network was trained on, where networks were trained on the others."""
+    if unseen is None or perceived is None:
+        return None
+    values = training_values(table, examples, facts) if values is None else values
+    neural = frozenset(j for j, column in enumerate(table.columns) if column.fact in perceived.responses)
+    return UnseenRows(np.flatnonzero(unseen), values[np.flatnonzero(unseen)], neural)
+
+
+def _columns_of(problem: Problem) -> list[str]:
+    """The columns that candidates test directly, in the order of the schema."""
+    names = set(problem.candidates.numbers)
+    for test in problem.candidates.tests:
+        match test:
+            case FactTest(name) | ValueTest(name, _):
+                names.add(name)
+    return [name for name in problem.program.schema if name in names]
+
+
+def _symbolic_facts(examples: Examples, target: Target, problem: Problem, priors: Priors) -> Facts:
+    """The responses of candidates that are no plain columns and call no network: Boolean where they are certain."""
+    semantics = Semantics(problem.program, problem.candidates.tests)
+    schema = problem.program.schema
+    tests = [
+        test for test in problem.candidates.tests if not _is_column(test, schema) and not semantics.is_neural(test)
+    ]
+    if not tests:
+        return {}
+    sample = Sample(examples, target, np.zeros(len(examples), dtype=bool))
+    inference = ExactInference(sample, semantics, {}, priors, "cpu", arrays_for(neural=False))
+    facts: Facts = {}
+    for test in tests:
+        responses = inference.conditional((), test)
+        facts[test] = as_fact(responses)
+    return facts
+
+
+def as_fact(responses: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Boolean responses where all are certain; otherwise as they are."""
+    certain = responses >= 1.0
+    return certain if bool((certain | (responses <= 0.0)).all()) else responses
+
+
+def _is_column(test: NodeTest, schema: Mapping[str, Any]) -> bool:
+    return isinstance(test, (FactTest, ValueTest)) and test.column in schema
