@@ -64,7 +64,7 @@ class Examples:
     (2, 2)
     """
 
-    __slots__ = ("_columns", "_length")
+    __slots__ = ("__weakref__", "_columns", "_length")
 
     _columns: dict[str, Column]
     _length: int
