@@ -521,7 +521,7 @@ def _declare(name: str, column: Column, declared: Declared | None) -> Column:
             _refuse(
                 name, f"is declared {declared!r} and holds a {kind_name(column.kind)}; correct `kinds` or the data."
             )
-    elif isinstance(declared, (Boolean, Probability, Number, Category, Distribution, Tensor, Parts, Relation)):
+    elif isinstance(declared, Kind):
         kind = declared
     else:
         _refuse(name, f"is declared {declared!r}; use a kind such as 'category' or Category(('a', 'b')).")

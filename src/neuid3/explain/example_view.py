@@ -26,6 +26,7 @@ from neuid3.logic.formula import (
     Formula,
     Literal,
     NeuralVariable,
+    QueryVariable,
     Not,
     Or,
     Truth,
@@ -283,6 +284,8 @@ def _reading(
     match variable:
         case ChoiceVariable():
             return Reading(names.name, "chance", (), False, values)
+        case QueryVariable(columns=columns):
+            return Reading(names.name, "boolean", columns, False, values)
         case NeuralVariable(network=network, inputs=inputs):
             return Reading(names.name, "network", inputs, not bool(example.complete(inputs)[0]), values, network)
         case ColumnVariable(column) | CellVariable(column):

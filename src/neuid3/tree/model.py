@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from neuid3.circuits.arrays import AnyArray
-from neuid3.data.columns import Boolean, Category, Distribution, Number, Probability, Schema, Tensor
+from neuid3.data.columns import Kind, Schema
 from neuid3.data.examples import Examples
 from neuid3.data.priors import Priors, check_priors, column_priors, network_call_name
 from neuid3.errors import DataError, NetworkError, TreeError, did_you_mean
-from neuid3.logic.formula import ColumnVariable, NeuralVariable, Source, Truth, sources
+from neuid3.logic.formula import ColumnVariable, NeuralVariable, QueryVariable, Source, Truth, sources
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import Limits
 from neuid3.networks.backend import Backend, select_backend
@@ -463,8 +463,7 @@ def _as_schema(schema: Any) -> Schema:
     """The schema itself, or that of `Examples` in its place; a `DataError` for anything else."""
     if isinstance(schema, Examples):
         return schema.schema
-    kinds = (Boolean, Category, Distribution, Number, Probability, Tensor)
-    if not isinstance(schema, Mapping) or not all(isinstance(kind, kinds) for kind in schema.values()):
+    if not isinstance(schema, Mapping) or not all(isinstance(kind, Kind) for kind in schema.values()):
         raise DataError("The schema must be that of some examples: pass X.schema, or the Examples themselves.")
     return schema
 
@@ -474,7 +473,7 @@ def _columns_read(variables: frozenset[Source]) -> set[str]:
     columns: set[str] = set()
     for source in variables:
         match source:
-            case NeuralVariable(inputs=inputs):
+            case NeuralVariable(inputs=inputs) | QueryVariable(columns=inputs):
                 columns.update(inputs)
             case ColumnVariable(column) | str(column):
                 columns.add(column)
