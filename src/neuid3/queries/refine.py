@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 
 from neuid3.data.columns import Boolean, Category, Kind, Number, Schema
 from neuid3.data.parts import Relation, part_schemas
@@ -33,7 +34,7 @@ class Language:
     """
 
     schema: Schema = field(hash=False)
-    max_variables: int = 3
+    max_variables: int = 4
     counts: bool = True
     negations: bool = True
 
@@ -137,7 +138,8 @@ class Refiner:
                 case Boolean():
                     literal = Atom(name, (variable,))
                     yield Refinement((literal,))
-                    yield Refinement((Negation(Query((literal,))),))
+                    if self.language.negations:
+                        yield Refinement((Negation(Query((literal,))),))
                 case Category(values):
                     for value in values:
                         yield Refinement((Atom(name, (variable, value)),))
@@ -228,7 +230,8 @@ def new_variable(kind: str, types: Iterable[Var]) -> Var:
     """
     taken = {variable.name for variable in types}
     letter = next((c for c in kind.upper() if c.isascii() and c.isalpha()), "X")
-    return Var(next(name for name in (letter, *(f"{letter}{i}" for i in range(2, 10_000))) if name not in taken))
+    names = (letter if i == 1 else f"{letter}{i}" for i in count(1))
+    return Var(next(name for name in names if name not in taken))
 
 
 def _different(new: Var, kind: str, types: Mapping[Var, str]) -> tuple[Different, ...]:
