@@ -133,7 +133,9 @@ class _Joined:
                     f"The relation {name!r} has no column {column!r} with keys of parts.{did_you_mean(column, table)}"
                 )
             if kind not in self.tables:
-                raise DataError(f"The relation {name!r} names parts {kind!r}, which are not given.{did_you_mean(kind, self.tables)}")
+                raise DataError(
+                    f"The relation {name!r} names parts {kind!r}, which are not given.{did_you_mean(kind, self.tables)}"
+                )
         if not types:
             raise DataError(
                 f"The relation {name!r} has the columns {', '.join(table)}, none of which is called as a type of part; name "
@@ -207,7 +209,9 @@ def _numbered(keys: Sequence[Any], what: str, column: str) -> dict[Any, int]:
     numbers: dict[Any, int] = {}
     for number, key in enumerate(keys):
         if key in numbers:
-            raise DataError(f"{key!r} is the key of two rows in column {column!r} of {what}; give each row a key of its own.")
+            raise DataError(
+                f"{key!r} is the key of two rows in column {column!r} of {what}; give each row a key of its own."
+            )
         numbers[key] = number
     return numbers
 

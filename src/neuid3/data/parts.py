@@ -69,7 +69,8 @@ def ranges(starts: Indices, counts: Indices) -> Indices:
     """
     ends = np.cumsum(counts, dtype=np.int64)
     total = int(ends[-1]) if len(ends) else 0
-    return np.arange(total, dtype=np.int64) + np.repeat(starts - (ends - counts), counts)
+    numbers: Indices = np.arange(total, dtype=np.int64) + np.repeat(starts - (ends - counts), counts)
+    return numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,8 +138,8 @@ class GroupedRows:
         """The arrays that the entries consist of, for digests of data."""
         yield self.offsets
         if self.table is not None:
-            for _, column in self.table.items():
-                yield from _column_arrays(column)
+            for name in self.table.names:
+                yield from _column_arrays(self.table.column(name))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,7 +8,15 @@ from dataclasses import dataclass, replace
 
 from neuid3.data.columns import Boolean, Probability
 from neuid3.explain.explanation import Assignment
-from neuid3.logic.formula import Boundary, CellVariable, ChoiceVariable, ColumnVariable, NeuralVariable, QueryVariable, Variable
+from neuid3.logic.formula import (
+    Boundary,
+    CellVariable,
+    ChoiceVariable,
+    ColumnVariable,
+    NeuralVariable,
+    QueryVariable,
+    Variable,
+)
 from neuid3.logic.program import Program
 from neuid3.logic.quoting import number_text
 

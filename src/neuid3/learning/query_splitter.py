@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from neuid3.binned.cuts import shortest_cut
 from neuid3.learning.candidates import Candidates
-from neuid3.learning.cuts import shortest_cut
 from neuid3.learning.grow import OpenNode
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.splitter import CUT_EXPONENT, GAIN_TOLERANCE, ScoredCandidate
 from neuid3.queries.joins import Bindings, PartsIndex, grouped, parts_index
-from neuid3.queries.language import Different, Literal, Query, Var, binding_variables
+from neuid3.queries.language import Different, Field, Literal, Query, Var, binding_variables
 from neuid3.queries.refine import Language, Refinement, Refiner, at_least, with_threshold
 from neuid3.tree.criteria import Target
 from neuid3.tree.query_tests import QueryTest
@@ -138,6 +138,11 @@ class QuerySplitter:
         rows = position[extended.example]
         if refinement.open_count:
             scores.add_counts(joined.most_extensions(extended, position, len(scores.target)), refinement)
+        elif refinement.open_aggregate is not None:
+            values = joined.aggregates(extended, *refinement.open_aggregate)
+            examples = position[joined.query_bindings.example]
+            for function, operator in (("min", "=<"), ("max", ">")):
+                scores.add_thresholds(grouped(function, examples, values, len(scores.target)), operator, refinement)
         elif refinement.open_field is None:
             responses = np.zeros(len(scores.target), dtype=bool)
             responses[rows] = True
@@ -163,6 +168,13 @@ class _Joined:
         if any(True for _ in binding_variables(literals[-1])) or isinstance(literals[-1], Different):
             self.known[literals] = extended
         return extended
+
+    def aggregates(self, extended: Bindings, function: str, field: Field) -> Floats:
+        """A number over the distinct parts that extend each binding of the query, `(binding,)`."""
+        part = extended.parts[field.part]
+        _, first = np.unique(extended.parts[ROW] * (int(part.max(initial=0)) + 1) + part, return_index=True)
+        values = self.index.field(extended, field)[first]
+        return grouped(function, extended.parts[ROW][first], values, len(self.query_bindings))
 
     def most_extensions(self, extended: Bindings, position: Floats, size: int) -> Floats:
         """The most distinct extensions of one binding, for each example."""
@@ -272,4 +284,3 @@ class _Scores:
         with np.errstate(invalid="ignore"):
             responses = numbers <= threshold if operator == "=<" else numbers > threshold
         self._offer(with_threshold(refinement, operator, threshold), float(gains[best]), responses)
-

@@ -198,7 +198,9 @@ class PartsIndex:
     def _numbers(self, kind: str, name: str) -> Column:
         column = self.column(kind, name)
         if not isinstance(column.kind, Number):
-            raise NodeTestError(f"Column {name!r} of {kind!r} is compared and holds no numbers; compare a number column.")
+            raise NodeTestError(
+                f"Column {name!r} of {kind!r} is compared and holds no numbers; compare a number column."
+            )
         return column
 
     def _bound(self, bindings: Bindings, variable: Var) -> Indices:
@@ -227,11 +229,15 @@ class PartsIndex:
             case Category() as kind, (value,) if value in kind.domain:
                 true = column.values[numbers] == kind.domain.index(value)
             case Category() as kind, (value,):
-                raise NodeTestError(f"'{literal}' names a value that the column does not have: {', '.join(map(str, kind.values))}.")
+                raise NodeTestError(
+                    f"'{literal}' names a value that the column does not have: {', '.join(map(str, kind.values))}."
+                )
             case Number(), (value,) if not isinstance(value, (str, Var)):
                 true = column.values[numbers] == float(value)
             case _:
-                raise NodeTestError(f"'{literal}' does not fit its column, a {type(column.kind).__name__.lower()} column.")
+                raise NodeTestError(
+                    f"'{literal}' does not fit its column, a {type(column.kind).__name__.lower()} column."
+                )
         missing = column.missing
         return np.asarray(true) if missing is None else np.asarray(true & ~missing[numbers])
 
@@ -249,7 +255,9 @@ class PartsIndex:
             if variable in bindings.parts:
                 return bindings
         else:
-            raise NodeTestError(f"'{name}' names a type of part and has {len(arguments)} arguments; give its owner and itself.")
+            raise NodeTestError(
+                f"'{name}' names a type of part and has {len(arguments)} arguments; give its owner and itself."
+            )
         counts = np.diff(offsets)[owner]
         _check_size(int(counts.sum()), name)
         rows = np.repeat(np.arange(len(bindings)), counts)
@@ -291,7 +299,9 @@ class PartsIndex:
             keep = np.ones(len(relation.example), dtype=bool)
             names = () if relation.table is None else relation.table.names
             if len(values) > len(names):
-                raise NodeTestError(f"The relation {relation.name!r} has {len(names)} columns besides its parts; found {len(values)}.")
+                raise NodeTestError(
+                    f"The relation {relation.name!r} has {len(names)} columns besides its parts; found {len(values)}."
+                )
             for name, value in zip(names, values, strict=False):
                 if isinstance(value, Var):
                     continue

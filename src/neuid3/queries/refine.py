@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 
 from neuid3.data.columns import Boolean, Category, Kind, Number, Schema
 from neuid3.data.parts import Relation, part_schemas
 from neuid3.queries.language import (
-    Atom,
+    Aggregate,
     AtLeast,
+    Atom,
     Comparison,
     Different,
     Field,
@@ -29,7 +30,7 @@ class Language:
     ----------
     schema : the kinds of the columns of examples.
     max_variables : the most variables of a query.
-    counts : whether `at_least` is tried.
+    counts : whether `at_least`, and sums and means of number columns, are tried.
     negations : whether negated conjunctions are tried.
     """
 
@@ -58,11 +59,13 @@ class Refinement:
     literals : the literals, of which the last may be open.
     open_field : the number column whose threshold is to be found; None where nothing is open.
     open_count : whether the number of bindings of the literals is compared with a count that is to be found.
+    open_aggregate : a function and the number column of the parts that the literals find, whose threshold is to be found.
     """
 
     literals: tuple[Literal, ...]
     open_field: Field | None = None
     open_count: bool = False
+    open_aggregate: tuple[str, Field] | None = None
 
 
 class Refiner:
@@ -110,6 +113,11 @@ class Refiner:
             yield Refinement(literals, open_count=True)
         if self.language.negations and types:
             yield Refinement((Negation(Query(literals)),))
+        for variable in new if self.language.counts and len(new) == 1 else ():
+            for name, kind in self.parts[new[variable]][1].items():
+                if isinstance(kind, Number):
+                    for function in ("sum", "mean"):
+                        yield Refinement(literals, open_aggregate=(function, Field(name, variable)))
         for variable in new:
             for property_ in self.properties(variable, together):
                 joined = (*literals, *property_.literals)
@@ -145,10 +153,10 @@ class Refiner:
                         yield Refinement((Atom(name, (variable, value)),))
                 case Number():
                     yield Refinement((), Field(name, variable))
-        for other, kind in types.items():
+        for other in types:
             if other == variable:
                 continue
-            yield from self._comparisons(variable, other, columns, self.parts[kind][1])
+            yield from self._comparisons(variable, other, columns, self.parts[types[other]][1])
             yield from self._related(variable, other, types)
 
     def _comparisons(
@@ -245,11 +253,9 @@ def at_least(count: int, refinement: Refinement) -> tuple[Literal, ...]:
 
 
 def with_threshold(refinement: Refinement, operator: str, threshold: float) -> tuple[Literal, ...]:
-    """The literals of a refinement with an open number column that was compared."""
+    """The literals of a refinement with an open number column or aggregate that was compared."""
+    if refinement.open_aggregate is not None:
+        function, column = refinement.open_aggregate
+        return (Aggregate(function, column, Query(refinement.literals), operator, threshold),)
     assert refinement.open_field is not None
     return (*refinement.literals, Comparison(refinement.open_field, operator, threshold))
-
-
-def plain(refinements: Sequence[Refinement]) -> list[Refinement]:
-    """Those refinements in which nothing is open."""
-    return [r for r in refinements if r.open_field is None and not r.open_count and r.literals]

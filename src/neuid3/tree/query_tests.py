@@ -14,6 +14,7 @@ from neuid3.logic.formula import Formula, Literal, QueryVariable
 from neuid3.logic.program import Program
 from neuid3.queries.joins import Mask, holds
 from neuid3.queries.language import Aggregate, AtLeast, Atom, Negation, Query, parse_query
+from neuid3.queries.prolog import part_clauses, query_clauses
 from neuid3.tree.node_tests import NodeTest, register_test_kind
 from neuid3.utils.json_values import as_count, as_text
 
@@ -41,6 +42,32 @@ class HoldingQuery:
         A mask, `(example,)`.
         """
         return holds(self.query, examples)
+
+    def clauses(self, name: str) -> list[str]:
+        """Prolog clauses that define an atom to be true where the query is.
+
+        Parameters
+        ----------
+        name : the atom.
+
+        Returns
+        -------
+        The clauses.
+        """
+        return query_clauses(self.query, name)
+
+    def facts(self, example: Any) -> list[str]:
+        """The parts of one example as Prolog facts.
+
+        Parameters
+        ----------
+        example : the example.
+
+        Returns
+        -------
+        The clauses.
+        """
+        return list(part_clauses(example))
 
     def __str__(self) -> str:
         return str(self.query)
@@ -83,7 +110,9 @@ class QueryTest(NodeTest):
         ------
         NodeTestError : where the query names parts, columns or relations that the schema does not have.
         """
-        return Literal(QueryVariable(HoldingQuery(self.query), query_columns(self.query, program.schema)), frozenset({1}))
+        return Literal(
+            QueryVariable(HoldingQuery(self.query), query_columns(self.query, program.schema)), frozenset({1})
+        )
 
     @property
     def goal(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -284,7 +284,8 @@ class _Reader:
     def __init__(self, grouped: _Grouped, ignore: frozenset[str], names: dict[str, Sequence[str]]) -> None:
         self.keys = list(grouped.facts)
         self.labels = [grouped.labels[key] for key in self.keys]
-        self.names, self.notes = names, []
+        self.names = names
+        self.notes: list[str] = []
         self.has_keys = grouped.has_keys
         self.facts: list[tuple[int, Fact]] = [
             (number, fact)
@@ -325,10 +326,12 @@ class _Reader:
                 position = group[position]
             return position
 
-        first_at: dict[tuple[int, Constant], Position] = {}
+        first_at: dict[Any, Position] = {}
         for position, found in constants.items():
-            for constant in found:
-                group[root(position)] = root(first_at.setdefault(constant, position))
+            for number, constant in found:
+                # Interpretations use the same names for their parts; keys are followed by names of their own.
+                key = (number, constant) if self.has_keys else constant
+                group[root(position)] = root(first_at.setdefault(key, position))
         members: dict[Position, list[Position]] = defaultdict(list)
         for position in constants:
             members[root(position)].append(position)
@@ -371,11 +374,15 @@ class _Reader:
         self._add_value_facts(columns)
         tables = self._tables(columns, parts, owners)
         own = columns[""] or {"example": [None] * len(self.keys)}
-        whole = Examples(
-            {"example_key": list(range(len(self.keys))), **columns[""]},
-            parts=tables,
-            relations=self._keyed_relations(relations, parts),
-        ) if tables else Examples(own)
+        whole = (
+            Examples(
+                {"example_key": list(range(len(self.keys))), **columns[""]},
+                parts=tables,
+                relations=self._keyed_relations(relations, parts),
+            )
+            if tables
+            else Examples(own)
+        )
         return Interpretations(whole, np.array(self.labels), tuple(self.keys), tuple(self.notes))
 
     def _is_key(self, argument: int) -> bool:
@@ -397,7 +404,10 @@ class _Reader:
         direct = {
             self.type_of[predicate, arity, 1]
             for predicate, arity in by_predicate
-            if self.has_keys and arity >= 2 and (predicate, arity, 0) not in self.type_of and (predicate, arity, 1) in self.type_of
+            if self.has_keys
+            and arity >= 2
+            and (predicate, arity, 0) not in self.type_of
+            and (predicate, arity, 1) in self.type_of
         }
         for (predicate, arity), facts in by_predicate.items():
             above, below = self.type_of.get((predicate, arity, 0)), self.type_of.get((predicate, arity, 1))
@@ -409,7 +419,12 @@ class _Reader:
         return {kind: predicate for kind, predicate in owners.items() if kind not in direct}
 
     def _relation(
-        self, predicate: str, facts: Sequence[tuple[int, Fact]], types: Sequence[str | None], arguments: list[int], values: list[int]
+        self,
+        predicate: str,
+        facts: Sequence[tuple[int, Fact]],
+        types: Sequence[str | None],
+        arguments: list[int],
+        values: list[int],
     ) -> dict[str, list[Any]]:
         table: dict[str, list[Any]] = {
             f"{types[i]}_{count}": [(number, fact.arguments[i]) for number, fact in facts]
@@ -515,8 +530,7 @@ class _Reader:
         keyed: dict[str, Any] = {}
         for name, table in relations.items():
             kinds = {column: column.rsplit("_", 1)[0] for column in table if column.rsplit("_", 1)[0] in parts}
-            as_keys: Callable[[list[Any]], list[str]] = lambda keys: [str(key) for key in keys]
-            keyed[name] = ({c: as_keys(v) if c in kinds else v for c, v in table.items()}, kinds)
+            keyed[name] = ({c: list(map(str, v)) if c in kinds else v for c, v in table.items()}, kinds)
         return keyed
 
 
