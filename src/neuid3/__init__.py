@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from neuid3.logic.sandbox import Limits
     from neuid3.networks.defaults import LeNet
     from neuid3.training.config import TrainingConfig
+    from neuid3.tree.constraints import Constraints
+    from neuid3.tree.monotone import Violation, check_monotone
     from neuid3.tree.node_tests import AtomTest, NodeTest, register_test_kind
     from neuid3.tree.record import ConceptScore
     from neuid3.tree.tree import Branch, Leaf, Tree
@@ -46,6 +48,7 @@ __all__ = [
     "Category",
     "Certificate",
     "ConceptScore",
+    "Constraints",
     "Distribution",
     "Examples",
     "ImageFiles",
@@ -68,6 +71,8 @@ __all__ = [
     "TrainedTest",
     "TrainingConfig",
     "Tree",
+    "Violation",
+    "check_monotone",
     "evidence_page",
     "export_graphviz",
     "export_onnx",
@@ -109,6 +114,8 @@ _get_name, _names = lazy_names(
         "neuid3.logic.sandbox": ("Limits",),
         "neuid3.networks.defaults": ("LeNet",),
         "neuid3.training.config": ("TrainingConfig",),
+        "neuid3.tree.constraints": ("Constraints",),
+        "neuid3.tree.monotone": ("Violation", "check_monotone"),
         "neuid3.tree.node_tests": ("AtomTest", "NodeTest", "register_test_kind"),
         "neuid3.tree.record": ("ConceptScore",),
         "neuid3.tree.tree": ("Branch", "Leaf", "Tree"),

@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -55,6 +55,7 @@ from neuid3.logic.program import Declaration, Program
 from neuid3.logic.sandbox import Limits
 from neuid3.training.config import TrainingConfig, changed_training, read_training
 from neuid3.tree.anchors import Anchors, distinct
+from neuid3.tree.constraints import read_constraints
 from neuid3.tree.concept_accuracy import concept_scores, score_concepts
 from neuid3.tree.criteria import ClassCriterion, Target, column_importances, criterion_of
 from neuid3.tree.labels import read_labels, take_labels
@@ -137,6 +138,12 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     limits : Limits, optional
         The time, memory and circuit size that the background knowledge may take, and the most candidates that it may
         be expanded to.
+    monotonic_cst : dict, or array of shape (n_features,), optional
+        For each constrained column, 1 where the probability of the positive class (the second of `classes_`, or `pos_label`)
+        never falls as the column rises, and -1 where it never rises; 0 for no constraint. Numbers, Booleans and
+        probabilities can be constrained, for two classes.
+    interaction_cst : {"pairwise", "no_interactions"} or list of lists of columns, optional
+        Groups of columns that may be tested on one path; columns in no group form one more group.
 
     Attributes
     ----------
@@ -193,6 +200,8 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         random_state: Any = None,
         verbose: int = 0,
         limits: Limits | None = None,
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
     ) -> None:
         self.background = background
         self.networks = networks
@@ -212,6 +221,8 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
         self.limits = limits
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name; where `deep`, also the fields of `training`, as in `training__epochs`.
@@ -449,7 +460,8 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             modes=self.modes,
             limits=self.limits,
         )
-        return varying_candidates(problem, examples)
+        constraints = read_constraints(self.monotonic_cst, self.interaction_cst, examples.schema)
+        return replace(varying_candidates(problem, examples), constraints=constraints)
 
     def _set_learned(
         self, learned: LearnedTree, learner: NodeLearner, config: TrainingConfig, program: Program

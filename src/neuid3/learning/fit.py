@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,12 +19,17 @@ from neuid3.learning.problem import Problem, check_device, check_networks
 from neuid3.learning.progress import ProgressBar, SilentProgress
 from neuid3.learning.sample import Sample
 from neuid3.training.config import TrainingConfig
+from neuid3.tree.monotone import check_two_classes
 from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.record import VALIDATION, TrainingRecord, score_of
 from neuid3.tree.tree import Branch, Node, paths
 
 # The bits on unseen examples that a trained test must save, for each unit of `pruning`.
 BITS_PER_PRUNING = 8 / 3
+
+
+# Each test with its gain times the mass of its node.
+TestGains = tuple[tuple[NodeTest, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +44,7 @@ class LearnedTree:
     """
 
     root: Node
-    test_gains: tuple[tuple[NodeTest, float], ...]
+    test_gains: TestGains
     skipped_nodes: int
 
 
@@ -49,9 +54,12 @@ def check_fit(problem: Problem, networks: Mapping[str, Any], config: TrainingCon
     Raises
     ------
     NetworkError : where a given network is not used, is no network, or cannot run on the device.
+    ParameterError : where more than two classes are to be monotone.
     DataError : where the paper's training is to be used with more than two classes.
     """
     check_networks(networks, problem.program)
+    if problem.constraints.directions:
+        check_two_classes(classes)
     if classes > 2 and config.loss == "branches" and config.validation_fraction is None:
         raise DataError(
             f"training='paper' (loss='branches' without a validation split) is for two classes and y has {classes}; use "
@@ -103,6 +111,7 @@ def make_learner(
         generator=problem.generator,
         bank_tests=problem.bank_tests,
         progress=progress,
+        constraints=problem.constraints,
     )
     progress.expanded(problem.candidates.expanded)
     return learner
@@ -134,7 +143,18 @@ def learn_tree(
             from neuid3.learning.alternation import alternate
 
             root, test_gains = alternate(grower, grown, limits, is_out_of_time)
-    return LearnedTree(root, test_gains, timed.skipped_nodes)
+    root, lost = learner.constrained(root)
+    return LearnedTree(root, _without(test_gains, lost), timed.skipped_nodes)
+
+
+def _without(test_gains: TestGains, lost: Sequence[Branch]) -> TestGains:
+    """The tests with their gains, without one entry for each branch that the tree has lost."""
+    remaining = list(test_gains)
+    for branch in lost:
+        entry = next((entry for entry in remaining if entry[0] == branch.test), None)
+        if entry is not None:
+            remaining.remove(entry)
+    return tuple(remaining)
 
 
 def warn_of_small_tree(

@@ -91,6 +91,10 @@ class Constraints:
         return self.groups is None or any(together <= group for group in self.groups)
 
 
+# No constraints.
+FREE = Constraints()
+
+
 # The reading of parameters --------------------------------------------------------------------------
 
 

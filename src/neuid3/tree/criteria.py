@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_ch
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.errors import DataError
+from neuid3.errors import DataError, ParameterError
 from neuid3.tree.tree import Leaf
 
 if TYPE_CHECKING:  # tables without networks are learned without PyTorch
@@ -227,6 +227,42 @@ class Criterion(Protocol):
         Bits.
         """
         ...
+
+    # What monotone constraints need ----------------------------------------------------------------
+
+    def number(self, statistics: Floats) -> Floats:
+        """What a leaf of these statistics predicts, as the number that monotone constraints are about.
+
+        Parameters
+        ----------
+        statistics : the statistics of a node, `(…, statistic)`.
+
+        Returns
+        -------
+        Numbers, with one axis fewer.
+
+        Raises
+        ------
+        ParameterError : where the targets have no order.
+        """
+        raise ParameterError(
+            f"{type(self).__name__} has no method `number`, which monotonic_cst needs; add it, or leave out monotonic_cst."
+        )
+
+    def excess(self, statistics: Floats, numbers: Floats) -> Floats:
+        """By how much impurity grows, per unit of mass, where leaves predict these numbers instead of their own.
+
+        Parameters
+        ----------
+        statistics : the statistics of leaves, `(…, statistic)`.
+        numbers : what they predict, with one axis fewer.
+
+        Returns
+        -------
+        Differences of impurity, 0 or more; by default the squares of differences.
+        """
+        squares: Floats = (self.number(statistics) - numbers) ** 2
+        return squares
 
     # What a leaf says ----------------------------------------------------------------------------
 
@@ -493,6 +529,19 @@ class ClassCriterion(Criterion):
     def is_pure(self, statistics: Floats) -> bool:
         return bool(np.count_nonzero(statistics > 1e-9 * max(float(statistics.sum()), 1e-300)) <= 1)
 
+    def number(self, statistics: Floats) -> Floats:
+        """The probability of the positive class, of two classes."""
+        probability: Floats = self.frequencies(statistics)[..., self.positive]
+        return probability
+
+    def excess(self, statistics: Floats, numbers: Floats) -> Floats:
+        """The bits per example by which the classes take longer to code with these probabilities of the positive class."""
+        own = np.stack((1.0 - self.number(statistics), self.number(statistics)), axis=-1)
+        other = np.clip(np.stack((1.0 - numbers, numbers), axis=-1), FLOOR, None)
+        logs = np.log2(own / other, out=np.zeros_like(own), where=own > 0)
+        bits: Floats = (own * logs).sum(axis=-1)
+        return bits
+
     def minority_mass(self, statistics: Floats) -> float:
         """The mass outside the majority class."""
         return float(statistics.sum() - statistics.max())
@@ -593,6 +642,11 @@ class GiniCriterion(ClassCriterion):
             self.mass(statistics) > 0, 1.0 - (self.frequencies(statistics) ** 2).sum(axis=-1), 0.0
         )
         return impurity
+
+    def excess(self, statistics: Floats, numbers: Floats) -> Floats:
+        """The increase of the expected squared error of the probabilities of two classes."""
+        squares: Floats = 2.0 * (self.number(statistics) - numbers) ** 2
+        return squares
 
 
 @dataclass(frozen=True, slots=True, eq=False)
