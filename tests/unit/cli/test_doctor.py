@@ -99,7 +99,7 @@ def test_a_package_that_is_missing_comes_with_what_it_is_for_and_how_it_is_insta
     assert re.fullmatch(r"  pillow +missing +files of images \(pip install 'neuid3\[tables\]'\)", line)
 
 
-def test_every_package_that_the_project_names_is_told() -> None:
+def test_every_package_that_the_project_names_is_reported() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
     def names(requirements: list[str]) -> set[str]:
