@@ -87,6 +87,7 @@ def _classifier(options: FitOptions, rules: str, fit_data: FitData) -> NeuID3Cla
         pos_label=options.pos_label,
         class_weight=_weights(options.class_weight, fit_data.classes),
         max_depth=options.max_depth,
+        monotonic_cst=_directions(options.monotone),
         time_limit=options.time_limit,
         training=TrainingConfig(**_given(training)),
         limits=limits,
@@ -130,6 +131,17 @@ def _save_and_report(
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that the user has given; the others have the defaults of the library."""
     return {name: value for name, value in options.items() if value is not None}
+
+
+def _directions(given: tuple[str, ...]) -> list[tuple[str, int]] | dict[str, int] | None:
+    """The parameter `monotonic_cst` of the classifier; pairs where a column is given twice, which it refuses."""
+    pairs = []
+    for entry in given:
+        name, _, direction = entry.rpartition("=")
+        if not name or direction.strip() not in ("1", "+1", "-1", "0"):
+            raise DataError(f"--monotone {entry!r} is no constraint; write COLUMN=1 or COLUMN=-1.")
+        pairs.append((name, int(direction)))
+    return pairs if len({name for name, _ in pairs}) < len(pairs) else dict(pairs) or None
 
 
 def _weights(given: tuple[str, ...], labels: npt.NDArray[Any]) -> str | dict[str, float] | None:

@@ -139,5 +139,12 @@ def _by_name(parameter: tuple[str, Any]) -> tuple[str, Any]:
 def _is_plain(value: Any) -> bool:
     """Whether JSON represents this value exactly."""
     if isinstance(value, (list, tuple)):
-        return all(isinstance(item, str) for item in value)
+        return all(isinstance(item, (str, int)) or _is_group(item) for item in value)
+    if isinstance(value, dict):
+        return all(isinstance(name, str) and isinstance(item, int) for name, item in value.items())
     return value is None or isinstance(value, (str, bool, int)) or (isinstance(value, float) and math.isfinite(value))
+
+
+def _is_group(value: Any) -> bool:
+    """Whether this is a list of names or numbers of columns, as in `interaction_cst`."""
+    return isinstance(value, (list, tuple)) and all(isinstance(item, (str, int)) for item in value)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neuid3.data.columns import Column
-from neuid3.learning.monotone import NodeBounds
+from neuid3.learning.node_bounds import NodeBounds
 from neuid3.logic.formula import Compare, Formula
 from neuid3.tree.criteria import Criterion
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.learning.monotone import NodeBounds
+from neuid3.learning.node_bounds import NodeBounds
 from neuid3.tree.criteria import Criterion
 from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.tree import Branch, Node, Path

@@ -14,7 +14,7 @@ from neuid3.learning.grow import OpenNode
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.initialize import NetworkInitializer
 from neuid3.learning.joint import joint_task, with_leaves
-from neuid3.learning.monotone import NodeBounds
+from neuid3.learning.node_bounds import NodeBounds
 from neuid3.learning.pretraining import pretraining
 from neuid3.learning.progress import SilentProgress
 from neuid3.learning.ready_splitter import ReadySplitter

@@ -14,7 +14,7 @@ from neuid3.learning.candidates import Candidates
 from neuid3.learning.generators import CandidateGenerator, FixedCandidates, NodeCandidates
 from neuid3.learning.grow import OpenNode, Split, split_node
 from neuid3.learning.inference import ExactInference
-from neuid3.learning.monotone import NodeBounds
+from neuid3.learning.node_bounds import NodeBounds
 from neuid3.learning.progress import SilentProgress
 from neuid3.learning.sample import Factory, Floats, Instance, Sample
 from neuid3.learning.splitter import Splitter, best_candidate

@@ -9,7 +9,7 @@ import numpy as np
 from neuid3.learning.candidates import Candidates
 from neuid3.learning.grow import OpenNode, Split
 from neuid3.learning.inference import ExactInference
-from neuid3.learning.monotone import NodeBounds
+from neuid3.learning.node_bounds import NodeBounds
 from neuid3.learning.ready_splitter import MAX_BINDINGS
 from neuid3.learning.responses import BooleanResponse, ProbabilisticResponse, Response
 from neuid3.learning.sample import Floats, same_architecture
