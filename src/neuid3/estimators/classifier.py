@@ -56,8 +56,8 @@ from neuid3.logic.program import Declaration, Program
 from neuid3.logic.sandbox import Limits
 from neuid3.training.config import TrainingConfig, changed_training, read_training
 from neuid3.tree.anchors import Anchors, distinct
-from neuid3.tree.constraints import read_constraints
 from neuid3.tree.concept_accuracy import concept_scores, score_concepts
+from neuid3.tree.constraints import read_constraints
 from neuid3.tree.criteria import ClassCriterion, Target, column_importances, criterion_of
 from neuid3.tree.labels import read_labels, take_labels
 from neuid3.tree.record import HELD_OUT, ConceptScore, Score, TrainingRecord, score_of

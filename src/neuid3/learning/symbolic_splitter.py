@@ -142,7 +142,10 @@ class SymbolicSplitter:
             if indices:
                 by_value = self._by_value(node, variable, possible, target.statistics())
                 counted = np.array([by_value[list(self._value_of(i, variable))].sum(0) for i in indices])
-                gains[indices], is_large[indices] = _gain(node, criterion, counted, total - counted, orders[indices]), True
+                gains[indices], is_large[indices] = (
+                    _gain(node, criterion, counted, total - counted, orders[indices]),
+                    True,
+                )
                 shared -= set(indices)
         for i in shared:
             responses = self.inference.conditional(node.path, self.tests[i], node.rows)

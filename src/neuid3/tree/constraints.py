@@ -17,7 +17,6 @@ from neuid3.logic.formula import (
     And,
     CellVariable,
     ColumnVariable,
-    Compare,
     Formula,
     Literal,
     NeuralVariable,
@@ -233,6 +232,7 @@ def formula_direction(formula: Formula, column: str, limits: Limits = DEFAULT_LI
     1 where it only becomes true, -1 where it only becomes false, 0 where it does not depend on the column, None where it
     does both, or reads the column through a network.
 
+    >>> from neuid3.logic import Compare
     >>> old, young = Compare("age", ">", 60.0), Compare("age", "<", 18.0)
     >>> formula_direction(old, "age"), formula_direction(young, "age"), formula_direction(Not(And((old, young))), "age")
     (1, -1, 0)

@@ -230,7 +230,7 @@ class Criterion(Protocol):
 
     # What monotone constraints need ----------------------------------------------------------------
 
-    def number(self, statistics: Floats) -> Floats:
+    def number(self, statistics: Floats) -> Floats:  # noqa: ARG002 - for criteria that have it
         """What a leaf of these statistics predicts, as the number that monotone constraints are about.
 
         Parameters

@@ -27,7 +27,7 @@ from neuid3.logic.program import Program
 from neuid3.tree.constraints import Constraints, TestOrders, is_satisfiable, read_constraints, variable_of
 from neuid3.tree.isotonic import isotonic
 from neuid3.tree.node_tests import NodeTest
-from neuid3.tree.tree import Branch, Leaf, Node, Path, Visit, branches, fold, paths
+from neuid3.tree.tree import Branch, Node, Path, Visit, branches, fold, paths
 
 Relation = npt.NDArray[np.bool_]
 
@@ -84,7 +84,7 @@ def check_monotone(model: Any, constraints: Constraints | Mapping[str, int] | No
     ------
     ParameterError : where a column does not exist or has no order, or there are more than two classes.
 
-    >>> from neuid3 import Examples, NeurosymbolicTree, Tree
+    >>> from neuid3 import Examples, Leaf, NeurosymbolicTree, Tree
     >>> X = Examples({"age": [30.0, 70.0], "smoker": [True, False]})
     >>> tree = Tree(Branch("smoker", Leaf(0.9), Branch("age > 60", Leaf(0.1), Leaf(0.4))))
     >>> print(check_monotone(NeurosymbolicTree(tree, X.schema), {"age": 1}))
@@ -201,7 +201,8 @@ class LeafCells:
         if isinstance(formula, Literal):
             key, size, values = formula.variable, formula.variable.size, formula.values
         box = self._boxes.setdefault(key, np.ones((len(self.leaves), size), dtype=bool))
-        box[leaf] &= np.isin(np.arange(size), list(values)) == response
+        true_values = np.isin(np.arange(size), list(values))
+        box[leaf] &= true_values if response else ~true_values
 
     def below(self, column: str) -> Relation:
         """Whether the second leaf may be reached instead of the first as a column rises and all else stays, `(leaf, leaf)`.
@@ -326,7 +327,9 @@ def with_number(leaf: Any, number: float, positive: int = 1) -> Any:
     return replace(leaf, probabilities=probabilities)
 
 
-def monotone_tree(root: Node, program: Program, constraints: Constraints, positive: int = 1) -> tuple[Node, list[Branch]]:
+def monotone_tree(
+    root: Node, program: Program, constraints: Constraints, positive: int = 1
+) -> tuple[Node, list[Branch]]:
     """The tree whose leaf values are the nearest that keep to the constraints, and the branches that it lost.
 
     Values are those of isotonic regression, weighted by the masses of the leaves, which stay as they are. A branch both of

@@ -113,7 +113,7 @@ def test_monotone_tree_keeps_masses_and_joins_leaves_that_became_equal() -> None
     joined, lost = monotone_tree(
         Branch("age =< 40", Leaf(0.8, (1.0, 4.0)), Leaf(0.2, (4.0, 1.0))), model.program, Constraints((("age", 1),))
     )
-    assert joined == Leaf(0.5) and joined.masses == (5.0, 5.0) and len(lost) == 1
+    assert (joined, joined.masses, len(lost)) == (Leaf(0.5), (5.0, 5.0), 1)
 
 
 @given(st.integers(0, 2**32 - 1))
