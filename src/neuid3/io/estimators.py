@@ -38,6 +38,10 @@ _EARLY_NAMES = {
 _NOT_IN_PAPER = frozenset({"augment", "reuse", "validation_fraction"})
 
 
+# Parameters that may be more than plain values.
+_CONSTRAINTS = frozenset({"monotonic_cst", "interaction_cst"})
+
+
 def classifier_to_json(classifier: Any) -> Json:
     """The parameters that JSON can represent, and the fitted attributes."""
     parameters = classifier.get_params(deep=False)
@@ -47,9 +51,7 @@ def classifier_to_json(classifier: Any) -> Json:
         parameters["max_candidates"] = parameters["limits"].max_candidates
     names = getattr(classifier, "feature_names_in_", None)
     return {
-        "parameters": {
-            name: value for name, value in map(_by_name, parameters.items()) if name == "training" or _is_plain(value)
-        },
+        "parameters": {name: value for name, value in map(_by_name, parameters.items()) if _is_saved(name, value)},
         "labels": labels_to_json(classifier.classes_),
         "features": int(classifier.n_features_in_),
         "names": None if names is None else names.tolist(),
@@ -65,7 +67,7 @@ def parameters_from_json(fields: Mapping[str, Any], known: Container[str]) -> di
     saved = dict(fields["parameters"])
     training = saved.pop("training", None)
     for name, value in saved.items():
-        if not _is_plain(value):
+        if not _is_saved(name, value):
             raise ValueError(f"its parameter {name} is {value!r:.40}")
     parameters = {name: value for name, value in saved.items() if name in known}
     try:
@@ -139,12 +141,21 @@ def _by_name(parameter: tuple[str, Any]) -> tuple[str, Any]:
 def _is_plain(value: Any) -> bool:
     """Whether JSON represents this value exactly."""
     if isinstance(value, (list, tuple)):
-        return all(isinstance(item, (str, int)) or _is_group(item) for item in value)
-    if isinstance(value, dict):
-        return all(isinstance(name, str) and isinstance(item, int) for name, item in value.items())
+        return all(isinstance(item, str) for item in value)
     return value is None or isinstance(value, (str, bool, int)) or (isinstance(value, float) and math.isfinite(value))
 
 
-def _is_group(value: Any) -> bool:
-    """Whether this is a list of names or numbers of columns, as in `interaction_cst`."""
-    return isinstance(value, (list, tuple)) and all(isinstance(item, (str, int)) for item in value)
+def _is_constraint(value: Any) -> bool:
+    """Whether JSON represents constraints exactly: directions by column or in a list, or groups of columns."""
+    if isinstance(value, dict):
+        return all(isinstance(name, str) and isinstance(direction, int) for name, direction in value.items())
+    if isinstance(value, (list, tuple)):
+        return all(
+            isinstance(item, (str, int)) or (isinstance(item, (list, tuple)) and _is_constraint(item)) for item in value
+        )
+    return _is_plain(value)
+
+
+def _is_saved(name: str, value: Any) -> bool:
+    """Whether a file holds this parameter."""
+    return name == "training" or (_is_constraint(value) if name in _CONSTRAINTS else _is_plain(value))

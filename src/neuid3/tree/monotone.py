@@ -221,7 +221,7 @@ class LeafCells:
         is_lower = np.ones((len(self.leaves), len(self.leaves)), dtype=bool)
         for key, box in self._boxes.items():
             if isinstance(key, (ColumnVariable, CellVariable)) and key.column == column:
-                possible = box.any(axis=1)
+                possible = np.asarray(box.any(axis=1))
                 first, last = box.argmax(axis=1), box.shape[1] - 1 - box[:, ::-1].argmax(axis=1)
                 is_lower &= (first[:, None] < last[None, :]) & possible[:, None] & possible[None, :]
             elif not isinstance(key, NodeTest) or column not in columns_of(self.formulas[key]):
