@@ -87,7 +87,7 @@ def _classifier(options: FitOptions, rules: str, fit_data: FitData) -> NeuID3Cla
         pos_label=options.pos_label,
         class_weight=_weights(options.class_weight, fit_data.classes),
         max_depth=options.max_depth,
-        monotonic_cst=_directions(options.monotone),
+        monotonic_cst=_directions(options.monotonic_cst),
         time_limit=options.time_limit,
         training=TrainingConfig(**_given(training)),
         limits=limits,

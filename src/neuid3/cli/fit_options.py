@@ -31,7 +31,7 @@ class FitOptions:
     max_depth: int | None
     time_limit: float | None
     pruning: float | None
-    monotone: tuple[str, ...]
+    monotonic_cst: tuple[str, ...]
     max_candidates: int | None
     restarts: int | None
     epochs: int | None
@@ -120,6 +120,7 @@ _PARAMETERS = (
     ),
     click.option(
         "--monotone",
+        "monotonic_cst",
         multiple=True,
         metavar="COLUMN=DIRECTION",
         help="Monotone constraint: 1 where the probability of the positive class never falls as the column rises, -1 where it "

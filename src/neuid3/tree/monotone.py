@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,6 +27,7 @@ from neuid3.logic.formula import (
 from neuid3.logic.program import Program
 from neuid3.tree.constraints import Constraints, TestOrders, is_satisfiable, read_constraints, variable_of
 from neuid3.tree.isotonic import isotonic
+from neuid3.tree.leaves import Leaf, LeafNode, NumberLeaf
 from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.tree import Branch, Node, Path, Visit, branches, fold, paths
 
@@ -295,7 +297,7 @@ def _renamed(formula: Formula, variable: Variable, other: Variable) -> Formula:
 # Leaf values that keep to constraints ---------------------------------------------------------------
 
 
-def leaf_number(leaf: Any, positive: int = 1) -> float:
+def leaf_number(leaf: LeafNode, positive: int = 1) -> float:
     """The number that constraints are about: the probability of the positive class, or the number that a leaf predicts.
 
     Parameters
@@ -307,7 +309,14 @@ def leaf_number(leaf: Any, positive: int = 1) -> float:
     -------
     The number.
     """
-    return float(leaf.probabilities[positive])
+    if isinstance(leaf, NumberLeaf):
+        return leaf.mean
+    if isinstance(leaf, Leaf):
+        return leaf.probabilities[positive]
+    raise TreeError(
+        f"A leaf of the tree is a {type(leaf).__name__}, which predicts no fixed number; monotone constraints need leaves that "
+        "hold probabilities or numbers."
+    )
 
 
 def with_number(leaf: Any, number: float, positive: int = 1) -> Any:
@@ -323,6 +332,8 @@ def with_number(leaf: Any, number: float, positive: int = 1) -> Any:
     -------
     The new leaf.
     """
+    if isinstance(leaf, NumberLeaf):  # the deviation is that of the same examples about the new number
+        return replace(leaf, mean=number, deviation=math.hypot(leaf.deviation, number - leaf.mean))
     probabilities = (number, 1.0 - number) if positive == 0 else (1.0 - number, number)
     return replace(leaf, probabilities=probabilities)
 
@@ -406,7 +417,12 @@ def _joined(yes: Any, no: Any) -> Any:
     """One leaf with the masses of both."""
     if yes.masses is None or no.masses is None:
         return yes
-    return replace(yes, masses=tuple(a + b for a, b in zip(yes.masses, no.masses, strict=True)))
+    masses = tuple(a + b for a, b in zip(yes.masses, no.masses, strict=True))
+    if isinstance(yes, NumberLeaf) and sum(masses) > 0:  # both have the same mean
+        fraction = sum(yes.masses) / sum(masses)
+        variance = fraction * yes.deviation**2 + (1.0 - fraction) * no.deviation**2
+        return replace(yes, deviation=math.sqrt(variance), masses=masses)
+    return replace(yes, masses=masses)
 
 
 def replace_children(branch: Branch, yes: Node, no: Node) -> Branch:
@@ -423,4 +439,4 @@ def replace_children(branch: Branch, yes: Node, no: Node) -> Branch:
     """
     if branch.yes is yes and branch.no is no:
         return branch
-    return Branch(branch.test, yes, no, branch.gain, branch.masses, branch.statistics)
+    return Branch(branch.test, yes, no, branch.gain, statistics=branch.statistics, summary=branch.summary)

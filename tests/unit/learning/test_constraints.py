@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
 
-from neuid3 import Examples, NeuID3Classifier, NeuID3Error, RandomCandidates, check_monotone
+from neuid3 import Examples, NeuID3Classifier, NeuID3Error, NeuID3Regressor, RandomCandidates, check_monotone
 from neuid3.learning import NodeLearner, ReferenceSplitter
 from neuid3.learning.grow import OpenNode
 from neuid3.tree.tree import node_paths
@@ -198,3 +198,30 @@ def test_a_constraint_of_0_is_none() -> None:
         free = NeuID3Classifier(random_state=0).fit(Examples(X, kinds=KINDS), y)
         zero = NeuID3Classifier(monotonic_cst={"age": 0}, random_state=0).fit(Examples(X, kinds=KINDS), y)
     assert free.tree_ == zero.tree_
+
+
+# Numbers -----------------------------------------------------------------------------------------
+
+
+@settings(max_examples=5)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.3]))
+def test_predicted_numbers_are_monotone_everywhere(seed: int, pruning: float) -> None:
+    X, y = table(seed)
+    numbers = 10.0 * y + np.random.default_rng(seed).normal(0, 5, len(y))
+    reg = NeuID3Regressor(background=BACKGROUND, monotonic_cst=CONSTRAINTS, pruning=pruning, random_state=0)
+    reg.fit(Examples(X, kinds=KINDS), numbers)
+    assert check_monotone(reg) is None
+    table_of_all = grid()
+    values = reg.predict(Examples(table_of_all, kinds=KINDS))
+    for column, direction in CONSTRAINTS.items():
+        assert (direction * steps(values, table_of_all, column) >= -1e-9).all(), column
+
+
+def test_deviation_of_a_moved_leaf_is_that_of_its_examples_about_the_new_number() -> None:
+    X = {"age": [1.0] * 4 + [2.0] * 4, "smoker": [True, True, False, False] * 2}
+    y = np.array([5.0, 5.0, 0.0, 0.0, 2.0, 2.0, 9.0, 9.0])
+    reg = NeuID3Regressor(monotonic_cst={"age": 1}, pruning=0, min_mass=0, tests=["age > 1.5", "smoker"], random_state=0)
+    reg.fit(X, y)
+    assert check_monotone(reg) is None
+    deviations = {leaf.mean: leaf.deviation for leaf in reg.tree_.leaves}
+    assert deviations[3.5] == pytest.approx(1.5, abs=1e-2)
