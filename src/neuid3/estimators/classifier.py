@@ -56,7 +56,7 @@ from neuid3.logic.program import Declaration, Program
 from neuid3.logic.sandbox import Limits
 from neuid3.training.config import TrainingConfig, changed_training, read_training
 from neuid3.tree.anchors import Anchors, distinct
-from neuid3.tree.concept_accuracy import concept_scores, score_concepts
+from neuid3.tree.concept_accuracy import concept_scores, confirmed_values, score_concepts
 from neuid3.tree.criteria import ClassCriterion, Target, column_importances, criterion_of
 from neuid3.tree.labels import read_labels, take_labels
 from neuid3.tree.record import HELD_OUT, ConceptScore, Score, TrainingRecord, score_of
@@ -352,7 +352,15 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 anchors=anchors,
             )
             learner = make_learner(
-                sample, problem, networks, config, growth, seed=seed, jobs=self.n_jobs, verbose=self.verbose
+                sample,
+                problem,
+                networks,
+                config,
+                growth,
+                seed=seed,
+                jobs=self.n_jobs,
+                verbose=self.verbose,
+                time_limit=self.time_limit,
             )
             learned = learn_tree(learner, growth, checkpoint, deadline)
         warn_of_small_tree(learned, learner, self.max_depth, self.time_limit)
@@ -362,6 +370,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scores = concept_scores(self.model_, sample.examples, sample.held_out_anchors, trained) if anchors else ()
         self.model_.training_record = record.with_concepts(scores)
         if anchors:
+            self.model_.labelled_values = confirmed_values(self.model_, examples, anchors)
             rows = np.flatnonzero(kept)
             message = contradiction_message(self.model_, examples, given, labels, lambda row: f"row {rows[row]}")
             if message is not None:

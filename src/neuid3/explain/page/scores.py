@@ -10,7 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from neuid3.tree.model import TreeModel
-from neuid3.tree.record import HELD_OUT, VALIDATION, Codes, ConceptScore, Mask, Score, TrainingRecord, score_of
+from neuid3.tree.record import (
+    HELD_OUT,
+    VALIDATION,
+    Codes,
+    ConceptScore,
+    Mask,
+    Score,
+    TrainingRecord,
+    concept_texts,
+    score_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +80,7 @@ def score_sentences(
     record : the training record of the tree.
     concepts : the concept accuracy of networks on the labels of the table.
     """
-    of_labels = tuple(f"On labels of this table: {score}." for score in concepts)
+    of_labels = tuple(f"On labels of this table: {text}." for text in concept_texts(concepts))
     return (*_table_sentences(groups, record), *of_labels, *record_sentences(record))
 
 
@@ -111,7 +121,7 @@ def record_sentences(record: TrainingRecord | None) -> tuple[str, ...]:
         )
     if held_out is None:
         lines.append("No score on rows that had no part in learning is recorded.")
-    lines += [f"Labels of {score}." for score in record.concepts]
+    lines += [f"Labels of {text}." for text in concept_texts(record.concepts)]
     return tuple(lines)
 
 
