@@ -225,7 +225,7 @@ def two_instances() -> NeurosymbolicTree:
 
 
 def test_two_instances_behind_one_rule_are_reversed_apart() -> None:
-    X, ranks, _ = table()
+    X, _, _ = table()
     certificate = two_instances().audit(X)
     words = {network.name: network.short_form for network in certificate.networks}
     assert words["rank_net#4"] == words["rank_net#9"] == "fixed up to reversal"
