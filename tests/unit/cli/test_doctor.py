@@ -18,7 +18,7 @@ from neuid3 import __version__
 from neuid3.cli import doctor as command
 from neuid3.cli.main import main
 from neuid3.logic import sandbox
-from neuid3.networks import kernel as kernel_module
+from neuid3.utils import kernel as kernel_module
 
 ROOT = Path(__file__).resolve().parents[3]
 
