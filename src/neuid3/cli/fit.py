@@ -110,6 +110,8 @@ def _save_and_report(
     clf: NeuID3Classifier, fit_data: FitData, options: FitOptions, seconds: float, echo: Callable[[str], object]
 ) -> None:
     """Save the model, score it on the rows held out, and print tree and scores."""
+    from neuid3.tree.record import concept_texts
+
     out, remember_rows = options.model_file, not options.forget_rows
     clf.save(out, remember_rows=remember_rows)  # before anything else can fail
     set_outcome(f"the model is saved in {out}")
@@ -121,7 +123,7 @@ def _save_and_report(
     echo(f"\nThe tree{networks}, learned in {seconds:.0f} s:\n\n{clf.export_text()}\n")
     echo(scores_text(scores) + "\n")
     if concepts:
-        echo("\n".join(f"Labels of {score}." for score in concepts) + "\n")
+        echo("\n".join(f"Labels of {text}." for text in concept_texts(concepts)) + "\n")
     echo(f"Saved to {out}: the tree learned from {fit_data.training_rows.sum():,} rows.")
     if options.as_json:
         report = fit_report(clf, fit_data.table, scores, concepts, out, seconds)

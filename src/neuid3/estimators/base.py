@@ -34,7 +34,7 @@ from neuid3.logic.program import Declaration, Program
 from neuid3.logic.sandbox import Limits
 from neuid3.training.config import TrainingConfig, changed_training, read_training
 from neuid3.tree.anchors import Anchors, distinct
-from neuid3.tree.concept_accuracy import concept_scores
+from neuid3.tree.concept_accuracy import concept_scores, confirmed_values
 from neuid3.tree.constraints import read_constraints
 from neuid3.tree.criterion import Criterion
 from neuid3.tree.labels import read_labels, take_labels
@@ -296,7 +296,15 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst : see `Neu
                 anchors=anchors,
             )
             learner = make_learner(
-                sample, problem, networks, config, growth, seed=seed, jobs=self.n_jobs, verbose=self.verbose
+                sample,
+                problem,
+                networks,
+                config,
+                growth,
+                seed=seed,
+                jobs=self.n_jobs,
+                verbose=self.verbose,
+                time_limit=self.time_limit,
             )
             learned = learn_tree(learner, growth, checkpoint, deadline)
         warn_of_small_tree(learned, learner, self.max_depth, self.time_limit)
@@ -306,6 +314,7 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst : see `Neu
         scores = concept_scores(self.model_, sample.examples, sample.held_out_anchors, trained) if anchors else ()
         self.model_.training_record = record.with_concepts(scores)
         if anchors:
+            self.model_.labelled_values = confirmed_values(self.model_, examples, anchors)
             self._warn_of_contradictions(examples, given, target, np.flatnonzero(kept))
         self.model_.candidates = tuple(dict.fromkeys(atom for test in problem.candidates.tests for atom in test.atoms))
 

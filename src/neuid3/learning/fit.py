@@ -81,6 +81,7 @@ def make_learner(
     seed: int,
     jobs: int | None,
     verbose: int,
+    time_limit: float | None = None,
 ) -> NodeLearner:
     """The learner of the nodes of a tree.
 
@@ -94,8 +95,9 @@ def make_learner(
     seed : seed of all random draws.
     jobs : the number of workers.
     verbose : 0 for no reports, 1 for nodes, 2 for gains too.
+    time_limit : the seconds that the fit may take, for its reports.
     """
-    progress = ProgressBar(gains=verbose > 1) if verbose else SilentProgress()
+    progress = ProgressBar(gains=verbose > 1, time_limit=time_limit) if verbose else SilentProgress()
     learner = NodeLearner(
         sample,
         problem.program,

@@ -220,7 +220,9 @@ def test_predicted_numbers_are_monotone_everywhere(seed: int, pruning: float) ->
 def test_deviation_of_a_moved_leaf_is_that_of_its_examples_about_the_new_number() -> None:
     X = {"age": [1.0] * 4 + [2.0] * 4, "smoker": [True, True, False, False] * 2}
     y = np.array([5.0, 5.0, 0.0, 0.0, 2.0, 2.0, 9.0, 9.0])
-    reg = NeuID3Regressor(monotonic_cst={"age": 1}, pruning=0, min_mass=0, tests=["age > 1.5", "smoker"], random_state=0)
+    reg = NeuID3Regressor(
+        monotonic_cst={"age": 1}, pruning=0, min_mass=0, tests=["age > 1.5", "smoker"], random_state=0
+    )
     reg.fit(X, y)
     assert check_monotone(reg) is None
     deviations = {leaf.mean: leaf.deviation for leaf in reg.tree_.leaves}
