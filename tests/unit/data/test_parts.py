@@ -34,9 +34,7 @@ def contents(examples: Examples) -> list[list[tuple[bool, list[str]]]]:
     shape = loads.table.column("shape")
     shapes = [[shape.kind.domain[shape.values[i]] for i in np.flatnonzero(loads.owner == c)] for c in range(len(cars))]
     long = cars.table.column("long").values
-    return [
-        [(bool(long[i]), shapes[i]) for i in np.flatnonzero(cars.example == row)] for row in range(len(examples))
-    ]
+    return [[(bool(long[i]), shapes[i]) for i in np.flatnonzero(cars.example == row)] for row in range(len(examples))]
 
 
 def test_parts_belong_to_the_examples_whose_keys_they_name() -> None:
