@@ -1,4 +1,4 @@
-"""What every model has: a program with its networks and priors, the tests that it asks, and their exact inference."""
+"""The base class of models: a program with its networks and priors, tests, and their exact inference."""
 
 from __future__ import annotations
 
