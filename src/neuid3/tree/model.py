@@ -217,7 +217,7 @@ class TreeModel(BaseModel):
 
         Returns
         -------
-        Probabilities that sum to 1 for each example, `(example, leaf)`.
+        Leaf numbers, counted from the left, `(example,)`.
         """
         probabilities = self.leaf_probabilities(X, threshold=threshold, batch_size=batch_size)
         leaves: npt.NDArray[np.int64] = probabilities.argmax(axis=1)
