@@ -35,9 +35,9 @@ typedef struct {
 
 /* Targets of all rows; the fields of `TargetFields`. */
 typedef struct {
-    int64_t criterion, width;      /* number of statistics of a node: classes, or 3 */
+    int64_t criterion, width;      /* number of statistics of a node: classes, 3, or 1 + 2 * scores for gradients */
     const int32_t *classes;        /* for entropy and Gini impurity */
-    const double *first, *second;  /* y and y², or gradient and hessian */
+    const double *first, *second;  /* y and y², or gradients and hessians, (row, score) */
     const double *weights;
 } Target;
 
@@ -114,6 +114,10 @@ static double mass_of(const Target *t, const double *s) {
     return mass;
 }
 
+static int64_t scores_of(const Target *t) { /* numbers of a row in `first` and in `second` */
+    return t->criterion < SQUARED_ERROR ? 0 : (t->width - 1) / 2;
+}
+
 /* What splits increase; the gain of a split is that of both children less that of the node. */
 static double purity(const Grower *g, const double *s) {
     const Target *t = g->target;
@@ -127,7 +131,12 @@ static double purity(const Grower *g, const double *s) {
         for (int64_t k = 0; k < t->width; k++) sum += s[k] * s[k];
         return mass > 0 ? sum / mass : 0;
     case SQUARED_ERROR: return mass > 0 ? s[1] * s[1] / mass : 0;
-    default: return s[2] + g->settings->l2 > 0 ? s[1] * s[1] / (s[2] + g->settings->l2) : 0;
+    default:
+        for (int64_t k = 1, n = scores_of(t); k <= n; k++) {
+            const double curvature = s[n + k] + g->settings->l2;
+            if (curvature > 0) sum += s[k] * s[k] / curvature;
+        }
+        return sum;
     }
 }
 
@@ -142,7 +151,10 @@ static int is_pure(const Target *t, const double *s) {
 
 static int is_large(const Grower *g, const double *s) {
     if (mass_of(g->target, s) < g->settings->min_child_mass) return 0;
-    return g->target->criterion != NEWTON || s[2] >= g->settings->min_hessian;
+    if (g->target->criterion != NEWTON) return 1;
+    double sum = 0;
+    for (int64_t k = 1, n = scores_of(g->target); k <= n; k++) sum += s[n + k];
+    return sum >= g->settings->min_hessian;
 }
 
 static void add(const Grower *g, double *sums, int32_t row, double weight) {
@@ -150,9 +162,12 @@ static void add(const Grower *g, double *sums, int32_t row, double weight) {
     if (t->criterion < SQUARED_ERROR) {
         sums[t->classes[row]] += weight;
     } else {
+        const int64_t n = scores_of(t);
         sums[0] += weight;
-        sums[1] += weight * t->first[row];
-        sums[2] += weight * t->second[row];
+        for (int64_t k = 0; k < n; k++) {
+            sums[1 + k] += weight * t->first[row * n + k];
+            sums[1 + n + k] += weight * t->second[row * n + k];
+        }
     }
 }
 
@@ -241,6 +256,15 @@ static int32_t code_at(const Table *t, int32_t column, double threshold, int32_t
                 g->touched[c >> 6] |= (uint64_t)1 << (c & 63);                                                         \
                 h[(i % copies) * step + c * width + g->class_of[i]] += weight[i];                                      \
             }                                                                                                          \
+        } else if (width > 3) {                                                                                        \
+            for (int64_t i = 0; i < rows; i++) {                                                                       \
+                const uint32_t c = codes[row[i]];                                                                      \
+                double *cell = h + (i % copies) * step + c * width;                                                    \
+                const double *first = g->first + i * n, *second = g->second + i * n;                                   \
+                g->touched[c >> 6] |= (uint64_t)1 << (c & 63);                                                         \
+                cell[0] += weight[i];                                                                                  \
+                for (int64_t k = 0; k < n; k++) cell[1 + k] += first[k], cell[1 + n + k] += second[k];                 \
+            }                                                                                                          \
         } else {                                                                                                       \
             for (int64_t i = 0; i < rows; i++) {                                                                       \
                 const uint32_t c = codes[row[i]];                                                                      \
@@ -256,6 +280,7 @@ static void fill_histogram(Grower *g, int32_t column, const int32_t *row, const 
     const Table *t = g->table;
     const int64_t width = g->target->width, step = (t->sizes[column] + 1) * width;
     const int classes = g->target->criterion < SQUARED_ERROR;
+    const int64_t n = scores_of(g->target);
     double *h = g->histogram;
     if (step <= SMALL) {
         const unsigned copies = COPIES;
@@ -424,10 +449,15 @@ static void score(
 static Split best_split(Grower *g, int64_t node, uint64_t id, const int32_t *row, const double *weight, int64_t rows) {
     const Settings *s = g->settings;
     const Target *t = g->target;
+    const int64_t n = scores_of(t);
     memcpy(g->total, g->nodes->statistics + node * t->width, t->width * sizeof(double));
     for (int64_t i = 0; i < rows; i++) { /* gathered once, for all columns */
-        if (t->criterion < SQUARED_ERROR) g->class_of[i] = t->classes[row[i]];
-        else g->first[i] = weight[i] * t->first[row[i]], g->second[i] = weight[i] * t->second[row[i]];
+        if (t->criterion < SQUARED_ERROR) {
+            g->class_of[i] = t->classes[row[i]];
+            continue;
+        }
+        const double *first = t->first + row[i] * n, *second = t->second + row[i] * n;
+        for (int64_t k = 0; k < n; k++) g->first[i * n + k] = weight[i] * first[k], g->second[i * n + k] = weight[i] * second[k];
     }
     const double before = purity(g, g->total);
     Split best = {-1, 0, 0, 0, 0};
@@ -615,8 +645,8 @@ static void allocate(Grower *g) {
     g->order = zeros(g, g->settings->allowed, sizeof(int32_t));
     g->swaps = zeros(g, g->settings->allowed, sizeof(int32_t));
     g->class_of = zeros(g, t->rows, sizeof(int32_t));
-    g->first = zeros(g, t->rows, sizeof(double));
-    g->second = zeros(g, t->rows, sizeof(double));
+    g->first = zeros(g, t->rows * scores_of(g->target), sizeof(double));
+    g->second = zeros(g, t->rows * scores_of(g->target), sizeof(double));
     g->histogram = zeros(g, (largest + 1) * width + COPIES * SMALL, sizeof(double));
     g->left = zeros(g, width + 1, sizeof(double));
     g->right = zeros(g, width, sizeof(double));

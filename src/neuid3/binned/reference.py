@@ -85,7 +85,8 @@ class _Grower:
             counted = np.zeros((len(rows), self.target.width))
             counted[np.arange(len(rows)), self.target.classes[rows]] = weights
             return counted
-        return np.stack((weights, weights * self.target.first[rows], weights * self.target.second[rows]), axis=1)
+        targets = np.column_stack((self.target.first[rows], self.target.second[rows]))
+        return np.column_stack((weights, weights[:, None] * targets))
 
     def mass(self, statistics: Floats) -> Floats:
         return np.asarray(statistics.sum(-1) if self.is_class else statistics[..., 0])
@@ -101,10 +102,9 @@ class _Grower:
             case BinnedCriterion.SQUARED_ERROR:
                 return np.asarray(np.where(mass > 0, statistics[..., 1] ** 2 / safe, 0.0))
             case BinnedCriterion.NEWTON:
-                hessian = statistics[..., 2] + self.limits.l2
-                return np.asarray(
-                    np.where(hessian > 0, statistics[..., 1] ** 2 / np.where(hessian > 0, hessian, 1.0), 0.0)
-                )
+                hessian = statistics[..., 1 + self.target.scores :] + self.limits.l2
+                squares = statistics[..., 1 : 1 + self.target.scores] ** 2
+                return np.asarray(np.where(hessian > 0, squares / np.where(hessian > 0, hessian, 1.0), 0.0).sum(-1))
 
     def is_pure(self, statistics: Floats) -> bool:
         mass = float(self.mass(statistics))
@@ -120,7 +120,7 @@ class _Grower:
     def is_large(self, statistics: Floats) -> Mask:
         large = self.mass(statistics) >= self.limits.min_mass / 2
         if self.target.criterion is BinnedCriterion.NEWTON:
-            large = large & (statistics[..., 2] >= self.limits.min_hessian)
+            large = large & (statistics[..., 1 + self.target.scores :].sum(-1) >= self.limits.min_hessian)
         return np.asarray(large)
 
     # Splits

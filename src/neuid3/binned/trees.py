@@ -31,7 +31,7 @@ class BinnedTarget:
     """The targets of all rows, and what is counted of them.
 
     The statistics of a node are one mass a class, (Σ w, Σ w·y, Σ w·y²) for numbers, or (Σ w, Σ w·g, Σ w·h) for gradients g
-    and hessians h of a loss.
+    and hessians h of a loss; with several scores, the gradients of all of them and then their hessians.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class BinnedTarget:
     weights : the weight of each row, 0 for those that are left out, `(row,)`.
     width : the number of statistics.
     classes : the number of the class of each row; empty for other targets.
-    first, second : y and y², or gradient and hessian; empty for classes.
+    first, second : y and y², or gradients and hessians, `(row,)` or `(row, score)`; empty for classes.
     offset : what was subtracted from y, for precision.
     """
 
@@ -95,17 +95,22 @@ class BinnedTarget:
 
         Parameters
         ----------
-        gradients : the derivative of the loss of each row by its score, `(row,)`.
-        hessians : the second derivative.
+        gradients : the derivative of the loss of each row by its score, `(row,)`, or by each score, `(row, score)`.
+        hessians : the second derivatives, of the same shape.
         weights : the weight of each row; gradients and hessians are those of weight 1.
 
         Returns
         -------
         The target.
         """
-        return cls(
-            BinnedCriterion.NEWTON, _floats(weights), 3, np.empty(0, np.int32), _floats(gradients), _floats(hessians)
-        )
+        first, second = _floats(gradients), _floats(hessians)
+        width = 1 + 2 * (first.shape[1] if first.ndim == 2 else 1)
+        return cls(BinnedCriterion.NEWTON, _floats(weights), width, np.empty(0, np.int32), first, second)
+
+    @property
+    def scores(self) -> int:
+        """The number of scores that gradients are taken by; 0 for classes and 1 for numbers."""
+        return (self.width - 1) // 2 if self.criterion >= BinnedCriterion.SQUARED_ERROR else 0
 
     def weighted(self, weights: Floats) -> BinnedTarget:
         """The same targets with other weights, as of a bootstrap sample.

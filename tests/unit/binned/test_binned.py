@@ -81,6 +81,7 @@ def targets(rng: np.random.Generator, rows: int, weights: npt.NDArray[np.float64
         BinnedTarget.of_classes(classes, CLASSES, weights, BinnedCriterion.ENTROPY),
         BinnedTarget.of_numbers(rng.normal(size=rows) + 5, weights),
         BinnedTarget.of_gradients(rng.normal(size=rows), rng.random(rows), weights),
+        BinnedTarget.of_gradients(rng.normal(size=(rows, 3)), rng.random((rows, 3)), weights),
     ]
 
 
