@@ -15,7 +15,7 @@ from neuid3.learning.boosting.losses import Loss
 from neuid3.learning.boosting.stages import StageConstraints, StageGrower, StageLimits
 from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.sums import score_leaves, with_scores
-from neuid3.tree.tree import Branch, Node, branches, preorder
+from neuid3.tree.tree import Branch, Node, preorder
 
 # From so many examples on, one fold of cross-validation suffices.
 LARGE = 20_000
@@ -65,6 +65,7 @@ class Boosting:
     trees : the trees so far.
     initial : F₀, `(score,)`.
     scores : F of every example, `(example, score)`.
+    splits : the splits of all trees so far.
     unseen_losses : the mean loss of unseen examples after each number of trees, from 0 on; empty without any.
     """
 
@@ -80,17 +81,13 @@ class Boosting:
     trees: list[Node] = field(default_factory=list)
     initial: Floats = field(init=False)
     scores: Floats = field(init=False)
+    splits: int = 0
     unseen_losses: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.initial = self.loss.initial(self.targets[self.learned], self.weights[self.learned])
         self.scores = np.tile(self.initial, (len(self.targets), 1))
         self._record()
-
-    @property
-    def splits(self) -> int:
-        """The splits of all trees so far."""
-        return sum(1 for root in self.trees for _ in branches(root))
 
     def _record(self) -> None:
         unseen = ~self.learned & (self.weights > 0)
@@ -121,6 +118,7 @@ class Boosting:
             scores = self.constraints.scores(root, scores)
         self.trees.append(with_scores(root, scores, reach.totals(weights).tolist()))
         self.scores = self.scores + reach.sums(scores)
+        self.splits += reach.leaves - 1
         self._record()
         return True
 
@@ -134,7 +132,8 @@ class Boosting:
         """
         for root in self.trees[count:]:
             scores = np.array([leaf.value for leaf in score_leaves(root)])
-            self.scores = self.scores - self.grower.reach(root).sums(scores)
+            reach = self.grower.reach(root)
+            self.scores, self.splits = self.scores - reach.sums(scores), self.splits - reach.leaves + 1
         del self.trees[count:]
 
 
