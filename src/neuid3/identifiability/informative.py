@@ -224,7 +224,7 @@ def _dependence(model: TreeModel, examples: Examples, call: NeuralVariable) -> F
 def _largest_differences(model: TreeModel, examples: Examples, call: NeuralVariable) -> Floats:
     leaves = list(paths(model.tree.root))
     reach = model.inference.compiled([path for path, _ in leaves])
-    classes = np.array([leaf.probabilities for _, leaf in leaves])  # (leaf, class)
+    classes = np.array([leaf.value for _, leaf in leaves])  # (leaf, class)
     arrays = model.inference.arrays
     differences = np.zeros(len(examples))
     with model.evaluating(), arrays.without_gradients():

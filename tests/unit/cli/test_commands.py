@@ -157,9 +157,9 @@ def test_a_rule_that_is_never_tried_is_reported_and_is_an_error_where_it_is_name
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_target_of_many_numbers_is_warned_of_as_a_quantity() -> None:
+def test_a_target_of_many_numbers_is_told_of_regression() -> None:
     output = run("fit", "people.csv", "--target", "age", "--max-depth", "0").stdout
-    assert re.search(r"'age' holds \d+ different numbers in 200 rows.*Regression is not supported", output)
+    assert re.search(r"'age' holds \d+ different numbers in 200 rows.*--task regression", output)
 
 
 def test_predictions_are_those_of_the_model_and_never_the_inputs(model: Path) -> None:
@@ -403,11 +403,11 @@ def texts_of_errors_and_warnings() -> Iterator[str]:
 
 
 def test_every_parameter_that_a_message_speaks_of_is_an_option() -> None:
-    from neuid3.estimators.parameters import CONSTRAINTS
+    from neuid3.estimators.parameters import CLASSIFIER_CONSTRAINTS
     from neuid3.training.config import TRAINING_RULES
 
     sentences = [text for text in texts_of_errors_and_warnings() if text.count(" ") > 2]
-    names = "|".join([*CONSTRAINTS, *TRAINING_RULES, "max_candidates"])
+    names = "|".join([*CLASSIFIER_CONSTRAINTS, *TRAINING_RULES, "max_candidates"])
     found = {m[1] or m[2] for text in sentences for m in re.finditer(rf"`({names})`|\b({names})=", text)}
     assert {"pruning", "shared", "max_candidates"} <= found
     options = {param.name for param in import_module("neuid3.cli.fit").fit.params}

@@ -547,7 +547,7 @@ def test_twenty_thousand_columns_go_all_the_way(tmp_path: Path) -> None:
 @pytest.mark.parametrize("cells", [[f"{i}.5" for i in range(60)], [str(i) for i in range(60)]])
 def test_a_target_of_quantities_is_refused_and_regression_is_named(tmp_path: Path, cells: list[str]) -> None:
     text = "\n".join(["x,y", *(f"{i % 2},{cell}" for i, cell in enumerate(cells))])
-    with pytest.raises(DataError, match=r"column 'y' .*Regression is not supported: cut the quantity into classes"):
+    with pytest.raises(DataError, match=r"column 'y' .*--task regression.*cut the quantity"):
         read_table(table(tmp_path, text), target="y")
 
 
@@ -557,11 +557,7 @@ def test_a_target_of_many_numbers_is_noted_as_a_quantity(tmp_path: Path) -> None
         for k in (3, 50)
     )
     assert not few.notes
-    assert [
-        note
-        for note in many.notes
-        if "50 different numbers in 120 rows" in note and "Regression is not supported" in note
-    ]
+    assert [note for note in many.notes if "50 different numbers in 120 rows" in note and "--task regression" in note]
 
 
 # Odd files ------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from neuid3 import AtomTest, Examples, NeuID3Classifier, NeuID3Error
 from neuid3.cli.demo import BACKGROUND, windows
 from neuid3.data.priors import Priors
 from neuid3.errors import DataError, NetworkError, NodeTestError
-from neuid3.estimators.classifier import TrainedTest
+from neuid3.io.trained_tests import TrainedTest
 from neuid3.learning.candidates import Candidates
 from neuid3.learning.grow import OpenNode
 from neuid3.learning.node_learner import NodeLearner
@@ -269,7 +269,7 @@ def test_a_fit_whose_time_is_up_is_a_whole_tree_and_says_so(monkeypatch: pytest.
     y = ((X["x0"] > 0) ^ (X["x1"] > 0.5) ^ (X["x2"] > -0.3)).astype(int)
     whole = NeuID3Classifier(random_state=0, pruning=0.0).fit(X, y)
     moments = itertools.count()
-    monkeypatch.setattr("neuid3.estimators.classifier.time.monotonic", lambda: float(next(moments)))
+    monkeypatch.setattr("neuid3.estimators.base.time.monotonic", lambda: float(next(moments)))
     with pytest.warns(UserWarning, match=r"time_limit=2\.5 was reached: \d+ nodes were not split further"):
         stopped = NeuID3Classifier(random_state=0, pruning=0.0, time_limit=2.5).fit(X, y)
     assert 1 <= len(stopped.tree_.tests) < len(whole.tree_.tests)
@@ -534,15 +534,13 @@ def test_weights_beyond_all_numbers_are_named() -> None:
     assert (large.predict(X) == y).all()
 
 
-def test_a_target_of_quantities_is_refused_for_lack_of_regression() -> None:
+def test_a_target_of_quantities_is_told_of_the_regressor() -> None:
     rng = np.random.default_rng(0)
     table = rng.random((200, 3))
     for X in (table, pd.DataFrame(table, columns=list("abc"))):
-        with pytest.raises(
-            DataError, match=r"Unknown label type: continuous.*Regression is not supported: cut the quantity"
-        ):
+        with pytest.raises(DataError, match=r"Unknown label type: continuous.*use NeuID3Regressor.*cut the quantity"):
             NeuID3Classifier().fit(X, rng.normal(size=200))
-        with pytest.warns(UserWarning, match="60 different numbers in 200 rows.*Regression is not supported"):
+        with pytest.warns(UserWarning, match="60 different numbers in 200 rows.*use NeuID3Regressor"):
             NeuID3Classifier(max_depth=1).fit(X, np.arange(200) % 60)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
