@@ -1,278 +1,170 @@
-"""Boosted sums of trees as scikit-learn estimators."""
+"""Boosted sums of trees as a scikit-learn classifier and regressor."""
 
 from __future__ import annotations
 
-import time
-import warnings
-from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
-from numbers import Integral, Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils._param_validation import StrOptions
 
-from neuid3.data.examples import Examples
-from neuid3.errors import DataError
-from neuid3.estimators.base import NeuID3Estimator
-from neuid3.estimators.parameters import SHARED_CONSTRAINTS
-from neuid3.estimators.sum_model import NeurosymbolicSum
+from neuid3.estimators.boosting_estimator import BOOSTING_CONSTRAINTS, BoostingEstimator
 from neuid3.estimators.targets import ClassTargets, NumberTargets
-from neuid3.explain.sums import SumExplanation
-from neuid3.export.sums import sum_svg, sum_text
 from neuid3.io.bank import Bank
-from neuid3.io.estimators import estimator_to_json, learned_from_json, parameters_from_json
-from neuid3.io.sums import save_sum
-from neuid3.learning.boosting.boost import BoostingSettings
-from neuid3.learning.boosting.fit import LearnedSum, learn_sum
-from neuid3.learning.boosting.stages import StageLimits
-from neuid3.learning.checkpoint import Checkpoint
-from neuid3.learning.fit import check_fit, make_learner
-from neuid3.learning.grow import GrowthLimits
-from neuid3.learning.node_learner import NodeLearner
-from neuid3.learning.validation import training_sample
-from neuid3.logic.program import Program
 from neuid3.logic.sandbox import Limits
-from neuid3.training.config import TrainingConfig, read_training
-from neuid3.tree.anchors import distinct
-from neuid3.tree.labels import read_labels, take_labels
-from neuid3.tree.record import VALIDATION, TrainingRecord
-from neuid3.tree.sums import BoostedSum
-from neuid3.tree.target import column_importances
+from neuid3.training.config import TrainingConfig
 
 if TYPE_CHECKING:
     from torch import nn
 
-# What is left out of a draft: the attributes that a fit sets.
-_SHARED = ("background", "networks", "tests", "bank", "modes", "training", "min_mass", "time_limit", "n_jobs")
 
-BOOSTING_CONSTRAINTS: dict[str, Any] = {
-    **{name: SHARED_CONSTRAINTS[name] for name in (*_SHARED, "random_state", "verbose", "limits", "max_depth")},
-    "learning_rate": [Interval(Real, 0, None, closed="neither")],
-    "max_splits": [Interval(Integral, 1, None, closed="left")],
-    "max_trees": [Interval(Integral, 1, None, closed="left")],
-    "max_depth": [Interval(Integral, 1, None, closed="left"), None],
-    "l2": [Interval(Real, 0, None, closed="left")],
-    "max_features": [Interval(Real, 0, 1, closed="right")],
-    "cv": [Interval(Integral, 2, None, closed="left"), None],
-    "patience": [Interval(Integral, 1, None, closed="left")],
-}
+class NeuID3BoostingClassifier(ClassTargets, ClassifierMixin, BoostingEstimator):  # type: ignore[misc]
+    """A sum of small trees that gives log-odds, learned by gradient boosting with joint Newton steps.
 
+    The score of an example is F(e) = F₀ + Σ_trees Σ_leaf P(leaf | e) · v: the log-odds of two classes, or one score for each
+    of more, whose softmax is their distribution. Tests are facts, networks, or rules over the outputs of networks.
 
-class BoostingEstimator(NeuID3Estimator):
-    """The base class of boosted sums; what the targets are is said by a derived class."""
+    Parameters
+    ----------
+    background : str
+        Rules, probabilistic facts and neural declarations in DeepProbLog's syntax.
+    networks : dict, optional
+        For a network of the program, a function that makes a new one, or a module, which counts as trained.
+    tests : "auto", a list of tests, or a CandidateGenerator
+        The candidate tests, as in `NeuID3Classifier`.
+    bank : Bank, or the path of one, optional
+        Trained tests, which are tried first where networks are trained.
+    modes : list of str, optional
+        The columns that may fill each argument of a rule's head, as in `"gt_rank(+rank_1, +rank_2)"`.
+    training : "default", "paper", or TrainingConfig
+        How networks are trained, selected and reused. A single tree trains one instance of each network; all trees of the
+        sum share it, and at the end all of them train it further.
+    learning_rate : float
+        The factor of what each tree adds.
+    max_splits : int
+        The most splits of all trees together.
+    max_trees : int
+        The most trees.
+    max_depth : int, optional
+        The most tests on a path of a tree; with 1, the sum is a scorecard of single tests.
+    min_mass : float
+        The least Σ P(κ|e) of a node that is split; each side must keep half of it.
+    l2 : float
+        The constant λ that is added to the second derivative of each leaf, which shrinks leaves of few examples.
+    max_features : float
+        The fraction of columns and tests that are tried at each node, drawn at random.
+    cv : int, cross-validation splitter, iterable of splits, or None
+        The folds of the cross-validation that chooses the number of trees. With validation examples, or where networks
+        are trained, the validation split chooses it instead. None learns up to the limits.
+    patience : int
+        The trees after which learning stops where none of them lowers the loss of unseen examples.
+    class_weight : "balanced" or dict, optional
+        The weight of an example of each class.
+    time_limit : float, optional
+        Seconds after which no tree is added.
+    n_jobs : int, optional
+        Workers that train networks; -1 for one per core. It does not change the sum.
+    random_state : int, RandomState, optional
+        With a number, the same fit gives the same sum.
+    verbose : int
+        1 prints the progress of networks in training, 2 also the gains of their tests.
+    limits : Limits, optional
+        The time, memory and circuit size that the background knowledge may take, and the most candidates that it may
+        be expanded to.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The classes, sorted.
+    class_weights_ : array of shape (n_classes,)
+        The weight of each class, where `class_weight` is given.
+    sum_ : BoostedSum
+        The learned sum; trees that ask the same tests are one tree.
+    model_ : NeurosymbolicSum
+        The sum with its program, networks and priors.
+    networks_ : dict
+        The networks of the sum, by instance.
+    rule_tests_ : list of str
+        The candidates that were made from rules.
+    schema_ : dict
+        The kind of every column, by name.
+    n_features_in_ : int
+        The number of columns.
+    feature_names_in_ : array of shape (n_features_in_,)
+        The names of the columns.
+    feature_importances_ : array of shape (n_features_in_,)
+        The decrease of the loss that each column contributes, as a fraction of the total.
+    training_record_ : TrainingRecord
+        The number of training rows, their digests, and scores on other rows.
+    gradient_steps_ : int
+        The number of gradient steps of the fit.
+
+    >>> X = {"fever": [True] * 4 + [False] * 4, "age": [30, 40, 50, 60] * 2}
+    >>> clf = NeuID3BoostingClassifier(cv=None, max_depth=1, max_splits=5, max_features=1.0)
+    >>> clf.fit(X, ["ill"] * 4 + ["well"] * 4).predict({"fever": [True, False], "age": [35, 35]}).tolist()
+    ['ill', 'well']
+    """
+
+    file_kind: ClassVar[str] = "boosting classifier"
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **BOOSTING_CONSTRAINTS,
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+    }
 
     def __init__(
         self,
         *,
-        background: str,
-        networks: Mapping[str, Callable[[], nn.Module] | nn.Module] | None,
-        tests: str | Sequence[Any],
-        bank: Bank | Path | str | None,
-        modes: Sequence[str] | None,
-        training: str | TrainingConfig,
-        learning_rate: float,
-        max_splits: int,
-        max_trees: int,
-        max_depth: int | None,
-        min_mass: float,
-        l2: float,
-        max_features: float,
-        cv: int | None,
-        patience: int,
-        time_limit: float | None,
-        n_jobs: int | None,
-        random_state: Any,
-        verbose: int,
-        limits: Limits | None,
+        background: str = "",
+        networks: Mapping[str, Callable[[], nn.Module] | nn.Module] | None = None,
+        tests: str | Sequence[Any] = "auto",
+        bank: Bank | Path | str | None = None,
+        modes: Sequence[str] | None = None,
+        training: str | TrainingConfig = "default",
+        learning_rate: float = 0.1,
+        max_splits: int = 2000,
+        max_trees: int = 300,
+        max_depth: int | None = 4,
+        min_mass: float = 4.0,
+        l2: float = 1.0,
+        max_features: float = 0.5,
+        cv: Any = 5,
+        patience: int = 20,
+        class_weight: Any = None,
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        limits: Limits | None = None,
     ) -> None:
-        self.background = background
-        self.networks = networks
-        self.tests = tests
-        self.bank = bank
-        self.modes = modes
-        self.training = training
-        self.learning_rate = learning_rate
-        self.max_splits = max_splits
-        self.max_trees = max_trees
-        self.max_depth = max_depth
-        self.min_mass = min_mass
-        self.l2 = l2
-        self.max_features = max_features
-        self.cv = cv
-        self.patience = patience
-        self.time_limit = time_limit
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.limits = limits
-
-    # Learning ------------------------------------------------------------------------------------
-
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        validation: tuple[Any, Any] | None = None,
-        checkpoint: Path | str | None = None,
-        concepts: Mapping[str, Any] | None = None,
-    ) -> Self:
-        """Learn a sum of trees.
-
-        Other threads may predict meanwhile: they use the previous fit until this one has ended.
-
-        Parameters
-        ----------
-        X : a table with named columns, `Examples`, or an array.
-        y : the target of each row: its class, or its number.
-        sample_weight : the weight of each row, 1 by default; rows of weight 0 are left out.
-        validation : examples and targets, `(X, y)`, that are not learned from: networks are scored on them, and the number
-            of trees is the one with the least loss on them.
-        checkpoint : a folder to which every finished node of the tree that trains networks is written; an interrupted
-            fit continues from it. Without effect where there are no networks.
-        concepts : labels for some images, as in `NeuID3Classifier.fit`.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        DataError : where columns, targets, weights or labels of concepts are not as they should be.
-        """
-        return super().fit(X, y, sample_weight, validation, checkpoint, concepts)
-
-    def _settings(self, config: TrainingConfig) -> BoostingSettings:
-        tree = StageLimits(
-            max_depth=self.max_depth,
-            min_child_mass=self.min_mass / 2,
-            min_reach=config.min_reach,
-            l2=self.l2,
-            max_features=self.max_features,
+        super().__init__(
+            background=background,
+            networks=networks,
+            tests=tests,
+            bank=bank,
+            modes=modes,
+            training=training,
+            learning_rate=learning_rate,
+            max_splits=max_splits,
+            max_trees=max_trees,
+            max_depth=max_depth,
+            min_mass=min_mass,
+            l2=l2,
+            max_features=max_features,
+            cv=cv,
+            patience=patience,
+            time_limit=time_limit,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+            limits=limits,
         )
-        return BoostingSettings(
-            self.learning_rate, self.max_splits, self.max_trees, self.patience, self.cv or 0, tree
-        )
+        self.class_weight = class_weight
 
-    def _fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        validation: tuple[Any, Any] | None,
-        folder: Path | str | None,
-        concepts: Mapping[str, Any] | None,
-    ) -> None:
-        deadline = time.monotonic() + (np.inf if self.time_limit is None else self.time_limit)
-        config = read_training(self.training)
-        growth = GrowthLimits(min_mass=self.min_mass, min_reach=config.min_reach)
-        networks = dict(self.networks or {})
-        X, concepts = take_labels(X, concepts, self._declarations)
-        examples, target, kept = self._read(X, y, sample_weight)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        problem = self._problem(examples)
-        anchors = distinct(read_labels(concepts, examples, problem.program.declarations, kept=kept))
-        check_fit(problem, networks, config, target.criterion)
-        self.rule_tests_ = list(problem.candidates.expanded)
-        fraction = config.validation_fraction if problem.are_neural else None
-        digests = {} if folder is None else self._digests(examples, target, validation, anchors)
-        with nullcontext() if folder is None else Checkpoint(folder, digests, seed) as saved:
-            seed = seed if saved is None else saved.seed
-            sample = training_sample(
-                examples,
-                target,
-                validation=self._validation(validation, examples, target),
-                # Without networks, validation examples of the caller choose the number of trees.
-                fraction=fraction if validation is None else fraction or 0.0,
-                seed=seed,
-                anchors=anchors,
-            )
-            learner = make_learner(
-                sample, problem, networks, config, growth, seed=seed, jobs=self.n_jobs, verbose=self.verbose
-            )
-            learned = learn_sum(
-                learner,
-                problem,
-                self._settings(config),
-                self._tree_classes,
-                seed=seed,
-                checkpoint=saved,
-                deadline=deadline,
-            )
-        if not learned.boosted_sum.trees:
-            message = "No tree made unseen examples likelier, so the sum has none: it predicts the same for every example."
-            warnings.warn(message, UserWarning, stacklevel=4)
-        self._set_sum(learned, learner, config, problem.program)
-        record = TrainingRecord.of(sample.examples, self._record_codes(sample.target), seed)
-        if sample.unseen.any():
-            unseen = np.flatnonzero(sample.unseen)
-            record = record.with_score(self._score(VALIDATION, sample.examples[unseen], sample.target[unseen]))
-        self.model_.training_record = record
-        self.model_.candidates = tuple(dict.fromkeys(atom for test in problem.candidates.tests for atom in test.atoms))
-
-    def _set_sum(self, learned: LearnedSum, learner: NodeLearner, config: TrainingConfig, program: Program) -> None:
-        """Set the attributes that hold the sum, its networks and its model."""
-        self.sum_ = learned.boosted_sum
-        self.networks_: dict[str, Any] = learner.networks_of(self.sum_.tests)
-        self.gradient_steps_ = learner.steps + learned.steps
-        self.model_ = NeurosymbolicSum(  # type: ignore[assignment]
-            self.sum_,
-            self.schema_,
-            background=program.text,
-            networks=self.networks_,
-            priors=learner.priors,
-            limits=self.limits,
-            device=config.device,
-            backend=learner.config.backend,
-        )
-        gains = [(self.model_.columns_of(test), gain) for test, gain in learned.test_gains]
-        self.feature_importances_ = column_importances(gains, self.schema_)
-
-    @property
-    def training_record_(self) -> TrainingRecord | None:
-        """Digests of the training rows, and the scores on held-out rows; None where there is no record."""
-        check_is_fitted(self)
-        return self.model_.training_record
-
-    def record_score(self, X: Any, y: Any) -> Any:
-        """The score of the sum on examples that were not used in `fit`; it becomes part of the training record.
-
-        Parameters
-        ----------
-        X : the examples.
-        y : the target of each.
-
-        Returns
-        -------
-        The score.
-
-        Raises
-        ------
-        DataError : where the model has no training record, or targets do not fit.
-        """
-        record = self.training_record_
-        if record is None:
-            raise DataError("The model was loaded from a file without a training record; fit it again.")
-        examples = self._examples(X)
-        score, codes = self._held_out_score(examples, y)
-        learned = record.learned(examples, self.schema_, codes)
-        if learned is not None and learned.all():
-            message = "Each of these rows is equal to a training row, so the score is no estimate for new examples."
-            warnings.warn(message, UserWarning, stacklevel=2)
-        self.model_.training_record = record.with_score(score)
-        return score
-
-    # Prediction ----------------------------------------------------------------------------------
-
-    def contributions(self, X: Any) -> npt.NDArray[np.float64]:
-        """What each tree adds to each score, `(example, tree, score)`; with `sum_.initial` they add up to the scores.
+    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
+        """The scores F(e): `(example,)` log-odds of the second of two classes, or `(example, class)`.
 
         Parameters
         ----------
@@ -280,103 +172,198 @@ class BoostingEstimator(NeuID3Estimator):
 
         Returns
         -------
-        Contributions, `(example, tree, score)`.
+        Scores.
         """
         fitted = self._fitted()
-        return fitted.model_.contributions(fitted._examples(X))
+        scores = fitted._sum_model.scores(fitted._examples(X))
+        return scores[:, 0] if scores.shape[1] == 1 else scores
 
-    def explain(self, X: Any, row: int = 0) -> SumExplanation:
-        """The explanation of a prediction: what each test adds to the scores; see `NeurosymbolicSum.explain`.
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """P(class | e) in the order of `classes_`, `(example, class)`.
 
         Parameters
         ----------
         X : a table with named columns, `Examples`, or an array, as in `fit`.
-        row : the example.
 
         Returns
         -------
-        The explanation; `print` shows it as text.
+        Probabilities, `(example, class)`.
         """
         fitted = self._fitted()
-        return fitted.model_.explain(fitted._examples(X), row)
+        return fitted._sum_model.predict_proba(fitted._examples(X))
 
-    # Export --------------------------------------------------------------------------------------
-
-    def export_text(self, decimals: int = 2, *, max_terms: int | None = 20, rules: bool = False) -> str:
-        """The sum as text: main effects of columns as step tables, and trees, the most influential first.
+    def predict_log_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """The natural logarithm of `predict_proba`.
 
         Parameters
         ----------
-        decimals : the number of decimals of scores.
-        max_terms : the most terms that are listed; None for all.
-        rules : whether the background knowledge follows.
+        X : a table with named columns, `Examples`, or an array, as in `fit`.
 
         Returns
         -------
-        Lines of text.
+        Logarithms of probabilities, `(example, class)`.
         """
-        return sum_text(self._fitted().model_, decimals, max_terms=max_terms, rules=rules)
+        with np.errstate(divide="ignore"):
+            logs: npt.NDArray[np.float64] = np.log(self.predict_proba(X))
+        return logs
 
-    def export_svg(self, *, max_terms: int | None = 20) -> str:
-        """The sum as an SVG image: a scorecard with bars.
-
-        Parameters
-        ----------
-        max_terms : the most terms that are drawn; None for all.
-
-        Returns
-        -------
-        The text of an SVG file.
-        """
-        return sum_svg(self._fitted().model_, max_terms=max_terms)
-
-    def _repr_html_inner(self) -> str:
-        """HTML for notebooks: the sum of a fitted estimator, and below it scikit-learn's diagram."""
-        diagram: str = super()._repr_html_inner()
-        return diagram if not hasattr(self, "model_") else sum_svg(self.model_) + diagram
-
-    # Files ---------------------------------------------------------------------------------------
-
-    def save(self, path: Path | str, *, remember_rows: bool = True) -> Path:
-        """Write the fitted estimator to one file, which `neuid3.load` reads without running any code of it.
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The most probable class of each example.
 
         Parameters
         ----------
-        path : the file; an ending is added where there is none.
-        remember_rows : whether digests of the training rows are stored, by which they are recognised later.
+        X : a table with named columns, `Examples`, or an array, as in `fit`.
 
         Returns
         -------
-        The path of the file.
+        Classes, `(example,)`.
         """
         fitted = self._fitted()
-        fields = {"kind": self.file_kind, **estimator_to_json(fitted)}
-        return save_sum(fitted.model_, path, fields, remember_rows=remember_rows)
+        most_probable: npt.NDArray[Any] = fitted.classes_[fitted.predict_proba(X).argmax(axis=1)]
+        return most_probable
 
-    @classmethod
-    def restored(cls, model: NeurosymbolicSum, fields: Mapping[str, Any]) -> Self:
-        """The estimator of a saved model and the JSON fields of its file.
+
+class NeuID3BoostingRegressor(NumberTargets, RegressorMixin, BoostingEstimator):  # type: ignore[misc]
+    """A sum of small trees that predicts a number, learned by gradient boosting of the squared error.
+
+    The prediction is F(e) = F₀ + Σ_trees Σ_leaf P(leaf | e) · v. Tests are facts, networks, or rules over the outputs of
+    networks.
+
+    Parameters
+    ----------
+    background : str
+        Rules, probabilistic facts and neural declarations in DeepProbLog's syntax.
+    networks : dict, optional
+        For a network of the program, a function that makes a new one, or a module, which counts as trained.
+    tests : "auto", a list of tests, or a CandidateGenerator
+        The candidate tests, as in `NeuID3Classifier`.
+    bank : Bank, or the path of one, optional
+        Trained tests, which are tried first where networks are trained.
+    modes : list of str, optional
+        The columns that may fill each argument of a rule's head, as in `"gt_rank(+rank_1, +rank_2)"`.
+    training : "default", "paper", or TrainingConfig
+        How networks are trained, selected and reused. A single tree trains one instance of each network; all trees of the
+        sum share it, and at the end all of them train it further.
+    learning_rate : float
+        The factor of what each tree adds.
+    max_splits : int
+        The most splits of all trees together.
+    max_trees : int
+        The most trees.
+    max_depth : int, optional
+        The most tests on a path of a tree; with 1, the sum is a scorecard of single tests.
+    min_mass : float
+        The least Σ P(κ|e) of a node that is split; each side must keep half of it.
+    l2 : float
+        The constant λ that is added to the second derivative of each leaf, which shrinks leaves of few examples.
+    max_features : float
+        The fraction of columns and tests that are tried at each node, drawn at random.
+    cv : int, cross-validation splitter, iterable of splits, or None
+        The folds of the cross-validation that chooses the number of trees. With validation examples, or where networks
+        are trained, the validation split chooses it instead. None learns up to the limits.
+    patience : int
+        The trees after which learning stops where none of them lowers the loss of unseen examples.
+    time_limit : float, optional
+        Seconds after which no tree is added.
+    n_jobs : int, optional
+        Workers that train networks; -1 for one per core. It does not change the sum.
+    random_state : int, RandomState, optional
+        With a number, the same fit gives the same sum.
+    verbose : int
+        1 prints the progress of networks in training, 2 also the gains of their tests.
+    limits : Limits, optional
+        The time, memory and circuit size that the background knowledge may take, and the most candidates that it may
+        be expanded to.
+
+    Attributes
+    ----------
+    sum_ : BoostedSum
+        The learned sum; trees that ask the same tests are one tree.
+    model_ : NeurosymbolicSum
+        The sum with its program, networks and priors.
+    networks_ : dict
+        The networks of the sum, by instance.
+    rule_tests_ : list of str
+        The candidates that were made from rules.
+    schema_ : dict
+        The kind of every column, by name.
+    n_features_in_ : int
+        The number of columns.
+    feature_names_in_ : array of shape (n_features_in_,)
+        The names of the columns.
+    feature_importances_ : array of shape (n_features_in_,)
+        The decrease of the loss that each column contributes, as a fraction of the total.
+    training_record_ : TrainingRecord
+        The number of training rows, their digests, and scores on other rows.
+    gradient_steps_ : int
+        The number of gradient steps of the fit.
+
+    >>> X = {"late": [True] * 4 + [False] * 4}
+    >>> reg = NeuID3BoostingRegressor(cv=None, learning_rate=1.0, max_trees=1, l2=0.0)
+    >>> reg.fit(X, [30, 32, 31, 33, 2, 4, 3, 5]).predict({"late": [True, False]}).round(2).tolist()
+    [31.5, 3.5]
+    """
+
+    file_kind: ClassVar[str] = "boosting regressor"
+    _parameter_constraints: ClassVar[dict[str, Any]] = BOOSTING_CONSTRAINTS
+
+    def __init__(
+        self,
+        *,
+        background: str = "",
+        networks: Mapping[str, Callable[[], nn.Module] | nn.Module] | None = None,
+        tests: str | Sequence[Any] = "auto",
+        bank: Bank | Path | str | None = None,
+        modes: Sequence[str] | None = None,
+        training: str | TrainingConfig = "default",
+        learning_rate: float = 0.1,
+        max_splits: int = 2000,
+        max_trees: int = 300,
+        max_depth: int | None = 4,
+        min_mass: float = 4.0,
+        l2: float = 1.0,
+        max_features: float = 0.5,
+        cv: Any = 5,
+        patience: int = 20,
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        limits: Limits | None = None,
+    ) -> None:
+        super().__init__(
+            background=background,
+            networks=networks,
+            tests=tests,
+            bank=bank,
+            modes=modes,
+            training=training,
+            learning_rate=learning_rate,
+            max_splits=max_splits,
+            max_trees=max_trees,
+            max_depth=max_depth,
+            min_mass=min_mass,
+            l2=l2,
+            max_features=max_features,
+            cv=cv,
+            patience=patience,
+            time_limit=time_limit,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+            limits=limits,
+        )
+
+    def predict(self, X: Any) -> npt.NDArray[np.float64]:
+        """The predicted number of each example, F(e).
 
         Parameters
         ----------
-        model : the model of the file.
-        fields : the JSON fields of the file.
+        X : a table with named columns, `Examples`, or an array, as in `fit`.
 
         Returns
         -------
-        The fitted estimator.
+        Numbers, `(example,)`.
         """
-        estimator = cls(**parameters_from_json(fields, cls().get_params(deep=False)))
-        estimator.model_, estimator.sum_ = model, model.boosted_sum  # type: ignore[assignment]
-        estimator.networks_, estimator.schema_ = model.networks, model.schema
-        for name, value in learned_from_json(fields, model.classes, len(model.schema)).items():
-            setattr(estimator, name, value)
-        return estimator
-
-    @abstractmethod
-    def _record_codes(self, target: Any) -> Any:
-        """The codes of the classes in the training record; None for numbers."""
-
-    @abstractmethod
-    def _score(self, kind: str, examples: Examples, target: Any) -> Any:
-        """The score of the model on examples of the fit."""
+        fitted = self._fitted()
+        return fitted._sum_model.scores(fitted._examples(X))[:, 0]

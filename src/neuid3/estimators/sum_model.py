@@ -42,7 +42,9 @@ class NeurosymbolicSum(SumModel):
 
     def _repr_html_(self) -> str:
         rules = self.program.text.strip()
-        details = f"<details><summary>Background knowledge</summary><pre>{escape(rules)}</pre></details>" if rules else ""
+        details = (
+            f"<details><summary>Background knowledge</summary><pre>{escape(rules)}</pre></details>" if rules else ""
+        )
         return sum_svg(self) + details
 
     def explain(self, X: Any, row: int = 0) -> SumExplanation:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from neuid3.data.columns import Boolean, Category, Column, Distribution, Number, Probability
 from neuid3.data.examples import Examples
 from neuid3.errors import DataError
 from neuid3.explain.explanation import plain
 from neuid3.export.labels import printable, text_cells
-from neuid3.tree.node_tests import NodeTest
+from neuid3.export.sums import bar_chart
+from neuid3.export.svg import to_svg
+from neuid3.tree.effects import TermRow
+from neuid3.tree.node_tests import CutTest, FactTest, NodeTest, ValueTest
 from neuid3.tree.sum_model import SumModel, class_probabilities
 from neuid3.tree.sums import score_leaves
 from neuid3.tree.tree import Branch, Node, Visit, fold
@@ -32,12 +36,14 @@ class Contribution:
     columns : the columns that it depends on.
     probability : P(τ | e), that the test is true.
     scores : what it adds to each score, compared with not knowing its response.
+    is_plain : whether it is a fact, a value or a cut of one column, without networks and rules.
     """
 
     test: str
     columns: tuple[str, ...]
     probability: float
     scores: tuple[float, ...]
+    is_plain: bool = True
 
     def to_dict(self) -> dict[str, Any]:
         """The contribution as lists, dicts, strings and numbers, for JSON."""
@@ -66,6 +72,7 @@ class SumExplanation:
     scores : F(e): log-odds, the scores of more than two classes, or the predicted number.
     start : the scores before any test: F₀ and the means of all trees.
     contributions : what each test adds, the largest first.
+    readings : the value of each column, as text, by column.
     initial : F₀.
     trees : what each tree adds to each score; with F₀ these add up to the scores, too.
     """
@@ -77,52 +84,67 @@ class SumExplanation:
     scores: tuple[float, ...]
     start: tuple[float, ...]
     contributions: tuple[Contribution, ...]
+    readings: Mapping[str, str]
     initial: tuple[float, ...]
     trees: tuple[tuple[float, ...], ...]
 
-    def by_columns(self) -> tuple[tuple[tuple[str, ...], tuple[float, ...]], ...]:
-        """What the tests of the same columns add together, the largest first.
+    def lines(self) -> tuple[tuple[str, tuple[float, ...]], ...]:
+        """What is listed: one line for all tests of a column, one for each other test; the largest first.
 
         Returns
         -------
-        Pairs of columns and scores.
+        Pairs of text such as `age = 51` and what is added to each score.
         """
-        totals: dict[tuple[str, ...], Floats] = {}
-        for contribution in self.contributions:
-            added = np.array(contribution.scores)
-            totals[contribution.columns] = totals.get(contribution.columns, 0.0 * added) + added
+        totals: dict[str, Floats] = {}
+        for one in self.contributions:
+            column = one.columns[0] if one.is_plain else None
+            line = _response(one) if column is None else f"{printable(column)} = {self.readings[column]}"
+            totals[line] = totals.get(line, 0.0) + np.array(one.scores)
         ordered = sorted(totals.items(), key=lambda item: -float(np.abs(item[1]).max()))
-        return tuple((columns, tuple(scores.tolist())) for columns, scores in ordered)
+        return tuple((line, tuple(scores.tolist())) for line, scores in ordered)
 
     def __str__(self) -> str:
         return self.text()
 
     def text(self, decimals: int = 2, *, most: int = 15) -> str:
-        """The explanation as text.
+        """The explanation as text: what each column, and each test with networks or rules, adds.
 
         Parameters
         ----------
         decimals : the number of decimals of scores and probabilities.
-        most : the most tests that are listed; the rest is one line.
+        most : the most lines; the rest is one line.
 
         Returns
         -------
         Several lines of text.
         """
-        lines = [self._heading(decimals), ""]
-        listed, rest = self.contributions[:most], self.contributions[most:]
-        names = ["start", *(_response(one, decimals) for one in listed)]
-        amounts = [self.start, *(one.scores for one in listed)]
-        if rest:
-            names.append(f"{len(rest)} further tests")
-            amounts.append(tuple(np.sum([one.scores for one in rest], axis=0).tolist()))
-        names.append("sum")
-        amounts.append(self.scores)
-        width = max(map(text_cells, names))
-        for name, scores in zip(names, amounts, strict=True):
-            padding = " " * (width - text_cells(name))
-            lines.append(f"  {name}{padding}  {_numbers(scores, decimals)}")
-        return "\n".join(lines)
+        rows = self._rows(most)
+        width = max(text_cells(name) for name, _ in rows)
+        lines = [f"  {name}{' ' * (width - text_cells(name))}  {_numbers(scores, decimals)}" for name, scores in rows]
+        return "\n".join([self._heading(decimals), "", *lines])
+
+    def _rows(self, most: int) -> list[tuple[str, tuple[float, ...]]]:
+        """The start, what is added, and the sum."""
+        lines = self.lines()
+        rows = [("start", self.start), *lines[:most]]
+        if len(lines) > most:
+            rest = np.sum([scores for _, scores in lines[most:]], axis=0)
+            rows.append((f"{len(lines) - most} others", tuple(rest.tolist())))
+        return [*rows, ("sum", self.scores)]
+
+    def svg(self, *, most: int = 15) -> str:
+        """The explanation as an SVG image: a bar for what each column or test adds.
+
+        Parameters
+        ----------
+        most : the most bars; the rest is one bar.
+
+        Returns
+        -------
+        The text of an SVG file.
+        """
+        rows = [TermRow(name, scores) for name, scores in self._rows(most)]
+        return to_svg(bar_chart(self._heading(2), rows, self.score_names, len(self.classes)))
 
     def _heading(self, decimals: int) -> str:
         if not self.classes:
@@ -193,7 +215,13 @@ def explain_sum(model: SumModel, X: Any, row: int = 0) -> SumExplanation:
     responses = model.path_probabilities(example, [((test, True),) for test in tests])[0] if tests else ()
     names = boosted_sum.test_names
     contributions = [
-        Contribution(names[test], model.columns_of(test), float(response), tuple(added[test].tolist()))
+        Contribution(
+            names[test],
+            model.columns_of(test),
+            float(response),
+            tuple(added[test].tolist()),
+            isinstance(test, (FactTest, ValueTest, CutTest)),
+        )
         for test, response in zip(tests, responses, strict=True)
     ]
     contributions.sort(key=lambda one: -max(map(abs, one.scores)))
@@ -208,6 +236,7 @@ def explain_sum(model: SumModel, X: Any, row: int = 0) -> SumExplanation:
         tuple(scores.tolist()),
         tuple(means.tolist()),
         tuple(contributions),
+        {name: _reading(example.column(name)) for name in example.names},
         boosted_sum.initial,
         tuple(trees),
     )
@@ -252,7 +281,27 @@ def _add_contributions(root: Node, reach: Floats, added: dict[NodeTest, Floats])
     fold(root, combine)
 
 
-def _response(contribution: Contribution, decimals: int) -> str:
+def _reading(column: Column) -> str:
+    """The one entry of a column, as text."""
+    if column.missing is not None and bool(column.missing[0]):
+        return "missing"
+    match column.kind:
+        case Boolean():
+            return "yes" if column.values[0] else "no"
+        case Category() as kind:
+            return printable(kind.domain[int(column.values[0])])
+        case Number():
+            return f"{float(column.values[0]):.4g}"
+        case Probability():
+            return f"{float(column.values[0]):.2f}"
+        case Distribution(values):
+            best = int(np.argmax(column.values[0]))
+            return f"{printable(values[best])} ({float(column.values[0][best]):.2f})"
+        case _:
+            return "image"
+
+
+def _response(contribution: Contribution, decimals: int = 2) -> str:
     """A test with its response, and its probability where it is uncertain."""
     probability, name = contribution.probability, printable(contribution.test)
     if probability in (0.0, 1.0):

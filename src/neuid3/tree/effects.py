@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -130,7 +131,9 @@ def _main_effect(column: str, roots: Sequence[Node], schema: Schema) -> Term:
     if isinstance(kind, (Category, Distribution)):
         tested = [test.value for test in tests if isinstance(test, ValueTest)]
         values = [value for value in kind.domain if value in tested]
-        conditions = [f"{column} = {value}" for value in values] + [f"{column} is another"] * (len(values) < len(kind.domain))
+        conditions = [f"{column} = {value}" for value in values] + [f"{column} is another"] * (
+            len(values) < len(kind.domain)
+        )
         scores = [_scores_at(roots, value) for value in values]
         if len(values) < len(kind.domain):
             scores.append(_scores_at(roots, None))
@@ -140,14 +143,12 @@ def _main_effect(column: str, roots: Sequence[Node], schema: Schema) -> Term:
 
 
 def _rows(conditions: Sequence[str], scores: Sequence[Floats]) -> tuple[TermRow, ...]:
-    return tuple(
-        TermRow(condition, tuple(added.tolist())) for condition, added in zip(conditions, scores, strict=True)
-    )
+    return tuple(TermRow(condition, tuple(added.tolist())) for condition, added in zip(conditions, scores, strict=True))
 
 
 def _intervals(column: str, cuts: Sequence[float]) -> list[str]:
     texts = [number_text(cut) for cut in cuts]
-    between = [f"{low} < {column} =< {high}" for low, high in zip(texts, texts[1:], strict=False)]
+    between = [f"{low} < {column} =< {high}" for low, high in pairwise(texts)]
     return [f"{column} =< {texts[0]}", *between, f"{column} > {texts[-1]}"]
 
 

@@ -112,7 +112,9 @@ class BoostedSum:
             raise TreeError(f"The initial scores {self.initial} of a sum are not all finite; give finite numbers.")
         expected = len(self.classes) if len(self.classes) > 2 else 1
         if len(self.initial) != expected:
-            raise TreeError(f"The sum has {len(self.initial)} initial scores; {len(self.classes)} classes need {expected}.")
+            raise TreeError(
+                f"The sum has {len(self.initial)} initial scores; {len(self.classes)} classes need {expected}."
+            )
         for root in self.trees:
             for visit in preorder(root):
                 leaf = visit.node.summary if isinstance(visit.node, Branch) else visit.node

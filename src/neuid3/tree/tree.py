@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Any, TypeVar
@@ -240,6 +240,25 @@ Node = LeafNode | Branch
 Path = tuple[tuple[NodeTest, bool], ...]
 
 
+def instances_of(tests: Iterable[NodeTest]) -> dict[str, tuple[str, ...]]:
+    """The instances of each declared network that tests call, in their order."""
+    instances: dict[str, dict[str, None]] = {}
+    for test in tests:
+        for network, instance in test.instances:
+            instances.setdefault(network, {})[instance] = None
+    return {network: tuple(names) for network, names in instances.items()}
+
+
+def test_names_of(tests: Sequence[NodeTest]) -> dict[NodeTest, str]:
+    """The name of each test, with the instances that it calls of those networks of which there are several."""
+    several = {network for network, names in instances_of(tests).items() if len(names) > 1}
+    names = {}
+    for test in tests:
+        called = [instance for network, instance in test.instances if network in several]
+        names[test] = f"{test} [{', '.join(called)}]" if called else str(test)
+    return names
+
+
 @dataclass(frozen=True, slots=True)
 class Tree:
     """A decision tree: a root node and the labels of the classes. Its tests name networks and do not hold them.
@@ -296,11 +315,7 @@ class Tree:
     @property
     def network_instances(self) -> dict[str, tuple[str, ...]]:
         """The instances of each declared network that tests of a learned tree call, in preorder; mostly one each."""
-        instances: dict[str, dict[str, None]] = {}
-        for test in self.tests:
-            for network, instance in test.instances:
-                instances.setdefault(network, {})[instance] = None
-        return {network: tuple(names) for network, names in instances.items()}
+        return instances_of(self.tests)
 
     @property
     def test_names(self) -> dict[NodeTest, str]:
@@ -310,12 +325,7 @@ class Tree:
         >>> list(Tree(Branch(one, Branch(other, Leaf(1.0), Leaf(0.0)), Leaf(0.0))).test_names.values())
         ['odd(a) [net#1]', 'odd(b) [net#2]']
         """
-        several = {network for network, names in self.network_instances.items() if len(names) > 1}
-        names = {}
-        for test in self.tests:
-            called = [instance for network, instance in test.instances if network in several]
-            names[test] = f"{test} [{', '.join(called)}]" if called else str(test)
-        return names
+        return test_names_of(self.tests)
 
     @property
     def depth(self) -> int:

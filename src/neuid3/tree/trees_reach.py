@@ -99,5 +99,3 @@ def _is_uncertain(source: Source, evidence: Evidence) -> bool:
             return isinstance(kind, (Probability, Distribution)) or evidence.is_missing(name)
         case _:
             return True
-
-

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.binned import BinnedForest, BinnedGrower, BinnedLimits, BinnedTarget, BinnedTree, bin_columns, column_values, tree_nodes
+from neuid3.binned import (
+    BinKind,
+    BinnedForest,
+    BinnedGrower,
+    BinnedLimits,
+    BinnedTarget,
+    BinnedTree,
+    bin_columns,
+    column_values,
+    tree_nodes,
+)
 from neuid3.data.columns import Boolean, Category, Distribution, Probability
-from neuid3.learning.boosting.stages import LeafReach, MIN_DECREASE, StageLimits, exact_reach
+from neuid3.learning.boosting.stages import MIN_DECREASE, LeafReach, StageLimits, exact_reach
 from neuid3.learning.candidates import Candidates
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.responses import BooleanResponse, CategoricalResponse, ProbabilisticResponse, Response
@@ -52,17 +62,17 @@ class BinnedStageGrower:
         examples = inference.sample.examples
         self.table = bin_columns(examples, inference.sample.weights, names=names, facts=facts, max_bins=MAX_BINS)
         self.grower = BinnedGrower(self.table)
-        self.is_plain = not facts
-        self.values = column_values(self.table.columns, examples, facts=facts) if self.is_plain else None
-        self.last: tuple[Node, BinnedTree] | None = None
+        columns = self.table.columns
+        certain = not any(column.has_missing or column.kind is BinKind.DISTRIBUTION for column in columns)
+        self.codes = np.stack([column.codes for column in columns], axis=1) if columns and certain else None
+        self.values = None if facts or certain else column_values(columns, examples)
+        self.is_number = np.array([column.kind is BinKind.NUMBER for column in columns], dtype=bool)
 
-    def grow(self, first: Floats, second: Floats, weights: Floats, limits: StageLimits, seed: int) -> Node:
+    def grow(self, first: Floats, second: Floats, weights: Floats, limits: StageLimits, seed: int) -> BinnedStage:
         """The tree of a stage; see `StageGrower`."""
-        if not self.table.columns:
-            return ScoreLeaf((0.0,) * first.shape[1], float(weights.sum()))
         columns = len(self.table.columns)
         settings = BinnedLimits(
-            max_depth=limits.max_depth,
+            max_depth=limits.max_depth if columns else 0,
             max_splits=limits.max_splits,
             max_features=None if limits.max_features >= 1.0 else max(1, math.ceil(limits.max_features * columns)),
             min_mass=2.0 * limits.min_child_mass,
@@ -70,27 +80,62 @@ class BinnedStageGrower:
             min_reach=limits.min_reach,
             l2=limits.l2,
         )
-        tree = self.grower.grow(BinnedTarget.of_gradients(first, second, weights), settings, seed)
-        masses = tree.statistics[:, 0]
-        # The kernel's gain is that of G² / (H + λ) of the whole node; here it is the decrease of the loss per unit of mass.
-        gain = np.divide(0.5 * tree.gain, masses, out=np.zeros_like(masses), where=masses > 0)
-        zeros = (0.0,) * first.shape[1]
-        root = tree_nodes(replace(tree, gain=gain), self.table, lambda s: ScoreLeaf(zeros, float(s[0])))
-        self.last = root, tree
-        return root
+        return BinnedStage(self, self.grower.grow(BinnedTarget.of_gradients(first, second, weights), settings, seed))
 
-    def reach(self, root: Node) -> LeafReach:
-        """P(leaf | e) of every example; see `StageGrower`."""
-        if self.values is None or self.last is None or self.last[0] is not root:
-            return exact_reach(root, self.inference)
-        tree = self.last[1]
-        leaves = int(tree.is_leaf.sum())
-        starts, leaf, probabilities = BinnedForest([tree], self.table.columns).reach(self.values)
-        if len(leaf) == len(self.values):
-            return LeafReach(leaves, leaf=leaf)
-        matrix = np.zeros((len(self.values), leaves))
-        matrix[np.repeat(np.arange(len(self.values)), np.diff(starts)), leaf] = probabilities
-        return LeafReach(leaves, matrix=matrix)
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BinnedStage:
+    """A stage whose tree consists of arrays.
+
+    Attributes
+    ----------
+    grower : what has grown it.
+    tree : the tree.
+    """
+
+    grower: BinnedStageGrower
+    tree: BinnedTree
+
+    @property
+    def leaves(self) -> int:
+        """The number of leaves."""
+        return int(self.tree.is_leaf.sum())
+
+    def reach(self) -> LeafReach:
+        """P(leaf | e) of every example."""
+        grower, tree = self.grower, self.tree
+        if grower.codes is not None:
+            return LeafReach(self.leaves, leaf=self._certain_leaves(grower.codes))
+        if grower.values is None:
+            return exact_reach(self.root(), grower.inference)
+        starts, leaf, probabilities = BinnedForest([tree], grower.table.columns).reach(grower.values)
+        matrix = np.zeros((len(grower.values), self.leaves))
+        matrix[np.repeat(np.arange(len(matrix)), np.diff(starts)), leaf] = probabilities
+        return LeafReach.of(matrix)
+
+    def _certain_leaves(self, codes: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+        """The leaf of each example, all of whose entries are certain, by its codes, `(example, column)`."""
+        tree = self.tree
+        nodes = np.zeros(len(codes), dtype=np.intp)
+        rows = np.arange(len(codes)) if tree.column[0] >= 0 else np.arange(0)
+        while len(rows):
+            node = nodes[rows]
+            column = tree.column[node]
+            entries, compared = codes[rows, column], tree.code[node]
+            yes = np.where(self.grower.is_number[column], entries <= compared, entries == compared)
+            nodes[rows] = np.where(yes, tree.yes[node], tree.no[node])
+            rows = rows[tree.column[nodes[rows]] >= 0]
+        return (np.cumsum(tree.is_leaf) - 1)[nodes]
+
+    def root(self) -> Node:
+        """The tree as nodes."""
+        masses, width = self.tree.statistics[:, 0], (self.tree.statistics.shape[1] - 1) // 2
+        # The kernel's gain is that of G² / (H + λ) of the whole node; here it is the decrease of the loss per unit of mass.
+        gain = np.divide(0.5 * self.tree.gain, masses, out=np.zeros_like(masses), where=masses > 0)
+        zeros = (0.0,) * width
+        return tree_nodes(
+            replace(self.tree, gain=gain), self.grower.table, lambda sums: ScoreLeaf(zeros, float(sums[0]))
+        )
 
 
 def _columns(candidates: Candidates, inference: ExactInference) -> tuple[list[str], list[NodeTest]]:

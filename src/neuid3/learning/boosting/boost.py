@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from neuid3.data.splits import fold_numbers
 from neuid3.learning.boosting.losses import Loss
-from neuid3.learning.boosting.stages import StageConstraints, StageGrower, StageLimits
+from neuid3.learning.boosting.stages import Stage, StageConstraints, StageGrower, StageLimits
 from neuid3.tree.node_tests import NodeTest
-from neuid3.tree.sums import score_leaves, with_scores
+from neuid3.tree.sums import with_scores
 from neuid3.tree.tree import Branch, Node, preorder
 
 # From so many examples on, one fold of cross-validation suffices.
@@ -36,6 +36,8 @@ class BoostingSettings:
     patience : stages without a lower loss of unseen examples after which learning stops.
     folds : the folds of cross-validation by which the number of trees is chosen where no example is unseen; 0 to learn up
         to the limits, whatever unseen examples say.
+    splits : masks of the examples that are learned from and of those that are unseen, one pair for each fold, which take
+        the place of random folds.
     tree : limits of each tree.
     """
 
@@ -44,7 +46,8 @@ class BoostingSettings:
     max_trees: int = 300
     patience: int = 20
     folds: int = 5
-    tree: StageLimits = StageLimits()
+    tree: StageLimits = field(default_factory=StageLimits)
+    splits: Sequence[tuple[Mask, Mask]] | None = None
 
 
 @dataclass(slots=True)
@@ -62,7 +65,7 @@ class Boosting:
     seed : of random draws.
     constraints : what the trees must satisfy, if anything.
     deadline : the time of `time.monotonic` from which on no tree is added.
-    trees : the trees so far.
+    stages : the trees so far, with the scores of their leaves.
     initial : F₀, `(score,)`.
     scores : F of every example, `(example, score)`.
     splits : the splits of all trees so far.
@@ -78,7 +81,7 @@ class Boosting:
     seed: int
     constraints: StageConstraints | None = None
     deadline: float = np.inf
-    trees: list[Node] = field(default_factory=list)
+    stages: list[tuple[Stage, Floats]] = field(default_factory=list)
     initial: Floats = field(init=False)
     scores: Floats = field(init=False)
     splits: int = 0
@@ -103,25 +106,24 @@ class Boosting:
         False where no tree decreases the loss, or all splits and trees are used up.
         """
         settings, left = self.settings, self.settings.max_splits - self.splits
-        if left <= 0 or len(self.trees) >= settings.max_trees or time.monotonic() >= self.deadline:
+        if left <= 0 or len(self.stages) >= settings.max_trees or time.monotonic() >= self.deadline:
             return False
         first, second = self.loss.derivatives(self.scores, self.targets)
         weights = np.where(self.learned, self.weights, 0.0)
         most = left if settings.tree.max_splits is None else min(left, settings.tree.max_splits)
         limits = replace(settings.tree, max_splits=most)
-        root = self.grower.grow(first, second, weights, limits, self.seed + len(self.trees))
-        if not isinstance(root, Branch):
+        stage = self.grower.grow(first, second, weights, limits, self.seed + len(self.stages))
+        if stage.leaves < 2:
             return False
-        reach = self.grower.reach(root)
+        reach = stage.reach()
         scores = settings.learning_rate * reach.newton_scores(first, second, weights, settings.tree.l2)
         if self.constraints is not None:
-            scores = self.constraints.scores(root, scores)
-        self.trees.append(with_scores(root, scores, reach.totals(weights).tolist()))
+            scores = self.constraints.scores(stage.root(), scores)
+        self.stages.append((stage, scores))
         self.scores = self.scores + reach.sums(scores)
         self.splits += reach.leaves - 1
         self._record()
         return True
-
 
     def keep(self, count: int) -> None:
         """Drop all trees but the first `count`.
@@ -130,11 +132,22 @@ class Boosting:
         ----------
         count : the number of trees that remain.
         """
-        for root in self.trees[count:]:
-            scores = np.array([leaf.value for leaf in score_leaves(root)])
-            reach = self.grower.reach(root)
-            self.scores, self.splits = self.scores - reach.sums(scores), self.splits - reach.leaves + 1
-        del self.trees[count:]
+        for stage, scores in self.stages[count:]:
+            self.scores = self.scores - stage.reach().sums(scores)
+            self.splits -= stage.leaves - 1
+        del self.stages[count:]
+
+    def trees(self) -> list[Node]:
+        """The trees so far, with the scores and masses of their leaves.
+
+        Returns
+        -------
+        Their roots.
+        """
+        weights = np.where(self.learned, self.weights, 0.0)
+        return [
+            with_scores(stage.root(), scores, stage.reach().totals(weights).tolist()) for stage, scores in self.stages
+        ]
 
 
 def boosted(boosting: Boosting) -> list[Node]:
@@ -155,32 +168,35 @@ def boosted(boosting: Boosting) -> list[Node]:
     settings = boosting.settings
     if not boosting.learned.all() and settings.folds:
         boosting.keep(_best_count([boosting]))
-        return boosting.trees
+        return boosting.trees()
     folds = list(_folds(boosting)) if boosting.learned.all() else []
     count = _best_count(folds) if folds else settings.max_trees
-    while len(boosting.trees) < count and boosting.advance():
+    while len(boosting.stages) < count and boosting.advance():
         pass
-    return boosting.trees
+    return boosting.trees()
 
 
 def _folds(boosting: Boosting) -> Iterator[Boosting]:
     """A sum for each fold of cross-validation, which has not seen the fold."""
     settings, weights = boosting.settings, boosting.weights
-    if settings.folds < 2 or len(weights) < 2 * settings.folds:
-        return
-    numbers = fold_numbers(boosting.targets, settings.folds, np.random.default_rng(boosting.seed))
-    for fold in range(settings.folds if len(weights) < LARGE else 1):
-        learned = numbers != fold
+    splits = settings.splits
+    if splits is None:
+        if settings.folds < 2 or len(weights) < 2 * settings.folds:
+            return
+        numbers = fold_numbers(boosting.targets, settings.folds, np.random.default_rng(boosting.seed))
+        count = settings.folds if len(weights) < LARGE else 1
+        splits = [(numbers != fold, numbers == fold) for fold in range(count)]
+    for learned, unseen in splits:
         yield Boosting(
             boosting.grower,
             boosting.loss,
             boosting.targets,
-            weights,
+            np.where(learned | unseen, weights, 0.0),
             learned,
             settings,
             boosting.seed,
-            boosting.constraints,
-            boosting.deadline,
+            constraints=boosting.constraints,
+            deadline=boosting.deadline,
         )
 
 

@@ -34,7 +34,7 @@ class SumHead(Head):
         classes.
     """
 
-    scores: np.ndarray = None  # type: ignore[type-arg,assignment]
+    scores: np.ndarray = None  # type: ignore[assignment]
     deviation: float | None = None
 
     def initial(self, random: torch.Generator) -> torch.Tensor:  # noqa: ARG002 - nothing is drawn
@@ -131,9 +131,7 @@ def _task(
     inputs = sorted({name for v in trainable for name in v.inputs})
     rows = np.arange(len(sample))
     center, scale = _unit(inference)
-    fixed = replace(
-        model.boosted_sum, trees=tuple(root for i, root in enumerate(trees) if i not in set(neural))
-    )
+    fixed = replace(model.boosted_sum, trees=tuple(root for i, root in enumerate(trees) if i not in set(neural)))
     offset = (_scores(fixed, inference) - center) / scale
     scores = np.array([leaf.value for _, leaf in leaves]) / scale
     deviation = None
@@ -164,7 +162,7 @@ def _task(
     )
 
 
-def _scores(boosted_sum: BoostedSum, inference: ExactInference) -> np.ndarray:  # type: ignore[type-arg]
+def _scores(boosted_sum: BoostedSum, inference: ExactInference) -> np.ndarray:
     """F of every example of the fit, `(example, score)`."""
     scores = np.tile(np.array(boosted_sum.initial), (len(inference.sample), 1))
     for root in boosted_sum.trees:

@@ -86,7 +86,7 @@ def learn_sum(
         settings,
         seed,
         constraints,
-        deadline=deadline,
+        deadline,
     )
     trees = boosted(boosting)
     boosted_sum = BoostedSum(tuple(trees), tuple(boosting.initial.tolist()), classes, settings.learning_rate).merged()
@@ -119,9 +119,7 @@ def _grower(
     return PlainStageGrower(learner.inference, listed, responses, learner.candidates.at, constraints)
 
 
-def _fine_tuned(
-    boosted_sum: BoostedSum, learner: NodeLearner, problem: Problem, seed: int
-) -> tuple[BoostedSum, int]:
+def _fine_tuned(boosted_sum: BoostedSum, learner: NodeLearner, problem: Problem, seed: int) -> tuple[BoostedSum, int]:
     """The sum after joint fine-tuning, and its gradient steps; the networks of the learner change with it."""
     from neuid3.learning.boosting.fine_tuning import fine_tuned
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -83,11 +83,43 @@ class StageConstraints(Protocol):
         ...
 
 
-class StageGrower(Protocol):
-    """Grows the trees of the stages, and computes P(leaf | e) of their leaves for all examples."""
+class Stage(Protocol):
+    """The tree of a stage, before its leaves have scores.
 
-    def grow(self, first: Floats, second: Floats, weights: Floats, limits: StageLimits, seed: int) -> Node:
-        """The tree of a stage, whose leaves have masses and add nothing yet.
+    Attributes
+    ----------
+    leaves : the number of its leaves; 1 where no split decreases the loss.
+    """
+
+    @property
+    def leaves(self) -> int:
+        """The number of leaves."""
+        ...
+
+    def reach(self) -> LeafReach:
+        """P(leaf | e) of every example, those of weight 0 included.
+
+        Returns
+        -------
+        Probabilities that sum to 1 for each example.
+        """
+        ...
+
+    def root(self) -> Node:
+        """The tree; its leaves have masses and add nothing yet.
+
+        Returns
+        -------
+        The root.
+        """
+        ...
+
+
+class StageGrower(Protocol):
+    """Grows the trees of the stages."""
+
+    def grow(self, first: Floats, second: Floats, weights: Floats, limits: StageLimits, seed: int) -> Stage:
+        """The tree of a stage.
 
         Parameters
         ----------
@@ -99,20 +131,7 @@ class StageGrower(Protocol):
 
         Returns
         -------
-        The root; a leaf where no split decreases the loss.
-        """
-        ...
-
-    def reach(self, root: Node) -> LeafReach:
-        """P(leaf | e) of every example, those of weight 0 included.
-
-        Parameters
-        ----------
-        root : a tree, as `grow` has returned it.
-
-        Returns
-        -------
-        Probabilities that sum to 1 for each example.
+        The tree, with P(leaf | e) of all examples.
         """
         ...
 
@@ -147,7 +166,8 @@ class LeafReach:
     def totals(self, weights: Floats) -> Floats:
         """Σ_e P(leaf | e) · w of each leaf, `(leaf,)`."""
         if self.matrix is None:
-            return np.bincount(self.leaf, weights, self.leaves)  # type: ignore[arg-type]
+            assert self.leaf is not None
+            return np.bincount(self.leaf, weights, self.leaves).astype(np.float64, copy=False)
         return weights @ self.matrix
 
     def newton_scores(self, first: Floats, second: Floats, weights: Floats, l2: float) -> Floats:
@@ -184,8 +204,8 @@ class LeafReach:
 
 
 @dataclass(frozen=True)
-class GradientCriterion(Criterion):
-    """Gradients and Hessians of a stage, counted by (Σ w, Σ w·g, Σ w·h); splits by the decrease of the loss.
+class GradientCriterion:
+    """What a splitter asks of a `Criterion`, for gradients and Hessians of a stage, counted by (Σ w, Σ w·g, Σ w·h); splits by the decrease of the loss.
 
     Targets are `(example, 2 · width)`: the gradients of all scores, then their second derivatives. An example that reaches
     both children counts in each with its probability, which bounds the decrease of the loss from below: (Σ P v)² ≤ Σ P v².
@@ -203,6 +223,13 @@ class GradientCriterion(Criterion):
 
     def statistics(self, targets: Any, weights: Any) -> Any:
         return np.concatenate((weights[:, None], targets * weights[:, None]), axis=1)
+
+    def sums(self, targets: Any, weights: Any) -> Any:
+        return self.statistics(targets, weights).sum(axis=0)
+
+    def sums_by_code(self, codes: Any, size: int, targets: Any, weights: Any) -> Any:
+        columns = self.statistics(targets, weights).T
+        return np.stack([np.bincount(codes, column, size) for column in columns], axis=-1)
 
     def mass(self, statistics: Any) -> Any:
         return statistics[..., 0]
@@ -254,14 +281,15 @@ class PlainStageGrower:
         self.splitter = SymbolicSplitter(inference, self.listed, 0.0, self.responses)
         self.groups = _groups(self.listed, inference)
 
-    def grow(self, first: Floats, second: Floats, weights: Floats, limits: StageLimits, seed: int) -> Node:
+    def grow(self, first: Floats, second: Floats, weights: Floats, limits: StageLimits, seed: int) -> PlainStage:
         """The tree of a stage; see `StageGrower`."""
-        criterion = GradientCriterion(first.shape[1], limits.l2)
+        criterion = cast("Criterion", GradientCriterion(first.shape[1], limits.l2))
         target = Target(np.concatenate((first, second), axis=1), weights, criterion)
         self.splitter.sample = replace(self.inference.sample, target=target)
         self.splitter.min_child_mass = limits.min_child_mass
         rng = np.random.default_rng(seed)
-        return _best_first(OpenNode.root(len(weights)), limits, lambda node: self._split(node, limits, rng), self._leaf)
+        root = _best_first(OpenNode.root(len(weights)), limits, lambda node: self._split(node, limits, rng), self._leaf)
+        return PlainStage(root, self.inference)
 
     def _leaf(self, node: OpenNode) -> ScoreLeaf:
         target = self.splitter.sample.target_at(node)
@@ -296,9 +324,32 @@ class PlainStageGrower:
             tuple(name for name in candidates.numbers if self.groups.get(name, "") in names),
         )
 
-    def reach(self, root: Node) -> LeafReach:
-        """P(leaf | e) of every example; see `StageGrower`."""
-        return exact_reach(root, self.inference)
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlainStage:
+    """A stage whose leaf probabilities are computed by exact inference.
+
+    Attributes
+    ----------
+    tree : the root of its tree.
+    inference : exact inference for the examples.
+    """
+
+    tree: Node
+    inference: ExactInference
+
+    @property
+    def leaves(self) -> int:
+        """The number of leaves."""
+        return sum(1 for _ in paths(self.tree))
+
+    def reach(self) -> LeafReach:
+        """P(leaf | e) of every example."""
+        return exact_reach(self.tree, self.inference)
+
+    def root(self) -> Node:
+        """The tree."""
+        return self.tree
 
 
 def exact_reach(root: Node, inference: ExactInference) -> LeafReach:
