@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from neuid3.logic.sandbox import Limits
     from neuid3.networks.defaults import LeNet
     from neuid3.training.config import TrainingConfig
+    from neuid3.tree.constraints import Constraints
     from neuid3.tree.leaves import Leaf, NumberLeaf
+    from neuid3.tree.monotone import Violation, check_monotone
     from neuid3.tree.node_tests import AtomTest, NodeTest, register_test_kind
     from neuid3.tree.record import ConceptScore
     from neuid3.tree.sums import BoostedSum, ScoreLeaf
@@ -52,6 +54,7 @@ __all__ = [
     "Category",
     "Certificate",
     "ConceptScore",
+    "Constraints",
     "Distribution",
     "Examples",
     "ImageFiles",
@@ -80,6 +83,8 @@ __all__ = [
     "TrainedTest",
     "TrainingConfig",
     "Tree",
+    "Violation",
+    "check_monotone",
     "evidence_page",
     "export_graphviz",
     "export_onnx",
@@ -124,6 +129,8 @@ _get_name, _names = lazy_names(
         "neuid3.logic.sandbox": ("Limits",),
         "neuid3.networks.defaults": ("LeNet",),
         "neuid3.training.config": ("TrainingConfig",),
+        "neuid3.tree.constraints": ("Constraints",),
+        "neuid3.tree.monotone": ("Violation", "check_monotone"),
         "neuid3.tree.node_tests": ("AtomTest", "NodeTest", "register_test_kind"),
         "neuid3.tree.record": ("ConceptScore",),
         "neuid3.tree.leaves": ("Leaf", "NumberLeaf"),

@@ -21,7 +21,7 @@ from neuid3.logic.sandbox import Limits
 from neuid3.tree.base_model import BaseModel
 from neuid3.tree.model import TreeModel
 from neuid3.tree.node_tests import NodeTest
-from neuid3.utils.json_values import as_texts
+from neuid3.utils.json_values import as_count, as_list, as_text, as_texts
 
 if TYPE_CHECKING:
     import torch
@@ -84,6 +84,8 @@ def write_model(
     }
     if model.candidates is not None:
         fields["candidates"] = list(model.candidates)
+    if model.labelled_values:
+        fields["labelled_values"] = {name: list(values) for name, values in sorted(model.labelled_values.items())}
     tensors: dict[str, Any] = {**tensors_of(networks)}
     if model.training_record is not None:
         record = model.training_record if remember_rows else model.training_record.without_rows()
@@ -156,8 +158,25 @@ def read_model(
     model.training_record = record_from_json(fields.get("training_record"), saved.tensors, len(trees.classes))
     if fields.get("candidates") is not None:
         model.candidates = tuple(as_texts(fields["candidates"]))
+    model.labelled_values = _labelled_values(fields.get("labelled_values"), model)
     restored: _AnyModel = model
     return restored
+
+
+def _labelled_values(saved: Any, model: BaseModel) -> dict[str, tuple[int, ...]]:
+    """The values that networks have learned from labels, checked against the networks of the model."""
+    if saved is None:
+        return {}
+    if not isinstance(saved, dict):
+        raise TypeError(f"its labelled values are {saved!r:.40}")
+    sizes = {call.network: max(call.width, 2) for call in model.network_calls}
+    labelled = {as_text(name): tuple(map(as_count, as_list(values))) for name, values in saved.items()}
+    for name, values in labelled.items():
+        if name not in sizes and name not in model.program.networks:
+            raise ValueError(f"it has labels of a network {name!r:.40}, which the program does not have")
+        if any(value >= sizes.get(name, 0) for value in values):
+            raise ValueError(f"it has labels of values that {name!r:.40} does not have")
+    return labelled
 
 
 def _precision(name: Any) -> str:

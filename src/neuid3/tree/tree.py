@@ -240,25 +240,6 @@ Node = LeafNode | Branch
 Path = tuple[tuple[NodeTest, bool], ...]
 
 
-def instances_of(tests: Iterable[NodeTest]) -> dict[str, tuple[str, ...]]:
-    """The instances of each declared network that tests call, in their order."""
-    instances: dict[str, dict[str, None]] = {}
-    for test in tests:
-        for network, instance in test.instances:
-            instances.setdefault(network, {})[instance] = None
-    return {network: tuple(names) for network, names in instances.items()}
-
-
-def test_names_of(tests: Sequence[NodeTest]) -> dict[NodeTest, str]:
-    """The name of each test, with the instances that it calls of those networks of which there are several."""
-    several = {network for network, names in instances_of(tests).items() if len(names) > 1}
-    names = {}
-    for test in tests:
-        called = [instance for network, instance in test.instances if network in several]
-        names[test] = f"{test} [{', '.join(called)}]" if called else str(test)
-    return names
-
-
 @dataclass(frozen=True, slots=True)
 class Tree:
     """A decision tree: a root node and the labels of the classes. Its tests name networks and do not hold them.
@@ -315,7 +296,7 @@ class Tree:
     @property
     def network_instances(self) -> dict[str, tuple[str, ...]]:
         """The instances of each declared network that tests of a learned tree call, in preorder; mostly one each."""
-        return instances_of(self.tests)
+        return _network_instances(self.tests)
 
     @property
     def test_names(self) -> dict[NodeTest, str]:
@@ -325,12 +306,54 @@ class Tree:
         >>> list(Tree(Branch(one, Branch(other, Leaf(1.0), Leaf(0.0)), Leaf(0.0))).test_names.values())
         ['odd(a) [net#1]', 'odd(b) [net#2]']
         """
-        return test_names_of(self.tests)
+        return test_names(self.root)
 
     @property
     def depth(self) -> int:
         """The most tests on a path from the root to a leaf."""
         return max(visit.depth for visit in preorder(self.root))
+
+
+def test_names(root: Node) -> dict[NodeTest, str]:
+    """The name of each test below a root, as in `Tree.test_names`.
+
+    Parameters
+    ----------
+    root : the root.
+
+    Returns
+    -------
+    The names, in preorder.
+    """
+    return test_names_of(tuple(dict.fromkeys(branch.test for branch in branches(root))))
+
+
+def test_names_of(tests: Sequence[NodeTest]) -> dict[NodeTest, str]:
+    """The name of each of some tests, with the instances that it calls of those networks of which there are several.
+
+    Parameters
+    ----------
+    tests : distinct tests.
+
+    Returns
+    -------
+    The names, in the order of the tests.
+    """
+    several = {network for network, names in _network_instances(tests).items() if len(names) > 1}
+    names = {}
+    for test in tests:
+        called = [instance for network, instance in test.instances if network in several]
+        names[test] = f"{test} [{', '.join(called)}]" if called else str(test)
+    return names
+
+
+def _network_instances(tests: Iterable[NodeTest]) -> dict[str, tuple[str, ...]]:
+    """The instances of each declared network that tests call."""
+    instances: dict[str, dict[str, None]] = {}
+    for test in tests:
+        for network, instance in test.instances:
+            instances.setdefault(network, {})[instance] = None
+    return {network: tuple(names) for network, names in instances.items()}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
