@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from neuid3.cli.common import FILE, limit_option, model_examples, open_inputs, out_option, write_output
+from neuid3.cli.common import FILE, is_sum, limit_option, model_examples, open_any_inputs, out_option, write_output
+from neuid3.cli.sums import sum_explanation
 from neuid3.errors import RowError
 from neuid3.export.figures import figure_bytes
 
@@ -37,11 +38,12 @@ def explain(model: Path, table: Path, row: int, style: str, limits: Limits | Non
 
     Example: neuid3 explain cards.neuid3 new.csv --row 3
     """
-    tree, text_table = open_inputs(model, table, limits)
+    tree, text_table = open_any_inputs(model, table, limits)
     if row >= len(text_table):
         raise RowError(f"There is no row {row}; {table} has {len(text_table)} rows, counted from 0.")
     examples = model_examples(tree, text_table.take([row]))
-    write_output([_explanation(tree, examples, style).rstrip("\n") + "\n"], out, model, table)
+    text = sum_explanation(tree, examples, style) if is_sum(tree) else _explanation(tree, examples, style)
+    write_output([text.rstrip("\n") + "\n"], out, model, table)
 
 
 def _explanation(model: NeurosymbolicTree, examples: Examples, style: str) -> str:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuid3.cli.common import FILE, limit_option, open_inputs, out_option, write_output
+from neuid3.cli.common import FILE, is_sum, limit_option, open_any_inputs, out_option, write_output
+from neuid3.cli.sums import sum_predictions
 
 if TYPE_CHECKING:
     from neuid3.data.reading import TextTable
@@ -34,7 +35,9 @@ def predict(model: Path, table: Path, limits: Limits | None, out: Path | None) -
 
     Example: neuid3 predict cards.neuid3 new.csv --out predictions.csv
     """
-    write_output(_lines(*open_inputs(model, table, limits)), out, model, table)
+    opened, text_table = open_any_inputs(model, table, limits)
+    lines = sum_predictions(opened, text_table) if is_sum(opened) else _lines(opened, text_table)
+    write_output(lines, out, model, table)
 
 
 def _lines(model: NeurosymbolicTree, text_table: TextTable) -> Iterator[str]:

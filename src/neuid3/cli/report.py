@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from neuid3.cli.common import FILE, concepts_option, limit_option, model_concepts, model_examples, open_inputs
+from neuid3.cli.common import (
+    FILE,
+    concepts_option,
+    is_sum,
+    limit_option,
+    model_concepts,
+    model_examples,
+    open_any_inputs,
+)
 from neuid3.errors import DataError, did_you_mean
 from neuid3.utils.files import check_writable
 from neuid3.utils.output import set_outcome
@@ -35,11 +43,12 @@ def report(
     """
     out = out or Path(f"{model.stem}.html")
     check_writable(out, model, table, *(() if concept_file is None else (concept_file,)))
-    tree, text_table = open_inputs(model, table, limits)
+    tree, text_table = open_any_inputs(model, table, limits)
     if target is not None and target not in text_table.columns:
         raise DataError(f"{table} has no column {target!r} with classes.{did_you_mean(target, text_table.columns)}")
     from neuid3.data.reading.table import labelled_rows
     from neuid3.explain.page.render import page_and_scores, save_page
+    from neuid3.explain.page.sums import sum_page
 
     labels, unlabelled = None, 0
     if target is not None:
@@ -47,8 +56,11 @@ def report(
         classes = {str(label): label for label in tree.classes}
         labels = [classes.get(cell, cell) for cell in text_table.columns[target] or ()]
     examples = model_examples(tree, text_table)
-    concepts = model_concepts(tree, text_table, examples, concept_file)
-    page, scores = page_and_scores(tree, examples, labels, concepts=concepts)
+    if is_sum(tree):
+        page, scores = sum_page(tree, examples, labels)
+    else:
+        concepts = model_concepts(tree, text_table, examples, concept_file)
+        page, scores = page_and_scores(tree, examples, labels, concepts=concepts)
     save_page(out, page)
     set_outcome(f"the page is written to {out}")
     click.echo(f"Written to {out}.")

@@ -5,19 +5,24 @@ from typing import TYPE_CHECKING
 from neuid3.utils.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from neuid3.estimators.boosting import NeuID3BoostingClassifier, NeuID3BoostingRegressor
     from neuid3.estimators.classifier import NeuID3Classifier
     from neuid3.estimators.forest import NeuID3ForestClassifier, NeuID3ForestRegressor
     from neuid3.estimators.forest_model import NeurosymbolicForest
     from neuid3.estimators.loading import load
     from neuid3.estimators.model import NeurosymbolicTree
     from neuid3.estimators.regressor import NeuID3Regressor
+    from neuid3.estimators.sum_model import NeurosymbolicSum
 
 __all__ = [
+    "NeuID3BoostingClassifier",
+    "NeuID3BoostingRegressor",
     "NeuID3Classifier",
     "NeuID3ForestClassifier",
     "NeuID3ForestRegressor",
     "NeuID3Regressor",
     "NeurosymbolicForest",
+    "NeurosymbolicSum",
     "NeurosymbolicTree",
     "load",
 ]
@@ -25,11 +30,13 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
+        "neuid3.estimators.boosting": ["NeuID3BoostingClassifier", "NeuID3BoostingRegressor"],
         "neuid3.estimators.classifier": ["NeuID3Classifier"],
         "neuid3.estimators.forest": ["NeuID3ForestClassifier", "NeuID3ForestRegressor"],
         "neuid3.estimators.forest_model": ["NeurosymbolicForest"],
         "neuid3.estimators.loading": ["load"],
         "neuid3.estimators.model": ["NeurosymbolicTree"],
         "neuid3.estimators.regressor": ["NeuID3Regressor"],
+        "neuid3.estimators.sum_model": ["NeurosymbolicSum"],
     },
 )

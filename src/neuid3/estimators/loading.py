@@ -10,15 +10,21 @@ from typing import TYPE_CHECKING, Any
 from neuid3.errors import ModelFileError
 from neuid3.estimators.forest_model import NeurosymbolicForest
 from neuid3.estimators.model import NeurosymbolicTree
+from neuid3.estimators.sum_model import NeurosymbolicSum
 from neuid3.io.container import SavedFile, read_container, reporting_damage
 from neuid3.io.estimators import learned_from_json
 from neuid3.io.forests import restore_forest
 from neuid3.io.models import restore_model
-from neuid3.io.trained_tests import restore_test
+from neuid3.io.sums import restore_sum
+from neuid3.io.trained_tests import TrainedTest, restore_test
 from neuid3.logic.sandbox import Limits
 
 if TYPE_CHECKING:
     import torch
+
+    from neuid3.estimators.boosting_estimator import BoostingEstimator
+    from neuid3.estimators.forest_estimator import ForestEstimator
+    from neuid3.estimators.tree_estimator import TreeEstimator
 
 # The module and the class of each kind of estimator that a file may hold. They are imported where a file holds one, since
 # scikit-learn takes seconds to import and a tree does not need it.
@@ -27,10 +33,18 @@ ESTIMATORS = {
     "regressor": ("neuid3.estimators.regressor", "NeuID3Regressor"),
     "forest classifier": ("neuid3.estimators.forest", "NeuID3ForestClassifier"),
     "forest regressor": ("neuid3.estimators.forest", "NeuID3ForestRegressor"),
+    "boosting classifier": ("neuid3.estimators.boosting", "NeuID3BoostingClassifier"),
+    "boosting regressor": ("neuid3.estimators.boosting", "NeuID3BoostingRegressor"),
 }
 
-# The kinds of models without an estimator.
-MODELS = ("tree", "forest")
+# The kinds of files that hold a sum of trees, and those that hold a forest.
+SUMS = ("sum", "boosting classifier", "boosting regressor")
+FORESTS = ("forest", "forest classifier", "forest regressor")
+
+# The kinds of files that hold a model without an estimator, and the class of the model.
+MODELS = {"tree": "NeurosymbolicTree", "sum": "NeurosymbolicSum", "forest": "NeurosymbolicForest"}
+
+AnyModel = NeurosymbolicTree | NeurosymbolicSum | NeurosymbolicForest
 
 
 def load(
@@ -39,8 +53,8 @@ def load(
     *,
     limits: Limits | None = None,
     device: str | torch.device = "cpu",
-) -> Any:
-    """The fitted estimator, tree or trained test that `save` has written. No code of the file is run.
+) -> TreeEstimator | BoostingEstimator | ForestEstimator | AnyModel | TrainedTest:
+    """The fitted estimator, tree, sum, forest or trained test that `save` has written. No code of the file is run.
 
     Parameters
     ----------
@@ -52,7 +66,7 @@ def load(
 
     Returns
     -------
-    What was saved: a fitted estimator, a tree or a trained test.
+    What was saved: a fitted estimator, a tree, a sum of trees, a forest or a trained test.
 
     Raises
     ------
@@ -63,27 +77,28 @@ def load(
     if kind == "test":
         return restore_test(path, saved, networks or {}, device)
     with reporting_damage(path):
-        model = _model(saved, kind, networks or {}, limits, device)
+        model = _restored(saved, kind, networks or {}, limits, device)
         if kind in MODELS:
             return model
-        estimator: Any = _class_of(kind)
-        if ("labels" in saved.fields) == model.predicts_numbers:
-            raise ValueError(
-                f"it holds a {kind}, and its tree predicts {'numbers' if model.predicts_numbers else 'classes'}"
-            )
-        return estimator.restored(model, saved.fields)
+        estimator: type[Any] = _class_of(kind)
+        if ("labels" in saved.fields) == (not model.classes):
+            raise ValueError(f"it holds a {kind}, and its trees predict {'classes' if model.classes else 'numbers'}")
+        restored: TreeEstimator | BoostingEstimator | ForestEstimator = estimator.restored(model, saved.fields)
+        return restored
 
 
-def _model(
+def _restored(
     saved: SavedFile,
     kind: str,
     networks: Mapping[str, Callable[..., Any]],
     limits: Limits | None,
     device: str | torch.device = "cpu",
-) -> Any:
-    """The model of a file: of one tree, or of many."""
-    if kind.startswith("forest"):
+) -> AnyModel:
+    """The model of a file: a tree, a sum of trees, or a forest."""
+    if kind in FORESTS:
         return restore_forest(saved, networks, NeurosymbolicForest, limits, device)
+    if kind in SUMS:
+        return restore_sum(saved, networks, NeurosymbolicSum, limits, device)
     return restore_model(saved, networks, NeurosymbolicTree, limits, device)
 
 
@@ -93,8 +108,8 @@ def _class_of(kind: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def load_model(path: Path | str, *, limits: Limits | None = None) -> Any:
-    """The model of a fitted estimator's file with its program, networks and priors, without the estimator.
+def load_model(path: Path | str, *, limits: Limits | None = None) -> AnyModel:
+    """The tree, sum or forest of a fitted estimator's file with its program, networks and priors, without the estimator.
 
     It predicts, explains and shows the same, and needs no scikit-learn.
 
@@ -110,10 +125,10 @@ def load_model(path: Path | str, *, limits: Limits | None = None) -> Any:
     path = Path(path)
     saved, kind = _read(path)
     if kind not in ESTIMATORS:
-        contents = {"tree": "NeurosymbolicTree", "forest": "NeurosymbolicForest", "test": "TrainedTest"}[kind]
+        contents = {**MODELS, "test": "TrainedTest"}[kind]
         raise ModelFileError(f"{path} contains a {contents}, not a classifier or regressor; load it in Python.")
     with reporting_damage(path):
-        model = _model(saved, kind, {}, limits)
+        model = _restored(saved, kind, {}, limits)
         learned_from_json(saved.fields, model.classes, len(model.schema))  # raises an error where it is damaged
         return model
 
