@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 
     from neuid3.data.examples import Examples
     from neuid3.data.reading import TextTable
+    from neuid3.estimators.forest_model import NeurosymbolicForest
     from neuid3.estimators.model import NeurosymbolicTree
     from neuid3.estimators.sum_model import NeurosymbolicSum
     from neuid3.logic.sandbox import Limits
 
-    AnyModel = NeurosymbolicTree | NeurosymbolicSum
+    AnyModel = NeurosymbolicTree | NeurosymbolicSum | NeurosymbolicForest
 
 Command = Callable[..., Any]
 
@@ -137,7 +138,8 @@ def open_model(path: Path, limits: Limits | None) -> NeurosymbolicTree:
 
     model = open_any_model(path, limits)
     if not isinstance(model, NeurosymbolicTree):
-        raise ModelFileError(f"{path} holds a sum of trees, and this command needs one tree; fit with --model tree.")
+        held = "a sum of trees" if is_sum(model) else "a forest"
+        raise ModelFileError(f"{path} holds {held}, and this command needs one tree; fit with --model tree.")
     return model
 
 
@@ -154,6 +156,13 @@ def is_sum(model: AnyModel) -> TypeIs[NeurosymbolicSum]:
     from neuid3.estimators.sum_model import NeurosymbolicSum
 
     return isinstance(model, NeurosymbolicSum)
+
+
+def is_forest(model: AnyModel) -> TypeIs[NeurosymbolicForest]:
+    """Whether a model is a forest."""
+    from neuid3.estimators.forest_model import NeurosymbolicForest
+
+    return isinstance(model, NeurosymbolicForest)
 
 
 def _check_model(path: Path) -> None:

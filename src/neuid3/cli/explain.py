@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from neuid3.cli.common import FILE, is_sum, limit_option, model_examples, open_any_inputs, out_option, write_output
+from neuid3.cli.common import (
+    FILE,
+    is_forest,
+    is_sum,
+    limit_option,
+    model_examples,
+    open_any_inputs,
+    out_option,
+    write_output,
+)
+from neuid3.cli.forests import forest_explanation
 from neuid3.cli.sums import sum_explanation
 from neuid3.errors import RowError
 from neuid3.export.figures import figure_bytes
@@ -42,7 +52,10 @@ def explain(model: Path, table: Path, row: int, style: str, limits: Limits | Non
     if row >= len(text_table):
         raise RowError(f"There is no row {row}; {table} has {len(text_table)} rows, counted from 0.")
     examples = model_examples(tree, text_table.take([row]))
-    text = sum_explanation(tree, examples, style) if is_sum(tree) else _explanation(tree, examples, style)
+    if is_sum(tree):
+        text = sum_explanation(tree, examples, style)
+    else:
+        text = forest_explanation(tree, examples, style) if is_forest(tree) else _explanation(tree, examples, style)
     write_output([text.rstrip("\n") + "\n"], out, model, table)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuid3.cli.common import FILE, is_sum, limit_option, open_any_inputs, out_option, write_output
+from neuid3.cli.common import FILE, is_forest, is_sum, limit_option, open_any_inputs, out_option, write_output
 from neuid3.cli.sums import sum_predictions
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def predict(model: Path, table: Path, limits: Limits | None, out: Path | None) -
     Example: neuid3 predict cards.neuid3 new.csv --out predictions.csv
     """
     opened, text_table = open_any_inputs(model, table, limits)
-    lines = sum_predictions(opened, text_table) if is_sum(opened) else _lines(opened, text_table)
+    lines = sum_predictions(opened, text_table) if is_sum(opened) or is_forest(opened) else _lines(opened, text_table)
     write_output(lines, out, model, table)
 
 

@@ -10,6 +10,7 @@ import click
 from neuid3.cli.common import (
     FILE,
     concepts_option,
+    is_forest,
     is_sum,
     limit_option,
     model_concepts,
@@ -47,6 +48,7 @@ def report(
     if target is not None and target not in text_table.columns:
         raise DataError(f"{table} has no column {target!r} with classes.{did_you_mean(target, text_table.columns)}")
     from neuid3.data.reading.table import labelled_rows
+    from neuid3.explain.page.forests import forest_page
     from neuid3.explain.page.render import page_and_scores, save_page
     from neuid3.explain.page.sums import sum_page
 
@@ -58,6 +60,8 @@ def report(
     examples = model_examples(tree, text_table)
     if is_sum(tree):
         page, scores = sum_page(tree, examples, labels)
+    elif is_forest(tree):
+        page, scores = forest_page(tree, examples, labels)
     else:
         concepts = model_concepts(tree, text_table, examples, concept_file)
         page, scores = page_and_scores(tree, examples, labels, concepts=concepts)

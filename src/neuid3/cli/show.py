@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuid3.cli.common import FILE, is_sum, limit_option, open_any_model, out_option, write_output
+from neuid3.cli.common import FILE, is_forest, is_sum, limit_option, open_any_model, out_option, write_output
+from neuid3.cli.forests import forest_as
 from neuid3.cli.sums import sum_as
 from neuid3.errors import DataError
 
@@ -27,7 +28,7 @@ FORMATS = ("text", "svg", "dot", "problog", "json")
 @limit_option
 @out_option
 def show(model: Path, style: str, rules: bool, limits: Limits | None, out: Path | None) -> None:
-    """Show the tree, or the sum of trees, of a model.
+    """Show the tree, the sum of trees or the forest of a model.
 
     As text, as a figure (svg), for Graphviz (dot), as a ProbLog program for an example in which every column is missing, or
     as JSON with its columns and rules.
@@ -37,7 +38,10 @@ def show(model: Path, style: str, rules: bool, limits: Limits | None, out: Path 
     if rules and style != "text":
         raise DataError(f"--rules applies to text, not to --format {style}; leave one of them out.")
     opened = open_any_model(model, limits)
-    text = sum_as(opened, style, rules) if is_sum(opened) else _tree_as(opened, style, rules)
+    if is_sum(opened):
+        text = sum_as(opened, style, rules)
+    else:
+        text = forest_as(opened, style, rules) if is_forest(opened) else _tree_as(opened, style, rules)
     write_output([text.rstrip("\n") + "\n"], out, model)
 
 

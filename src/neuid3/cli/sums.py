@@ -1,4 +1,4 @@
-"""What the commands print about a boosted sum."""
+"""What the commands print about a boosted sum, and predictions of models of many trees."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from neuid3.errors import DataError
 if TYPE_CHECKING:
     from neuid3.data.examples import Examples
     from neuid3.data.reading import TextTable
+    from neuid3.estimators.forest_model import NeurosymbolicForest
     from neuid3.estimators.sum_model import NeurosymbolicSum
 
 # The number of rows read and predicted at a time; their images are in memory together.
 BATCH = 4096
 
 
-def sum_predictions(model: NeurosymbolicSum, text_table: TextTable) -> Iterator[str]:
+def sum_predictions(model: NeurosymbolicSum | NeurosymbolicForest, text_table: TextTable) -> Iterator[str]:
     """Lines of a CSV: the predicted class and its probabilities, or the predicted number, of every row."""
     from neuid3.data.reading import read_with_schema
 

@@ -38,13 +38,15 @@ class NeuID3ForestClassifier(ClassTargets, ClassifierMixin, ForestEstimator):  #
         How good a split is: information gain, or the decrease of Gini impurity.
     n_estimators : int
         The number of trees.
-    max_features : {"sqrt", "log2"}, int, float or None
+    max_features : {"auto", "sqrt", "log2"}, int, float or None
         The tests that are drawn at each node, as a number or a fraction of all; None for all. A number column counts
-        once, with all its cuts, and so does a category with all its values.
+        once, with all its cuts, and so does a category with all its values. "auto" chooses by out-of-bag predictions of
+        40 trees, on tables with at most 20,000 rows; see `max_features_`.
     max_depth : int, optional
         The most tests on a path.
-    min_mass : float
-        The least Σ P(κ|e) of a node that is split; each side must keep half of it.
+    min_mass : float or "auto"
+        The least Σ P(κ|e) of a node that is split; each side must keep half of it. "auto" chooses 2, 4 or 10 in the same
+        way; see `min_mass_`.
     min_gain : float
         The least gain of a test, in the unit of the criterion.
     bootstrap : bool
@@ -94,6 +96,8 @@ class NeuID3ForestClassifier(ClassTargets, ClassifierMixin, ForestEstimator):  #
         The accuracy of out-of-bag predictions, where `oob_score` is set.
     oob_decision_function_ : array of shape (n_samples, n_classes)
         Out-of-bag class probabilities; NaN for rows that every tree has learned from.
+    max_features_, min_mass_ : number, text or None; float
+        The values of these parameters, also where they were chosen; "2sqrt" is twice the square root.
     training_record_ : TrainingRecord
         The number of training rows, their digests, and scores on other rows.
     gradient_steps_ : int
@@ -124,9 +128,9 @@ class NeuID3ForestClassifier(ClassTargets, ClassifierMixin, ForestEstimator):  #
         training: str | TrainingConfig = "default",
         criterion: str = "entropy",
         n_estimators: int = 100,
-        max_features: int | float | str | None = "sqrt",
+        max_features: int | float | str | None = "auto",
         max_depth: int | None = None,
-        min_mass: float = 2.0,
+        min_mass: float | str = "auto",
         min_gain: float = 1e-7,
         bootstrap: bool = True,
         max_samples: int | float | None = None,
@@ -235,13 +239,15 @@ class NeuID3ForestRegressor(NumberTargets, RegressorMixin, ForestEstimator):  # 
         How good a split is: the reduction of the expected squared error.
     n_estimators : int
         The number of trees.
-    max_features : {"sqrt", "log2"}, int, float or None
+    max_features : {"auto", "sqrt", "log2"}, int, float or None
         The tests that are drawn at each node, as a number or a fraction of all; None for all. A number column counts
-        once, with all its cuts, and so does a category with all its values.
+        once, with all its cuts, and so does a category with all its values. "auto" chooses by out-of-bag predictions of
+        40 trees, on tables with at most 20,000 rows; see `max_features_`.
     max_depth : int, optional
         The most tests on a path.
-    min_mass : float
-        The least Σ P(κ|e) of a node that is split; each side must keep half of it.
+    min_mass : float or "auto"
+        The least Σ P(κ|e) of a node that is split; each side must keep half of it. "auto" chooses 2, 4 or 10 in the same
+        way; see `min_mass_`.
     min_gain : float
         The least gain of a test, as a fraction of the variance of the training targets.
     bootstrap : bool
@@ -285,6 +291,8 @@ class NeuID3ForestRegressor(NumberTargets, RegressorMixin, ForestEstimator):  # 
         R² of out-of-bag predictions, where `oob_score` is set.
     oob_prediction_ : array of shape (n_samples,)
         Out-of-bag predictions; NaN for rows that every tree has learned from.
+    max_features_, min_mass_ : number, text or None; float
+        The values of these parameters, also where they were chosen; "2sqrt" is twice the square root.
     training_record_ : TrainingRecord
         The number of training rows, their digests, and scores on other rows.
     gradient_steps_ : int
@@ -312,9 +320,9 @@ class NeuID3ForestRegressor(NumberTargets, RegressorMixin, ForestEstimator):  # 
         training: str | TrainingConfig = "default",
         criterion: str = "squared_error",
         n_estimators: int = 100,
-        max_features: int | float | str | None = 1.0,
+        max_features: int | float | str | None = "auto",
         max_depth: int | None = None,
-        min_mass: float = 2.0,
+        min_mass: float | str = "auto",
         min_gain: float = 1e-12,
         bootstrap: bool = True,
         max_samples: int | float | None = None,

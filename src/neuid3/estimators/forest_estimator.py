@@ -45,9 +45,10 @@ _SETTINGS = ("time_limit", "n_jobs", "random_state", "verbose", "limits")
 
 FOREST_CONSTRAINTS: dict[str, Any] = {
     **{name: SHARED_CONSTRAINTS[name] for name in (*_SHARED, *_SETTINGS)},
+    "min_mass": [*SHARED_CONSTRAINTS["min_mass"], StrOptions({"auto"})],
     "n_estimators": [Interval(Integral, 1, None, closed="left")],
     "max_features": [
-        StrOptions({"sqrt", "log2"}),
+        StrOptions({"auto", "sqrt", "log2"}),
         Interval(Integral, 1, None, closed="left"),
         Interval(Real, 0, 1, closed="right"),
         None,
@@ -60,6 +61,11 @@ FOREST_CONSTRAINTS: dict[str, Any] = {
 
 class ForestEstimator(NeuID3Estimator):
     """The base class of forests; what the targets are is said by a derived class."""
+
+    min_mass: Any
+    # Parameters of single trees, which forests do not have.
+    monotonic_cst: Any = None
+    interaction_cst: Any = None
 
     def __init__(
         self,
@@ -74,7 +80,7 @@ class ForestEstimator(NeuID3Estimator):
         n_estimators: int,
         max_features: int | float | str | None,
         max_depth: int | None,
-        min_mass: float,
+        min_mass: float | str,
         min_gain: float,
         bootstrap: bool,
         max_samples: int | float | None,
@@ -208,17 +214,20 @@ class ForestEstimator(NeuID3Estimator):
     def _settings(self, config: TrainingConfig) -> ForestSettings:
         limits = BinnedLimits(
             max_depth=self.max_depth,
-            min_mass=float(self.min_mass),
             min_gain=float(self.min_gain),
             min_reach=config.min_reach,
         )
-        return ForestSettings(self.n_estimators, self.max_features, self.bootstrap, self.max_samples, limits)
+        return ForestSettings(
+            self.n_estimators, self.max_features, self.min_mass, self.bootstrap, self.max_samples, limits
+        )
 
     def _set_forest(self, fitted: FittedForest, config: TrainingConfig, background: str) -> None:
         """Set the attributes that hold the forest, its networks and its model."""
         self.forest_ = fitted.forest
         self.networks_: dict[str, Any] = dict(fitted.networks)
         self.gradient_steps_ = fitted.steps
+        self.max_features_ = fitted.settings.max_features
+        self.min_mass_ = float(fitted.settings.min_mass)
         self.model_: Any = NeurosymbolicForest(
             self.forest_,
             self.schema_,

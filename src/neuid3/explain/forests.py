@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,6 +63,20 @@ class ForestExplanation:
     tests: tuple[tuple[str, float], ...]
     votes: tuple[float, ...]
     trees: int
+
+    def json(self) -> str:
+        """The explanation as JSON text."""
+        contributions = [{"columns": list(item.columns), "amounts": list(item.amounts)} for item in self.contributions]
+        fields = {
+            "classes": list(self.classes),
+            "base": list(self.base),
+            "prediction": list(self.prediction),
+            "contributions": contributions,
+            "tests": [list(pair) for pair in self.tests],
+            "votes": list(self.votes),
+            "trees": self.trees,
+        }
+        return json.dumps(fields, indent=1, ensure_ascii=False)
 
     def __str__(self) -> str:
         lines = [_headline(self)]

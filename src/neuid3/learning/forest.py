@@ -37,6 +37,13 @@ Floats = npt.NDArray[np.float64]
 # The groups of trees that a worker grows one after the other, for each worker.
 GROUPS = 4
 
+# What "auto" is chosen from, the first of which is taken where it is not chosen: for classes, and for numbers.
+MASSES = (2.0, 4.0, 10.0)
+FEATURES: dict[bool, tuple[str | float, ...]] = {False: ("sqrt", "2sqrt", 1.0), True: (1.0, 1 / 3)}
+
+# It is chosen by out-of-bag predictions of so many trees, on tables with at most so many rows.
+PILOT_TREES, PILOT_ROWS = 40, 20_000
+
 # Number columns of larger tables are divided into so many quantiles.
 MANY_ROWS, QUANTILES = 20_000, 255
 
@@ -48,14 +55,16 @@ class ForestSettings:
     Attributes
     ----------
     n_estimators : the number of trees.
-    max_features : the tests that are drawn at each node: a number, a fraction, "sqrt", "log2", or None for all.
+    max_features : the tests that are drawn at each node: a number, a fraction, "sqrt", "log2", None for all, or "auto".
+    min_mass : the least mass of a node that is split, or "auto".
     bootstrap : whether each tree has a bootstrap sample of the rows, or all of them.
     max_samples : the rows of a bootstrap sample: a number, a fraction, or None for as many as there are.
-    limits : limits of each tree.
+    limits : further limits of each tree.
     """
 
     n_estimators: int
     max_features: int | float | str | None
+    min_mass: float | str
     bootstrap: bool
     max_samples: int | float | None
     limits: BinnedLimits
@@ -99,6 +108,8 @@ def drawn_number(max_features: int | float | str | None, tests: int) -> int:
             return max(tests, 1)
         case "sqrt":
             return max(int(math.sqrt(tests)), 1)
+        case "2sqrt":
+            return min(max(int(2 * math.sqrt(tests)), 1), max(tests, 1))
         case "log2":
             return max(int(math.log2(max(tests, 1))), 1)
         case int() if max_features >= 1:
@@ -201,8 +212,13 @@ class ForestGrower:
             values,
         )
         self.target, self.criterion = binned_target(target), target.criterion
+        settings = self.settings = _chosen(settings, isinstance(target.criterion, NumberCriterion))
         drawn = drawn_number(settings.max_features, len(tests))
-        self.limits = replace(settings.limits, max_features=None if drawn >= len(tests) else drawn)
+        self.limits = replace(
+            settings.limits,
+            max_features=None if drawn >= len(tests) else drawn,
+            min_mass=float(settings.min_mass),
+        )
         self.rows = _sample_size(settings.max_samples, table.rows)
 
     def bag(self, number: int) -> Floats:
@@ -262,6 +278,7 @@ class ForestGrower:
         classes : the labels of the classes; none for numbers.
         """
         columns = tuple(column.without_rows() for column in self.grower.table.columns)
+        classes = classes or tuple(range(self.target.width))
         if isinstance(self.criterion, NumberCriterion):
             return Forest(tuple(trees), columns, (), self.criterion.center, self.criterion.scale)
         return Forest(tuple(trees), columns, classes)
@@ -286,12 +303,62 @@ class ForestGrower:
         return sums, counts
 
 
+def tuned(make: Callable[[ForestSettings], ForestGrower], settings: ForestSettings, jobs: int | None) -> ForestSettings:
+    """The settings with `max_features` and `min_mass` chosen where they are "auto", by out-of-bag predictions.
+
+    First the mass is chosen, then the number of tests. All forests that are compared have the same bootstrap samples.
+
+    Parameters
+    ----------
+    make : makes the grower of a forest with these settings, with the entries of the rows.
+    settings : the settings, some of them "auto".
+    jobs : the number of workers.
+    """
+    pilot = replace(settings, n_estimators=min(PILOT_TREES, settings.n_estimators))
+    best, scores = settings, {}
+
+    def score(candidate: ForestSettings) -> float:
+        grower = make(replace(pilot, max_features=candidate.max_features, min_mass=candidate.min_mass))
+        key = (grower.limits.max_features, grower.limits.min_mass)
+        if key not in scores:
+            scores[key] = _oob_score(grow_forest(grower, (), jobs=jobs), grower)
+        return scores[key]
+
+    numbers = isinstance(make(pilot).criterion, NumberCriterion)
+    if settings.min_mass == "auto":
+        best = max((replace(best, min_mass=mass) for mass in MASSES), key=score)
+    if settings.max_features == "auto":
+        best = max((replace(best, max_features=features) for features in FEATURES[numbers]), key=score)
+    return best
+
+
+def _oob_score(learned: LearnedForest, grower: ForestGrower) -> float:
+    """The weighted accuracy of out-of-bag predictions, or minus their mean squared error; the higher the better."""
+    assert learned.oob_values is not None
+    known, target = np.isfinite(learned.oob_values).all(1), grower.target
+    if not known.any():
+        return 0.0
+    values, weights = learned.oob_values[known], target.weights[known]
+    if target.criterion < BinnedCriterion.SQUARED_ERROR:
+        return float(np.average(values.argmax(1) == target.classes[known], weights=weights))
+    errors = values[:, 0] / learned.forest.scale - target.first[known] - target.offset
+    return -float(np.average(errors**2, weights=weights))
+
+
+def _chosen(settings: ForestSettings, numbers: bool) -> ForestSettings:
+    """The settings with the first choice in place of "auto"."""
+    if settings.min_mass == "auto":
+        settings = replace(settings, min_mass=MASSES[0])
+    return replace(settings, max_features=FEATURES[numbers][0]) if settings.max_features == "auto" else settings
+
+
 def grow_forest(
     grower: ForestGrower,
     classes: tuple[Any, ...],
     *,
     jobs: int | None = None,
     deadline: float = math.inf,
+    with_oob: bool = True,
     clock: Callable[[], float] = time.monotonic,
 ) -> LearnedForest:
     """The trees of a forest, grown by several workers; the result does not depend on their number.
@@ -302,6 +369,7 @@ def grow_forest(
     classes : the labels of the classes; none for numbers.
     jobs : the number of workers: threads here, or those of the joblib backend that is active, such as Dask's.
     deadline : the time of `clock` from which on no tree is begun; the first is always grown.
+    with_oob : whether out-of-bag predictions are computed, where the grower has the entries of the rows.
     clock : tells the time.
     """
     count = grower.settings.n_estimators
@@ -319,7 +387,7 @@ def grow_forest(
         parts = Parallel(n_jobs=workers, prefer="threads")(delayed(_grown)(grower, numbers) for numbers in groups)
     trees = [tree for part in parts for tree in part]
     forest = grower.forest(trees, classes)
-    if grower.values is None:
+    if grower.values is None or not with_oob:
         return LearnedForest(forest, None, None, count - len(trees))
     sums, counts = grower.out_of_bag(forest)
     values = np.divide(sums, counts[:, None], out=np.full_like(sums, np.nan), where=counts[:, None] > 0)

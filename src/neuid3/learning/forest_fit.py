@@ -16,6 +16,7 @@ from neuid3.binned.model import Forest
 from neuid3.data.examples import Examples
 from neuid3.data.priors import Priors, column_priors
 from neuid3.learning.forest import (
+    PILOT_ROWS,
     ForestGrower,
     ForestSettings,
     UnseenRows,
@@ -23,6 +24,7 @@ from neuid3.learning.forest import (
     grow_forest,
     max_bins_for,
     training_values,
+    tuned,
 )
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.problem import Problem
@@ -51,6 +53,7 @@ class FittedForest:
     steps : the number of gradient steps.
     oob_values : for each row, the average of the trees that it is out of bag of, `(row, value)`; None where not asked for.
     skipped_trees : trees that were not grown because time was up.
+    settings : the settings of the forest, with what was chosen in place of "auto".
     """
 
     forest: Forest
@@ -60,6 +63,7 @@ class FittedForest:
     steps: int
     oob_values: npt.NDArray[np.float64] | None
     skipped_trees: int
+    settings: ForestSettings
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -156,11 +160,17 @@ def learn_forest(
     facts = _symbolic_facts(examples, target, problem, priors) | ({} if perceived is None else perceived.responses)
     names = _columns_of(problem)
     table = bin_columns(examples, target.weights, names=names, facts=facts, max_bins=max_bins_for(len(examples)))
-    values = training_values(table, examples, facts) if with_oob else None
+    is_auto = "auto" in (settings.max_features, settings.min_mass)
+    is_tuned = is_auto and settings.bootstrap and len(examples) <= PILOT_ROWS
+    values = training_values(table, examples, facts) if with_oob or is_tuned else None
     tests = forest_tests(table, problem.candidates)
     held_out = _unseen_rows(unseen, table, perceived, values, examples, facts)
-    grower = ForestGrower(table, tests, target, settings, seed, values, held_out)
-    learned = grow_forest(grower, classes, jobs=jobs, deadline=deadline)
+
+    def make(chosen: ForestSettings) -> ForestGrower:
+        return ForestGrower(table, tests, target, chosen, seed, values, held_out)
+
+    grower = make(tuned(make, settings, jobs) if is_tuned else settings)
+    learned = grow_forest(grower, classes, jobs=jobs, deadline=deadline, with_oob=with_oob)
     trained: Mapping[str, Any] = {}
     backend: str | Backend = "auto"
     steps = 0
@@ -168,7 +178,9 @@ def learn_forest(
         trained = perceived.networks_of(learned.forest.tests)
         priors, backend, steps = perceived.priors(), perceived.backend, perceived.steps
     oob_values = None if learned.oob_values is None else learned.oob_values[:rows]
-    return FittedForest(learned.forest, trained, priors, backend, steps, oob_values, learned.skipped_trees)
+    return FittedForest(
+        learned.forest, trained, priors, backend, steps, oob_values, learned.skipped_trees, grower.settings
+    )
 
 
 def _unseen_rows(
