@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from neuid3.errors import NeuID3Error
     from neuid3.estimators.boosting import NeuID3BoostingClassifier, NeuID3BoostingRegressor
     from neuid3.estimators.classifier import NeuID3Classifier
+    from neuid3.estimators.forest import NeuID3ForestClassifier, NeuID3ForestRegressor
+    from neuid3.estimators.forest_model import NeurosymbolicForest
     from neuid3.estimators.loading import load
     from neuid3.estimators.model import NeurosymbolicTree
     from neuid3.estimators.regressor import NeuID3Regressor
@@ -68,7 +70,10 @@ __all__ = [
     "NeuID3BoostingRegressor",
     "NeuID3Classifier",
     "NeuID3Error",
+    "NeuID3ForestClassifier",
+    "NeuID3ForestRegressor",
     "NeuID3Regressor",
+    "NeurosymbolicForest",
     "NeurosymbolicSum",
     "NeurosymbolicTree",
     "NodeContext",
@@ -112,6 +117,8 @@ _get_name, _names = lazy_names(
         "neuid3.errors": ("NeuID3Error",),
         "neuid3.estimators.boosting": ("NeuID3BoostingClassifier", "NeuID3BoostingRegressor"),
         "neuid3.estimators.classifier": ("NeuID3Classifier",),
+        "neuid3.estimators.forest": ["NeuID3ForestClassifier", "NeuID3ForestRegressor"],
+        "neuid3.estimators.forest_model": ["NeurosymbolicForest"],
         "neuid3.estimators.loading": ("load",),
         "neuid3.estimators.model": ("NeurosymbolicTree",),
         "neuid3.estimators.regressor": ("NeuID3Regressor",),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from ctypes import c_int64, c_void_p
 from dataclasses import dataclass
@@ -52,6 +52,7 @@ def column_values(
     examples: Examples,
     rows: slice = slice(None),
     facts: Mapping[NodeTest, npt.NDArray[Any]] | None = None,
+    needed: Container[int] | None = None,
 ) -> ColumnValues:
     """The entries of these columns in some rows of a table.
 
@@ -61,6 +62,7 @@ def column_values(
     examples : a table with these columns.
     rows : the rows.
     facts : the responses of the tests that are no columns, `(row,)` of all rows of the table.
+    needed : the numbers of the columns that are read, by default of all; others count as missing.
 
     Returns
     -------
@@ -70,6 +72,11 @@ def column_values(
     entries, blocks = np.empty((count, len(columns))), []
     for j, column in enumerate(columns):
         missing = None
+        if needed is not None and j not in needed:
+            entries[:, j] = np.nan
+            if column.kind is BinKind.DISTRIBUTION:
+                blocks.append(np.full((count, column.size), 1.0 / column.size))
+            continue
         if column.fact is not None:
             values = np.asarray((facts or {})[column.fact])[rows]
         else:

@@ -70,17 +70,21 @@ class Forest:
         return BinnedForest(self.trees, self.columns)
 
     @cached_property
+    def used(self) -> frozenset[int]:
+        """The numbers of the columns that some tree tests."""
+        numbers = np.unique(np.concatenate([tree.column for tree in self.trees]))
+        return frozenset(numbers[numbers >= 0].tolist())
+
+    @cached_property
     def tests(self) -> tuple[NodeTest, ...]:
         """The tests that are no plain columns: atoms of rules and networks, and other kinds."""
-        used = np.unique(np.concatenate([tree.column for tree in self.trees]))
-        facts = (self.columns[j].fact for j in used if j >= 0)
+        facts = (self.columns[j].fact for j in sorted(self.used))
         return tuple(fact for fact in facts if fact is not None)
 
     @cached_property
     def column_names(self) -> frozenset[str]:
         """The plain columns that some tree tests."""
-        used = np.unique(np.concatenate([tree.column for tree in self.trees]))
-        return frozenset(self.columns[j].name for j in used if j >= 0 and self.columns[j].fact is None)
+        return frozenset(self.columns[j].name for j in self.used if self.columns[j].fact is None)
 
     @cached_property
     def leaf_values(self) -> Floats:
@@ -320,9 +324,9 @@ class ForestModel(BaseModel):
                 responses = arrays.to_numpy(self._responses(evidence))
             facts = {test: responses[:, i] for i, test in enumerate(self.forest.tests)}
             compiled = [n for n in numbers if any(_is_uncertain(s, batch) for s in self._shared[n])]
-            values = column_values(self.forest.columns, batch, facts=facts)
+            values = column_values(self.forest.columns, batch, facts=facts, needed=self.forest.used)
         else:
-            values = column_values(self.forest.columns, examples, rows)
+            values = column_values(self.forest.columns, examples, rows, needed=self.forest.used)
         applied, leaf_values = self.forest.applied, self.forest.leaf_values if leaf_values is None else leaf_values
         chosen = [n for n in numbers if n not in set(compiled)]
         sums = applied.sums(values, leaf_values, trees=chosen, threads=self.threads)
