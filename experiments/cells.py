@@ -7,6 +7,7 @@ from dataclasses import replace
 from statistics import fmean
 
 from experiments import settings
+from experiments.datasets.keel import FOLDS as KEEL_FOLDS
 from experiments.published import Published
 from experiments.store import Result
 from experiments.tables import Cell, Entry, Table
@@ -33,6 +34,8 @@ def unit_count(unit: Unit) -> int:
     """Number of folds or seeds of a unit."""
     if unit.experiment == "uci":
         return settings.FOLDS
+    if unit.experiment == "keel":
+        return KEEL_FOLDS
     if unit.experiment in settings.SEEDS_OF:
         return settings.SEEDS_OF[unit.experiment]
     return settings.SEEDS_44M if unit.model == "nn44m" else settings.SEEDS

@@ -14,7 +14,7 @@ from neuid3.utils.output import set_outcome
 Command = Callable[..., None]
 
 # As in `experiments.units`, which the command does not import before it runs.
-_EXPERIMENTS = ("uci", "eleusis", "background", "reuse", "labels", "hitting-sets", "even-odd", "decks")
+_EXPERIMENTS = ("uci", "eleusis", "background", "reuse", "labels", "hitting-sets", "even-odd", "decks", "keel")
 
 
 @click.group()
@@ -122,6 +122,16 @@ def even_odd(seed: Any, **options: Any) -> None:
 def decks(concept: Any, labels: Any, seed: Any, **options: Any) -> None:
     """Two concepts of real playing cards, without labels and with 13 labelled cards."""
     _run("decks", {"problem": concept, "setting": labels, "number": seed}, **options)
+
+
+@reproduce.command()
+@_repeatable("--table")
+@_repeatable("--model")
+@_repeatable("--fold", type=int)
+@_run_options
+def keel(table: Any, model: Any, fold: Any, **options: Any) -> None:
+    """35 plain tables of the KEEL repository: trees, forests and boosting beside those of scikit-learn."""
+    _run("keel", {"problem": table, "model": model, "number": fold}, **options)
 
 
 @reproduce.command()

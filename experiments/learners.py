@@ -23,7 +23,9 @@ from experiments.configuration import classifier, recorded_parameters, recorded_
 from experiments.datasets.decks import RULES as DECK_RULES
 from experiments.datasets.even_odd import RULES as EVEN_ODD_RULES
 from experiments.datasets.hitting_sets import RULES as HITTING_SETS_RULES
+from experiments.datasets.keel import keel_fold
 from experiments.datasets.problem import Classes, Labelled, Problem, Rules
+from experiments.keel import make_model
 from experiments.readings import network_counts, readings
 from experiments.units import REUSED_FROM, TREE, Unit
 from neuid3 import Examples, NeuID3Classifier, __version__
@@ -116,6 +118,8 @@ def load(unit: Unit) -> Problem:
         case "uci":
             fold = datasets.uci_fold(unit.problem, str(unit.setting), unit.number, settings.FOLDS)
             return Problem(fold.train, None, fold.test)
+        case "keel":
+            return keel_fold(unit.problem, unit.number)
         case "hitting-sets":
             return datasets.hitting_sets(unit.problem)
         case "even-odd":
@@ -138,6 +142,8 @@ def _warm_up() -> None:
 
 def make(unit: Unit, tests: list[Any]) -> tuple[Learner, dict[str, Any]]:
     """The unfitted model of a unit, and its settings for the record."""
+    if unit.experiment == "keel":
+        return make_model(unit.model, unit.number)
     match unit.model:
         case "mlp":
             return _network(baselines.mlp, settings.MLP, settings.MLP_TRAINING[str(unit.setting)], unit)
@@ -196,7 +202,7 @@ def _tree_settings(unit: Unit) -> dict[str, Any]:
 
 def reused_tests(unit: Unit) -> list[Any]:
     """The candidate tests of a tree: the atoms of its pool, replaced by trained tests where other trees provide them."""
-    if unit.model != TREE or unit.experiment == "uci":
+    if unit.model != TREE or unit.experiment in ("uci", "keel"):
         return []
     if unit.experiment == "background":
         return list(datasets.pool(unit.problem, str(unit.setting)))
