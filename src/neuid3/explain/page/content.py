@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from neuid3.data.columns import Boolean, Category, Column, Distribution, Number, Probability, Tensor
 from neuid3.data.examples import Examples
+from neuid3.data.parts import Parts, Relation
 from neuid3.errors import DataError, did_you_mean
 from neuid3.explain.page.responses import MIN_REACH, Floats, NetworkValues, PageNode, PageResponses, page_responses
 from neuid3.explain.page.scores import RowGroups, group_rows, learned_rows, page_reliability
@@ -472,6 +473,8 @@ def entry_summary(column: Column, row: int) -> str:
             return f"{value:.4g}"
         case Tensor():
             return ", ".join(f"{number:.3g}" for number in np.ravel(value))
+        case Parts() | Relation():
+            return f"{value.total}"
 
 
 def column_summary(column: Column, mass: Floats, max_values: int = 4) -> str:
@@ -504,6 +507,8 @@ def column_summary(column: Column, mass: Floats, max_values: int = 4) -> str:
             return _shares(dict(zip(map(str, values), means.tolist(), strict=True)), max_values)
         case Number():
             return _range(column.values, present)
+        case Parts() | Relation():
+            return f"{float(present @ column.values.counts) / total:.3g} on average"  # type: ignore[attr-defined]
         case Tensor():
             raise AssertionError("a tensor column is not symbolic")
 
