@@ -28,7 +28,9 @@ def test_bins_hold_every_row_once_in_ascending_order(seed: int, n: int, bins: in
     assert confidences == sorted(confidences)
     right = sum(b.rows * b.accuracy for b in found.bins)
     assert right == pytest.approx((probabilities.argmax(axis=1) == codes).sum())
-    assert found.calibration_error == pytest.approx(sum(b.rows * abs(b.accuracy - b.confidence) for b in found.bins) / n)
+    assert found.calibration_error == pytest.approx(
+        sum(b.rows * abs(b.accuracy - b.confidence) for b in found.bins) / n
+    )
 
 
 def test_chance_alone_shows_what_a_calibrated_model_shows_on_average() -> None:
