@@ -92,6 +92,7 @@ def _boosting(options: FitOptions, rules: str, fit_data: FitData) -> NeuID3Boost
         "--pruning": options.pruning,
         "--pos-label": options.pos_label,
         "--monotone": options.monotonic_cst or None,
+        "--calibration": options.calibration or None,
     }
     for name, value in others.items():
         if value is not None:
@@ -148,6 +149,9 @@ def _save_and_report(
     out, remember_rows = options.model_file, not options.forget_rows
     clf.save(out, remember_rows=remember_rows)  # before anything else can fail
     set_outcome(f"the model is saved in {out}")
+    if fit_data.calibration_rows.any():
+        examples, targets, _ = fit_data.rows(fit_data.calibration_rows)
+        clf.calibrate(examples, targets)
     scores = held_out_scores(clf, fit_data)
     is_tree = options.model == "tree"
     if is_tree:
@@ -160,7 +164,8 @@ def _save_and_report(
     echo(scores_text(scores) + "\n")
     if concepts:
         echo("\n".join(f"Labels of {text}." for text in concept_texts(concepts)) + "\n")
-    echo(f"Saved to {out}: the {noun} learned from {fit_data.training_rows.sum():,} rows.")
+    calibrated = f", calibrated by {fit_data.calibration_rows.sum():,}" if fit_data.calibration_rows.any() else ""
+    echo(f"Saved to {out}: the {noun} learned from {fit_data.training_rows.sum():,} rows{calibrated}.")
     if options.as_json:
         report = fit_report(clf, fit_data.table, scores, concepts, out, seconds)
         click.echo(json.dumps(report, indent=1, ensure_ascii=False))

@@ -31,6 +31,7 @@ class FitOptions:
     concept_file: Path | None
     out: Path | None
     held_out: float
+    calibration: float
     pos_label: str | None
     class_weight: tuple[str, ...]
     max_depth: int | None
@@ -116,6 +117,14 @@ _PARAMETERS = (
         metavar="FRACTION",
         show_default=True,
         help="Fraction of rows held out to score the tree.",
+    ),
+    click.option(
+        "--calibration",
+        type=FiniteRange(0, 0.9),
+        default=0.0,
+        metavar="FRACTION",
+        show_default=True,
+        help="Fraction of rows held out to calibrate the tree, so that `predict --coverage` can be used.",
     ),
     click.option(
         "--pos-label",
