@@ -25,7 +25,11 @@ from neuid3.utils.output import set_outcome
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from neuid3.estimators.boosting import NeuID3BoostingClassifier
     from neuid3.estimators.classifier import NeuID3Classifier
+    from neuid3.estimators.forest import NeuID3ForestClassifier
+
+    AnyClassifier = Any  # a NeuID3Classifier or a NeuID3BoostingClassifier
 
 
 @click.command()
@@ -35,12 +39,15 @@ def fit(**given: Any) -> None:
 
     TABLE is a CSV or Parquet file whose first line names the columns. The kind of each column is inferred, and printed before
     learning starts; cells with the path of a PNG or JPEG file, relative to the table's folder, are images. The tree is
-    scored on held-out rows.
+    scored on held-out rows. With --model forest or --model boosting, a forest or a boosted sum of small trees is learned
+    instead of one tree.
 
     \b
     Examples:
       neuid3 fit iris.csv --target species
       neuid3 fit cards.csv --target result --background rules.pl --out cards.neuid3
+      neuid3 fit iris.csv --target species --model forest --trees 200
+      neuid3 fit iris.csv --target species --model boosting --max-splits 20
     """
     options = FitOptions(**given)
     rules = _checked_rules(options)
@@ -49,7 +56,8 @@ def fit(**given: Any) -> None:
     training, held_out = fit_data.training_rows.sum(), fit_data.test_rows.sum()
     echo(f"Learning {options.target!r} from {training:,} rows, with {held_out:,} held out.")
     started = time.monotonic()
-    clf = _classifier(options, rules, fit_data)
+    make = {"tree": _classifier, "forest": _forest, "boosting": _boosting}[options.model]
+    clf = make(options, rules, fit_data)
     _learn(clf, fit_data, options.checkpoint)
     _save_and_report(clf, fit_data, options, time.monotonic() - started, echo)
 
@@ -69,6 +77,63 @@ def _classifier(options: FitOptions, rules: str, fit_data: FitData) -> NeuID3Cla
     """The classifier with the parameters that the options stand for."""
     from neuid3.estimators.classifier import NeuID3Classifier
 
+    _refuse_options_of_others(options)
+    return NeuID3Classifier(
+        **_shared_parameters(options, rules, fit_data),
+        pos_label=options.pos_label,
+        max_depth=options.max_depth,
+        monotonic_cst=_directions(options.monotonic_cst),
+        **_given({"pruning": options.pruning}),
+    )
+
+
+def _refuse_options_of_others(options: FitOptions) -> None:
+    """Raise an error for an option that the chosen model does not have."""
+    if options.max_splits is not None and options.model != "boosting":
+        raise DataError("--max-splits limits a boosted sum; add --model boosting, or limit trees by --max-depth.")
+    if options.trees is not None and options.model != "forest":
+        raise DataError("--trees is the number of trees of a forest; add --model forest, or leave it out.")
+    if options.model == "tree":
+        return
+    others = {
+        "--pruning": options.pruning,
+        "--pos-label": options.pos_label,
+        "--monotone": options.monotonic_cst or None,
+        "--calibration": options.calibration or None,
+    }
+    for name, value in others.items():
+        if value is not None:
+            learned = "a forest" if options.model == "forest" else "a sum of trees"
+            raise DataError(
+                f"{name} is for one tree, and --model {options.model} learns {learned}; leave one of them out."
+            )
+
+
+def _forest(options: FitOptions, rules: str, fit_data: FitData) -> NeuID3ForestClassifier:
+    """The classifier of a forest with the parameters that the options stand for."""
+    from neuid3.estimators.forest import NeuID3ForestClassifier
+
+    _refuse_options_of_others(options)
+    return NeuID3ForestClassifier(
+        **_shared_parameters(options, rules, fit_data),
+        max_depth=options.max_depth,
+        **_given({"n_estimators": options.trees}),
+    )
+
+
+def _boosting(options: FitOptions, rules: str, fit_data: FitData) -> NeuID3BoostingClassifier:
+    """The classifier of a boosted sum with the parameters that the options stand for."""
+    from neuid3.estimators.boosting import NeuID3BoostingClassifier
+
+    _refuse_options_of_others(options)
+    return NeuID3BoostingClassifier(
+        **_shared_parameters(options, rules, fit_data),
+        **_given({"max_depth": options.max_depth, "max_splits": options.max_splits}),
+    )
+
+
+def _shared_parameters(options: FitOptions, rules: str, fit_data: FitData) -> dict[str, Any]:
+    """The parameters that mean the same for all models."""
     training = {
         "restarts": options.restarts,
         "epochs": options.epochs,
@@ -79,26 +144,22 @@ def _classifier(options: FitOptions, rules: str, fit_data: FitData) -> NeuID3Cla
     limits = options.limits
     if options.max_candidates is not None:
         limits = replace(limits or Limits(), max_candidates=options.max_candidates)
-    return NeuID3Classifier(
-        background=rules,
-        tests=list(options.tests) or "auto",
-        modes=list(options.modes) or None,
-        bank=options.bank,
-        pos_label=options.pos_label,
-        class_weight=_weights(options.class_weight, fit_data.classes),
-        max_depth=options.max_depth,
-        monotonic_cst=_directions(options.monotonic_cst),
-        time_limit=options.time_limit,
-        training=TrainingConfig(**_given(training)),
-        limits=limits,
-        n_jobs=options.jobs,
-        random_state=options.seed,
-        verbose=1,
-        **_given({"pruning": options.pruning}),
-    )
+    return {
+        "background": rules,
+        "tests": list(options.tests) or "auto",
+        "modes": list(options.modes) or None,
+        "bank": options.bank,
+        "class_weight": _weights(options.class_weight, fit_data.classes),
+        "time_limit": options.time_limit,
+        "training": TrainingConfig(**_given(training)),
+        "limits": limits,
+        "n_jobs": options.jobs,
+        "random_state": options.seed,
+        "verbose": 1,
+    }
 
 
-def _learn(clf: NeuID3Classifier, fit_data: FitData, checkpoint: Path | None) -> None:
+def _learn(clf: AnyClassifier, fit_data: FitData, checkpoint: Path | None) -> None:
     examples, classes, concepts = fit_data.rows(fit_data.training_rows)
     with warnings.catch_warnings():
         # It counts the rows that are learned from; `warn_of_contradictions` names lines of the table.
@@ -107,7 +168,7 @@ def _learn(clf: NeuID3Classifier, fit_data: FitData, checkpoint: Path | None) ->
 
 
 def _save_and_report(
-    clf: NeuID3Classifier, fit_data: FitData, options: FitOptions, seconds: float, echo: Callable[[str], object]
+    clf: AnyClassifier, fit_data: FitData, options: FitOptions, seconds: float, echo: Callable[[str], object]
 ) -> None:
     """Save the model, score it on the rows held out, and print tree and scores."""
     from neuid3.tree.record import concept_texts
@@ -115,16 +176,23 @@ def _save_and_report(
     out, remember_rows = options.model_file, not options.forget_rows
     clf.save(out, remember_rows=remember_rows)  # before anything else can fail
     set_outcome(f"the model is saved in {out}")
+    if fit_data.calibration_rows.any():
+        examples, targets, _ = fit_data.rows(fit_data.calibration_rows)
+        clf.calibrate(examples, targets)
     scores = held_out_scores(clf, fit_data)
-    warn_of_contradictions(clf, fit_data)
-    concepts = concept_scores(clf, fit_data)
+    is_tree = options.model == "tree"
+    if is_tree:
+        warn_of_contradictions(clf, fit_data)
+    concepts = concept_scores(clf, fit_data) if is_tree else ()
     clf.save(out, remember_rows=remember_rows)  # with its score
     networks = f", with {len(clf.networks_)} network{'s' * (len(clf.networks_) > 1)}" if clf.networks_ else ""
-    echo(f"\nThe tree{networks}, learned in {seconds:.0f} s:\n\n{clf.export_text()}\n")
+    noun = {"tree": "tree", "forest": "forest", "boosting": "sum"}[options.model]
+    echo(f"\nThe {noun}{networks}, learned in {seconds:.0f} s:\n\n{clf.export_text()}\n")
     echo(scores_text(scores) + "\n")
     if concepts:
         echo("\n".join(f"Labels of {text}." for text in concept_texts(concepts)) + "\n")
-    echo(f"Saved to {out}: the tree learned from {fit_data.training_rows.sum():,} rows.")
+    calibrated = f", calibrated by {fit_data.calibration_rows.sum():,}" if fit_data.calibration_rows.any() else ""
+    echo(f"Saved to {out}: the {noun} learned from {fit_data.training_rows.sum():,} rows{calibrated}.")
     if options.as_json:
         report = fit_report(clf, fit_data.table, scores, concepts, out, seconds)
         click.echo(json.dumps(report, indent=1, ensure_ascii=False))

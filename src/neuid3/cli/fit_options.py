@@ -12,6 +12,9 @@ from neuid3.cli.common import FILE, Command, FieldType, FiniteRange, concepts_op
 from neuid3.logic.sandbox import LIMIT_RULES, Limits
 from neuid3.training.config import TRAINING_RULES
 
+# What `--model` may be; the first is the default.
+MODELS = ("tree", "forest", "boosting")
+
 
 @dataclass(frozen=True)
 class FitOptions:
@@ -23,9 +26,13 @@ class FitOptions:
     tests: tuple[str, ...]
     modes: tuple[str, ...]
     types: tuple[str, ...]
+    model: str
+    trees: int | None
+    max_splits: int | None
     concept_file: Path | None
     out: Path | None
     held_out: float
+    calibration: float
     pos_label: str | None
     class_weight: tuple[str, ...]
     max_depth: int | None
@@ -83,6 +90,20 @@ _PARAMETERS = (
         help="Mode declaration: the columns allowed as arguments of a rule, such as 'higher(+second, +first)'; may be repeated.",
     ),
     click.option(
+        "--model",
+        type=click.Choice(MODELS),
+        default=MODELS[0],
+        show_default=True,
+        help="What is learned: one tree, a forest, or a boosted sum of small trees.",
+    ),
+    click.option("--trees", type=click.IntRange(1), metavar="N", help="Number of trees of a forest.  [default: 100]"),
+    click.option(
+        "--max-splits",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Maximum number of splits of a boosted sum, all trees together; 20 keep it readable.  [default: 2000]",
+    ),
+    click.option(
         "--type",
         "types",
         multiple=True,
@@ -98,6 +119,14 @@ _PARAMETERS = (
         metavar="FRACTION",
         show_default=True,
         help="Fraction of rows held out to score the tree.",
+    ),
+    click.option(
+        "--calibration",
+        type=FiniteRange(0, 0.9),
+        default=0.0,
+        metavar="FRACTION",
+        show_default=True,
+        help="Fraction of rows held out to calibrate the tree, so that `predict --coverage` can be used.",
     ),
     click.option(
         "--pos-label",

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from neuid3.cli.fit_data import FitData
     from neuid3.data.reading import TableData
-    from neuid3.estimators.classifier import NeuID3Classifier
     from neuid3.tree.record import ConceptScore
 
 
-def held_out_scores(clf: NeuID3Classifier, fit_data: FitData) -> Mapping[str, Any] | None:
+def held_out_scores(clf: Any, fit_data: FitData) -> Mapping[str, Any] | None:
     """The scores of the tree on held-out rows, and of the majority class; the log loss and accuracy are stored in the model."""
     if not fit_data.test_rows.any():
         return None
@@ -63,7 +62,7 @@ def scores_text(scores: Mapping[str, Any] | None) -> str:
 
 
 def fit_report(
-    clf: NeuID3Classifier,
+    clf: Any,
     data: TableData,
     scores: Mapping[str, Any] | None,
     concepts: Sequence[ConceptScore],

@@ -28,7 +28,7 @@ FORMATS = ("text", "svg", "dot", "problog", "json")
 @limit_option
 @out_option
 def show(model: Path, style: str, rules: bool, limits: Limits | None, out: Path | None) -> None:
-    """Show the tree, the sum of trees or the forest of a model.
+    """Show the tree of a model.
 
     As text, as a figure (svg), for Graphviz (dot), as a ProbLog program for an example in which every column is missing, or
     as JSON with its columns and rules.

@@ -64,6 +64,10 @@ BOOSTING_CONSTRAINTS: dict[str, Any] = {
 class BoostingEstimator(NeuID3Estimator):
     """The base class of boosted sums; what the targets are is said by a derived class."""
 
+    # The trees of a sum take constraints by `StageConstraints`; an estimator has no parameters for them yet.
+    monotonic_cst: Any = None
+    interaction_cst: Any = None
+
     def __init__(
         self,
         *,

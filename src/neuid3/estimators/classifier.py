@@ -22,6 +22,7 @@ from neuid3.io.bank import Bank
 from neuid3.logic.sandbox import Limits
 from neuid3.training.config import TrainingConfig
 from neuid3.tree.anchors import Anchors
+from neuid3.tree.conformal import class_sets
 from neuid3.tree.criteria import ClassCriterion, criterion_of
 from neuid3.tree.target import Target
 
@@ -178,6 +179,31 @@ class NeuID3Classifier(ClassTargets, ClassifierMixin, TreeEstimator):  # type: i
         message = contradiction_message(self.model_, examples, labels, target.values, lambda row: f"row {rows[row]}")
         if message is not None:
             warnings.warn(message, LabelWarning, stacklevel=4)
+
+    def predict_sets(self, X: Any, coverage: float = 0.9, *, by_leaf: bool = False) -> npt.NDArray[np.bool_]:
+        """The set of plausible classes of each example, by split conformal prediction; see `calibrate`.
+
+        A set has the true class with a probability of `coverage` or more, for examples that come from where those of the
+        calibration came from. It always has the predicted class; where it has others too, the tree abstains between them.
+
+        Parameters
+        ----------
+        X : the examples.
+        coverage : the probability with which the set must have the true class, between 0 and 1.
+        by_leaf : whether coverage must hold among the examples of every leaf with enough calibration rows, and among those
+            of all other leaves together. Sets are larger then.
+
+        Returns
+        -------
+        Whether each class is in the set, `(example, class)`, in the order of `classes_`.
+
+        Raises
+        ------
+        DataError : where the classifier is not calibrated, or with too few rows for this coverage.
+        ParameterError : where the coverage is not between 0 and 1.
+        """
+        fitted = self._fitted()
+        return class_sets(fitted.model_, fitted._examples(X), coverage, by_leaf)
 
     # Prediction ----------------------------------------------------------------------------------
 

@@ -71,14 +71,22 @@ class ClassTargets:
     def _tree_classes(self) -> tuple[Any, ...]:
         return tuple(self.classes_.tolist())
 
-    def _held_out_score(self, examples: Examples, y: Any) -> tuple[Score, npt.NDArray[np.int64]]:
+    def _class_codes(self, examples: Examples, y: Any) -> npt.NDArray[np.int64]:
+        """The code of the class of each example; an error where one is unknown or they are not as many."""
         known = {label: code for code, label in enumerate(self.classes_.tolist())}
         labels = column_or_1d(y).tolist()
         unknown = [label for label in labels if label not in known]
         if unknown or len(labels) != len(examples):
             problem = f"the class {unknown[0]!r}, which the tree does not have" if unknown else f"{len(labels)} labels"
             raise DataError(f"y has {problem}, for {len(examples)} examples; give one of the tree's classes for each.")
-        codes = np.array([known[label] for label in labels], dtype=np.int64)
+        return np.array([known[label] for label in labels], dtype=np.int64)
+
+    def _calibration_targets(self, examples: Examples, y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+        codes = self._class_codes(examples, y)
+        return codes, codes
+
+    def _held_out_score(self, examples: Examples, y: Any) -> tuple[Score, npt.NDArray[np.int64]]:
+        codes = self._class_codes(examples, y)
         return score_of(HELD_OUT, _model(self).predict_proba(examples), codes), codes
 
     def _validation_score(self, kind: str, examples: Examples, target: Target) -> Score:
@@ -117,10 +125,18 @@ class NumberTargets:
     def _tree_classes(self) -> tuple[Any, ...]:
         return ()
 
-    def _held_out_score(self, examples: Examples, y: Any) -> tuple[NumberScore, None]:
+    def _numbers(self, examples: Examples, y: Any) -> Numbers:
+        """The number of each example; an error where they are not as many."""
         numbers = number_targets(column_or_1d(y))
         if len(numbers) != len(examples):
             raise DataError(f"y has {len(numbers)} numbers for {len(examples)} examples; give one for each.")
+        return numbers
+
+    def _calibration_targets(self, examples: Examples, y: Any) -> tuple[Numbers, None]:
+        return self._numbers(examples, y), None
+
+    def _held_out_score(self, examples: Examples, y: Any) -> tuple[NumberScore, None]:
+        numbers = self._numbers(examples, y)
         return number_score(HELD_OUT, _model(self).predict(examples), numbers), None
 
     def _validation_score(self, kind: str, examples: Examples, target: Target) -> NumberScore:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from neuid3.io.calibration import calibration_from_tensors, calibration_tensors, without_calibration
 from neuid3.io.container import SavedFile, write_container
 from neuid3.io.networks import NetworkFactories, networks_from_json, networks_to_json, tensors_of
 from neuid3.io.record import record_from_json, record_tensors, record_to_json, without_record
@@ -91,6 +92,7 @@ def write_model(
         record = model.training_record if remember_rows else model.training_record.without_rows()
         fields["training_record"] = record_to_json(record)
         tensors |= record_tensors(record)
+    tensors |= calibration_tensors(model.calibration)
     return write_container(Path(path), SavedFile(fields, model.program.text, tensors))
 
 
@@ -116,7 +118,9 @@ def restore_model(
     The model, as `kind`.
     """
     tree = tree_from_json(saved.fields["tree"])
-    return read_model(saved, factories, kind, tree, limits, device)
+    model = read_model(saved, factories, kind, tree, limits, device)
+    model.calibration = calibration_from_tensors(saved.tensors, len(tree.leaves))
+    return model
 
 
 def read_model(
@@ -143,7 +147,7 @@ def read_model(
     The model, as `kind`.
     """
     fields = saved.fields
-    tensors = without_record(fields.get("training_record"), saved.tensors)
+    tensors = without_calibration(without_record(fields.get("training_record"), saved.tensors))
     model: Any = kind
     model = model(
         trees,

@@ -20,6 +20,7 @@ from neuid3.logic.formula import NeuralVariable, Source, Truth, columns_of, colu
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import Limits
 from neuid3.networks.backend import Backend, select_backend
+from neuid3.tree.conformal import Calibration
 from neuid3.tree.evidence import Evidence
 from neuid3.tree.inference import Inference, arrays_for, average_output
 from neuid3.tree.node_tests import NodeTest
@@ -55,6 +56,7 @@ class BaseModel:
     inference : exact inference under the program; in numpy where no test calls a network, otherwise in torch.
     network_calls : the network calls that the tests need.
     training_record : digests of the training rows and scores on held-out rows; None where there is no record.
+    calibration : scores of rows that had no part in learning, for sets and intervals; None before `calibrate`.
     candidates : the atoms that the model could have been made of; None where they are not known.
     labelled_values : for network instances, the values that they have learned from labels, by index; for a labelled network
         that the tests do not call, none.
@@ -79,6 +81,7 @@ class BaseModel:
         self.networks = dict(networks or {})
         self.priors = priors or Priors()
         self.training_record: TrainingRecord | None = None
+        self.calibration: Calibration | None = None
         self.candidates: tuple[str, ...] | None = None
         self.labelled_values: Mapping[str, tuple[int, ...]] = {}
         self.certificate: Certificate | None = None

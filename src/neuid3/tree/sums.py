@@ -59,6 +59,10 @@ class ScoreLeaf(LeafNode):
         ----------
         classes : the classes of the tree.
         depth : its depth in the tree.
+
+        Raises
+        ------
+        TreeError : always.
         """
         raise TreeError(
             f"A leaf at depth {depth} of a tree with classes {classes} adds to scores; put such a tree into a BoostedSum."

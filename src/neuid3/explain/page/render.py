@@ -19,10 +19,11 @@ from neuid3.explain.page.pictures import Entry, PageImages, page_images
 from neuid3.explain.page.scores import score_sentences
 from neuid3.export import export_text
 from neuid3.export.palette import css_variables
-from neuid3.export.unwrap import model_of
+from neuid3.export.unwrap import is_forest, is_sum, model_of
 from neuid3.tree.anchors import distinct
 from neuid3.tree.concept_accuracy import concept_scores
 from neuid3.tree.labels import model_labels
+from neuid3.tree.reliability import Reliability
 from neuid3.tree.tree import NetworkStatistics
 from neuid3.utils.files import write_atomically
 from neuid3.utils.versions import installed_version
@@ -46,7 +47,7 @@ def evidence_page(
 
     Parameters
     ----------
-    model : a model or a fitted classifier.
+    model : a model or a fitted estimator, of one tree, of a boosted sum or of a forest.
     X : the table to be shown.
     y : the classes of its rows, if known.
     title : the title of the page.
@@ -69,8 +70,16 @@ def page_and_scores(
     title: str = TITLE,
     images: int = 9,
     concepts: Mapping[str, Any] | None = None,
-) -> tuple[str, tuple[str, ...]]:
-    """The evidence page, and the sentences about scores at its top."""
+) -> tuple[str, tuple[str, ...], Reliability | None]:
+    """The evidence page, the sentences about scores at its top, and the reliability on rows that were not learned from."""
+    if is_forest(model):
+        from neuid3.explain.page.forests import forest_page  # it needs this module
+
+        return *forest_page(getattr(model, "model_", model), X, y, title=title), None
+    if is_sum(model):
+        from neuid3.explain.page.sums import sum_page  # it needs this module
+
+        return *sum_page(model, X, y, title=title), None
     tree = model_of(model, "columns and networks, of which a page is made")
     labelled, labels = model_labels(tree, X, concepts)
     examples = tree.read(X)
@@ -86,7 +95,7 @@ def page_and_scores(
         content=script_json(_content_to_json(content, scores, _pictures(content, examples))),
         text=html.escape("\n".join((export_text(tree), "", *scores))),
     )
-    return page, scores
+    return page, scores, content.reliability
 
 
 def write_page(
@@ -203,6 +212,7 @@ def _content_to_json(content: PageContent, scores: Sequence[str], pictures: Page
         ],
         "instances": content.instances,
         "errors": _tiles_to_json(content.errors),
+        "reliability": None if content.reliability is None else content.reliability.to_json(),
         "examples": [
             {
                 "row": example.row,

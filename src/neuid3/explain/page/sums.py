@@ -51,6 +51,7 @@ def sum_page(model: Any, X: Any, y: Any = None, *, title: str = TITLE) -> tuple[
     The HTML text, and the sentences about scores on it.
     """
     model = sum_of(model)
+    y = None if y is None else np.asarray(y).tolist()
     examples = model.read(X)
     sentences = (*_score_sentences(model, examples, y), *record_sentences(model.training_record))
     sections = [

@@ -153,18 +153,45 @@ class LeafReach:
 
     @classmethod
     def of(cls, matrix: Floats) -> LeafReach:
-        """The reach of a matrix of probabilities, `(example, leaf)`."""
+        """The reach of a matrix of probabilities.
+
+        Parameters
+        ----------
+        matrix : probabilities that sum to 1 for each example, `(example, leaf)`.
+
+        Returns
+        -------
+        The reach; one leaf for each example where all probabilities are 0 or 1.
+        """
         leaf = matrix.argmax(axis=1)
         if bool((matrix[np.arange(len(matrix)), leaf] == 1.0).all()):
             return cls(matrix.shape[1], leaf=leaf)
         return cls(matrix.shape[1], matrix=matrix)
 
     def sums(self, scores: Floats) -> Floats:
-        """Σ_leaf P(leaf | e) · v of each example, `(example, score)`."""
+        """Σ_leaf P(leaf | e) · v of each example.
+
+        Parameters
+        ----------
+        scores : v of each leaf, `(leaf, score)`.
+
+        Returns
+        -------
+        Sums, `(example, score)`.
+        """
         return scores[self.leaf] if self.matrix is None else self.matrix @ scores
 
     def totals(self, weights: Floats) -> Floats:
-        """Σ_e P(leaf | e) · w of each leaf, `(leaf,)`."""
+        """Σ_e P(leaf | e) · w of each leaf.
+
+        Parameters
+        ----------
+        weights : w of each example, `(example,)`.
+
+        Returns
+        -------
+        Sums, `(leaf,)`.
+        """
         if self.matrix is None:
             assert self.leaf is not None
             return np.bincount(self.leaf, weights, self.leaves).astype(np.float64, copy=False)
@@ -282,7 +309,19 @@ class PlainStageGrower:
         self.groups = _groups(self.listed, inference)
 
     def grow(self, first: Floats, second: Floats, weights: Floats, limits: StageLimits, seed: int) -> PlainStage:
-        """The tree of a stage; see `StageGrower`."""
+        """The tree of a stage.
+
+        Parameters
+        ----------
+        first, second : derivatives of the loss, `(example, score)` each.
+        weights : the weight of each example, 0 for those that are not learned from, `(example,)`.
+        limits : limits of the tree.
+        seed : of random draws.
+
+        Returns
+        -------
+        The tree, with P(leaf | e) of all examples.
+        """
         criterion = cast("Criterion", GradientCriterion(first.shape[1], limits.l2))
         target = Target(np.concatenate((first, second), axis=1), weights, criterion)
         self.splitter.sample = replace(self.inference.sample, target=target)
