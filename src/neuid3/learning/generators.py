@@ -166,12 +166,12 @@ class NodeCandidates:
         ------
         NodeTestError : where the generator offers something else than tests and number columns.
         """
-        listed = self._keeping(node, self.listed if listed is None else listed)
+        listed = self.keeping(node, self.listed if listed is None else listed)
         offered = self.generator.candidates(NodeContext(node, listed, self.program, self.seed))
         if offered is not listed:
             self._check(offered)
             self.program.formulas([atom for test in offered.tests for atom in test.atoms])
-            offered = self._keeping(node, offered)
+            offered = self.keeping(node, offered)
         return offered
 
     def is_allowed(self, node: OpenNode, test: NodeTest) -> bool:
@@ -186,7 +186,7 @@ class NodeCandidates:
         assert self.orders is not None
         return frozenset[str]().union(*(self.orders.columns(test) for test, _ in node.path))
 
-    def _keeping(self, node: OpenNode, offered: Candidates) -> Candidates:
+    def keeping(self, node: OpenNode, offered: Candidates) -> Candidates:
         """The candidates that constraints allow below a path; the same object where a path of the same columns was asked."""
         if self.orders is None:
             return offered
