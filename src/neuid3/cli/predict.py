@@ -1,4 +1,4 @@
-"""The command `predict`: class probabilities of the rows of a table."""
+"""The command `predict`: class probabilities, or numbers, of the rows of a table."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import click
 from neuid3.cli.common import FILE, limit_option, open_inputs, out_option, write_output
 
 if TYPE_CHECKING:
+    from neuid3.data.examples import Examples
     from neuid3.data.reading import TextTable
     from neuid3.estimators.model import NeurosymbolicTree
     from neuid3.logic.sandbox import Limits
@@ -27,10 +28,10 @@ BATCH = 4096
 @limit_option
 @out_option
 def predict(model: Path, table: Path, limits: Limits | None, out: Path | None) -> None:
-    """Predict the class of every row of a table.
+    """Predict the class or the number of every row of a table.
 
     Prints a CSV with the columns `prediction` and, for each class, `p_CLASS`: one line for each row of TABLE, in its
-    order. Only the columns that the tree tests are read; others may be missing.
+    order. Where numbers are predicted, the columns are `prediction` and its standard deviation `std`. Only the columns that the tree tests are read; others may be missing.
 
     Example: neuid3 predict cards.neuid3 new.csv --out predictions.csv
     """
@@ -40,14 +41,21 @@ def predict(model: Path, table: Path, limits: Limits | None, out: Path | None) -
 def _lines(model: NeurosymbolicTree, text_table: TextTable) -> Iterator[str]:
     from neuid3.data.reading import read_with_schema
 
-    head: list[list[Any]] = [["prediction", *(f"p_{label}" for label in model.classes)]]
+    names = ["std"] if model.predicts_numbers else [f"p_{label}" for label in model.classes]
+    head: list[list[Any]] = [["prediction", *names]]
     for start in range(0, len(text_table), BATCH):
         batch = text_table.take(range(start, min(start + BATCH, len(text_table))))
-        probabilities = model.predict_proba(read_with_schema(batch, model.schema, model.columns))
-        best = [model.classes[i] for i in probabilities.argmax(axis=1)]
-        rows = [[label, *(f"{p:.6f}" for p in row)] for label, row in zip(best, probabilities.tolist(), strict=True)]
-        yield _csv(head + rows)
+        yield _csv(head + _rows(model, read_with_schema(batch, model.schema, model.columns)))
         head = []
+
+
+def _rows(model: NeurosymbolicTree, examples: Examples) -> list[list[Any]]:
+    if model.predicts_numbers:
+        means, deviations = model.predict_number(examples)
+        return [[repr(mean), repr(std)] for mean, std in zip(means.tolist(), deviations.tolist(), strict=True)]
+    probabilities = model.predict_proba(examples)
+    best = [model.classes[i] for i in probabilities.argmax(axis=1)]
+    return [[label, *(f"{p:.6f}" for p in row)] for label, row in zip(best, probabilities.tolist(), strict=True)]
 
 
 def _csv(rows: list[list[Any]]) -> str:

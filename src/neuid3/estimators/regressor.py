@@ -12,7 +12,8 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import column_or_1d
 
 from neuid3.data.examples import Examples
-from neuid3.data.tables import number_targets, refuse_missing_labels
+from neuid3.data.tables import refuse_missing_labels
+from neuid3.data.targets import number_targets
 from neuid3.errors import DataError
 from neuid3.estimators.parameters import REGRESSOR_CONSTRAINTS
 from neuid3.estimators.tree_estimator import TreeEstimator
