@@ -158,10 +158,7 @@ class NeuID3Regressor(RegressorMixin, TreeEstimator):  # type: ignore[misc]
         refuse_missing_labels(y, "number")
 
     def _read_targets(self, y: npt.NDArray[Any], weights: Numbers) -> Target:
-        numbers = number_targets(y)
-        counted = weights > 0
-        if not counted.any():  # `fit` refuses these weights
-            return Target(numbers, weights, self._check_criterion())
+        numbers, counted = number_targets(y), weights > 0
         criterion = self._check_criterion().for_targets(numbers[counted], weights[counted])
         return Target(criterion.standardized(numbers), weights, criterion)
 
