@@ -84,6 +84,7 @@ def _estimator(options: FitOptions, rules: str, fit_data: FitData) -> TreeEstima
         modes=list(options.modes) or None,
         bank=options.bank,
         max_depth=options.max_depth,
+        monotonic_cst=_directions(options.monotonic_cst),
         time_limit=options.time_limit,
         training=TrainingConfig(**_given(training)),
         limits=limits,
@@ -126,9 +127,14 @@ def _save_and_report(
     estimator: TreeEstimator, fit_data: FitData, options: FitOptions, seconds: float, echo: Callable[[str], object]
 ) -> None:
     """Save the model, score it on the rows held out, and print tree and scores."""
+    from neuid3.tree.record import concept_texts
+
     out, remember_rows = options.model_file, not options.forget_rows
     estimator.save(out, remember_rows=remember_rows)  # before anything else can fail
     set_outcome(f"the model is saved in {out}")
+    if fit_data.calibration_rows.any():
+        examples, targets, _ = fit_data.rows(fit_data.calibration_rows)
+        estimator.calibrate(examples, targets)
     scores = held_out_scores(estimator, fit_data)
     warn_of_contradictions(estimator, fit_data)
     concepts = concept_scores(estimator, fit_data)
@@ -141,8 +147,9 @@ def _save_and_report(
     echo(f"\nThe tree{networks}, learned in {seconds:.0f} s:\n\n{estimator.export_text()}\n")
     echo(scores_text(scores) + "\n")
     if concepts:
-        echo("\n".join(f"Labels of {score}." for score in concepts) + "\n")
-    echo(f"Saved to {out}: the tree learned from {fit_data.training_rows.sum():,} rows.")
+        echo("\n".join(f"Labels of {text}." for text in concept_texts(concepts)) + "\n")
+    calibrated = f", calibrated by {fit_data.calibration_rows.sum():,}" if fit_data.calibration_rows.any() else ""
+    echo(f"Saved to {out}: the tree learned from {fit_data.training_rows.sum():,} rows{calibrated}.")
     if options.as_json:
         report = fit_report(estimator, fit_data.table, scores, concepts, out, seconds)
         click.echo(json.dumps(report, indent=1, ensure_ascii=False))
@@ -151,6 +158,17 @@ def _save_and_report(
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that the user has given; the others have the defaults of the library."""
     return {name: value for name, value in options.items() if value is not None}
+
+
+def _directions(given: tuple[str, ...]) -> list[tuple[str, int]] | dict[str, int] | None:
+    """The parameter `monotonic_cst` of the classifier; pairs where a column is given twice, which it refuses."""
+    pairs = []
+    for entry in given:
+        name, _, direction = entry.rpartition("=")
+        if not name or direction.strip() not in ("1", "+1", "-1", "0"):
+            raise DataError(f"--monotone {entry!r} is no constraint; write COLUMN=1 or COLUMN=-1.")
+        pairs.append((name, int(direction)))
+    return pairs if len({name for name, _ in pairs}) < len(pairs) else dict(pairs) or None
 
 
 def _weights(given: tuple[str, ...], labels: npt.NDArray[Any]) -> str | dict[str, float] | None:

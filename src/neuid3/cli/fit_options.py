@@ -27,11 +27,13 @@ class FitOptions:
     concept_file: Path | None
     out: Path | None
     held_out: float
+    calibration: float
     pos_label: str | None
     class_weight: tuple[str, ...]
     max_depth: int | None
     time_limit: float | None
     pruning: float | None
+    monotonic_cst: tuple[str, ...]
     max_candidates: int | None
     restarts: int | None
     epochs: int | None
@@ -110,6 +112,14 @@ _PARAMETERS = (
         help="Fraction of rows held out to score the tree.",
     ),
     click.option(
+        "--calibration",
+        type=FiniteRange(0, 0.9),
+        default=0.0,
+        metavar="FRACTION",
+        show_default=True,
+        help="Fraction of rows held out to calibrate the tree, so that `predict --coverage` can be used.",
+    ),
+    click.option(
         "--pos-label",
         metavar="CLASS",
         help="Positive class, which rules describe.  [default: the second in sort order]",
@@ -127,6 +137,14 @@ _PARAMETERS = (
         type=FiniteRange(0),
         metavar="NUMBER",
         help="Strength of pruning: the information that a split must gain; 0 keeps all splits.  [default: 0.75]",
+    ),
+    click.option(
+        "--monotone",
+        "monotonic_cst",
+        multiple=True,
+        metavar="COLUMN=DIRECTION",
+        help="Monotone constraint: 1 where the probability of the positive class never falls as the column rises, -1 where it "
+        "never rises; may be repeated.",
     ),
     click.option(
         "--max-candidates",

@@ -130,6 +130,7 @@ def distribution_text(leaf: LeafNode, write: Callable[[float], str]) -> str:
 def leaf_name(leaf: LeafNode, tree: Tree, write: Callable[[float], str] = "{:.6g}".format) -> str:
     """What a leaf predicts: the name of its most probable class, or its number.
 
+    >>> from neuid3.tree.leaves import NumberLeaf
     >>> leaf_name(Leaf(0.9), Tree(Leaf(0.9))), leaf_name(NumberLeaf(2.5), Tree(NumberLeaf(2.5)))
     ('pos', '2.5')
     """

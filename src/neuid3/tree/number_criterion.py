@@ -63,8 +63,9 @@ class NumberCriterion(Criterion):
     >>> z = criterion.standardized(np.array([1.0, 3.0, 5.0]))
     >>> round(float(criterion.gain(criterion.sums(z[:1], np.ones(1)), criterion.sums(z[1:], np.ones(2)))), 3)
     0.75
-    >>> [round(number, 3) for number in criterion.leaf(criterion.sums(z[1:], np.ones(2))).value]
-    [4.0, 1.0]
+    >>> leaf = criterion.leaf(criterion.sums(z[1:], np.ones(2)))
+    >>> round(leaf.mean, 6), round(leaf.deviation, 6)
+    (4.0, 1.0)
     """
 
     name: ClassVar[str] = "squared_error"
@@ -179,6 +180,10 @@ class NumberCriterion(Criterion):
         Means, with one axis fewer.
         """
         return _ratio(statistics[..., 1], statistics[..., 0])
+
+    def number(self, statistics: Floats) -> Floats:
+        """The mean, standardized."""
+        return self.means(statistics)
 
     def impurity(self, statistics: Floats) -> Floats:
         """The variance along the last axis, as a fraction of the variance of all training targets."""

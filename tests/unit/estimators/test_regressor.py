@@ -222,7 +222,7 @@ def test_parameters_of_the_other_task_are_refused() -> None:
         NeuID3Classifier(criterion="squared_error").fit(X, y > 100)
     with pytest.raises(TypeError, match="class_weight"):
         NeuID3Regressor(class_weight="balanced")  # type: ignore[call-arg]
-    with pytest.raises(DataError, match="training='paper' .* y has numbers"):
+    with pytest.raises(DataError, match=r"training='paper' .* y has numbers"):
         NeuID3Regressor(training="paper").fit(X, y)
     with pytest.raises(ValueError, match="at least one non-zero number"):
         NeuID3Regressor().fit(X, y, sample_weight=np.zeros(40))

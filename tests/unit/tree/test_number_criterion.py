@@ -74,7 +74,7 @@ def test_nothing_depends_on_the_unit_of_the_target(offset: float, factor: float)
 
 
 def test_rounding_errors_do_not_choose_between_equal_splits() -> None:
-    criterion, target = drawn(30)
+    _, target = drawn(30)
     order = RNG.permutation(30)
     responses = (np.arange(30) < 12).astype(float)
     assert target.gain(responses) == target[order].gain(responses[order])

@@ -16,13 +16,15 @@ from neuid3.errors import DataError, did_you_mean
 from neuid3.explain.page.entries import column_summary, entry_summary, is_textual
 from neuid3.explain.page.numbers import NumberContent, check_numbers, number_content
 from neuid3.explain.page.responses import MIN_REACH, Floats, NetworkValues, PageNode, PageResponses, page_responses
-from neuid3.explain.page.scores import RowGroups, group_numbers, group_rows, learned_rows
+from neuid3.explain.page.scores import RowGroups, group_numbers, group_rows, learned_rows, page_reliability
 from neuid3.export.labels import mass_formatter
 from neuid3.export.meanings import instance_lines
 from neuid3.identifiability.audit import short_forms
 from neuid3.logic.formula import NeuralVariable, sources
 from neuid3.logic.quoting import atom_name
+from neuid3.tree.instance_names import display_names
 from neuid3.tree.model import TreeModel
+from neuid3.tree.reliability import Reliability
 from neuid3.tree.semantics import NetworkCall
 from neuid3.tree.tree import Branch, LeafNode, Masses, NetworkStatistics, Node
 
@@ -178,6 +180,7 @@ class PageContent:
     row_groups : training rows and others, with their scores.
     errors : examples that are predicted to be of another class, with the probability of their own; of numbers, those with
         the largest errors, with the fraction of the largest one.
+    reliability : how often predictions are right on rows that the tree was not learned from, if these have classes.
     numbers : what the page of a tree that predicts numbers shows besides; None for classes.
     """
 
@@ -190,6 +193,7 @@ class PageContent:
     examples: tuple[ExampleContent, ...]
     row_groups: RowGroups
     errors: tuple[Tile, ...]
+    reliability: Reliability | None = None
     numbers: NumberContent | None = None
 
 
@@ -243,6 +247,11 @@ class _ContentBuilder:
     mass_text: Callable[[Node], str]
     numbers: Floats | None = None
 
+    @property
+    def names(self) -> dict[str, str]:
+        """What the page calls each network instance."""
+        return display_names(sorted({call.network for call in self.model.network_calls}))
+
     def content(self) -> PageContent:
         branches = [node for node in self.responses.nodes if isinstance(node.node, Branch)]
         rules = self.model.program.clauses_behind([node.node.test.goal for node in branches])  # type: ignore[union-attr]
@@ -270,6 +279,7 @@ class _ContentBuilder:
             tuple(self._examples(rows, branches, predicates, probabilities)),
             group_rows(self.learned, probabilities, self.labels),
             errors,
+            page_reliability(self.learned, probabilities, self.labels),
         )
 
     def _number_content(
@@ -292,7 +302,7 @@ class _ContentBuilder:
             tuple(self._examples(rows, branches, predicates, np.empty((len(self.examples), 0)))),
             group_numbers(self.learned, predictions, self.numbers),
             errors,
-            number_content(self.model.tree, self.responses, self.numbers, rows),
+            numbers=number_content(self.model.tree, self.responses, self.numbers, rows),
         )
 
     def _largest_errors(self, predictions: Floats) -> tuple[Tile, ...]:
@@ -325,7 +335,7 @@ class _ContentBuilder:
             node.number,
             name,
             rules,
-            tuple(sorted({network for network, _, _ in calls})),
+            tuple(sorted({self.names[network] for network, _, _ in calls})),
             columns,
             branch.gain,
             branch.statistics,
@@ -375,13 +385,13 @@ class _ContentBuilder:
                 for inputs in by_inputs
             }
             yield PredicateContent(
-                network,
+                self.names[network],
                 atom_name(declaration.predicate),
                 tuple(by_inputs),
                 tuple(sorted({branch for numbers in by_inputs.values() for branch in numbers})),
                 sum(len(of_call.rows) for of_call in values.values()),
                 tuple(self._value(name, code, values, len(names)) for code, name in enumerate(names)),
-                fixed.get(network, ""),
+                fixed.get(self.names[network], ""),
             )
 
     def _value(
@@ -418,7 +428,8 @@ class _ContentBuilder:
         responses = [self.responses.yes_probabilities(node) for node in branches]
         columns = [(name, column) for name, column in self.examples.items() if is_textual(column)]
         network_values = {
-            (network, inputs): values.by_row() for (network, inputs, _), values in self.responses.network_values.items()
+            (self.names[network], inputs): values.by_row()
+            for (network, inputs, _), values in self.responses.network_values.items()
         }
         for row in rows:
             yield ExampleContent(

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from neuid3.data.columns import Boolean, Category, Column, Distribution, Number, Probability, Tensor
+from neuid3.data.parts import Parts, Relation
 from neuid3.explain.page.responses import MIN_REACH, Floats
 from neuid3.logic.quoting import entry_text
 
@@ -37,6 +38,8 @@ def entry_summary(column: Column, row: int) -> str:
             return f"{value:.4g}"
         case Tensor():
             return ", ".join(f"{number:.3g}" for number in np.ravel(value))
+        case Parts() | Relation():
+            return f"{value.total}"
 
 
 def column_summary(column: Column, mass: Floats, max_values: int = 4) -> str:
@@ -69,6 +72,8 @@ def column_summary(column: Column, mass: Floats, max_values: int = 4) -> str:
             return _shares(dict(zip(map(str, values), means.tolist(), strict=True)), max_values)
         case Number():
             return _range(column.values, present)
+        case Parts() | Relation():
+            return f"{float(present @ column.values.counts) / total:.3g} on average"  # type: ignore[attr-defined]
         case Tensor():
             raise AssertionError("a tensor column is not symbolic")
 

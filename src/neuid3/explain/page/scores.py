@@ -19,9 +19,11 @@ from neuid3.tree.record import (
     Mask,
     Score,
     TrainingRecord,
+    concept_texts,
     number_score,
     score_of,
 )
+from neuid3.tree.reliability import Reliability, reliability
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,23 @@ def _groups(learned: Mask | None, rows: int, score: Callable[[Mask], AnyScore | 
     return RowGroups(group(learned), group(~learned), None)
 
 
+def page_reliability(
+    learned: Mask | None, probabilities: npt.NDArray[np.float64], codes: Codes | None
+) -> Reliability | None:
+    """The reliability on the rows that the tree was not learned from, or on all if that is unknown; None without any.
+
+    Parameters
+    ----------
+    learned : whether the tree was learned from each row; None if that is unknown.
+    probabilities : the predicted class probabilities, `(row, class)`.
+    codes : the index of the class of each row, if known.
+    """
+    if codes is None or not probabilities.shape[1]:
+        return None
+    others = np.ones(len(codes), dtype=bool) if learned is None else ~learned
+    return reliability(probabilities[others], codes[others]) if others.any() else None
+
+
 def score_sentences(
     groups: RowGroups, record: TrainingRecord | None, concepts: Iterable[ConceptScore] = ()
 ) -> tuple[str, ...]:
@@ -105,7 +124,7 @@ def score_sentences(
     record : the training record of the tree.
     concepts : the concept accuracy of networks on the labels of the table.
     """
-    of_labels = tuple(f"On labels of this table: {score}." for score in concepts)
+    of_labels = tuple(f"On labels of this table: {text}." for text in concept_texts(concepts))
     return (*_table_sentences(groups, record), *of_labels, *record_sentences(record))
 
 
@@ -146,7 +165,7 @@ def record_sentences(record: TrainingRecord | None) -> tuple[str, ...]:
         )
     if held_out is None:
         lines.append("No score on rows that had no part in learning is recorded.")
-    lines += [f"Labels of {score}." for score in record.concepts]
+    lines += [f"Labels of {text}." for text in concept_texts(record.concepts)]
     return tuple(lines)
 
 
