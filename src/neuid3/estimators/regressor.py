@@ -129,7 +129,7 @@ class NeuID3Regressor(RegressorMixin, TreeEstimator):  # type: ignore[misc]
         max_depth: int | None = None,
         min_mass: float = 2.0,
         min_gain: float = 1e-7,
-        pruning: float = 0.75,
+        pruning: float = 0.6,
         time_limit: float | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,

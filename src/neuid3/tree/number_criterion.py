@@ -30,7 +30,7 @@ BINARY_DIGITS = 36
 EQUAL = 1e-12
 
 # The prior of means and of the variance in `description_length`: the weight of those of the node, in examples.
-PRIOR_OF_MEAN, PRIOR_OF_VARIANCE = 0.5, 1.0
+PRIOR_OF_MEAN, PRIOR_OF_VARIANCE = 1.0, 1.0
 
 # The leaves of a new test start so many deviations above and below the mean of their node.
 TILT = 0.5

@@ -30,7 +30,7 @@ def test_text_shows_gains_masses_means_and_deviations() -> None:
         "        ├─ yes: 12.00             mass  10  12.00 ± 0.50",
         "        └─ no:  -3.25             mass  50  -3.25 ± 1.00",
     ]
-    assert export_text(Tree(NumberLeaf(2.0))) == "2.0000  2.0000 ± 0.0000"
+    assert export_text(Tree(NumberLeaf(2.0))) == "2.000  2.000 ± 0.000"
 
 
 def test_numbers_have_the_digits_in_which_leaves_differ() -> None:
