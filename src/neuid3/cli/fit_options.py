@@ -19,6 +19,7 @@ class FitOptions:
 
     table: Path
     target: str
+    task: str
     background: Path | None
     tests: tuple[str, ...]
     modes: tuple[str, ...]
@@ -62,7 +63,17 @@ class FitOptions:
 # In the order in which the help lists them.
 _PARAMETERS = (
     click.argument("table", type=FILE),
-    click.option("--target", required=True, metavar="COLUMN", help="The column with the classes to predict."),
+    click.option(
+        "--target", required=True, metavar="COLUMN", help="The column with the classes or numbers to predict."
+    ),
+    click.option(
+        "--task",
+        type=click.Choice(["auto", "classification", "regression"]),
+        default="auto",
+        show_default=True,
+        help="Whether classes or numbers are predicted. 'auto' predicts numbers where the target is a number column with a value "
+        "that is not whole, or with more than 20 different values.",
+    ),
     click.option(
         "--background",
         type=FILE,
