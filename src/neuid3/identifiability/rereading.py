@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, count
 from typing import Any, TypeVar
 
@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from neuid3.data.columns import Tensor
-from neuid3.data.priors import Priors
 from neuid3.errors import CircuitLimitError, GroundingLimitError, SearchLimitError
 from neuid3.identifiability.audit import network_kinds
 from neuid3.identifiability.forms import Rewriting, results, rewritings, with_tests
@@ -368,7 +367,7 @@ def _applied(reading: Rereading, model: _Model, calls: Mapping[str, NetworkCall]
         model.schema,
         background=model.program.text,
         networks=modules,
-        priors=Priors(model.priors.columns, priors),
+        priors=replace(model.priors, networks=priors),
         limits=model.program.limits,
         dtype=model.precision,
         device=model.device,

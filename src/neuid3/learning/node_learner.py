@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neuid3.data.priors import Priors
+from neuid3.data.priors import Priors, with_quantiles
 from neuid3.learning.candidates import Candidates
 from neuid3.learning.generators import CandidateGenerator, FixedCandidates, NodeCandidates
 from neuid3.learning.grow import OpenNode, Split
@@ -18,6 +18,7 @@ from neuid3.learning.progress import SilentProgress
 from neuid3.learning.sample import Factory, Floats, Instance, Sample
 from neuid3.learning.splitter import Splitter, best_candidate
 from neuid3.learning.symbolic_splitter import SymbolicSplitter
+from neuid3.logic.formula import expressions_in
 from neuid3.logic.program import Program
 from neuid3.networks.backend import select_backend
 from neuid3.training.config import TrainingConfig
@@ -83,7 +84,10 @@ class NodeLearner:
         self.sample, self.penalty = sample, penalty
         self.progress = progress or SilentProgress()
         self.candidates = NodeCandidates(generator or FixedCandidates(), candidates, program, seed)
-        semantics = Semantics(program, candidates.tests)
+        complete = frozenset(name for name, column in sample.examples.items() if column.missing is None)
+        semantics = Semantics(program, candidates.tests, complete)
+        expressions = expressions_in(map(semantics.formula, candidates.tests))
+        priors = with_quantiles(priors, {name for expression in expressions for name in expression.columns})
         at_root = self.candidates.at(self.root).tests
         neural = [test for test in dict.fromkeys((*candidates.tests, *at_root)) if semantics.is_neural(test)]
         may_add_neural = not isinstance(generator, FixedCandidates | None) and bool(program.networks)

@@ -75,7 +75,16 @@ class SymbolicSplitter:
             self.responses = Responses(self._responses)
         for name in offered.numbers:
             if name not in self.numbers:
-                self.numbers[name] = SortedColumn(self.sample.examples.column(name), name, self.sample.weights)
+                column = self.sample.examples.column(name)
+                self.numbers[name] = SortedColumn(column, name, self.sample.weights, self._shortened_prior(name))
+
+    def _shortened_prior(self, name: str) -> tuple[Floats, Floats] | None:
+        """The values of a missing entry, where these are quantiles because rules calculate with the column."""
+        column, priors = self.sample.examples.column(name), self.inference.priors
+        if column.missing is None or name not in priors.columns:
+            return None
+        values, weights = priors.sample(name)
+        return (values, weights) if len(values) < len(np.unique(column.values[~column.missing])) else None
 
     def _left_out(self, node: OpenNode, offered: Candidates) -> list[int]:
         """The indices of the tests that are not offered, or that the path has used up."""

@@ -7,14 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from neuid3.data.columns import Boolean, Category, Distribution, Kind, Probability, Schema, kind_name
+from neuid3.logic.expressions import expression_from_json
 from neuid3.logic.formula import (
     And,
     ChoiceVariable,
     ColumnVariable,
     Compare,
+    CompareExpression,
     Formula,
     Literal,
     NeuralVariable,
+    OpenCompare,
     Or,
     Truth,
     Variable,
@@ -70,6 +73,28 @@ class Rule:
     repeats: bool
 
 
+@dataclass(frozen=True, slots=True)
+class OpenHead:
+    """The head of a rule with one variable that must be a number: `older_than(Years)`, `bmi(B)`.
+
+    Attributes
+    ----------
+    name : the predicate.
+    arguments : for each argument a constant, or None for a variable.
+    position : the argument that must be a number.
+    needed : whether rules of another predicate call it.
+    """
+
+    name: str
+    arguments: tuple[str | None, ...]
+    position: int
+    needed: bool
+
+
+# The constant that stands for the number of such a rule while its family of tests is grounded.
+OPEN_CONSTANT = "'$open'"
+
+
 class Program:
     """Background knowledge in DeepProbLog's syntax, parsed for the columns of one schema.
 
@@ -84,6 +109,7 @@ class Program:
     declarations : the neural declarations by their numbers.
     predicates : the predicates that the program defines, as `name/arity`.
     test_heads : heads that can be tests: a name, and for each argument a constant, or None for a variable.
+    open_heads : heads with one variable that must be a number.
 
     Raises
     ------
@@ -106,6 +132,7 @@ class Program:
         self.declarations: dict[int, Declaration] = {}
         self.predicates: tuple[str, ...] = ()
         self.test_heads: tuple[tuple[str, tuple[str | None, ...]], ...] = ()
+        self.open_heads: tuple[OpenHead, ...] = ()
         self._formulas: dict[str, Formula] = {}
         self._heads: dict[tuple[int, tuple[str, ...]], tuple[str, ...]] = {}
         if text.strip():
@@ -117,6 +144,10 @@ class Program:
                 )
             self.predicates = tuple(reply["heads"])
             self.test_heads = tuple((name, tuple(arguments)) for name, arguments in reply["test_heads"])
+            self.open_heads = tuple(
+                OpenHead(name, tuple(arguments), position, needed)
+                for name, arguments, position, needed in reply["open_heads"]
+            )
 
     @property
     def networks(self) -> tuple[str, ...]:
@@ -260,8 +291,8 @@ class Program:
             match entry:
                 case ["literal", index, value]:
                     nodes.append(Literal(variables[index], frozenset({value})))
-                case ["compare", column, operator, constant]:
-                    nodes.append(Compare(column, operator, constant))
+                case ["compare" | "calculate" | "open", *_]:
+                    nodes.append(comparison_from_json(entry))
                 case ["and", children]:
                     nodes.append(And(tuple(part(child) for child in children)))
                 case ["or", children]:
@@ -301,6 +332,19 @@ class Program:
             case _:
                 inputs, arguments = tuple(entry["inputs"]), tuple(entry["arguments"])
                 return NeuralVariable(entry["declaration"], entry["network"], inputs, arguments, entry["size"])
+
+
+def comparison_from_json(entry: Sequence[Any]) -> Compare | CompareExpression | OpenCompare:
+    """A comparison in a reply of the sandbox."""
+    match entry:
+        case ["compare", column, operator, constant]:
+            return Compare(column, operator, constant)
+        case ["calculate", steps, operator, constant]:
+            return CompareExpression(expression_from_json(steps), operator, constant)
+        case ["open", steps, operator]:
+            return OpenCompare(expression_from_json(steps), operator)
+        case _:
+            raise AssertionError(f"{entry!r} is no comparison")
 
 
 def domain_size(kind: Kind) -> int:

@@ -12,14 +12,16 @@ import numpy as np
 import numpy.typing as npt
 
 from neuid3.circuits.arrays import AnyArray
+from neuid3.circuits.reach import Reach
 from neuid3.data.columns import Boolean, Category, Distribution, Number, Probability, Schema, Tensor
 from neuid3.data.examples import Examples
-from neuid3.data.priors import Priors, check_priors, column_priors, network_call_name
+from neuid3.data.priors import Priors, check_priors, column_priors, network_call_name, with_quantiles
 from neuid3.errors import DataError, NetworkError, TreeError, did_you_mean
-from neuid3.logic.formula import ColumnVariable, NeuralVariable, Source, Truth, sources
+from neuid3.logic.formula import ColumnVariable, NeuralVariable, Source, Truth, expressions_in, sources
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import Limits
 from neuid3.networks.backend import Backend, select_backend
+from neuid3.tree.calculations import expression_prior
 from neuid3.tree.descent import LazyEvaluator
 from neuid3.tree.evidence import Evidence
 from neuid3.tree.inference import Inference, arrays_for, average_output
@@ -55,6 +57,7 @@ class TreeModel:
     Attributes
     ----------
     program : the background knowledge, parsed for the schema.
+    expressions : the arithmetic expressions that the tests compare.
     inference : exact inference under the program; in numpy where no test calls a network, otherwise in torch.
     network_calls : the network calls that the tests need.
     training_record : digests of the training rows and scores on held-out rows; None where there is no record, as for a
@@ -92,15 +95,16 @@ class TreeModel:
         self.program = Program(background, _as_schema(schema), limits)
         self.schema = self.program.schema
         self.networks = dict(networks or {})
-        self.priors = priors or Priors()
         self.training_record: TrainingRecord | None = None
         self.candidates: tuple[str, ...] | None = None
         self.certificate: Certificate | None = None
         self.precision, self.device = _precision(dtype), device
         self.backend = backend
-        check_priors(self.priors, self.schema)
+        check_priors(priors or Priors(), self.schema)
         semantics = Semantics(self.program, tree.tests)
         formulas = [semantics.formula(test) for test in tree.tests]
+        self.expressions = expressions_in(formulas)
+        self.priors = self._shortened(priors or Priors())
         for test, formula in zip(tree.tests, formulas, strict=True):
             if isinstance(formula, Truth):
                 message = f"Test '{test}' is always {str(formula.value).lower()}: no fact and no network can change it."
@@ -110,7 +114,7 @@ class TreeModel:
         self.inference = Inference(
             semantics, arrays_for(neural=bool(self.network_calls), dtype=self.precision, device=device)
         )
-        self._reach = self.inference.compiled([path for path, _ in paths(tree.root)])
+        self._reach = self._compiled(complete=bool(self.expressions))
         self._leaves = self.inference.arrays.floats(
             np.array([leaf.probabilities for leaf in tree.leaves])
         )  # (leaf, class)
@@ -229,7 +233,26 @@ class TreeModel:
         evidence = self.evidence_of(examples)
         if threshold > 0.0 or not self.inference.arrays.records_gradients:
             self._lazy_evaluator(evidence, threshold)
-        return self._reach(evidence)
+        calculated = {name for expression in self.expressions for name in expression.columns}
+        reach = self._joint_reach if any(map(evidence.is_missing, calculated)) else self._reach
+        return reach(evidence)
+
+    def _compiled(self, complete: bool) -> Reach:
+        """P(leaf | e) of all leaves, for examples in which no number is missing where they are `complete`."""
+        inference = self.inference
+        if complete:
+            numbers = frozenset(name for name, kind in self.schema.items() if isinstance(kind, Number))
+            inference = Inference(inference.semantics.with_complete(numbers), inference.arrays)
+        return inference.compiled([path for path, _ in paths(self.tree.root)])
+
+    @cached_property
+    def _joint_reach(self) -> Reach:
+        """P(leaf | e) of all leaves, also where expressions share a missing column."""
+        return self._compiled(complete=False)
+
+    def _shortened(self, priors: Priors) -> Priors:
+        """The priors with quantiles of the columns that rules calculate with."""
+        return with_quantiles(priors, {name for expression in self.expressions for name in expression.columns})
 
     def _class_probabilities(self, examples: Examples, threshold: float) -> AnyArray:
         return self._leaf_reach(examples, threshold) @ self._leaves
@@ -424,8 +447,12 @@ class TreeModel:
                     lambda batch, call=call: self.evidence_of(batch).output(*call),  # type: ignore[misc]
                 )
                 averages[network_call_name(call.network, call.inputs)] = average_output(outputs)
-        priors = Priors({**self.priors.columns, **column_priors(examples)}, {**self.priors.networks, **averages})
-        return self.with_priors(priors)
+        columns = {**self.priors.columns, **column_priors(examples)}
+        partial = [expression for expression in self.expressions if expression.is_partial]
+        expressions = {str(expression): expression_prior(expression, examples) for expression in partial}
+        return self.with_priors(
+            Priors(columns, {**self.priors.networks, **averages}, {**self.priors.expressions, **expressions})
+        )
 
     def with_priors(self, priors: Priors) -> Self:
         """The same model with other priors.
@@ -441,7 +468,7 @@ class TreeModel:
         check_priors(priors, self.schema)
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__)
-        copy.priors = priors
+        copy.priors = self._shortened(priors)
         return copy
 
 

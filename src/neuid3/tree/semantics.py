@@ -34,10 +34,13 @@ class Semantics:
     ----------
     program : the background knowledge.
     tests : tests that are grounded at once, which is faster than one by one.
+    complete : number columns that are missing in none of the examples that circuits will be evaluated for.
     """
 
-    def __init__(self, program: Program, tests: Iterable[NodeTest] = ()) -> None:
-        self.program = program
+    def __init__(
+        self, program: Program, tests: Iterable[NodeTest] = (), complete: frozenset[str] = frozenset()
+    ) -> None:
+        self.program, self.complete = program, complete
         tests = list(tests)
         # One request to the grounder for all atoms; the tests then find their formulas in the program's cache.
         program.formulas([atom for test in tests for atom in test.atoms])
@@ -57,6 +60,21 @@ class Semantics:
         if test not in self._formulas:
             self._formulas[test] = test.formula(self.program)
         return self._formulas[test]
+
+    def with_complete(self, complete: frozenset[str]) -> Semantics:
+        """The same formulas, for examples in which these number columns are complete.
+
+        Parameters
+        ----------
+        complete : the names of the columns.
+
+        Returns
+        -------
+        The semantics, with the cache of this one.
+        """
+        other = Semantics(self.program, complete=complete)
+        other._formulas = self._formulas
+        return other
 
     def is_neural(self, test: NodeTest) -> bool:
         """Whether a test calls a network.
@@ -125,7 +143,7 @@ class Semantics:
         tests = list(dict.fromkeys(test for path in paths for test, _ in path))
         number = {test: i for i, test in enumerate(tests)}
         signed_tests = [[(number[test], outcome) for test, outcome in path] for path in paths]
-        return factorise([self.formula(test) for test in tests], signed_tests, self.program.limits)
+        return factorise([self.formula(test) for test in tests], signed_tests, self.program.limits, self.complete)
 
     def split_conjunctions(self, path: Path, test: NodeTest) -> Conjunctions:
         """κ∧τ and κ∧¬τ, with only those tests of κ that are connected to τ by variables: the others cancel out.
@@ -143,7 +161,8 @@ class Semantics:
         connected = _connected([sources(formula) for formula in formulas])
         index = len(path)
         literals = [(i, path[i][1]) for i in sorted(connected - {index})]
-        return factorise(formulas, [[*literals, (index, True)], [*literals, (index, False)]], self.program.limits)
+        sides = [[*literals, (index, True)], [*literals, (index, False)]]
+        return factorise(formulas, sides, self.program.limits, self.complete)
 
 
 def _connected(sources_of: Sequence[frozenset[Source]]) -> set[int]:
