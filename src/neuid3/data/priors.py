@@ -30,6 +30,7 @@ from neuid3.data.examples import Examples
 from neuid3.errors import DataError, MissingPriorError, did_you_mean
 
 ColumnPrior = float | Mapping[Value, float] | Sequence[float]
+NumberPrior = Mapping[float, float] | Sequence[float]
 Floats = npt.NDArray[np.float64]
 
 
@@ -65,7 +66,7 @@ class Priors:
 
     columns: Mapping[str, ColumnPrior] = field(default_factory=dict)
     networks: Mapping[str, Sequence[float] | float] = field(default_factory=dict)
-    expressions: Mapping[str, ColumnPrior] = field(default_factory=dict)
+    expressions: Mapping[str, NumberPrior] = field(default_factory=dict)
 
     def column(self, name: str, kind: Kind) -> Floats:
         """The distribution of a missing entry over the values of its column.
@@ -136,7 +137,7 @@ class Priors:
                 f"'{expression}' is undefined for an example and has no prior; pass "
                 f"priors=Priors(expressions={{{str(expression)!r}: …}}) or learn it from training examples."
             )
-        if not len(given):  # type: ignore[arg-type]
+        if not len(given):
             return np.full(len(boundaries) + 1, 1.0 / (len(boundaries) + 1))
         return _cells(*_weighted_sample(given), boundaries)
 
@@ -348,7 +349,7 @@ def check_priors(priors: Priors, schema: Schema) -> None:
             raise DataError(f"The prior of column {name!r} must be {needed}; found {shorten(given)}.")
 
     for text, sample in priors.expressions.items():
-        if len(sample) and not _is_sample(sample):  # type: ignore[arg-type]
+        if len(sample) and not _is_sample(sample):
             raise DataError(
                 f"The prior of '{text}' must be a list of finite numbers, or a mapping of numbers to weights; found "
                 f"{shorten(sample)}."

@@ -11,6 +11,7 @@ from typing import Literal as OneOf
 import numpy as np
 
 from neuid3.data.columns import Array
+from neuid3.logic.quoting import entry_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -147,7 +148,8 @@ class Reading:
     missing : whether one of these is missing; then the probabilities are priors.
     values : the values with a probability above 0 and their probabilities, most probable first.
     network : the network of a neural predicate.
-    number : the entry of a number column.
+    number : the entry of a number column, or the value of an expression.
+    undefined : whether the expression has no value for its operands, as a quotient by 0; then the probabilities are priors.
     """
 
     name: str
@@ -157,6 +159,7 @@ class Reading:
     values: tuple[tuple[str, float], ...]
     network: str | None = None
     number: float | None = None
+    undefined: bool = False
 
     @property
     def certain(self) -> bool:
@@ -173,7 +176,14 @@ class Reading:
             "values": [{"value": value, "probability": probability} for value, probability in self.values],
             "network": self.network,
             "number": self.number,
+            **({"undefined": True} if self.undefined else {}),
         }
+
+
+def number_of(reading: Reading) -> str:
+    """The number of a reading as text: an entry in full, a calculated one with six digits."""
+    assert reading.number is not None
+    return entry_text(reading.number) if reading.columns == (reading.name,) else f"{reading.number:.6g}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from neuid3.explain.explanation import Counterfactual, Explanation, LeafShare, Proof, Reading, Step
+from neuid3.explain.explanation import Counterfactual, Explanation, LeafShare, Proof, Reading, Step, number_of
 from neuid3.export.labels import class_name, share_text
-from neuid3.logic.quoting import entry_text
 
 # The leading paths are listed until they have this much of the probability, and at most this many of them.
 COVERAGE, MAX_PATHS = 0.95, 5
@@ -108,12 +107,16 @@ def _is_trivial(test: str, proof: Proof, certain: set[str]) -> bool:
 def _reading(reading: Reading, decimals: int) -> str:
     listed = [f"{value} {p:.{decimals}f}" for value, p in reading.values[:MAX_VALUES] if _is_visible(p, decimals)]
     values = ", ".join(listed) + (", …" if len(listed) == MAX_VALUES < len(reading.values) else "")
+    if reading.undefined:
+        return f"{reading.name}: it is undefined, so its prior: {values}"
+    if reading.missing and reading.kind == "number" and reading.columns != (reading.name,):
+        return f"{reading.name}: {' or '.join(reading.columns)} is missing, so its prior: {values}"
     if reading.missing:
         missing = " and ".join(reading.columns) if reading.kind == "network" else "it"
         verb = "are" if reading.kind == "network" and len(reading.columns) > 1 else "is"
         return f"{reading.name}: {missing} {verb} missing, so its prior: {values}"
     if reading.number is not None:
-        return f"{reading.name}: {entry_text(reading.number)}"
+        return f"{reading.name}: {number_of(reading)}"
     if reading.kind == "network":
         return f"{reading.name}: {values} (from network {reading.network})"
     if reading.kind == "chance":

@@ -100,7 +100,9 @@ class SortedColumn:
         order = self._in_order(rows)
         order = order[criterion.mass(statistics[order]) > 0]
         values = self.column.values[rows[order]]
-        ends = np.flatnonzero(np.diff(values) > 0)  # a cut may follow each of these
+        # A cut may follow each of these. Examples whose response does not depend on the cut have infinite numbers.
+        finite = np.isfinite(values)
+        ends = np.flatnonzero((values[:-1] < values[1:]) & finite[:-1] & finite[1:])
         if not len(ends):
             return None
         low, high = values[ends], values[ends + 1]

@@ -86,7 +86,8 @@ class NodeLearner:
         self.candidates = NodeCandidates(generator or FixedCandidates(), candidates, program, seed)
         complete = frozenset(name for name, column in sample.examples.items() if column.missing is None)
         semantics = Semantics(program, candidates.tests, complete)
-        expressions = expressions_in(map(semantics.formula, candidates.tests))
+        families = [family.formula for family in candidates.families]
+        expressions = expressions_in([*map(semantics.formula, candidates.tests), *families])
         priors = with_quantiles(priors, {name for expression in expressions for name in expression.columns})
         at_root = self.candidates.at(self.root).tests
         neural = [test for test in dict.fromkeys((*candidates.tests, *at_root)) if semantics.is_neural(test)]
@@ -293,7 +294,7 @@ class NodeLearner:
         """A learner that regrows the tree from the predictions of its networks; None where these cannot be used."""
         if self.network_learning is None:
             return None
-        symbolic = Candidates(self.symbolic.tests, tuple(self.symbolic.numbers))
+        symbolic = Candidates(self.symbolic.tests, tuple(self.symbolic.numbers), families=tuple(self.symbolic.families))
         return self.network_learning.regrower(symbolic, self.candidates.at)
 
     def pretrain(self, starts: Mapping[str, nn.Module]) -> bool:

@@ -16,6 +16,7 @@ from neuid3.errors import BankError, NetworkError, NodeTestError, did_you_mean
 from neuid3.io.bank import Bank
 from neuid3.io.trained_tests import TrainedTest
 from neuid3.learning.candidates import Candidates, make_candidates, neural_facts
+from neuid3.learning.families import grid_tests
 from neuid3.learning.generators import CandidateGenerator, FixedCandidates
 from neuid3.learning.sample import Instance, same_weights
 from neuid3.logic.formula import NeuralVariable, sources
@@ -139,7 +140,8 @@ def _networks_of(test: NodeTest, program: Program) -> list[str]:
 def varying_candidates(problem: Problem, examples: Examples) -> Problem:
     """The problem without tests that read constant columns only; warns where the caller named such a column.
 
-    Tests that are made of atoms of the program stay candidates.
+    Tests that are made of atoms of the program stay candidates. Families whose best constant cannot be found in one pass
+    become tests with a grid of constants.
     """
     constant = {name for name, column in examples.items() if is_constant(column)}
     candidates, tests = problem.candidates, problem.generator.tests
@@ -150,7 +152,15 @@ def varying_candidates(problem: Problem, examples: Examples) -> Problem:
         test for test in candidates.tests if test.atoms or not constant or not test.columns(problem.program) <= constant
     )
     numbers = tuple(name for name in candidates.numbers if name not in constant)
-    return replace(problem, candidates=replace(candidates, tests=varying, numbers=numbers))
+    one_pass = [family for family in candidates.families if family.direction is not None and not family.is_neural]
+    others = [family for family in candidates.families if family not in one_pass]
+    grids = [test for family in others for test in grid_tests(family, examples)]
+    problem.program.formulas([test.atom for test in grids])
+    tests_and_grids = tuple(dict.fromkeys((*varying, *grids)))
+    return replace(
+        problem,
+        candidates=replace(candidates, tests=tests_and_grids, numbers=numbers, families=tuple(one_pass)),
+    )
 
 
 def check_device(name: str) -> None:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from neuid3.data.columns import Boolean, Category
 from neuid3.learning.candidates import Candidates
 from neuid3.learning.cuts import SortedColumn
+from neuid3.learning.families import Family, SortedFamily
 from neuid3.learning.grow import OpenNode
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.responses import (
@@ -30,7 +31,7 @@ from neuid3.tree.tree import Path
 
 
 class SymbolicSplitter:
-    """Scores tests whose responses do not change while the tree is grown, and the cuts of number columns.
+    """Scores tests whose responses do not change while the tree is grown, the cuts of number columns, and families.
 
     Parameters
     ----------
@@ -52,6 +53,7 @@ class SymbolicSplitter:
         self.min_child_mass = min_child_mass
         self.tests: tuple[NodeTest, ...] = ()
         self.numbers: dict[str, SortedColumn] = {}
+        self.families: dict[Family, SortedFamily] = {}
         self._known_responses = known_responses or {}
         self._responses: list[Response] = []
         self._indices: dict[NodeTest, int] = {}
@@ -73,6 +75,9 @@ class SymbolicSplitter:
                 for test in scored
             ]
             self.responses = Responses(self._responses)
+        for family in offered.families:
+            if family not in self.families:
+                self.families[family] = SortedFamily(family, self.inference)
         for name in offered.numbers:
             if name not in self.numbers:
                 column = self.sample.examples.column(name)
@@ -110,13 +115,13 @@ class SymbolicSplitter:
         return BooleanResponse(self.inference.conditional((), test) > 0.5)
 
     def candidates(self, node: OpenNode, offered: Candidates) -> Iterator[ScoredCandidate]:
-        """The best test that is offered and that the path has not used up, and the best cut of each number column."""
+        """The best test that is offered and that the path has not used up, and the best cut of each column and family."""
         target = self.sample.target_at(node)
         total = target.sums()
         left_out = self._left_out(node, offered)
         if len(left_out) < len(self.tests):
             yield self._best(node, target, total, left_out)
-        if offered.numbers:
+        if offered.numbers or offered.families:
             statistics = target.statistics()
             path = [(self.semantics.formula(test), response) for test, response in node.path]
             for name in offered.numbers:
@@ -124,6 +129,21 @@ class SymbolicSplitter:
                 if cut is not None:
                     threshold, gain, cuts = cut
                     yield ScoredCandidate(CutTest(name, threshold), gain, math.nan, None, False, cuts**CUT_EXPONENT)
+
+            for family in offered.families:
+                yield from self._best_of_family(node, self.families[family], target)
+
+    def _best_of_family(self, node: OpenNode, family: SortedFamily, target: Target) -> Iterator[ScoredCandidate]:
+        """The test of a family with the best constant, which is scored exactly where some responses are uncertain."""
+        cut = family.sorted.best_cut(node.rows, target.statistics(), target.criterion, (), self.min_child_mass)
+        if cut is None:
+            return
+        threshold, gain, cuts = cut
+        test = family.family.test(family.constant(threshold))
+        if not family.is_certain:
+            gain = float(target.gain(self.inference.conditional(node.path, test, node.rows)))
+        if gain > 0:
+            yield ScoredCandidate(test, gain, math.nan, None, False, cuts**CUT_EXPONENT)
 
     def _best(self, node: OpenNode, target: Target, total: Floats, left_out: list[int]) -> ScoredCandidate:
         """The test with the highest gain."""

@@ -217,6 +217,11 @@ def combine(function: str, *operands: Expression) -> Expression:
     return Expression((*steps, CallStep(function, len(operands))))
 
 
+def is_difference(expression: Expression) -> bool:
+    """Whether the outermost function of an expression is a difference."""
+    return expression.steps[-1] == CallStep("-", 2)
+
+
 def operands(expression: Expression) -> list[Expression]:
     """The operands of the outermost function of an expression.
 

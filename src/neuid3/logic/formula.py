@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal as OneOf
 
 from neuid3.errors import NodeTestError
-from neuid3.logic.expressions import CallStep, Expression, column_expression, operands
+from neuid3.logic.expressions import Expression, column_expression, is_difference, operands
 from neuid3.logic.quoting import number_text
 
 Comparison = OneOf["<", "=<", ">", ">=", "=:=", "=\\="]
@@ -238,11 +238,9 @@ class CompareExpression:
         object.__setattr__(self, "constant", float(self.constant))
 
     def __str__(self) -> str:
-        match self.expression.steps:
-            # a > b is calculated as a - b > 0
-            case (*_, CallStep("-", 2)) if self.constant == 0.0:
-                left, right = operands(self.expression)
-                return f"{left} {self.operator} {right}"
+        if self.constant == 0.0 and is_difference(self.expression):  # a > b is calculated as a - b > 0
+            left, right = operands(self.expression)
+            return f"{left} {self.operator} {right}"
         return f"{self.expression} {self.operator} {number_text(self.constant)}"
 
 

@@ -75,8 +75,7 @@ def _numbers(columns: Sequence[str], examples: Examples) -> dict[str, Floats]:
     for name in columns:
         column = examples.column(name)
         values = np.asarray(column.values, dtype=np.float64)
-        absent = column.missing is not None and bool(column.missing.any())
-        numbers[name] = np.where(column.missing, np.nan, values) if absent else values
+        numbers[name] = values if column.missing is None else np.where(column.missing, np.nan, values)
     return numbers
 
 

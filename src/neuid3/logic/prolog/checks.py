@@ -9,6 +9,7 @@ from problog.logic import And, AnnotatedDisjunction, Clause, Constant, Term, Var
 
 from neuid3.errors import NodeTestError, RuleError, SyntaxErrorInProgram, did_you_mean
 from neuid3.logic.expressions import FUNCTIONS
+from neuid3.logic.prolog.arithmetic import OPEN
 from neuid3.logic.prolog.engine import CLOSED_IN_LIBRARIES
 from neuid3.logic.prolog.reader import ParsedProgram, Vocabulary, numbers_of, parse
 from neuid3.logic.prolog.terms import (
@@ -29,6 +30,8 @@ _COMPARISON_SIGNATURES = frozenset(f"{name}/2" for name in COMPARISONS)
 def check_calls(parsed: ParsedProgram, vocabulary: Vocabulary) -> None:
     """Raise a `RuleError` where a goal of a body has no definition, or a column does not have its value."""
     for statement in parsed.statements:
+        if any(OPEN in str(term) for term in (*statement.heads, statement.body) if term is not None):
+            raise RuleError(f"Line {statement.line}: the name '{OPEN}' is reserved for neuid3; rename it.")
         if statement.body is not None:
             for goal in calls(statement.body, parsed.counting):
                 problem = goal_problem(goal, parsed, vocabulary)
@@ -122,6 +125,8 @@ def _comparison_problem(goal: PrologTerm, parsed: ParsedProgram) -> str | None:
     for side in sides:
         for atom in _atoms_in(side):
             name = name_of(atom)
+            if name == OPEN:
+                continue
             verb = "compares" if atom is side and name_of(goal) != "is" else "calculates with"
             if name in columns and columns[name]["kind"] != "number":
                 done = "compared" if verb == "compares" else "calculated with"
