@@ -16,15 +16,20 @@ from neuid3.learning.cuts import SortedColumn, shortest_cut
 from neuid3.learning.inference import ExactInference
 from neuid3.logic.expressions import Expression
 from neuid3.logic.formula import (
+    HOLDS,
     And,
+    Compare,
+    CompareExpression,
     Formula,
     NeuralVariable,
     OpenCompare,
     Or,
+    Truth,
     bottom_up,
     constant_value,
     expressions_in,
     parts_of,
+    rebuild,
     sources,
 )
 from neuid3.logic.program import OPEN_CONSTANT, Program
@@ -65,9 +70,11 @@ class Family:
         """What the family is called: its template with an ellipsis for the constant."""
         return self.template.replace(OPEN_CONSTANT, "…")
 
-    def test(self, constant: float) -> AtomTest:
-        """The test with this constant."""
-        return AtomTest(self.template.replace(OPEN_CONSTANT, number_text(constant)))
+    def test(self, constant: float, program: Program) -> AtomTest:
+        """The test with this constant, whose formula the program then knows without grounding it."""
+        test = AtomTest(self.template.replace(OPEN_CONSTANT, number_text(constant)))
+        program.set_formula(test.atom, with_constant(self.formula, constant))
+        return test
 
     @property
     def direction(self) -> str | None:
@@ -81,6 +88,22 @@ class Family:
     def is_neural(self) -> bool:
         """Whether its tests call networks."""
         return any(isinstance(source, NeuralVariable) for source in sources(self.formula))
+
+
+def with_constant(formula: Formula, constant: float) -> Formula:
+    """The formula of a family with a constant in the place of the open one."""
+
+    def closed(node: Formula) -> Formula:
+        if not isinstance(node, OpenCompare):
+            return node
+        expression, operator = node.expression, node.operator
+        if expression.number is not None:
+            return Truth(HOLDS[operator](expression.number, constant))
+        if expression.column is not None:
+            return Compare(expression.column, operator, constant)
+        return CompareExpression(expression, operator, constant)
+
+    return rebuild([formula], closed)[0]
 
 
 def direction_of(formula: Formula) -> str | None:
@@ -274,13 +297,14 @@ def _varying(template: str, constants: Iterable[float], program: Program) -> lis
     ]
 
 
-def grid_tests(family: Family, examples: Examples) -> list[AtomTest]:
+def grid_tests(family: Family, examples: Examples, program: Program) -> list[AtomTest]:
     """Tests of a family with constants between quantiles of the numbers that the constant is compared with.
 
     Parameters
     ----------
     family : a family of tests.
     examples : the training examples.
+    program : background knowledge.
     """
     most = NEURAL_GRID if family.is_neural else GRID
     constants: set[float] = set()
@@ -290,7 +314,7 @@ def grid_tests(family: Family, examples: Examples) -> list[AtomTest]:
             constants.update(_grid(values[defined], node.operator, most))
         elif isinstance(node, OpenCompare) and node.expression.number is not None:
             constants.add(node.expression.number)
-    return [family.test(constant) for constant in sorted(constants)]
+    return [family.test(constant, program) for constant in sorted(constants)]
 
 
 def _grid(values: Floats, operator: str, most: int) -> Iterator[float]:

@@ -13,7 +13,7 @@ from neuid3.data.columns import Distribution, Probability
 from neuid3.data.priors import Priors, network_call_name
 from neuid3.learning.sample import Floats, Instance, Sample
 from neuid3.logic.expressions import Expression
-from neuid3.logic.formula import ColumnVariable, NeuralVariable, Source, Variable, expressions_in, sources
+from neuid3.logic.formula import ColumnVariable, NeuralVariable, Source, Variable
 from neuid3.tree.calculations import expression_prior, expression_values
 from neuid3.tree.inference import Inference, average_output
 from neuid3.tree.node_tests import NodeTest
@@ -98,7 +98,7 @@ class ExactInference:
         """The variables of a test that are not certain for every example."""
         if test not in self._uncertain:
             self._uncertain[test] = frozenset(
-                source for source in sources(self.semantics.formula(test)) if not self._is_certain(source)
+                source for source in self.semantics.sources(test) if not self._is_certain(source)
             )
         return self._uncertain[test]
 
@@ -141,12 +141,13 @@ class ExactInference:
         for test in tests:
             for call in self.semantics.calls(test):
                 self._ensure_prior(call, always)
-            for expression in expressions_in([self.semantics.formula(test)]):
-                self._ensure_expression_prior(expression, always)
+            for source in self.semantics.sources(test):
+                if isinstance(source, Expression):
+                    self._ensure_expression_prior(source, always)
 
     def _ensure_expression_prior(self, expression: Expression, always: bool) -> None:
         """Compute the distribution of an expression that may be undefined, unless it is known."""
-        if not expression.is_partial or str(expression) in self.priors.expressions:
+        if str(expression) in self.priors.expressions:
             return
         if always or not self._is_certain(expression) or any(map(self.evidence.is_missing, expression.columns)):
             prior = expression_prior(expression, self.sample.examples, self.sample.weights)

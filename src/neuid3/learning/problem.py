@@ -154,8 +154,7 @@ def varying_candidates(problem: Problem, examples: Examples) -> Problem:
     numbers = tuple(name for name in candidates.numbers if name not in constant)
     one_pass = [family for family in candidates.families if family.direction is not None and not family.is_neural]
     others = [family for family in candidates.families if family not in one_pass]
-    grids = [test for family in others for test in grid_tests(family, examples)]
-    problem.program.formulas([test.atom for test in grids])
+    grids = [test for family in others for test in grid_tests(family, examples, problem.program)]
     tests_and_grids = tuple(dict.fromkeys((*varying, *grids)))
     return replace(
         problem,

@@ -139,7 +139,7 @@ class SymbolicSplitter:
         if cut is None:
             return
         threshold, gain, cuts = cut
-        test = family.family.test(family.constant(threshold))
+        test = family.family.test(family.constant(threshold), self.semantics.program)
         if not family.is_certain:
             gain = float(target.gain(self.inference.conditional(node.path, test, node.rows)))
         if gain > 0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import sys
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -16,6 +17,17 @@ Comparison = OneOf["<", "=<", ">", ">=", "=:=", "=\\="]
 
 # The same comparison with its sides exchanged.
 FLIPPED = {"<": ">", "=<": ">=", ">": "<", ">=": "=<", "=:=": "=:=", "=\\=": "=\\="}
+
+
+# The comparison of two numbers.
+HOLDS: Mapping[str, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    "=<": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=:=": operator.eq,
+    "=\\=": operator.ne,
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -256,6 +256,16 @@ class Program:
             self._formulas.update(zip(rest, self._graph(reply), strict=True))
         return [self._formulas[atom] for atom in atoms]
 
+    def set_formula(self, atom: str, formula: Formula) -> None:
+        """Store the formula of a test that is known without grounding, as that of a family with a constant.
+
+        Parameters
+        ----------
+        atom : a ground atom.
+        formula : its formula.
+        """
+        self._formulas.setdefault(atom, formula)
+
     def formulas_or_none(self, atoms: Sequence[str]) -> list[Formula | None]:
         """The formulas of these tests, None for those that cannot be grounded.
 

@@ -45,6 +45,7 @@ class Semantics:
         # One request to the grounder for all atoms; the tests then find their formulas in the program's cache.
         program.formulas([atom for test in tests for atom in test.atoms])
         self._formulas: dict[NodeTest, Formula] = {test: test.formula(program) for test in tests}
+        self._sources: dict[NodeTest, frozenset[Source]] = {}
 
     def formula(self, test: NodeTest) -> Formula:
         """The formula of a test.
@@ -76,6 +77,21 @@ class Semantics:
         other._formulas = self._formulas
         return other
 
+    def sources(self, test: NodeTest) -> frozenset[Source]:
+        """The random variables that a test depends on.
+
+        Parameters
+        ----------
+        test : a test.
+
+        Returns
+        -------
+        The variables; a number column counts as one.
+        """
+        if test not in self._sources:
+            self._sources[test] = sources(self.formula(test))
+        return self._sources[test]
+
     def is_neural(self, test: NodeTest) -> bool:
         """Whether a test calls a network.
 
@@ -87,7 +103,7 @@ class Semantics:
         -------
         True if its formula depends on the output of a network.
         """
-        return any(isinstance(source, NeuralVariable) for source in sources(self.formula(test)))
+        return any(isinstance(source, NeuralVariable) for source in self.sources(test))
 
     def calls(self, test: NodeTest) -> list[NetworkCall]:
         """The network calls of a test, sorted.
@@ -100,8 +116,7 @@ class Semantics:
         -------
         The calls, each once.
         """
-        variables = sources(self.formula(test))
-        return sorted({self.call(variable) for variable in variables if isinstance(variable, NeuralVariable)})
+        return sorted({self.call(variable) for variable in self.sources(test) if isinstance(variable, NeuralVariable)})
 
     def call(self, variable: NeuralVariable) -> NetworkCall:
         """The network call of a variable.
@@ -157,8 +172,9 @@ class Semantics:
         -------
         The two compiled conjunctions.
         """
-        formulas = [self.formula(other) for other in (*(other for other, _ in path), test)]
-        connected = _connected([sources(formula) for formula in formulas])
+        tests = [*(other for other, _ in path), test]
+        formulas = [self.formula(other) for other in tests]
+        connected = _connected([self.sources(other) for other in tests])
         index = len(path)
         literals = [(i, path[i][1]) for i in sorted(connected - {index})]
         sides = [[*literals, (index, True)], [*literals, (index, False)]]
