@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from neuid3.errors import DataError
 from neuid3.explain.counterfactuals import ResponseInterventions, VariableInterventions, smallest_change
+from neuid3.explain.criteria import counts_of
 from neuid3.explain.example_view import ExampleView, ExplainedNode, images_of, one_row, view_example
-from neuid3.explain.explanation import Explanation, LeafShare, Proof, Step
+from neuid3.explain.explanation import CriterionCount, Explanation, LeafShare, Proof, Step
 from neuid3.explain.probabilities import JointProbabilities
 from neuid3.explain.proofs import proofs_of, related
 from neuid3.tree.model import TreeModel
@@ -50,12 +53,13 @@ def explain(model: TreeModel, X: Any, row: int = 0, *, proofs: int = 5, changes:
     predicted = int(probabilities.argmax())
     view = view_example(model, example)
     joint = JointProbabilities(view)
+    counts = counts_of(model, example)
     readings = tuple(view.readings.values())
     return Explanation(
         model.tree.classes,
         tuple(probabilities.tolist()),
         model.tree.classes[predicted],
-        _leaves(view, joint, proofs),
+        _leaves(view, joint, counts, proofs),
         readings,
         smallest_change(view, ResponseInterventions(view, joint), predicted, changes),
         smallest_change(view, VariableInterventions(view), predicted, changes),
@@ -63,14 +67,20 @@ def explain(model: TreeModel, X: Any, row: int = 0, *, proofs: int = 5, changes:
     )
 
 
-def _leaves(view: ExampleView, joint: JointProbabilities, max_proofs: int) -> tuple[LeafShare, ...]:
+def _leaves(
+    view: ExampleView,
+    joint: JointProbabilities,
+    counts: Mapping[int, tuple[CriterionCount, ...]],
+    max_proofs: int,
+) -> tuple[LeafShare, ...]:
     reach: list[float] = view.path_probabilities()[0].tolist()  # by node
     paths: list[tuple[Step, ...]] = []  # by node
     leaves = []
     for node, node_reach in zip(view.nodes, reach, strict=True):
         path: tuple[Step, ...] = ()
         if node.parent is not None:
-            path = (*paths[node.parent], _step(view, joint, node, node_reach, reach[node.parent], max_proofs))
+            step = _step(view, joint, node, node_reach, reach[node.parent], max_proofs)
+            path = (*paths[node.parent], replace(step, counts=counts.get(node.path[-1][0], ())))
         paths.append(path)
         if isinstance(node.node, Leaf):
             leaves.append(LeafShare(path, node_reach, node.node.probabilities))

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from neuid3.explain.explanation import Counterfactual, Explanation, LeafShare, Proof, Reading, Step, number_of
+from neuid3.explain.explanation import (
+    Counterfactual,
+    CriterionCount,
+    Explanation,
+    LeafShare,
+    Proof,
+    Reading,
+    Step,
+    number_of,
+)
 from neuid3.export.labels import class_name, share_text
 
 # The leading paths are listed until they have this much of the probability, and at most this many of them.
@@ -91,6 +100,19 @@ def _reasons(leading: Sequence[LeafShare], readings: Sequence[Reading], decimals
         rest = (step.probability or 0.0) - sum(proof.probability for proof in listed)
         if _is_visible(rest, decimals):
             yield f"    {rest:.{decimals}f}  in less probable ways"
+        for count in step.counts:
+            yield from _criteria(count, decimals)
+
+
+def _criteria(count: CriterionCount, decimals: int) -> Iterator[str]:
+    """The criteria of a count: those that hold, those that do not, and uncertain ones with their probabilities."""
+    known = [criterion for criterion in count.criteria if criterion.probability is not None]
+    held = [c for c in known if c.probability == 1.0]
+    failed = [c for c in known if c.probability == 0.0]
+    yield f"    {count.goal} counts {len(count.criteria)} criteria, of which {len(held)} {'holds' if len(held) == 1 else 'hold'}"
+    yield from (f"      yes  {criterion}" for criterion in held)
+    yield from (f"      {c.probability:.{decimals}f}  {c}" for c in known if c not in held and c not in failed)
+    yield from (f"      no   {criterion}" for criterion in failed)
 
 
 def _is_visible(probability: float, decimals: int) -> bool:

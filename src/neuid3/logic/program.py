@@ -74,6 +74,20 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
+class Count:
+    """A goal that counts others: `at_least(2, …)`.
+
+    Attributes
+    ----------
+    goal : the counting goal, without its list.
+    goals : the goals that are counted.
+    """
+
+    goal: str
+    goals: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class OpenHead:
     """The head of a rule with one variable that must be a number: `older_than(Years)`, `bmi(B)`.
 
@@ -134,6 +148,7 @@ class Program:
         self.test_heads: tuple[tuple[str, tuple[str | None, ...]], ...] = ()
         self.open_heads: tuple[OpenHead, ...] = ()
         self._formulas: dict[str, Formula] = {}
+        self._counts: dict[str, tuple[Count, ...]] = {}
         self._heads: dict[tuple[int, tuple[str, ...]], tuple[str, ...]] = {}
         if text.strip():
             reply = self.request({"do": "read"})
@@ -186,6 +201,29 @@ class Program:
             return [() for _ in atoms]
         reply = self.request({"do": "clauses", "tests": list(atoms)})
         return [tuple(clauses) for clauses in reply["clauses"]]
+
+    def counts(self, atoms: Sequence[str]) -> list[tuple[Count, ...]]:
+        """What the rules behind each of these tests count.
+
+        Parameters
+        ----------
+        atoms : ground atoms, such as `risk(2)`.
+
+        Returns
+        -------
+        The counts of each atom.
+
+        >>> Program("0.5 :: a. 0.5 :: b. both :- at_least(2, [a, b]).", {}).counts(["both"])
+        [(Count(goal='at_least(2, …)', goals=('a', 'b')),)]
+        """
+        if not self.text.strip():
+            return [() for _ in atoms]
+        new = [atom for atom in dict.fromkeys(atoms) if atom not in self._counts]
+        if new:
+            reply = self.request({"do": "counted", "tests": new})
+            for atom, counts in zip(new, reply["counted"], strict=True):
+                self._counts[atom] = tuple(Count(entry["goal"], tuple(entry["goals"])) for entry in counts)
+        return [self._counts[atom] for atom in atoms]
 
     def rules(self) -> dict[str, Rule]:
         """The predicates that rules and neural facts define, `gt_rank/2`, in the order of their first clauses.

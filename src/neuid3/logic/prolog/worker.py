@@ -11,6 +11,7 @@ from problog.logic import Constant, Var
 
 from neuid3.errors import NeuID3Error
 from neuid3.logic.prolog.clauses import called_by_others, clauses_behind, flaws, numeric_positions, rules
+from neuid3.logic.prolog.counts import counted
 from neuid3.logic.prolog.evaluator import evaluate
 from neuid3.logic.prolog.grounder import Grounder
 from neuid3.logic.prolog.terms import name_of, signature
@@ -47,6 +48,8 @@ def reply_to(request: dict[str, Any]) -> dict[str, Any]:
                 return _ground(grounder, request)
             case "clauses":
                 return {"clauses": clauses_behind(grounder, request["tests"])}
+            case "counted":
+                return {"counted": counted(grounder, request["tests"])}
             case "rules":
                 return {"rules": rules(grounder)}
             case "flaws":
