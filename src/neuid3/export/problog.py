@@ -322,9 +322,9 @@ def _tree_clauses(tree: Tree, goals: Mapping[Any, str], classes: Sequence[str], 
         literals = [goals[test] if response else f"\\+ {goals[test]}" for test, response in path]
         yield f"{leaf_name}_{i} :- {', '.join(literals) or 'true'}."
         if len(classes) == 2:
-            yield f"{leaf.probabilities[1]!r}::{choice_name}_{i}."
+            yield f"{leaf.value[1]!r}::{choice_name}_{i}."
             yield f"{classes[1]} :- {choice_name}_{i}, {leaf_name}_{i}."
             yield f"{classes[0]} :- \\+ {choice_name}_{i}, {leaf_name}_{i}."
         else:
-            yield _disjunction([f"{choice_name}_{i}({name})" for name in classes], leaf.probabilities)
+            yield _disjunction([f"{choice_name}_{i}({name})" for name in classes], leaf.value)
             yield from (f"{name} :- {choice_name}_{i}({name}), {leaf_name}_{i}." for name in classes)

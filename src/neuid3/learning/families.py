@@ -10,11 +10,10 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.data.columns import Column, Number
+from neuid3.binned.cuts import shortest_cut
+from neuid3.circuits.compile import compile_formulas
+from neuid3.circuits.diagram import TRUE
 from neuid3.data.examples import Examples
-from neuid3.learning.cuts import SortedColumn, shortest_cut
-from neuid3.learning.inference import ExactInference
-from neuid3.logic.expressions import Expression
 from neuid3.logic.formula import (
     HOLDS,
     And,
@@ -26,7 +25,6 @@ from neuid3.logic.formula import (
     Or,
     Truth,
     bottom_up,
-    constant_value,
     expressions_in,
     parts_of,
     rebuild,
@@ -35,7 +33,7 @@ from neuid3.logic.formula import (
 from neuid3.logic.program import OPEN_CONSTANT, Program
 from neuid3.logic.quoting import atom_name, atom_text, entry_text, number_text
 from neuid3.tree.calculations import expression_values
-from neuid3.tree.node_tests import AtomTest, NodeTest
+from neuid3.tree.node_tests import AtomTest
 
 Floats = npt.NDArray[np.float64]
 
@@ -120,85 +118,6 @@ def direction_of(formula: Formula) -> str | None:
             return None
     (operator,) = operators if len(operators) == 1 else (None,)
     return operator if operator in ("<", "=<", ">", ">=") else None
-
-
-class SortedFamily:
-    """The tests of a family, for the best constant at any node in one pass.
-
-    A conjunction of comparisons `e > c` is `min(e, …) > c`, a disjunction `max(e, …) > c`, and a condition without the
-    constant is an infinite number. So every example has one number with which the constant is compared.
-
-    Parameters
-    ----------
-    family : a family whose formula has a direction and calls no network.
-    inference : exact inference for the training examples.
-    """
-
-    def __init__(self, family: Family, inference: ExactInference) -> None:
-        self.family = family
-        operator = family.direction
-        assert operator is not None
-        numbers, uncertain = _compared_numbers(family.formula, operator, inference)
-        # A cut separates `number =< cut` from the others. e >= c and e < c are cut at the negative numbers.
-        self.sign = 1.0 if operator in ("=<", ">") else -1.0
-        column = Column(Number(), self.sign * numbers, uncertain if uncertain.any() else None)
-        self.is_certain = not bool(uncertain.any())
-        self.sorted = SortedColumn(column, family.template, inference.sample.weights)
-
-    def constant(self, cut: float) -> float:
-        """The constant of a cut."""
-        return self.sign * cut + 0.0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _FormulaTest(NodeTest):
-    """A part of a family's formula as a test, to compute its responses."""
-
-    part: Formula
-
-    def formula(self, program: Program) -> Formula:  # noqa: ARG002
-        return self.part
-
-
-def _compared_numbers(
-    formula: Formula, operator: str, inference: ExactInference
-) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """The number of each example that the constant is compared with, and the examples in which it is not certain."""
-    n = len(inference.sample)
-    uncertain = np.zeros(n, dtype=bool)
-    upward = operator in (">", ">=")
-    numbers: dict[int, Floats] = {}
-    for node in _open_nodes(formula):
-        if isinstance(node, OpenCompare):
-            values, defined = _values(node.expression, inference.sample.examples)
-            uncertain |= ~defined
-            numbers[id(node)] = np.where(defined, values, 0.0)
-            continue
-        parts = []
-        for part in parts_of(node):
-            if id(part) not in numbers:
-                responses = inference.conditional((), _FormulaTest(part))
-                uncertain |= (responses > 0.0) & (responses < 1.0)
-                numbers[id(part)] = np.where((responses > 0.5) == upward, np.inf, -np.inf)
-            parts.append(numbers[id(part)])
-        lowest = isinstance(node, And) == upward
-        numbers[id(node)] = np.min(parts, axis=0) if lowest else np.max(parts, axis=0)
-    return numbers[id(formula)], uncertain
-
-
-def _values(expression: Expression, examples: Examples) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    if expression.number is not None:
-        return np.full(len(examples), expression.number), np.ones(len(examples), dtype=bool)
-    return expression_values(expression, examples)
-
-
-def _open_nodes(formula: Formula) -> Iterator[Formula]:
-    """The parts of a formula that depend on the open constant, parts before wholes."""
-    is_open: dict[int, bool] = {}
-    for node in bottom_up([formula]):
-        is_open[id(node)] = isinstance(node, OpenCompare) or any(is_open[id(part)] for part in parts_of(node))
-        if is_open[id(node)]:
-            yield node
 
 
 def named_family(test: str, program: Program) -> Family | None:
@@ -293,8 +212,13 @@ def _varying(template: str, constants: Iterable[float], program: Program) -> lis
     return [
         AtomTest(atom)
         for atom, formula in zip(atoms, program.formulas_or_none(atoms), strict=True)
-        if formula is not None and constant_value(formula) is None
+        if formula is not None and not _is_constant(formula, program)
     ]
+
+
+def _is_constant(formula: Formula, program: Program) -> bool:
+    """Whether a formula is true in all worlds or in none, also where no constant in it says so."""
+    return compile_formulas([formula], program.limits).roots[0] <= TRUE
 
 
 def grid_tests(family: Family, examples: Examples, program: Program) -> list[AtomTest]:

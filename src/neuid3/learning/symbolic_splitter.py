@@ -12,7 +12,8 @@ import numpy.typing as npt
 from neuid3.data.columns import Boolean, Category
 from neuid3.learning.candidates import Candidates
 from neuid3.learning.cuts import SortedColumn
-from neuid3.learning.families import Family, SortedFamily
+from neuid3.learning.families import Family
+from neuid3.learning.family_cuts import SortedFamily
 from neuid3.learning.grow import OpenNode
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.responses import (

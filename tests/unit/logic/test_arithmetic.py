@@ -34,7 +34,12 @@ def by_problog(program: str) -> float:
 
 # One row, all numbers known -----------------------------------------------------------------------
 
-leaves = st.sampled_from(NUMBERS) | st.integers(0, 4).map(str) | st.integers(-3, -1).map("({})".format) | st.sampled_from(["0.5", "2.25"])
+leaves = (
+    st.sampled_from(NUMBERS)
+    | st.integers(0, 4).map(str)
+    | st.integers(-3, -1).map("({})".format)
+    | st.sampled_from(["0.5", "2.25"])
+)
 
 
 def grown(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
@@ -62,7 +67,9 @@ def test_a_comparison_of_expressions_is_what_problog_calculates(
     left: str, operator: str, right: str, values: tuple[float, ...]
 ) -> None:
     row = dict(zip(NUMBERS, values, strict=True))
-    X = Examples({name: [number, number + 10.0] for name, number in row.items()}, kinds=dict.fromkeys(NUMBERS, "number"))
+    X = Examples(
+        {name: [number, number + 10.0] for name, number in row.items()}, kinds=dict.fromkeys(NUMBERS, "number")
+    )
     background = f"test :- {left} {operator} {right}."
     try:
         formula = Program(background, SCHEMA).formula("test")
@@ -96,13 +103,29 @@ few :- at_most(1, [high, low, c < {k3}]).
 lucky :- luck, wide.
 lucky :- a * 2 > c ** 2 - b.
 """
-TESTS = ["high", "low", "wide", "above", "some", "few", "lucky", "a > {k3}", "ratio > {k0}", "c - a < {k1}", "c =< {k2}"]
+TESTS = [
+    "high",
+    "low",
+    "wide",
+    "above",
+    "some",
+    "few",
+    "lucky",
+    "a > {k3}",
+    "ratio > {k0}",
+    "c - a < {k1}",
+    "c =< {k2}",
+]
 
 
 def random_tree(rng: np.random.Generator, constants: dict[str, float]) -> Tree:
     tests = [test.format(**constants) for test in rng.choice(TESTS, 4, replace=False)]
     first, second, third, fourth = tests
-    return Tree(Branch(first, Branch(second, Leaf(1.0), Leaf(0.4)), Branch(third, Branch(fourth, Leaf(0.7), Leaf(0.2)), Leaf(0.0))))
+    return Tree(
+        Branch(
+            first, Branch(second, Leaf(1.0), Leaf(0.4)), Branch(third, Branch(fourth, Leaf(0.7), Leaf(0.2)), Leaf(0.0))
+        )
+    )
 
 
 def random_table(rng: np.random.Generator, n: int = 6) -> dict[str, Any]:
@@ -121,7 +144,11 @@ def enumerated(tree: Tree, rules: str, row: dict[str, float], priors: Priors) ->
         world = {**row, **{name: float(value) for name, (value, _) in zip(missing, values, strict=True)}}
         mass = math.prod(float(weight) for _, weight in values)
         # An undefined quotient has the distribution that it has on the training rows.
-        ratios = [(world["a"] / world["b"], 1.0)] if world["b"] else list(priors.expressions.get("a / b", {0.0: 1.0}).items())
+        ratios = (
+            [(world["a"] / world["b"], 1.0)]
+            if world["b"]
+            else list(priors.expressions.get("a / b", {0.0: 1.0}).items())
+        )
         for ratio, share in ratios:
             program = rules.replace("R is a / b", f"R is {ratio!r}") + LIBRARY_IN_PROBLOG + tree_rules(tree)
             total.append(mass * share * by_problog(written_in(program, world)))
@@ -142,7 +169,9 @@ def tree_rules(tree: Tree) -> str:
     lines, numbers = [], {test: i for i, test in enumerate(tree.tests)}
     for test, i in numbers.items():
         goal = str(test)
-        lines.append(f"t{i} :- ratio(R), R {goal.removeprefix('ratio ')}." if goal.startswith("ratio") else f"t{i} :- {goal} .")
+        lines.append(
+            f"t{i} :- ratio(R), R {goal.removeprefix('ratio ')}." if goal.startswith("ratio") else f"t{i} :- {goal} ."
+        )
     for i, (path, leaf) in enumerate(paths(tree.root)):
         literals = [f"t{numbers[test]}" if response else f"\\+ t{numbers[test]}" for test, response in path]
         lines.append(f"{leaf.probabilities[1]} :: d{i}.")
@@ -224,7 +253,9 @@ def test_undefined_results_have_the_prior_of_the_training_rows() -> None:
 def test_a_model_with_expressions_is_saved_with_their_priors(tmp_path: Path) -> None:
     X = Examples({"a": [1.0, 4.0, np.nan, 5.0], "b": [1.0, 2.0, 3.0, 0.0]}, kinds={"a": "number", "b": "number"})
     rules = "ratio(R) :- R is a / b."
-    model = NeurosymbolicTree(Tree(Branch("ratio > 1.5", Leaf(0.9), Leaf(0.2))), X.schema, background=rules).learn_priors(X)
+    model = NeurosymbolicTree(
+        Tree(Branch("ratio > 1.5", Leaf(0.9), Leaf(0.2))), X.schema, background=rules
+    ).learn_priors(X)
     loaded = load(model.save(tmp_path / "ratio.neuid3"))
     assert loaded.priors == model.priors
     np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
@@ -244,11 +275,17 @@ def test_a_column_is_compared_with_the_value_of_a_network() -> None:
 @pytest.mark.parametrize(
     ("rule", "words"),
     [
-        ("bad :- a + note > 3.", "calculates with 'note', a category column; only number columns can be calculated with"),
+        (
+            "bad :- a + note > 3.",
+            "calculates with 'note', a category column; only number columns can be calculated with",
+        ),
         ("bad :- a + flag > 3.", "calculates with 'flag', a boolean column"),
         ("bad :- a + nothing > 3.", "calculates with 'nothing', which is no number column. Known: a, b, c."),
         ("bad :- sin(a) > 0.", "calculates sin/1 of a column"),
-        ("bmi(B) :- B is a / b. bad :- bmi > 3.", "compares 'bmi', which a rule defines; call it first, as in 'bmi(B1), B1 > 1'"),
+        (
+            "bmi(B) :- B is a / b. bad :- bmi > 3.",
+            "compares 'bmi', which a rule defines; call it first, as in 'bmi(B1), B1 > 1'",
+        ),
         ("bad :- a > '$open'.", "reserved"),
         ("bad :- a is 3.", "compares the name 'a'"),
     ],
@@ -300,7 +337,9 @@ def test_counting_is_exact(goal: str, holds: Any) -> None:
     shares = {"f": 0.1, "g": 0.3, "h": 0.6, "i": 0.8}
     facts = " ".join(f"{p} :: {fact}." for fact, p in shares.items())
     X = Examples({"a": [1.0, 5.0]}, kinds={"a": "number"})
-    model = NeurosymbolicTree(Tree(Branch("t", Leaf(1.0), Leaf(0.0))), X.schema, background=f"{facts} t :- {goal}, a > -9.")
+    model = NeurosymbolicTree(
+        Tree(Branch("t", Leaf(1.0), Leaf(0.0))), X.schema, background=f"{facts} t :- {goal}, a > -9."
+    )
     expected = math.fsum(
         math.prod(p if world >> i & 1 else 1 - p for i, p in enumerate(shares.values()))
         for world in range(16)
@@ -321,5 +360,5 @@ def test_a_program_that_defines_a_counting_predicate_uses_its_own() -> None:
 def test_goals_in_a_counted_list_are_checked() -> None:
     with pytest.raises(RuleError, match="'smokr/0', which nothing defines"):
         Program("risk :- at_least(1, [smokr, a > 3]).", SCHEMA)
-    with pytest.raises(RuleError, match="consult/1' which is closed|'consult/1', which is closed"):
+    with pytest.raises(RuleError, match=r"calls .consult/1., which is closed"):
         Program("risk :- at_least(1, [consult(x)]).", SCHEMA)

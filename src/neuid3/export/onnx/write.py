@@ -28,7 +28,7 @@ def as_onnx(model: TreeModel, opset: int = OPSET) -> Any:
     weights = Weights(graph, model)
     reach = Reach(model.inference.semantics.conjunctions([path for path, _ in paths(tree.root)]))
     reached = write_reach(graph, reach, weights)  # (example, leaf)
-    leaves = graph.constant([leaf.probabilities for leaf in tree.leaves], weights.dtype)  # (leaf, class)
+    leaves = graph.constant([leaf.value for leaf in tree.leaves], weights.dtype)  # (leaf, class)
     graph.output(graph.add("MatMul", reached, leaves), CLASSES, weights.dtype, len(tree.classes))
     graph.output(reached, LEAVES, weights.dtype, len(tree.leaves))
     return graph.model(export_text(tree), _metadata(model))
