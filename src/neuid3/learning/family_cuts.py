@@ -63,27 +63,29 @@ class _FormulaTest(NodeTest):
 def _compared_numbers(
     formula: Formula, operator: str, inference: ExactInference
 ) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """The number of each example that the constant is compared with, and the examples in which it is not certain."""
-    n = len(inference.sample)
-    uncertain = np.zeros(n, dtype=bool)
+    """The number of each example that the constant is compared with, and the examples in which it is not certain.
+
+    An uncertain part may have any number; its bounds are passed on, since another part may decide.
+    """
     upward = operator in (">", ">=")
-    numbers: dict[int, Floats] = {}
+    bounds: dict[int, Floats] = {}  # (lowest and highest, example) of each part
     for node in _open_nodes(formula):
         if isinstance(node, OpenCompare):
-            values, defined = _values(node.expression, inference.sample.examples)
-            uncertain |= ~defined
-            numbers[id(node)] = np.where(defined, values, 0.0)
+            bounds[id(node)] = _bounds(*_values(node.expression, inference.sample.examples))
             continue
-        parts = []
         for part in parts_of(node):
-            if id(part) not in numbers:
+            if id(part) not in bounds:
                 responses = inference.conditional((), _FormulaTest(part))
-                uncertain |= (responses > 0.0) & (responses < 1.0)
-                numbers[id(part)] = np.where((responses > 0.5) == upward, np.inf, -np.inf)
-            parts.append(numbers[id(part)])
-        lowest = isinstance(node, And) == upward
-        numbers[id(node)] = np.min(parts, axis=0) if lowest else np.max(parts, axis=0)
-    return numbers[id(formula)], uncertain
+                numbers = np.where((responses > 0.5) == upward, np.inf, -np.inf)
+                bounds[id(part)] = _bounds(numbers, (responses == 0.0) | (responses == 1.0))
+        parts = [bounds[id(part)] for part in parts_of(node)]
+        bounds[id(node)] = np.min(parts, axis=0) if isinstance(node, And) == upward else np.max(parts, axis=0)
+    low, high = bounds[id(formula)]
+    return low, low != high
+
+
+def _bounds(numbers: Floats, certain: npt.NDArray[np.bool_]) -> Floats:
+    return np.stack((np.where(certain, numbers, -np.inf), np.where(certain, numbers, np.inf)))
 
 
 def _values(expression: Expression, examples: Examples) -> tuple[Floats, npt.NDArray[np.bool_]]:
