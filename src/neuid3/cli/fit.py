@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from neuid3.cli.fit_data import FitData, concept_scores, read_fit_data, warn_of_contradictions
-from neuid3.cli.fit_options import FitOptions, fit_parameters
+from neuid3.cli.fit_options import FitOptions, fit_parameters, read_relations
 from neuid3.cli.fit_report import fit_report, held_out_scores, scores_text
 from neuid3.errors import DataError, LabelWarning, MissingFileError, did_you_mean
 from neuid3.logic.sandbox import Limits
@@ -81,6 +81,7 @@ def _classifier(options: FitOptions, rules: str, fit_data: FitData) -> NeuID3Cla
         limits = replace(limits or Limits(), max_candidates=options.max_candidates)
     return NeuID3Classifier(
         background=rules,
+        relations=read_relations(options.relations),
         tests=list(options.tests) or "auto",
         modes=list(options.modes) or None,
         bank=options.bank,

@@ -82,6 +82,9 @@ class NeuID3Classifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
     limits : Limits, optional
         The time, memory and circuit size that the background knowledge may take, and the most candidates that it may
         be expanded to.
+    relations : dict, optional
+        Rules that are written for a neural predicate or a category, as in `{"rank": ["order", "equal"]}`; `"rank[1..5]"`
+        declares the predicate too. `neuid3.logic.relations.RELATIONS` has all relations.
 
     Attributes
     ----------
@@ -139,6 +142,7 @@ class NeuID3Classifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
         random_state: Any = None,
         verbose: int = 0,
         limits: Limits | None = None,
+        relations: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         super().__init__(
             background=background,
@@ -157,6 +161,7 @@ class NeuID3Classifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
             random_state=random_state,
             verbose=verbose,
             limits=limits,
+            relations=relations,
         )
         self.pos_label = pos_label
         self.class_weight = class_weight

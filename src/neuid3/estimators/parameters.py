@@ -34,6 +34,7 @@ SHARED_CONSTRAINTS: dict[str, Any] = {
     "random_state": ["random_state"],
     "verbose": ["verbose"],
     "limits": [Limits, None],
+    "relations": [dict, Mapping, None],
 }
 
 CLASSIFIER_CONSTRAINTS: dict[str, Any] = {

@@ -21,6 +21,7 @@ from neuid3.learning.generators import CandidateGenerator, FixedCandidates
 from neuid3.learning.sample import Instance, same_weights
 from neuid3.logic.formula import NeuralVariable, sources
 from neuid3.logic.program import Program
+from neuid3.logic.relations import with_relations
 from neuid3.logic.sandbox import Limits
 from neuid3.tree.node_tests import NodeTest
 
@@ -59,6 +60,7 @@ def read_problem(
     bank: Bank | Path | str | None,
     modes: Sequence[str] | None,
     limits: Limits | None,
+    relations: Mapping[str, Sequence[str]] | None = None,
 ) -> Problem:
     """The learning problem of rules, tests, modes and a bank, for examples of this schema.
 
@@ -70,6 +72,7 @@ def read_problem(
     bank : a bank of trained tests, or its path.
     modes : modes to expand instead of all rules; None expands the rules.
     limits : limits of grounding and compilation, and of the candidates that rules or modes may be expanded to.
+    relations : relations of neural predicates and categories, for which rules are written.
 
     Returns
     -------
@@ -81,6 +84,7 @@ def read_problem(
     """
     generator = tests if isinstance(tests, CandidateGenerator) else FixedCandidates(tests)
     listed = [generator.tests] if isinstance(generator.tests, str) else list(generator.tests)
+    background = with_relations(background, relations, schema, limits)
     if "auto" in listed and "auto" not in schema:
         extra = neural_facts(schema, Program(background, schema, limits).predicates)
         background = f"{background}\n{extra}" if extra else background

@@ -180,7 +180,7 @@ class Program:
         -------
         The reply, as JSON values.
         """
-        columns = {name: _kind_to_json(kind) for name, kind in self.schema.items()}
+        columns = {name: kind_to_json(kind) for name, kind in self.schema.items()}
         return send_request({**fields, "program": self.text, "columns": columns}, self.limits)
 
     def clauses_behind(self, atoms: Sequence[str]) -> list[tuple[str, ...]]:
@@ -405,7 +405,8 @@ def fact(column: str) -> Literal:
     return Literal(ColumnVariable(column, 2), frozenset({1}))
 
 
-def _kind_to_json(kind: Kind) -> dict[str, Any]:
+def kind_to_json(kind: Kind) -> dict[str, Any]:
+    """A kind as the sandbox reads it: its name, and its values where they are finite."""
     fields: dict[str, Any] = {"kind": kind_name(kind)}
     if isinstance(kind, (Category, Distribution)):
         fields["values"] = list(kind.domain)

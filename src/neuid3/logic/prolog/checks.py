@@ -123,7 +123,7 @@ def _comparison_problem(goal: PrologTerm, parsed: ParsedProgram) -> str | None:
     columns = parsed.columns
     sides = goal.args[1:] if name_of(goal) == "is" else goal.args
     for side in sides:
-        for atom in _atoms_in(side):
+        for atom in atoms_in(side):
             name = name_of(atom)
             if name == OPEN:
                 continue
@@ -147,7 +147,7 @@ def _function_problem(goal: PrologTerm, sides: Iterable[PrologTerm], numbers: fr
         term = waiting.pop()
         if isinstance(term, Term) and not isinstance(term, (Var, Constant)) and term.arity:
             name = "**" if name_of(term) == "^" else name_of(term)
-            has_column = any(name_of(atom) in numbers for atom in _atoms_in(term))
+            has_column = any(name_of(atom) in numbers for atom in atoms_in(term))
             if has_column and (name, term.arity) not in FUNCTIONS:
                 known = ", ".join(sorted({function for function, _ in FUNCTIONS}))
                 return f"contains '{goal}', which calculates {name}/{term.arity} of a column; columns can be calculated with {known}."
@@ -155,7 +155,7 @@ def _function_problem(goal: PrologTerm, sides: Iterable[PrologTerm], numbers: fr
     return None
 
 
-def _atoms_in(term: PrologTerm) -> Iterable[PrologTerm]:
+def atoms_in(term: PrologTerm) -> Iterable[PrologTerm]:
     """The atoms in an arithmetic term."""
     waiting = [term]
     while waiting:

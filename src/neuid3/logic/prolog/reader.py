@@ -80,6 +80,10 @@ class Vocabulary:
     known: frozenset[str]
     closed: frozenset[str]
 
+    def with_known(self, predicates: frozenset[str]) -> Vocabulary:
+        """The vocabulary with more predicates that may be called."""
+        return replace(self, known=self.known | predicates)
+
 
 @dataclass(frozen=True, slots=True)
 class ParsedProgram:
@@ -99,6 +103,11 @@ class ParsedProgram:
     defined: frozenset[str]
     facts: Mapping[str, str]
     library: tuple[Statement, ...] = ()
+
+    def with_statements(self, statements: tuple[Statement, ...]) -> ParsedProgram:
+        """The program with other clauses, which may call what is not defined."""
+        defined = frozenset(signature(head) for statement in statements for head in statement.heads)
+        return replace(self, statements=statements, defined=defined)
 
     @property
     def counting(self) -> frozenset[str]:
@@ -122,7 +131,7 @@ def read(text: str, columns: Columns) -> ParsedProgram:
     facts = {
         predicate: name for name, column in columns.items() if (predicate := fact_signature(name, column)) is not None
     }
-    _check_collisions(statements, facts)
+    check_collisions(statements, facts)
     defined = frozenset(signature(head) for statement in statements for head in statement.heads)
     library = tuple(_library_statements({*defined, *facts}))
     return ParsedProgram(statements, columns, defined, facts, library)
@@ -146,14 +155,22 @@ def parse(text: str) -> list[PrologTerm]:
     try:
         return list(PrologString(text))
     except ProbLogError as error:
-        # ProbLog's line is right; its columns count from 0 on line 1 and from 1 on the other lines.
-        position = ""
-        if isinstance(error.location, tuple) and len(error.location) == 3:
-            _, line, column = error.location
-            position = f"line {line}, column {column + 1 if line == 1 else column}: "
+        line, column = syntax_position(error)
+        position = f"line {line}, column {column}: " if line else ""
         raise SyntaxErrorInProgram(
             f"Syntax error in the background knowledge, {position}{error.base_message}."
         ) from None
+
+
+def syntax_position(error: ProbLogError) -> tuple[int, int]:
+    """The line and the column of a syntax error, from 1; 0 where they are not known.
+
+    ProbLog's columns count from 0 on line 1 and from 1 on the other lines.
+    """
+    if isinstance(error.location, tuple) and len(error.location) == 3:
+        _, line, column = error.location
+        return int(line), int(column) + 1 if line == 1 else int(column)
+    return 0, 0
 
 
 def _statements(text: str) -> Iterable[Statement]:
@@ -161,13 +178,19 @@ def _statements(text: str) -> Iterable[Statement]:
     parsed = parse(text)
     anonymous = itertools.count()
     for number, clause in enumerate(parsed):
-        line = _line(parser, clause)
-        # The parser turns `:- goal` into a clause with this head, without quotes; the same head in a program has quotes.
-        if isinstance(clause, Clause) and str(clause.head.functor) == DIRECTIVE:
-            _check_directive(clause.body, line)
-            continue
-        body = clause.body if isinstance(clause, (AnnotatedDisjunction, Clause)) else None
-        yield _statement(number, heads_of(clause), body, line, anonymous, clause)
+        statement = read_clause(number, clause, _line(parser, clause), anonymous)
+        if statement is not None:
+            yield statement
+
+
+def read_clause(number: int, clause: PrologTerm, line: int, anonymous: Any) -> Statement | None:
+    """A parsed clause as a statement; None for the import of a library, and a `RuleError` where it is invalid."""
+    # The parser turns `:- goal` into a clause with this head, without quotes; the same head in a program has quotes.
+    if isinstance(clause, Clause) and str(clause.head.functor) == DIRECTIVE:
+        _check_directive(clause.body, line)
+        return None
+    body = clause.body if isinstance(clause, (AnnotatedDisjunction, Clause)) else None
+    return _statement(number, heads_of(clause), body, line, anonymous, clause)
 
 
 def _line(parser: Any, clause: PrologTerm) -> int:
@@ -239,6 +262,11 @@ def _check_head(head: PrologTerm, line: int) -> None:
     if not isinstance(head, Term) or isinstance(head, (Var, Constant)):
         raise RuleError(f"Line {line}: '{head}' cannot be the head of a clause; a head is an atom such as 'odd(X)'.")
     name, predicate = name_of(head), signature(head)
+    if name in (":", ",") and head.arity == 2:
+        raise RuleError(
+            f"Line {line}: '{head}' is no fact; write ':-' for *if*, as in 'risk :- smoker.', and '::' after a probability, as "
+            "in '0.3 :: rain.'"
+        )
     if name in ("query", "evidence"):
         raise RuleError(
             f"Line {line}: '{name}' is refused; the queries are the tests of the tree, so leave that clause out."
@@ -298,7 +326,7 @@ def _check_probabilities(probabilities: tuple[PrologTerm, ...], line: int) -> No
         raise RuleError(f"Line {line}: the probabilities of the disjunction sum to {total:g}, which is more than 1.")
 
 
-def _check_collisions(statements: Iterable[Statement], facts: Mapping[str, str]) -> None:
+def check_collisions(statements: Iterable[Statement], facts: Mapping[str, str]) -> None:
     for predicate, name in facts.items():
         if predicate in OPEN_BUILTINS | CONTROL or name == DIRECTIVE or _IN_LIBRARY.match(name):
             raise RuleError(

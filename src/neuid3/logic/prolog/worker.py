@@ -10,6 +10,7 @@ from typing import Any
 from problog.logic import Constant, Var
 
 from neuid3.errors import NeuID3Error
+from neuid3.logic.prolog.checking import check
 from neuid3.logic.prolog.clauses import called_by_others, clauses_behind, flaws, numeric_positions, rules
 from neuid3.logic.prolog.counts import counted
 from neuid3.logic.prolog.evaluator import evaluate
@@ -35,6 +36,8 @@ def reply_to(request: dict[str, Any]) -> dict[str, Any]:
     try:
         if request["do"] == "evaluate":
             return {"probabilities": evaluate(request["program"])}
+        if request["do"] == "check":
+            return check(request["program"], request["columns"], request["infer"])
         grounder = _grounder(request["program"], request["columns"])
         match request["do"]:
             case "read":
