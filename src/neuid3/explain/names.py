@@ -17,6 +17,7 @@ from neuid3.logic.formula import (
     ChoiceVariable,
     ColumnVariable,
     NeuralVariable,
+    QueryVariable,
     Variable,
 )
 from neuid3.logic.program import Program
@@ -72,6 +73,8 @@ def _names(variable: Variable, program: Program) -> VariableNames:
             return _fact(head) if values is None else _valued(head, values)
         case ChoiceVariable():
             return _choice(program.heads(variable))
+        case QueryVariable(query):
+            return _fact(str(query))
 
 
 def _ends(part: CellPart, cell: int) -> tuple[Boundary | None, Boundary | None]:
@@ -141,7 +144,7 @@ def _instance(variable: Variable) -> str:
             return network
         case ChoiceVariable(arguments=arguments):
             return ", ".join(arguments)
-        case ColumnVariable() | CellVariable() | CalculatedVariable():
+        case ColumnVariable() | CellVariable() | CalculatedVariable() | QueryVariable():
             return "column"
 
 
@@ -150,7 +153,7 @@ def _origin(variable: Variable) -> str:
     match variable:
         case NeuralVariable(declaration=number) | ChoiceVariable(clause=number):
             return f"clause {number + 1}"
-        case ColumnVariable() | CellVariable() | CalculatedVariable():
+        case ColumnVariable() | CellVariable() | CalculatedVariable() | QueryVariable():
             return ""
 
 

@@ -348,6 +348,8 @@ class CheckpointedLearner:
 
     def pretrain(self, starts: Mapping[str, nn.Module]) -> bool:
         """Pretrain networks by all candidates, or load those of the checkpoint; False where none can be pretrained."""
+        if not self.learner.may_pretrain:
+            return False
         path = self.checkpoint.pretrained_path
         saved = self.checkpoint.read(path)
         if saved is not None:

@@ -13,7 +13,7 @@ from neuid3.data.columns import Distribution, Probability
 from neuid3.data.priors import Priors, network_call_name
 from neuid3.learning.sample import Floats, Instance, Sample
 from neuid3.logic.expressions import Expression
-from neuid3.logic.formula import ColumnVariable, NeuralVariable, Source, Variable
+from neuid3.logic.formula import ColumnVariable, NeuralVariable, QueryVariable, Source, Variable
 from neuid3.tree.calculations import expression_prior, expression_values
 from neuid3.tree.inference import Inference, average_output
 from neuid3.tree.node_tests import NodeTest
@@ -111,7 +111,7 @@ class ExactInference:
                 complete = self.sample.examples.complete(expression.columns)
                 return bool((expression_values(expression, self.sample.examples)[1] | ~complete).all())
             case _:
-                return False
+                return isinstance(source, QueryVariable)
 
     def conditional(self, path: Path, test: NodeTest, rows: Any = None) -> Floats:
         """P(τ | κ, e) of the examples of these rows, by default of all, `(example,)`; one half where κ is impossible."""

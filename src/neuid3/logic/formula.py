@@ -7,6 +7,7 @@ import operator
 import sys
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any, Protocol
 from typing import Literal as OneOf
 
 from neuid3.errors import NodeTestError
@@ -147,7 +148,41 @@ class CalculatedVariable:
         return tuple(reversed(cells))
 
 
-Variable = ColumnVariable | ChoiceVariable | NeuralVariable | CellVariable | CalculatedVariable
+class Derivation(Protocol):
+    """A Boolean that is computed from columns, such as a query over parts; a hashable value."""
+
+    def holds(self, examples: Any) -> Any:
+        """Whether it is true of each example, as a mask."""
+        ...
+
+    def clauses(self, name: str) -> list[str]:
+        """Clauses that define an atom of this name to be the same Boolean."""
+        ...
+
+    def facts(self, example: Any) -> list[str]:
+        """What the clauses need to know about an example."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class QueryVariable:
+    """A Boolean that is computed from columns and certain for every example, such as a query over parts.
+
+    Attributes
+    ----------
+    query : computes it.
+    columns : the columns that it is computed from.
+    """
+
+    query: Derivation
+    columns: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        return 2
+
+
+Variable = ColumnVariable | ChoiceVariable | NeuralVariable | CellVariable | CalculatedVariable | QueryVariable
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +346,7 @@ Formula = Truth | Literal | Compare | CompareExpression | OpenCompare | Not | An
 
 # A source of dependence between tests: a random variable, the name of a number column, or an expression that may have no
 # value and is then unknown.
-Source = ColumnVariable | ChoiceVariable | NeuralVariable | Expression | str
+Source = ColumnVariable | ChoiceVariable | NeuralVariable | QueryVariable | Expression | str
 
 
 def parts_of(formula: Formula) -> tuple[Formula, ...]:
@@ -377,7 +412,7 @@ def columns_read(variables: Iterable[Source]) -> frozenset[str]:
     columns: set[str] = set()
     for source in variables:
         match source:
-            case NeuralVariable(inputs=inputs):
+            case NeuralVariable(inputs=inputs) | QueryVariable(columns=inputs):
                 columns.update(inputs)
             case ColumnVariable(column) | str(column):
                 columns.add(column)

@@ -1,4 +1,4 @@
-"""What every model has: a program with its networks and priors, the tests that it asks, and their exact inference."""
+"""The base class of models: a program with its networks and priors, tests, and their exact inference."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neuid3.circuits.arrays import AnyArray
-from neuid3.data.columns import Boolean, Category, Distribution, Number, Probability, Schema, Tensor
+from neuid3.data.columns import Kind, Schema
 from neuid3.data.examples import Examples
 from neuid3.data.priors import Priors, check_priors, column_priors, network_call_name, with_quantiles
 from neuid3.errors import DataError, NetworkError, did_you_mean
@@ -58,6 +58,8 @@ class BaseModel:
     network_calls : the network calls that the tests need.
     training_record : digests of the training rows and scores on held-out rows; None where there is no record.
     candidates : the atoms that the model could have been made of; None where they are not known.
+    labelled_values : for network instances, the values that they have learned from labels, by index; for a labelled network
+        that the tests do not call, none.
     certificate : what the values of the networks are fixed up to, as last found by an audit or an export; None before.
     """
 
@@ -79,6 +81,7 @@ class BaseModel:
         self.networks = dict(networks or {})
         self.training_record: TrainingRecord | None = None
         self.candidates: tuple[str, ...] | None = None
+        self.labelled_values: Mapping[str, tuple[int, ...]] = {}
         self.certificate: Certificate | None = None
         self.precision, self.device = _precision(dtype), device
         self.backend = backend
@@ -326,7 +329,6 @@ def _as_schema(schema: Any) -> Schema:
     """The schema itself, or that of `Examples` in its place; a `DataError` for anything else."""
     if isinstance(schema, Examples):
         return schema.schema
-    kinds = (Boolean, Category, Distribution, Number, Probability, Tensor)
-    if not isinstance(schema, Mapping) or not all(isinstance(kind, kinds) for kind in schema.values()):
+    if not isinstance(schema, Mapping) or not all(isinstance(kind, Kind) for kind in schema.values()):
         raise DataError("The schema must be that of some examples: pass X.schema, or the Examples themselves.")
     return schema

@@ -18,6 +18,7 @@ from neuid3.logic.formula import (
     ChoiceVariable,
     ColumnVariable,
     NeuralVariable,
+    QueryVariable,
     Variable,
 )
 from neuid3.tree.calculations import calculated_weights
@@ -174,6 +175,8 @@ class Evidence:
                 return self.arrays.floats(calculated_weights(variable, self.examples, self.priors))
             case ChoiceVariable(weights=weights):
                 return self.arrays.repeated(self.arrays.floats(np.array(weights)), len(self))
+            case QueryVariable(query):
+                return self.arrays.one_hot(query.holds(self.examples).astype(np.int64), 2)
             case NeuralVariable():
                 return self._neural(variable)
 

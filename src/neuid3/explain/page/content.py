@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from neuid3.data.columns import Boolean, Category, Column, Distribution, Number, Probability, Tensor
 from neuid3.data.examples import Examples
+from neuid3.data.parts import Parts, Relation
 from neuid3.errors import DataError, did_you_mean
 from neuid3.explain.page.responses import MIN_REACH, Floats, NetworkValues, PageNode, PageResponses, page_responses
 from neuid3.explain.page.scores import RowGroups, group_rows, learned_rows
@@ -21,6 +22,7 @@ from neuid3.export.meanings import instance_lines
 from neuid3.identifiability.audit import short_forms
 from neuid3.logic.formula import NeuralVariable, sources
 from neuid3.logic.quoting import atom_name, entry_text
+from neuid3.tree.instance_names import display_names
 from neuid3.tree.model import TreeModel
 from neuid3.tree.semantics import NetworkCall
 from neuid3.tree.tree import Branch, LeafNode, Masses, NetworkStatistics, Node
@@ -240,6 +242,11 @@ class _ContentBuilder:
     images: int
     mass_text: Callable[[Node], str]
 
+    @property
+    def names(self) -> dict[str, str]:
+        """What the page calls each network instance."""
+        return display_names(sorted({call.network for call in self.model.network_calls}))
+
     def content(self) -> PageContent:
         branches = [node for node in self.responses.nodes if isinstance(node.node, Branch)]
         rules = self.model.program.clauses_behind([node.node.test.goal for node in branches])  # type: ignore[union-attr]
@@ -288,7 +295,7 @@ class _ContentBuilder:
             node.number,
             name,
             rules,
-            tuple(sorted({network for network, _, _ in calls})),
+            tuple(sorted({self.names[network] for network, _, _ in calls})),
             columns,
             branch.gain,
             branch.statistics,
@@ -338,13 +345,13 @@ class _ContentBuilder:
                 for inputs in by_inputs
             }
             yield PredicateContent(
-                network,
+                self.names[network],
                 atom_name(declaration.predicate),
                 tuple(by_inputs),
                 tuple(sorted({branch for numbers in by_inputs.values() for branch in numbers})),
                 sum(len(of_call.rows) for of_call in values.values()),
                 tuple(self._value(name, code, values, len(names)) for code, name in enumerate(names)),
-                fixed.get(network, ""),
+                fixed.get(self.names[network], ""),
             )
 
     def _value(
@@ -381,7 +388,8 @@ class _ContentBuilder:
         responses = [self.responses.yes_probabilities(node) for node in branches]
         columns = [(name, column) for name, column in self.examples.items() if is_textual(column)]
         network_values = {
-            (network, inputs): values.by_row() for (network, inputs, _), values in self.responses.network_values.items()
+            (self.names[network], inputs): values.by_row()
+            for (network, inputs, _), values in self.responses.network_values.items()
         }
         for row in rows:
             yield ExampleContent(
@@ -461,6 +469,8 @@ def entry_summary(column: Column, row: int) -> str:
             return f"{value:.4g}"
         case Tensor():
             return ", ".join(f"{number:.3g}" for number in np.ravel(value))
+        case Parts() | Relation():
+            return f"{value.total}"
 
 
 def column_summary(column: Column, mass: Floats, max_values: int = 4) -> str:
@@ -493,6 +503,8 @@ def column_summary(column: Column, mass: Floats, max_values: int = 4) -> str:
             return _shares(dict(zip(map(str, values), means.tolist(), strict=True)), max_values)
         case Number():
             return _range(column.values, present)
+        case Parts() | Relation():
+            return f"{float(present @ column.values.counts) / total:.3g} on average"  # type: ignore[attr-defined]
         case Tensor():
             raise AssertionError("a tensor column is not symbolic")
 

@@ -20,6 +20,7 @@ from neuid3.logic.formula import (
     ChoiceVariable,
     ColumnVariable,
     NeuralVariable,
+    QueryVariable,
     Variable,
 )
 from neuid3.tree.model import TreeModel
@@ -90,6 +91,10 @@ class Weights:
                 return self.repeated(weights)
             case NeuralVariable():
                 return self._neural(variable)
+            case QueryVariable(query):
+                raise ExportError(
+                    f"ONNX has no tables of parts, which the test '{query}' reads; export the tree to ProbLog instead."
+                )
 
     # Columns -----------------------------------------------------------------------------------------
 
