@@ -25,6 +25,7 @@ from neuid3.logic.formula import (
     Or,
     Truth,
     bottom_up,
+    columns_of,
     expressions_in,
     parts_of,
     rebuild,
@@ -81,6 +82,11 @@ class Family:
         Then a test of the family is true for an example where one number of the example compares so with the constant.
         """
         return direction_of(self.formula)
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The columns that its tests depend on."""
+        return columns_of(self.formula)
 
     @property
     def is_neural(self) -> bool:

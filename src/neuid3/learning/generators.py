@@ -194,7 +194,13 @@ class NodeCandidates:
                 if may_interact(used | orders.columns(test)) and orders.of(test) is not None
             )
             numbers = tuple(name for name in offered.numbers if may_interact(used | {name}))
-            known = self._allowed[used] = offered, replace(offered, tests=tests, numbers=numbers)
+            constrained = {column for column, _ in orders.constraints.directions}
+            families = tuple(
+                family
+                for family in offered.families
+                if may_interact(used | family.columns) and not constrained & family.columns
+            )
+            known = self._allowed[used] = offered, replace(offered, tests=tests, numbers=numbers, families=families)
         return known[1]
 
     def _check(self, offered: Candidates) -> None:

@@ -132,19 +132,21 @@ class SymbolicSplitter:
                 if cut is not None:
                     threshold, gain, cuts = cut
                     yield ScoredCandidate(CutTest(name, threshold), gain, math.nan, None, False, cuts**CUT_EXPONENT)
-
             for family in offered.families:
                 yield from self._best_of_family(node, self.families[family], target)
 
     def _best_of_family(self, node: OpenNode, family: SortedFamily, target: Target) -> Iterator[ScoredCandidate]:
         """The test of a family with the best constant, which is scored exactly where some responses are uncertain."""
-        cut = family.sorted.best_cut(node.rows, target.statistics(), target.criterion, (), self.min_child_mass)
+        cut = family.sorted.best_cut(
+            node.rows, target.statistics(), target.criterion, (), self.min_child_mass, node.bounds
+        )
         if cut is None:
             return
         threshold, gain, cuts = cut
         test = family.family.test(family.constant(threshold), self.semantics.program)
         if not family.is_certain:
-            gain = float(target.gain(self.inference.conditional(node.path, test, node.rows)))
+            responses = self.inference.conditional(node.path, test, node.rows)
+            gain = float(_gain(node, target.criterion, *target.sides(responses), 0))
         if gain > 0:
             yield ScoredCandidate(test, gain, math.nan, None, False, cuts**CUT_EXPONENT)
 
