@@ -21,6 +21,7 @@ class FitOptions:
 
     table: Path
     target: str
+    task: str
     background: Path | None
     relations: tuple[str, ...]
     tests: tuple[str, ...]
@@ -29,6 +30,7 @@ class FitOptions:
     concept_file: Path | None
     out: Path | None
     held_out: float
+    calibration: float
     pos_label: str | None
     class_weight: tuple[str, ...]
     max_depth: int | None
@@ -64,7 +66,17 @@ class FitOptions:
 # In the order in which the help lists them.
 _PARAMETERS = (
     click.argument("table", type=FILE),
-    click.option("--target", required=True, metavar="COLUMN", help="The column with the classes to predict."),
+    click.option(
+        "--target", required=True, metavar="COLUMN", help="The column with the classes or numbers to predict."
+    ),
+    click.option(
+        "--task",
+        type=click.Choice(["auto", "classification", "regression"]),
+        default="auto",
+        show_default=True,
+        help="Whether classes or numbers are predicted. 'auto' predicts numbers where the target is a number column with a value "
+        "that is not whole, or with more than 20 different values.",
+    ),
     click.option(
         "--background",
         type=FILE,
@@ -108,6 +120,14 @@ _PARAMETERS = (
         metavar="FRACTION",
         show_default=True,
         help="Fraction of rows held out to score the tree.",
+    ),
+    click.option(
+        "--calibration",
+        type=FiniteRange(0, 0.9),
+        default=0.0,
+        metavar="FRACTION",
+        show_default=True,
+        help="Fraction of rows held out to calibrate the tree, so that `predict --coverage` can be used.",
     ),
     click.option(
         "--pos-label",

@@ -180,7 +180,7 @@ class ExampleView:
 
     @cached_property
     def leaves(self) -> Floats:
-        """P(class | leaf), `(leaf, class)`."""
+        """P(class | leaf), `(leaf, class)`; or the mean and the deviation at each leaf, `(leaf, 2)`."""
         return np.array([leaf.value for leaf in self.tree.leaves])
 
 

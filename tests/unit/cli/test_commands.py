@@ -158,7 +158,7 @@ def test_a_rule_that_is_never_tried_is_reported_and_is_an_error_where_it_is_name
 
 @pytest.mark.usefixtures("folder")
 def test_a_target_of_many_numbers_is_told_of_regression() -> None:
-    output = run("fit", "people.csv", "--target", "age", "--max-depth", "0").stdout
+    output = run("fit", "people.csv", "--target", "age", "--task", "classification", "--max-depth", "0").stdout
     assert re.search(r"'age' holds \d+ different numbers in 200 rows.*--task regression", output)
 
 

@@ -30,7 +30,7 @@ from neuid3.tree.semantics import NetworkCall
 MISSING = -1
 
 # The names of the outputs.
-CLASSES, LEAVES = "class_probabilities", "leaf_probabilities"
+CLASSES, LEAVES, MEAN, STD = "class_probabilities", "leaf_probabilities", "predicted_mean", "predicted_std"
 
 
 class Weights:
@@ -48,7 +48,7 @@ class Weights:
         self._outputs = self._call_networks(sorted(model.network_calls)) if model.network_calls else {}
 
     def _declare(self, name: str) -> None:
-        if name in (CLASSES, LEAVES) or name.startswith(PREFIX):
+        if name in (CLASSES, LEAVES, MEAN, STD) or name.startswith(PREFIX):
             raise ExportError(f"Column {name!r} has a name that is reserved in ONNX files; rename the column.")
         match self.model.schema[name]:
             case Category():
