@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from neuid3.cli.fit_data import FitData, concept_scores, read_fit_data, warn_of_contradictions
-from neuid3.cli.fit_options import FitOptions, fit_parameters
+from neuid3.cli.fit_options import FitOptions, fit_parameters, read_relations
 from neuid3.cli.fit_report import fit_report, held_out_scores, scores_text
 from neuid3.errors import DataError, LabelWarning, MissingFileError, did_you_mean
 from neuid3.logic.sandbox import Limits
@@ -80,6 +80,7 @@ def _estimator(options: FitOptions, rules: str, fit_data: FitData) -> TreeEstima
     kind, own = _kind_and_own_parameters(options, fit_data)
     return kind(
         background=rules,
+        relations=read_relations(options.relations),
         tests=list(options.tests) or "auto",
         modes=list(options.modes) or None,
         bank=options.bank,

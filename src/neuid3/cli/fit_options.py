@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import click
 
 from neuid3.cli.common import FILE, Command, FieldType, FiniteRange, concepts_option, limit_option
+from neuid3.errors import ParameterError
 from neuid3.logic.sandbox import LIMIT_RULES, Limits
 from neuid3.training.config import TRAINING_RULES
 
@@ -21,6 +23,7 @@ class FitOptions:
     target: str
     task: str
     background: Path | None
+    relations: tuple[str, ...]
     tests: tuple[str, ...]
     modes: tuple[str, ...]
     types: tuple[str, ...]
@@ -79,6 +82,13 @@ _PARAMETERS = (
         type=FILE,
         metavar="FILE",
         help="Background knowledge: a ProbLog program with rules and neural predicates.",
+    ),
+    click.option(
+        "--relations",
+        multiple=True,
+        metavar="NAME=RELATION,…",
+        help="Relations of a neural predicate or a category, such as rank=order,equal or 'rank[1..5]=order', for which rules "
+        "are written (see neuid3 rules --list); may be repeated.",
     ),
     click.option(
         "--tests",
@@ -228,3 +238,18 @@ _PARAMETERS = (
 def fit_parameters(command: Command) -> Command:
     """Add the argument and the options of the command `fit`; `FitOptions` has a field for each."""
     return reduce(lambda decorated, parameter: parameter(decorated), reversed(_PARAMETERS), command)
+
+
+def read_relations(given: Sequence[str]) -> dict[str, list[str]] | None:
+    """The relations of `--relations NAME=RELATION,…`.
+
+    >>> read_relations(["rank=order,equal", "size[small, large]=order"])
+    {'rank': ['order', 'equal'], 'size[small, large]': ['order']}
+    """
+    relations: dict[str, list[str]] = {}
+    for entry in given:
+        name, sign, names = entry.rpartition("=")
+        if not sign or not name.strip() or not names.strip():
+            raise ParameterError(f"--relations {entry} names no relation; write it as in --relations rank=order,equal.")
+        relations.setdefault(name.strip(), []).extend(part.strip() for part in names.split(","))
+    return relations or None

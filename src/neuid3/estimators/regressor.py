@@ -80,6 +80,9 @@ class NeuID3Regressor(RegressorMixin, TreeEstimator):  # type: ignore[misc]
         for no constraint. Numbers, Booleans and probabilities can be constrained.
     interaction_cst : {"pairwise", "no_interactions"} or list of lists of columns, optional
         Groups of columns that may be tested on one path; columns in no group form one more group.
+    relations : dict, optional
+        Rules that are written for a neural predicate or a category, as in `{"rank": ["order", "equal"]}`; `"rank[1..5]"`
+        declares the predicate too. `neuid3.logic.relations.RELATIONS` has all relations.
 
     Attributes
     ----------
@@ -137,6 +140,7 @@ class NeuID3Regressor(RegressorMixin, TreeEstimator):  # type: ignore[misc]
         limits: Limits | None = None,
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
+        relations: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         super().__init__(
             background=background,
@@ -157,6 +161,7 @@ class NeuID3Regressor(RegressorMixin, TreeEstimator):  # type: ignore[misc]
             limits=limits,
             monotonic_cst=monotonic_cst,
             interaction_cst=interaction_cst,
+            relations=relations,
         )
 
     # What the targets are ------------------------------------------------------------------------

@@ -103,7 +103,7 @@ class RandomCandidates(CandidateGenerator):
 
     Parameters
     ----------
-    fraction : the fraction of the candidates that are offered, in (0, 1]; a number column counts as one.
+    fraction : the fraction of the candidates that are offered, in (0, 1]; a number column or a family counts as one.
     count : their number; it takes the place of the fraction.
     tests : what is drawn from: `"auto"`, or a list of tests.
 
@@ -124,14 +124,19 @@ class RandomCandidates(CandidateGenerator):
 
     def candidates(self, context: NodeContext) -> Candidates:
         unused = [test for test in context.listed.tests if test not in context.node.used]
-        total = len(unused) + len(context.listed.numbers)
+        n_tests, n_columns = len(unused), len(context.listed.numbers)
+        total = n_tests + n_columns + len(context.listed.families)
         count = math.ceil(self.fraction * total) if self.count is None else min(self.count, total)
         chosen = np.zeros(total, dtype=bool)
         chosen[context.random.choice(total, count, replace=False)] = True
-        of_tests, of_numbers = chosen[: len(unused)], chosen[len(unused) :]
+        of_tests, of_numbers = chosen[:n_tests], chosen[n_tests : n_tests + n_columns]
+        of_families = chosen[n_tests + n_columns :]
         return Candidates(
             tuple(test for test, is_chosen in zip(unused, of_tests, strict=True) if is_chosen),
             tuple(name for name, is_chosen in zip(context.listed.numbers, of_numbers, strict=True) if is_chosen),
+            families=tuple(
+                family for family, is_chosen in zip(context.listed.families, of_families, strict=True) if is_chosen
+            ),
         )
 
 
@@ -200,7 +205,13 @@ class NodeCandidates:
                 if may_interact(used | orders.columns(test)) and orders.of(test) is not None
             )
             numbers = tuple(name for name in offered.numbers if may_interact(used | {name}))
-            known = self._allowed[used] = offered, replace(offered, tests=tests, numbers=numbers)
+            constrained = {column for column, _ in orders.constraints.directions}
+            families = tuple(
+                family
+                for family in offered.families
+                if may_interact(used | family.columns) and not constrained & family.columns
+            )
+            known = self._allowed[used] = offered, replace(offered, tests=tests, numbers=numbers, families=families)
         return known[1]
 
     def _check(self, offered: Candidates) -> None:
