@@ -74,6 +74,8 @@ class NeuID3BoostingClassifier(ClassTargets, ClassifierMixin, BoostingEstimator)
     limits : Limits, optional
         The time, memory and circuit size that the background knowledge may take, and the most candidates that it may
         be expanded to.
+    relations : dict, optional
+        Rules without Prolog, as in `NeuID3Classifier`.
 
     Attributes
     ----------
@@ -138,6 +140,7 @@ class NeuID3BoostingClassifier(ClassTargets, ClassifierMixin, BoostingEstimator)
         random_state: Any = None,
         verbose: int = 0,
         limits: Limits | None = None,
+        relations: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         super().__init__(
             background=background,
@@ -160,6 +163,7 @@ class NeuID3BoostingClassifier(ClassTargets, ClassifierMixin, BoostingEstimator)
             random_state=random_state,
             verbose=verbose,
             limits=limits,
+            relations=relations,
         )
         self.class_weight = class_weight
 
@@ -274,6 +278,8 @@ class NeuID3BoostingRegressor(NumberTargets, RegressorMixin, BoostingEstimator):
     limits : Limits, optional
         The time, memory and circuit size that the background knowledge may take, and the most candidates that it may
         be expanded to.
+    relations : dict, optional
+        Rules without Prolog, as in `NeuID3Classifier`.
 
     Attributes
     ----------
@@ -330,6 +336,7 @@ class NeuID3BoostingRegressor(NumberTargets, RegressorMixin, BoostingEstimator):
         random_state: Any = None,
         verbose: int = 0,
         limits: Limits | None = None,
+        relations: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         super().__init__(
             background=background,
@@ -352,6 +359,7 @@ class NeuID3BoostingRegressor(NumberTargets, RegressorMixin, BoostingEstimator):
             random_state=random_state,
             verbose=verbose,
             limits=limits,
+            relations=relations,
         )
 
     def predict(self, X: Any) -> npt.NDArray[np.float64]:

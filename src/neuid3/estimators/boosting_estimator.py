@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 _SHARED = ("background", "networks", "tests", "bank", "modes", "training", "min_mass", "time_limit", "n_jobs")
 
 BOOSTING_CONSTRAINTS: dict[str, Any] = {
-    **{name: SHARED_CONSTRAINTS[name] for name in (*_SHARED, "random_state", "verbose", "limits", "max_depth")},
+    **{name: SHARED_CONSTRAINTS[name] for name in (*_SHARED, "random_state", "verbose", "limits", "relations")},
     "learning_rate": [Interval(Real, 0, None, closed="neither")],
     "max_splits": [Interval(Integral, 1, None, closed="left")],
     "max_trees": [Interval(Integral, 1, None, closed="left")],
@@ -91,6 +91,7 @@ class BoostingEstimator(NeuID3Estimator):
         random_state: Any,
         verbose: int,
         limits: Limits | None,
+        relations: Mapping[str, Sequence[str]] | None,
     ) -> None:
         self.background = background
         self.networks = networks
@@ -112,6 +113,7 @@ class BoostingEstimator(NeuID3Estimator):
         self.random_state = random_state
         self.verbose = verbose
         self.limits = limits
+        self.relations = relations
 
     # Learning ------------------------------------------------------------------------------------
 

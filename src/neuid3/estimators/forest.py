@@ -67,6 +67,8 @@ class NeuID3ForestClassifier(ClassTargets, ClassifierMixin, ForestEstimator):  #
         1 prints what is done while networks are trained, 2 also the gains of tests.
     limits : Limits, optional
         The time, memory and circuit size that the background knowledge may take.
+    relations : dict, optional
+        Rules without Prolog, as in `NeuID3Classifier`.
 
     Attributes
     ----------
@@ -141,6 +143,7 @@ class NeuID3ForestClassifier(ClassTargets, ClassifierMixin, ForestEstimator):  #
         random_state: Any = None,
         verbose: int = 0,
         limits: Limits | None = None,
+        relations: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         super().__init__(
             background=background,
@@ -163,6 +166,7 @@ class NeuID3ForestClassifier(ClassTargets, ClassifierMixin, ForestEstimator):  #
             random_state=random_state,
             verbose=verbose,
             limits=limits,
+            relations=relations,
         )
         self.class_weight = class_weight
 
@@ -266,6 +270,8 @@ class NeuID3ForestRegressor(NumberTargets, RegressorMixin, ForestEstimator):  # 
         1 prints what is done while networks are trained, 2 also the gains of tests.
     limits : Limits, optional
         The time, memory and circuit size that the background knowledge may take.
+    relations : dict, optional
+        Rules without Prolog, as in `NeuID3Classifier`.
 
     Attributes
     ----------
@@ -332,6 +338,7 @@ class NeuID3ForestRegressor(NumberTargets, RegressorMixin, ForestEstimator):  # 
         random_state: Any = None,
         verbose: int = 0,
         limits: Limits | None = None,
+        relations: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         super().__init__(
             background=background,
@@ -354,6 +361,7 @@ class NeuID3ForestRegressor(NumberTargets, RegressorMixin, ForestEstimator):  # 
             random_state=random_state,
             verbose=verbose,
             limits=limits,
+            relations=relations,
         )
 
     def _check_criterion(self) -> NumberCriterion:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 _SHARED = ("background", "networks", "tests", "bank", "modes", "training", "max_depth", "min_mass", "min_gain")
-_SETTINGS = ("time_limit", "n_jobs", "random_state", "verbose", "limits")
+_SETTINGS = ("time_limit", "n_jobs", "random_state", "verbose", "limits", "relations")
 
 FOREST_CONSTRAINTS: dict[str, Any] = {
     **{name: SHARED_CONSTRAINTS[name] for name in (*_SHARED, *_SETTINGS)},
@@ -90,6 +90,7 @@ class ForestEstimator(NeuID3Estimator):
         random_state: Any,
         verbose: int,
         limits: Limits | None,
+        relations: Mapping[str, Sequence[str]] | None,
     ) -> None:
         self.background = background
         self.networks = networks
@@ -111,6 +112,7 @@ class ForestEstimator(NeuID3Estimator):
         self.random_state = random_state
         self.verbose = verbose
         self.limits = limits
+        self.relations = relations
 
     # Learning ------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from sklearn.base import RegressorMixin
 from neuid3.estimators.parameters import REGRESSOR_CONSTRAINTS
 from neuid3.estimators.targets import NumberTargets
 from neuid3.estimators.tree_estimator import TreeEstimator
+from neuid3.explain import Explanation
 from neuid3.io.bank import Bank
 from neuid3.logic.sandbox import Limits
 from neuid3.training.config import TrainingConfig
@@ -72,6 +73,9 @@ class NeuID3Regressor(NumberTargets, RegressorMixin, TreeEstimator):  # type: ig
         for no constraint. Numbers, Booleans and probabilities can be constrained.
     interaction_cst : {"pairwise", "no_interactions"} or list of lists of columns, optional
         Groups of columns that may be tested on one path; columns in no group form one more group.
+    relations : dict, optional
+        Rules that are written for a neural predicate or a category, as in `{"rank": ["order", "equal"]}`; `"rank[1..5]"`
+        declares the predicate too. `neuid3.logic.relations.RELATIONS` has all relations.
 
     Attributes
     ----------
@@ -121,7 +125,7 @@ class NeuID3Regressor(NumberTargets, RegressorMixin, TreeEstimator):  # type: ig
         max_depth: int | None = None,
         min_mass: float = 2.0,
         min_gain: float = 1e-7,
-        pruning: float = 0.75,
+        pruning: float = 0.6,
         time_limit: float | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -129,6 +133,7 @@ class NeuID3Regressor(NumberTargets, RegressorMixin, TreeEstimator):  # type: ig
         limits: Limits | None = None,
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
+        relations: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         super().__init__(
             background=background,
@@ -149,6 +154,7 @@ class NeuID3Regressor(NumberTargets, RegressorMixin, TreeEstimator):  # type: ig
             limits=limits,
             monotonic_cst=monotonic_cst,
             interaction_cst=interaction_cst,
+            relations=relations,
         )
 
     # What the targets are ------------------------------------------------------------------------
@@ -208,3 +214,23 @@ class NeuID3Regressor(NumberTargets, RegressorMixin, TreeEstimator):  # type: ig
         fitted = self._fitted()
         means, deviations = fitted.model_.predict_number(fitted._examples(X), threshold=threshold)
         return (means, deviations) if return_std else means
+
+    def explain(
+        self, X: Any, row: int = 0, *, proofs: int = 5, changes: int = 3, threshold: float | None = None
+    ) -> Explanation:
+        """The explanation of a predicted number: what moves it, and the smallest change that moves it past a threshold.
+
+        Parameters
+        ----------
+        X : a table with named columns, `Examples`, or an array, as in `fit`.
+        row : the example.
+        proofs : the most proofs of a test.
+        changes : the most changes in a counterfactual.
+        threshold : the number that the changes move the prediction across; by default the mean of the training targets.
+
+        Returns
+        -------
+        The explanation; `print` shows it as text.
+        """
+        fitted = self._fitted()
+        return fitted.model_.explain(fitted._examples(X), row, proofs=proofs, changes=changes, threshold=threshold)

@@ -15,9 +15,9 @@ from neuid3.data.tables import (
     class_index,
     class_numbers,
     encode_classes,
-    number_targets,
     refuse_missing_labels,
 )
+from neuid3.data.targets import number_targets
 from neuid3.errors import DataError
 from neuid3.tree.criteria import ClassCriterion, NumberCriterion
 from neuid3.tree.criterion import Criterion
@@ -104,10 +104,7 @@ class NumberTargets:
         refuse_missing_labels(y, "number")
 
     def _read_targets(self, y: npt.NDArray[Any], weights: Numbers) -> Target:
-        numbers = number_targets(y)
-        counted = weights > 0
-        if not counted.any():  # `fit` refuses these weights
-            return Target(numbers, weights, self._check_criterion())
+        numbers, counted = number_targets(y), weights > 0
         criterion = self._check_criterion().for_targets(numbers[counted], weights[counted])
         return Target(criterion.standardized(numbers), weights, criterion)
 

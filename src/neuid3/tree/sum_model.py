@@ -105,6 +105,11 @@ class SumModel(BaseModel):
         """The labels of the classes; empty where numbers are predicted."""
         return self.boosted_sum.classes
 
+    @property
+    def predicts_numbers(self) -> bool:
+        """Whether the sum predicts numbers; otherwise it predicts classes."""
+        return not self.boosted_sum.classes
+
     def leaf_reach(self, evidence: Evidence) -> Iterator[AnyArray]:
         """P(leaf | e) of each tree in turn, `(example, leaf)`; differentiable where gradients are recorded.
 

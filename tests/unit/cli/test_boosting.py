@@ -81,3 +81,14 @@ def test_commands_for_one_tree_refuse_a_sum(table: Path, tmp_path: Path) -> None
         result = CliRunner().invoke(main, [str(argument) for argument in arguments])
         assert result.exit_code != 0
         assert "sum" in result.output
+
+
+def test_a_target_of_numbers_is_fitted_as_such(table: Path, tmp_path: Path) -> None:
+    model, page = tmp_path / "age.neuid3", tmp_path / "age.html"
+    fitted = run("fit", table, "--target", "age", "--task", "regression", "--model", "boosting", "--out", model)
+    assert "The prediction is the sum of the start" in fitted
+    predicted = list(csv.DictReader(io.StringIO(run("predict", model, table))))
+    explained = json.loads(run("explain", model, table, "--row", 0, "--json"))
+    assert float(predicted[0]["prediction"]) == pytest.approx(explained["scores"][0], abs=1e-9)
+    run("report", model, table, "--target", "age", "--out", page)
+    assert "Rows, explained" in page.read_text()
