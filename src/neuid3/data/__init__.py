@@ -7,9 +7,9 @@ from neuid3.utils.lazy import lazy_names
 if TYPE_CHECKING:
     from neuid3.data.columns import Boolean, Category, Column, Distribution, Kind, Number, Probability, Schema, Tensor
     from neuid3.data.examples import Examples
+    from neuid3.data.parts import Parts, Relation
     from neuid3.data.priors import Priors
     from neuid3.data.reading.files import ImageFiles
-    from neuid3.data.parts import Parts, Relation
     from neuid3.data.reading.interpretations import read_interpretations
     from neuid3.data.reading.table import read_frame, read_table
 
