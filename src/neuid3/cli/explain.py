@@ -7,8 +7,18 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from neuid3.cli.common import FILE, limit_option, model_examples, open_inputs, out_option, write_output
-from neuid3.errors import RowError
+from neuid3.cli.common import (
+    FILE,
+    FiniteRange,
+    is_sum,
+    limit_option,
+    model_examples,
+    open_any_inputs,
+    out_option,
+    write_output,
+)
+from neuid3.cli.sums import sum_explanation
+from neuid3.errors import DataError, RowError
 from neuid3.export.figures import figure_bytes
 
 if TYPE_CHECKING:
@@ -27,30 +37,52 @@ if TYPE_CHECKING:
     "--format", "style", type=click.Choice(["text", "json", "svg", "problog"]), default="text", show_default=True
 )
 @click.option("--json", "style", flag_value="json", help="The same as --format json.")
+@click.option(
+    "--threshold",
+    type=FiniteRange(),
+    metavar="NUMBER",
+    help="For trees that predict numbers: what the changes move the number past.  [default: the training mean]",
+)
 @limit_option
 @out_option
-def explain(model: Path, table: Path, row: int, style: str, limits: Limits | None, out: Path | None) -> None:
+def explain(
+    model: Path,
+    table: Path,
+    row: int,
+    style: str,
+    threshold: float | None,
+    limits: Limits | None,
+    out: Path | None,
+) -> None:
     """Explain the prediction for one row of a table.
 
-    Shows the probabilities of the paths, the outputs of the networks, and changes of the row that would change the class.
+    Shows the probabilities of the paths, the outputs of the networks, and changes of the row that would change the class, or move
+    the number past a threshold.
     --format problog prints the tree as a ProbLog program for this row; --format svg draws a figure (needs matplotlib).
 
     Example: neuid3 explain cards.neuid3 new.csv --row 3
     """
-    tree, text_table = open_inputs(model, table, limits)
+    tree, text_table = open_any_inputs(model, table, limits)
     if row >= len(text_table):
         raise RowError(f"There is no row {row}; {table} has {len(text_table)} rows, counted from 0.")
     examples = model_examples(tree, text_table.take([row]))
-    write_output([_explanation(tree, examples, style).rstrip("\n") + "\n"], out, model, table)
+    if is_sum(tree):
+        if threshold is not None:
+            raise DataError("--threshold is for one tree, and the model is a sum of trees; leave it out.")
+        text = sum_explanation(tree, examples, style)
+    else:
+        text = _explanation(tree, examples, style, threshold)
+    write_output([text.rstrip("\n") + "\n"], out, model, table)
 
 
-def _explanation(model: NeurosymbolicTree, examples: Examples, style: str) -> str:
+def _explanation(model: NeurosymbolicTree, examples: Examples, style: str, threshold: float | None) -> str:
+    if style == "problog":
+        return model.to_problog(examples)
+    explanation = model.explain(examples, threshold=threshold)
     match style:
         case "text":
-            return model.explain(examples).text()
+            return explanation.text()
         case "json":
-            return model.explain(examples).json()
-        case "svg":
-            return figure_bytes(cast("Figure", model.explain(examples).plot().figure), "svg").decode()
+            return explanation.json()
         case _:
-            return model.to_problog(examples)
+            return figure_bytes(cast("Figure", explanation.plot().figure), "svg").decode()

@@ -15,11 +15,12 @@ from typing import Any
 from neuid3.data.examples import Examples
 from neuid3.errors import ExportError
 from neuid3.explain.page.content import BranchContent, LeafContent, NodeMasses, PageContent, Tile, page_content
+from neuid3.explain.page.numbers import NumberContent
 from neuid3.explain.page.pictures import Entry, PageImages, page_images
 from neuid3.explain.page.scores import score_sentences
 from neuid3.export import export_text
 from neuid3.export.palette import css_variables
-from neuid3.export.unwrap import model_of
+from neuid3.export.unwrap import is_sum, model_of
 from neuid3.tree.anchors import distinct
 from neuid3.tree.concept_accuracy import concept_scores
 from neuid3.tree.labels import model_labels
@@ -47,9 +48,9 @@ def evidence_page(
 
     Parameters
     ----------
-    model : a model or a fitted classifier.
+    model : a model or a fitted estimator, of one tree or of a boosted sum.
     X : the table to be shown.
-    y : the classes of its rows, if known.
+    y : the classes of its rows, or their numbers, if known.
     title : the title of the page.
     images : the most examples of each kind.
     concepts : labels of what networks see, as in `fit`, for their concept accuracy on this table; columns of `X` with
@@ -72,6 +73,10 @@ def page_and_scores(
     concepts: Mapping[str, Any] | None = None,
 ) -> tuple[str, tuple[str, ...], Reliability | None]:
     """The evidence page, the sentences about scores at its top, and the reliability on rows that were not learned from."""
+    if is_sum(model):
+        from neuid3.explain.page.sums import sum_page  # it needs this module
+
+        return *sum_page(model, X, y, title=title), None
     tree = model_of(model, "columns and networks, of which a page is made")
     labelled, labels = model_labels(tree, X, concepts)
     examples = tree.read(X)
@@ -219,6 +224,15 @@ def _content_to_json(content: PageContent, scores: Sequence[str], pictures: Page
             for example in content.examples
         ],
         "pictures": pictures.pictures,
+        "numbers": content.numbers and _numbers_to_json(content.numbers),
+    }
+
+
+def _numbers_to_json(numbers: NumberContent) -> dict[str, Any]:
+    return {
+        "nodes": [{"said": node.said, "found": node.found, "residual": node.residual} for node in numbers.nodes],
+        "predictions": {str(row): [said, true] for row, said, true in numbers.predictions},
+        "points": numbers.points,
     }
 
 
