@@ -250,7 +250,7 @@ class ForestEstimator(NeuID3Estimator):
         raise NotImplementedError
 
     def _model(self) -> NeurosymbolicForest:
-        """The model, which predicts by as many threads as `n_jobs` says."""
+        """The model, which predicts by as many threads as there are workers."""
         model = cast("NeurosymbolicForest", self.model_)
         model.threads = effective_n_jobs(self.n_jobs)
         return model

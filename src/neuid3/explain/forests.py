@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.binned.model import Forest, ForestModel
+from neuid3.binned.averaged import Forest
+from neuid3.binned.model import ForestModel
 from neuid3.binned.trees import BinnedTree
 from neuid3.errors import RowError
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from neuid3.binned.model import ForestModel
 from neuid3.export.text import export_text
 from neuid3.tree.target import column_importances
 from neuid3.tree.tree import Branch, Node, Tree, Visit, fold
+
+if TYPE_CHECKING:  # a forest is shown without PyTorch
+    from neuid3.binned.model import ForestModel
 
 # The most columns and tests that are listed, and the length of the longest bar, in characters.
 LISTED, BAR = 10, 20

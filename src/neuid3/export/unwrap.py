@@ -55,7 +55,7 @@ def is_sum(source: Any) -> bool:
 
 def is_forest(source: Any) -> bool:
     """Whether this is the model of a forest, or an estimator that has one."""
-    from neuid3.binned.model import Forest
+    from neuid3.binned.averaged import Forest
 
     return isinstance(getattr(getattr(source, "model_", source), "forest", None), Forest)
 

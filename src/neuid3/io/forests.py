@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from neuid3.binned import BinKind, BinnedColumn, BinnedTree
-from neuid3.binned.model import Forest, ForestModel
+from neuid3.binned.averaged import Forest
+from neuid3.binned.model import ForestModel
 from neuid3.data.columns import Boolean, Category, Distribution, Kind, Number, Probability, Schema
 from neuid3.io.container import SavedFile, write_container
 from neuid3.io.networks import NetworkFactories, networks_from_json, networks_to_json, tensors_of

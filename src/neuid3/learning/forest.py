@@ -24,7 +24,7 @@ from neuid3.binned import (
     ColumnValues,
     column_values,
 )
-from neuid3.binned.model import Forest
+from neuid3.binned.averaged import Forest
 from neuid3.data.examples import Examples
 from neuid3.errors import ParameterError
 from neuid3.learning.candidates import Candidates

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neuid3.binned import BinnedTable, ColumnValues, bin_columns
-from neuid3.binned.model import Forest
+from neuid3.binned.averaged import Forest
 from neuid3.data.examples import Examples
 from neuid3.data.priors import Priors, column_priors
 from neuid3.learning.forest import (
