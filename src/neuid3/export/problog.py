@@ -25,9 +25,12 @@ from neuid3.logic.formula import (
 from neuid3.logic.program import Program
 from neuid3.logic.quoting import RESERVED, atom_text, number_text, plain_name
 from neuid3.logic.sandbox import send_request
+from neuid3.tree.components import Components, components
 from neuid3.tree.evidence import Evidence
+from neuid3.tree.goals import GoalLeaf
 from neuid3.tree.model import TreeModel
 from neuid3.tree.node_tests import NodeTest
+from neuid3.tree.semantics import Semantics
 from neuid3.tree.tree import Tree, paths
 
 # The precision of ProbLog's floats.
@@ -113,12 +116,14 @@ def translate(
     ------
     ExportError : if a column name or two constants cannot be written in ProbLog.
     """
-    formulas = [test.formula(program) for test in tree.tests]
+    leaf_components = components(tree.root, Semantics(program, tree.tests))
+    tests = tuple(dict.fromkeys((*tree.tests, *(path[-1][0] for path in leaf_components.paths if path))))
+    formulas = [test.formula(program) for test in tests]
     variables = _variables(formulas)
     reply = program.request(
         {
             "do": "translate",
-            "tests": [_goal_to_json(test) for test in tree.tests],
+            "tests": [_goal_to_json(test) for test in tests],
             "constants": dict(constants or {}),
             "compares": any(isinstance(node, Compare) for node in bottom_up(formulas)),
             "neural": [_neural(v, evidence, constants) for v in variables if isinstance(v, NeuralVariable)],
@@ -131,14 +136,14 @@ def translate(
         raise ExportError(
             f"Column {reserved[0]!r} has a name that ProbLog reserves; rename the column to export the tree."
         )
-    goals = dict(zip(tree.tests, reply["goals"], strict=True))
+    goals = dict(zip(tests, reply["goals"], strict=True))
     classes = tuple(_class_atom(label, taken) for label in tree.classes)
     mentioned = " ".join([*reply["goals"], *reply["clauses"]])
     sections = [
         ("columns of this example", list(_facts(program, evidence, formulas, mentioned))),
         ("numbers of this example", _numbers(program, formulas, evidence, reply, constants or {})),
         ("background knowledge", [*(f"% {line}" for line in instance_lines(tree)), *reply["clauses"]]),
-        ("the tree", list(_tree_clauses(tree, goals, classes, taken))),
+        ("the tree", list(_tree_clauses(tree, leaf_components, goals, classes, taken))),
     ]
     text = "\n\n".join("\n".join([f"% {title}", *lines]) for title, lines in sections if lines)
     return Translation(text + "\n", classes)
@@ -273,16 +278,27 @@ def _class_atom(label: Any, taken: set[str]) -> str:
     return name
 
 
-def _tree_clauses(tree: Tree, goals: Mapping[Any, str], classes: Sequence[str], taken: set[str]) -> Iterator[str]:
+def _tree_clauses(
+    tree: Tree, leaf_components: Components, goals: Mapping[Any, str], classes: Sequence[str], taken: set[str]
+) -> Iterator[str]:
     leaf_name = "leaf" if not any(name.startswith("leaf_") for name in taken) else "tree_leaf"
     choice_name = "d" if not any(name.startswith("d_") for name in taken) else "tree_d"
+    noise_name = "noise" if not any(name.startswith("noise_") for name in taken) else "tree_noise"
+    numbers = leaf_components.classes_of_values(tree.classes)
     for i, (path, leaf) in enumerate(paths(tree.root), 1):
         literals = [goals[test] if response else f"\\+ {goals[test]}" for test, response in path]
         yield f"{leaf_name}_{i} :- {', '.join(literals) or 'true'}."
+        chosen = f"{leaf_name}_{i}"
+        if isinstance(leaf, GoalLeaf):  # its goal, except with the probability of noise
+            yield f"{leaf.noise!r}::{noise_name}_{i}."
+            for k in np.flatnonzero(leaf_components.leaf_numbers == i - 1):
+                value = goals[leaf_components.paths[k][-1][0]]
+                yield f"{classes[numbers[k]]} :- \\+ {noise_name}_{i}, {value}, {leaf_name}_{i}."
+            chosen = f"{noise_name}_{i}, {leaf_name}_{i}"
         if len(classes) == 2:
-            yield f"{leaf.probabilities[1]!r}::{choice_name}_{i}."
-            yield f"{classes[1]} :- {choice_name}_{i}, {leaf_name}_{i}."
-            yield f"{classes[0]} :- \\+ {choice_name}_{i}, {leaf_name}_{i}."
+            yield f"{leaf.value[1]!r}::{choice_name}_{i}."
+            yield f"{classes[1]} :- {choice_name}_{i}, {chosen}."
+            yield f"{classes[0]} :- \\+ {choice_name}_{i}, {chosen}."
         else:
-            yield _disjunction([f"{choice_name}_{i}({name})" for name in classes], leaf.probabilities)
-            yield from (f"{name} :- {choice_name}_{i}({name}), {leaf_name}_{i}." for name in classes)
+            yield _disjunction([f"{choice_name}_{i}({name})" for name in classes], leaf.value)
+            yield from (f"{name} :- {choice_name}_{i}({name}), {chosen}." for name in classes)

@@ -17,7 +17,7 @@ from neuid3.logic.formula import And, Formula, Literal, NeuralVariable, Not, Or,
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import DEFAULT_LIMITS, Limits
 from neuid3.tree.node_tests import NodeTest
-from neuid3.tree.tree import Branch, Leaf, Node, Visit, fold, paths
+from neuid3.tree.tree import Branch, LeafNode, Node, Visit, fold, paths
 
 # At most so many rewritten trees are compared with a tree.
 MAX_REWRITINGS = 256
@@ -237,7 +237,7 @@ def results(root: Node, program: Program) -> tuple[list[tuple[float, ...]], list
             if test not in formulas:
                 formulas[test] = test.formula(program)
             signed.append(formulas[test] if outcome else Not(formulas[test]))
-        result = tuple(round(p, TOLERANCE_DIGITS) for p in leaf.probabilities)
+        result = tuple(round(p, TOLERANCE_DIGITS) for p in leaf.value)
         by_result.setdefault(result, []).append(And(tuple(signed)))
     return list(by_result), draw_cells([Or(tuple(conjunctions)) for conjunctions in by_result.values()])
 
@@ -394,9 +394,11 @@ def with_tests(root: Node, tests: Mapping[NodeTest, NodeTest]) -> Node:
 
     def rebuilt(visit: Visit, below: tuple[Node, Node] | None) -> Node:
         node = visit.node
-        if isinstance(node, Leaf) or below is None:
+        if isinstance(node, LeafNode) or below is None:
             return node
-        return Branch(tests.get(node.test, node.test), *below, node.gain, node.masses, node.statistics)
+        return Branch(
+            tests.get(node.test, node.test), *below, node.gain, statistics=node.statistics, summary=node.summary
+        )
 
     return fold(root, rebuilt)
 

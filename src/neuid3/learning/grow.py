@@ -248,7 +248,7 @@ def _grow(
     left = cast("GrownSubtree", (yield _grow(learner, yes, yes_statistics, limits, on_node)))
     right = cast("GrownSubtree", (yield _grow(learner, no, no_statistics, limits, on_node)))
     grown = GrownSubtree(
-        Branch(split.test, left.node, right.node, split.gain, as_leaf.masses),
+        Branch(split.test, left.node, right.node, split.gain, summary=as_leaf),
         limits.pruning * math.log2(max(split.choices, 1)) + left.penalty + right.penalty,
         split.validated or left.validated or right.validated,
         ((split.test, split.gain * mass), *left.test_gains, *right.test_gains),
@@ -260,7 +260,7 @@ def _grow(
 
 def _saves_bits(statistics: Floats, grown: GrownSubtree, criterion: Criterion) -> bool:
     """Whether the code of the targets is shorter leaf by leaf, with the penalty of the splits, than at the node as a leaf."""
-    leaf_bits = sum(criterion.code_length(leaf, statistics) for leaf in grown.leaf_statistics)
+    leaf_bits = criterion.description_length(grown.leaf_statistics, statistics)
     return leaf_bits + grown.penalty < criterion.code_length(statistics, statistics)
 
 

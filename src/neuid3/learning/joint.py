@@ -15,7 +15,7 @@ from neuid3.training.config import TrainingConfig
 from neuid3.training.parallel.shared import SharedColumns
 from neuid3.training.task import LabelledInputs, NetworkOutput, Task
 from neuid3.tree.criteria import Criterion
-from neuid3.tree.tree import Branch, Leaf, Node, Visit, fold, paths
+from neuid3.tree.tree import Branch, LeafNode, Node, Visit, fold, paths
 
 
 def joint_task(root: Node, inference: ExactInference, config: TrainingConfig, seed: int) -> Task | None:
@@ -69,9 +69,9 @@ def with_leaves(root: Node, values: Floats, criterion: Criterion) -> Node:
 
     def replaced(visit: Visit, below: tuple[Node, Node] | None) -> Node:
         node = visit.node
-        if isinstance(node, Leaf):
+        if isinstance(node, LeafNode):
             return criterion.with_value(node, next(reversed_values))
         assert below is not None
-        return Branch(node.test, *below, node.gain, node.masses)
+        return Branch(node.test, *below, node.gain, summary=node.summary)
 
     return fold(root, replaced)

@@ -97,5 +97,7 @@ def _rebuilt(root: Node, by_branch: dict[int, NetworkStatistics]) -> Node:
     rebuilt: dict[int, Node] = {}
     for branch in reversed(order):  # children before their parents
         yes, no = rebuilt.get(id(branch.yes), branch.yes), rebuilt.get(id(branch.no), branch.no)
-        rebuilt[id(branch)] = Branch(branch.test, yes, no, branch.gain, branch.masses, by_branch.get(id(branch)))
+        rebuilt[id(branch)] = Branch(
+            branch.test, yes, no, branch.gain, statistics=by_branch.get(id(branch)), summary=branch.summary
+        )
     return rebuilt[id(root)]

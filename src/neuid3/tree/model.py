@@ -20,13 +20,14 @@ from neuid3.logic.formula import ColumnVariable, NeuralVariable, Source, Truth, 
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import Limits
 from neuid3.networks.backend import Backend, select_backend
+from neuid3.tree.components import components, goal_tests
 from neuid3.tree.descent import LazyEvaluator
 from neuid3.tree.evidence import Evidence
 from neuid3.tree.inference import Inference, arrays_for, average_output
 from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.record import TrainingRecord
 from neuid3.tree.semantics import Semantics
-from neuid3.tree.tree import Path, Tree, paths
+from neuid3.tree.tree import Path, Tree
 
 if TYPE_CHECKING:
     import torch
@@ -56,7 +57,8 @@ class TreeModel:
     ----------
     program : the background knowledge, parsed for the schema.
     inference : exact inference under the program; in numpy where no test calls a network, otherwise in torch.
-    network_calls : the network calls that the tests need.
+    network_calls : the network calls that the tests and the goals of leaves need.
+    components : the leaves, those with a goal divided by its values.
     training_record : digests of the training rows and scores on held-out rows; None where there is no record, as for a
         tree written by hand.
     candidates : the atoms that the tree could have been made of; None where they are not known, as for a tree written by
@@ -105,15 +107,18 @@ class TreeModel:
             if isinstance(formula, Truth):
                 message = f"Test '{test}' is always {str(formula.value).lower()}: no fact and no network can change it."
                 warnings.warn(message, UserWarning, stacklevel=2)
+        computed = goal_tests(tree.root, semantics)
+        formulas += [semantics.formula(test) for test in computed]
         self._sources = frozenset[Source]().union(*(sources(formula) for formula in formulas))
-        self.network_calls = frozenset(call for test in tree.tests for call in semantics.calls(test))
+        self.network_calls = frozenset(call for test in (*tree.tests, *computed) for call in semantics.calls(test))
         self.inference = Inference(
             semantics, arrays_for(neural=bool(self.network_calls), dtype=self.precision, device=device)
         )
-        self._reach = self.inference.compiled([path for path, _ in paths(tree.root)])
-        self._leaves = self.inference.arrays.floats(
-            np.array([leaf.probabilities for leaf in tree.leaves])
-        )  # (leaf, class)
+        self.components = components(tree.root, semantics)
+        self._reach = self.inference.compiled(self.components.paths)
+        floats = self.inference.arrays.floats
+        self._component_classes = floats(self.components.class_probabilities(tree.classes))  # (component, class)
+        self._leaf_sums = floats(self.components.leaf_sums) if self.components.compute else None  # (component, leaf)
         self._check_networks()
         for network, inputs, width in self.network_calls:
             if not {network, network_call_name(network, inputs)}.isdisjoint(self.priors.networks):
@@ -225,6 +230,12 @@ class TreeModel:
         return self._as_tensor(self._leaf_reach(self.read(X), threshold))
 
     def _leaf_reach(self, examples: Examples, threshold: float) -> AnyArray:
+        """P(leaf | e), `(example, leaf)`."""
+        reach = self._component_reach(examples, threshold)
+        return reach if self._leaf_sums is None else reach @ self._leaf_sums
+
+    def _component_reach(self, examples: Examples, threshold: float) -> AnyArray:
+        """P(component | e), `(example, component)`."""
         check_threshold(threshold)
         evidence = self.evidence_of(examples)
         if threshold > 0.0 or not self.inference.arrays.records_gradients:
@@ -232,7 +243,7 @@ class TreeModel:
         return self._reach(evidence)
 
     def _class_probabilities(self, examples: Examples, threshold: float) -> AnyArray:
-        return self._leaf_reach(examples, threshold) @ self._leaves
+        return self._component_reach(examples, threshold) @ self._component_classes
 
     def _as_tensor(self, array: AnyArray) -> torch.Tensor:
         """A result of inference as a tensor, also where it was computed without torch."""

@@ -6,41 +6,34 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from functools import cache
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 from neuid3.errors import TreeError
+from neuid3.tree.goals import Goal, GoalLeaf
+from neuid3.tree.leaves import Leaf, LeafNode, Masses, NumberLeaf, checked_masses, class_leaf
 from neuid3.tree.node_tests import AtomTest, NodeTest
 
+__all__ = [
+    "Branch",
+    "Label",
+    "Leaf",
+    "LeafNode",
+    "Masses",
+    "NetworkStatistics",
+    "Node",
+    "NumberLeaf",
+    "Path",
+    "Tree",
+    "Visit",
+    "branches",
+    "fold",
+    "node_paths",
+    "paths",
+    "preorder",
+]
+
 Label = Any
-Masses = tuple[float, ...]
 Result = TypeVar("Result")
-
-
-@dataclass(frozen=True, slots=True)
-class Leaf:
-    """A leaf with its class probabilities.
-
-    Parameters
-    ----------
-    probabilities : P(class | leaf) in the order of the tree's classes; with two classes, one number is the probability
-        of the second.
-    masses : the mass Σ P(κ|e) of each class at the leaf of a learned tree.
-
-    >>> Leaf(0.75)
-    Leaf(probabilities=(0.25, 0.75))
-    """
-
-    probabilities: tuple[float, ...]
-    masses: Masses | None = field(default=None, repr=False, compare=False)
-
-    def __init__(self, probabilities: float | tuple[float, ...] | list[float], masses: Masses | None = None) -> None:
-        if isinstance(probabilities, (int, float)):
-            probabilities = (1.0 - float(probabilities), float(probabilities))
-        values = tuple(float(p) for p in probabilities)
-        if not values or not all(0.0 <= p <= 1.0 for p in values) or abs(sum(values) - 1.0) > 1e-6:
-            raise TreeError(f"Leaf probabilities {values} are no distribution; they must lie in [0, 1] and sum to 1.")
-        object.__setattr__(self, "probabilities", values)
-        object.__setattr__(self, "masses", _checked_masses(masses, "a leaf"))
 
 
 # A test is near chance where its networks are less decided than this, or where its gain on unseen examples is below this
@@ -93,14 +86,15 @@ class Branch:
     gain : the gain of the test in a learned tree, in the unit of its criterion: bits for entropy.
     masses : the mass Σ P(κ|e) of each class at the branch of a learned tree.
     statistics : those of the networks that the test uses, in a learned tree.
+    summary : the leaf that a branch of a learned tree would be without its test; by default that of its class masses.
     """
 
     test: NodeTest
     yes: Node
     no: Node
     gain: float | None = None
-    masses: Masses | None = field(default=None, repr=False, compare=False)
     statistics: NetworkStatistics | None = field(default=None, repr=False, compare=False)
+    summary: LeafNode | None = field(default=None, repr=False, compare=False)
 
     def __init__(
         self,
@@ -110,9 +104,10 @@ class Branch:
         gain: float | None = None,
         masses: Masses | None = None,
         statistics: NetworkStatistics | None = None,
+        summary: LeafNode | None = None,
     ) -> None:
         for side, node in (("yes", yes), ("no", no)):
-            if not isinstance(node, (Leaf, Branch)):
+            if not isinstance(node, (LeafNode, Branch)):
                 raise TreeError(
                     f"The '{side}' side of {test!s} is a {type(node).__name__}; it must be a Leaf or a Branch."
                 )
@@ -124,8 +119,15 @@ class Branch:
         object.__setattr__(self, "yes", yes)
         object.__setattr__(self, "no", no)
         object.__setattr__(self, "gain", _checked_gain(gain, test))
-        object.__setattr__(self, "masses", _checked_masses(masses, test))
         object.__setattr__(self, "statistics", statistics)
+        if summary is None and (checked := checked_masses(masses, test)):
+            summary = class_leaf(checked)
+        object.__setattr__(self, "summary", summary)
+
+    @property
+    def masses(self) -> Masses | None:
+        """The mass Σ P(κ|e) of each class, or of all numbers, at the branch of a learned tree; None where it is not known."""
+        return None if self.summary is None else self.summary.masses
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Branch):
@@ -135,7 +137,7 @@ class Branch:
             left, right = stack.pop()
             if left is right:
                 continue
-            if isinstance(left, Leaf) or isinstance(right, Leaf):
+            if isinstance(left, LeafNode) or isinstance(right, LeafNode):
                 if left != right:  # a comparison of two leaves, or of a leaf with a branch
                     return False
                 continue
@@ -213,33 +215,12 @@ def _from_rows(rows: list[Any]) -> Node:
     """The subtree of these rows; the opposite of `_to_rows`."""
     nodes: list[Node] = []
     for row in rows:
-        if isinstance(row, Leaf):
+        if isinstance(row, LeafNode):
             nodes.append(row)
         else:
             yes, no, own = row
             nodes.append(Branch(yes=nodes[yes], no=nodes[no], **own))
     return nodes[-1]
-
-
-def _checked_masses(masses: Any, where: object) -> Masses | None:
-    """Masses as finite floats that are not negative and have a finite sum; a `TreeError` for anything else."""
-    if masses is None:
-        return None
-
-    def refuse() -> NoReturn:
-        raise TreeError(
-            f"The masses {masses!r:.80} of {where!s:.80} are invalid; give one number a class, 0 or more and finite in sum."
-        )
-
-    if isinstance(masses, str):
-        refuse()
-    try:
-        values = tuple(float(mass) for mass in masses)
-    except (TypeError, ValueError, OverflowError):
-        refuse()
-    if not all(mass >= 0.0 for mass in values) or not math.isfinite(sum(values)):
-        refuse()
-    return values
 
 
 def _checked_gain(gain: Any, test: Any) -> float | None:
@@ -256,7 +237,7 @@ def _checked_gain(gain: Any, test: Any) -> float | None:
     return bits
 
 
-Node = Leaf | Branch
+Node = LeafNode | Branch
 Path = tuple[tuple[NodeTest, bool], ...]
 
 
@@ -267,41 +248,46 @@ class Tree:
     Parameters
     ----------
     root : the root node.
-    classes : the labels, in the order of the leaves' probabilities.
+    classes : the labels, in the order of the leaves' probabilities; none for a tree that predicts numbers. By default
+        `("neg", "pos")`, or none where a leaf holds a number.
 
     Raises
     ------
-    TreeError : where there are fewer than two different classes, or a node has another number of them.
+    TreeError : where there is one class only, or two are equal, or a leaf is of another kind or number of classes.
 
     >>> tree = Tree(Branch("alarm", Leaf(0.9), Leaf(0.2)), classes=("no", "yes"))
     >>> tree.depth, [str(test) for test in tree.tests]
     (1, ['alarm'])
+    >>> Tree(Branch("alarm", NumberLeaf(80.0, 5.0), NumberLeaf(20.0, 5.0))).predicts_numbers
+    True
     """
 
     root: Node
-    classes: tuple[Label, ...] = ("neg", "pos")
+    classes: tuple[Label, ...] = None  # type: ignore[assignment]  # by default those that fit the leaves
 
     def __post_init__(self) -> None:
+        if self.classes is None:
+            has_numbers = any(leaf.predicts_numbers for leaf in self.leaves)
+            object.__setattr__(self, "classes", () if has_numbers else ("neg", "pos"))
         object.__setattr__(self, "classes", tuple(self.classes))
-        if len(self.classes) < 2 or len(set(self.classes)) < len(self.classes):
+        if not (self.predicts_numbers and all(leaf.predicts_numbers for leaf in self.leaves)) and (
+            len(self.classes) < 2 or len(set(self.classes)) < len(self.classes)
+        ):
             raise TreeError(f"A tree needs at least two different classes; found {self.classes}.")
         for visit in preorder(self.root):
-            node, expected = visit.node, len(self.classes)
-            if isinstance(node, Leaf) and len(node.probabilities) != expected:
-                raise TreeError(
-                    f"A leaf has {len(node.probabilities)} probabilities and the tree {expected} classes "
-                    f"{self.classes}; give one probability a class."
-                )
-            if node.masses is not None and len(node.masses) != expected:
-                raise TreeError(
-                    f"A node at depth {visit.depth} has {len(node.masses)} masses and the tree {expected} classes "
-                    f"{self.classes}; give one mass a class."
-                )
+            leaf = visit.node.summary if isinstance(visit.node, Branch) else visit.node
+            if leaf is not None:
+                leaf.check(self.classes, visit.depth)
 
     @property
-    def leaves(self) -> tuple[Leaf, ...]:
+    def predicts_numbers(self) -> bool:
+        """Whether it predicts numbers; otherwise it predicts classes."""
+        return not self.classes
+
+    @property
+    def leaves(self) -> tuple[LeafNode, ...]:
         """The leaves from left (all yes) to right (all no)."""
-        return tuple(visit.node for visit in preorder(self.root) if isinstance(visit.node, Leaf))
+        return tuple(visit.node for visit in preorder(self.root) if isinstance(visit.node, LeafNode))
 
     @property
     def tests(self) -> tuple[NodeTest, ...]:
@@ -309,11 +295,16 @@ class Tree:
         return tuple(dict.fromkeys(branch.test for branch in branches(self.root)))
 
     @property
+    def goals(self) -> tuple[Goal, ...]:
+        """The distinct goals of leaves that compute, from left to right."""
+        return tuple(dict.fromkeys(leaf.goal for leaf in self.leaves if isinstance(leaf, GoalLeaf)))
+
+    @property
     def network_instances(self) -> dict[str, tuple[str, ...]]:
-        """The instances of each declared network that tests of a learned tree call, in preorder; mostly one each."""
+        """The instances of each declared network that tests and goals of a learned tree call, in preorder; mostly one each."""
         instances: dict[str, dict[str, None]] = {}
-        for test in self.tests:
-            for network, instance in test.instances:
+        for called in (*self.tests, *self.goals):
+            for network, instance in called.instances:
                 instances.setdefault(network, {})[instance] = None
         return {network: tuple(names) for network, names in instances.items()}
 
@@ -410,9 +401,9 @@ def node_paths(root: Node, max_depth: int | None = None) -> Iterator[tuple[Path,
         yield path, visit.node
 
 
-def paths(root: Node) -> Iterator[tuple[Path, Leaf]]:
+def paths(root: Node) -> Iterator[tuple[Path, LeafNode]]:
     """The leaves from left to right with their paths: tests with their outcomes, from the root down."""
-    return ((path, node) for path, node in node_paths(root) if isinstance(node, Leaf))
+    return ((path, node) for path, node in node_paths(root) if isinstance(node, LeafNode))
 
 
 def branches(root: Node) -> Iterator[Branch]:

@@ -15,7 +15,6 @@ from neuid3.export.onnx.weights import CLASSES, LEAVES, Weights
 from neuid3.export.text import export_text
 from neuid3.io.serialize import labels_to_json
 from neuid3.tree.model import TreeModel
-from neuid3.tree.tree import paths
 
 
 def as_onnx(model: TreeModel, opset: int = OPSET) -> Any:
@@ -26,10 +25,13 @@ def as_onnx(model: TreeModel, opset: int = OPSET) -> Any:
     graph = Graph(opset)
     tree = model.tree
     weights = Weights(graph, model)
-    reach = Reach(model.inference.semantics.conjunctions([path for path, _ in paths(tree.root)]))
-    reached = write_reach(graph, reach, weights)  # (example, leaf)
-    leaves = graph.constant([leaf.probabilities for leaf in tree.leaves], weights.dtype)  # (leaf, class)
-    graph.output(graph.add("MatMul", reached, leaves), CLASSES, weights.dtype, len(tree.classes))
+    leaf_components = model.components
+    reach = Reach(model.inference.semantics.conjunctions(leaf_components.paths))
+    reached = write_reach(graph, reach, weights)  # (example, component)
+    classes = graph.constant(leaf_components.class_probabilities(tree.classes), weights.dtype)  # (component, class)
+    graph.output(graph.add("MatMul", reached, classes), CLASSES, weights.dtype, len(tree.classes))
+    if leaf_components.compute:
+        reached = graph.add("MatMul", reached, graph.constant(leaf_components.leaf_sums, weights.dtype))
     graph.output(reached, LEAVES, weights.dtype, len(tree.leaves))
     return graph.model(export_text(tree), _metadata(model))
 

@@ -399,10 +399,12 @@ def _comparison_problem(goal: PrologTerm, columns: Columns) -> str | None:
     return None
 
 
-def read_test(text: str, parsed: ParsedProgram, vocabulary: Vocabulary, compound: bool = False) -> PrologTerm:
+def read_test(
+    text: str, parsed: ParsedProgram, vocabulary: Vocabulary, compound: bool = False, noun: str = "Test"
+) -> PrologTerm:
     """A test as a goal; a `NodeTestError` where it is none.
 
-    It is a ground atom, or, where `compound`, anything that can be the body of a rule.
+    It is a ground atom, or, where `compound`, anything that can be the body of a rule. Messages call it by its `noun`.
     """
     if text in parsed.columns:
         kind = parsed.columns[text]["kind"]
@@ -414,31 +416,31 @@ def read_test(text: str, parsed: ParsedProgram, vocabulary: Vocabulary, compound
             hint = "declare a network that reads it and use its predicate"
         else:
             hint = f"name a value, as in '{atom_text(text)}({atom_text(str(parsed.columns[text]['values'][0]))})'"
-        raise NodeTestError(f"Test {text!r} is a {kind} column, which is neither true nor false; {hint}.")
+        raise NodeTestError(f"{noun} {text!r} is a {kind} column, which is neither true nor false; {hint}.")
     try:
         clauses = _parse(text.rstrip().removesuffix(".") + ".")
     except SyntaxErrorInProgram as error:
-        raise NodeTestError(f"Test {text!r} cannot be parsed: {str(error).split(', ', 1)[-1]}") from None
+        raise NodeTestError(f"{noun} {text!r} cannot be parsed: {str(error).split(', ', 1)[-1]}") from None
     if len(clauses) != 1 or isinstance(clauses[0], (Clause, AnnotatedDisjunction)) or not isinstance(clauses[0], Term):
-        raise NodeTestError(f"Test {text!r} is not one atom; write a rule for it and use the rule's head.")
+        raise NodeTestError(f"{noun} {text!r} is not one atom; write a rule for it and use the rule's head.")
     goal = normalised(clauses[0], itertools.count())
     if (
         isinstance(goal, (Var, Constant))
         or goal.probability is not None
         or (not compound and name_of(goal) in (",", ";", "->", "\\+", "not"))
     ):
-        raise NodeTestError(f"Test {text!r} is not an atom; write a rule for it and use the rule's head.")
+        raise NodeTestError(f"{noun} {text!r} is not an atom; write a rule for it and use the rule's head.")
     named = [str(variable) for variable in goal.variables() if str(variable) in parsed.columns]
     if named:
         raise NodeTestError(
-            f"Test {text!r} reads {named[0]} as a variable; put the column's name in quotes: '{named[0]}'."
+            f"{noun} {text!r} reads {named[0]} as a variable; put the column's name in quotes: '{named[0]}'."
         )
     if goal.variables() and not compound:
         raise NodeTestError(
-            f"Test {text!r} is not ground: replace {', '.join(sorted(map(str, goal.variables())))} by columns or constants."
+            f"{noun} {text!r} is not ground: replace {', '.join(sorted(map(str, goal.variables())))} by columns or constants."
         )
     for called in calls(goal) if compound else (goal,):
         problem = goal_problem(called, parsed, vocabulary) or value_problem(called, parsed)
         if problem:
-            raise NodeTestError(f"Test {text!r} {problem}")
+            raise NodeTestError(f"{noun} {text!r} {problem}")
     return goal

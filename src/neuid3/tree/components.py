@@ -1,0 +1,185 @@
+"""The components of a tree: a plain leaf is one, and a leaf with a goal has one for each value of the goal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from neuid3.errors import TreeError
+from neuid3.tree.goals import Goal, GoalLeaf, class_of_value
+from neuid3.tree.leaves import LeafNode, leaf_moments
+from neuid3.tree.semantics import NetworkCall, Semantics
+from neuid3.tree.tree import Node, Path, paths
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Components:
+    """Conjunctions that exclude each other and exhaust the examples; each has a distribution of its own.
+
+    P(class | e) = Σ P(component | e) · P(class | component). A leaf with a goal is divided by the value of the goal:
+    P(κ ∧ Y = y | e) is exact where path and goal share variables, because both are compiled as one conjunction.
+
+    Attributes
+    ----------
+    leaves : the leaves, from left to right.
+    paths : the conjunction of each component.
+    leaf_numbers : the leaf of each component, `(component,)`.
+    values : the value of the goal in each component; None for plain leaves.
+    """
+
+    leaves: tuple[LeafNode, ...]
+    paths: tuple[Path, ...]
+    leaf_numbers: npt.NDArray[np.int64]
+    values: tuple[int | float | str | None, ...]
+
+    @property
+    def compute(self) -> bool:
+        """Whether some leaf has a goal."""
+        return any(isinstance(leaf, GoalLeaf) for leaf in self.leaves)
+
+    @cached_property
+    def noises(self) -> Floats:
+        """The probability with which each component follows the plain leaf, `(component,)`; 1 for plain leaves."""
+        noises = [leaf.noise if isinstance(leaf, GoalLeaf) else 1.0 for leaf in self.leaves]
+        return np.array(noises)[self.leaf_numbers]
+
+    @cached_property
+    def leaf_sums(self) -> Floats:
+        """P(leaf | e) is P(component | e) times this matrix of 0 and 1, `(component, leaf)`."""
+        return (self.leaf_numbers[:, None] == np.arange(len(self.leaves))).astype(np.float64)
+
+    def classes_of_values(self, classes: Sequence[Any]) -> npt.NDArray[np.int64]:
+        """The number of the class that each component's value stands for, `(component,)`; −1 for plain leaves.
+
+        Parameters
+        ----------
+        classes : the labels of the classes.
+
+        Returns
+        -------
+        Class numbers, `(component,)`.
+
+        Raises
+        ------
+        TreeError : where a value is none of the classes.
+        """
+        numbers = np.full(len(self.paths), -1)
+        for i, value in enumerate(self.values):
+            if value is not None:
+                number = class_of_value(value, classes)
+                if number is None:
+                    leaf = self.leaves[self.leaf_numbers[i]]
+                    assert isinstance(leaf, GoalLeaf)
+                    raise TreeError(
+                        f"Leaf '{leaf.goal}' has the value {value!r}, which is none of the tree's classes "
+                        f"{tuple(classes)}; add it to the classes."
+                    )
+                numbers[i] = number
+        return numbers
+
+    def class_probabilities(self, classes: Sequence[Any]) -> Floats:
+        """P(class | component), `(component, class)`.
+
+        Parameters
+        ----------
+        classes : the labels of the classes.
+
+        Returns
+        -------
+        Probabilities.
+
+        Raises
+        ------
+        TreeError : where a value of a goal is none of the classes.
+        """
+        plain = np.array([leaf.value for leaf in self.leaves])[self.leaf_numbers]
+        if not self.compute:
+            return plain
+        computed = self.classes_of_values(classes)[:, None] == np.arange(len(classes))
+        return self.noises[:, None] * plain + (1.0 - self.noises[:, None]) * computed
+
+    def moments(self, center: float) -> Floats:
+        """The first two moments about `center` of the number in each component, `(component, 2)`.
+
+        Parameters
+        ----------
+        center : the number that the moments are about.
+
+        Returns
+        -------
+        Moments.
+
+        Raises
+        ------
+        TreeError : where a value of a goal is no number.
+        """
+        plain = leaf_moments(self.leaves, center)[self.leaf_numbers]
+        if not self.compute:
+            return plain
+        means = np.array([_number(value) for value in self.values]) - center
+        deviations = np.array([leaf.deviation if isinstance(leaf, GoalLeaf) else 0.0 for leaf in self.leaves])
+        computed = np.stack((means, deviations[self.leaf_numbers] ** 2 + means**2), axis=1)
+        return self.noises[:, None] * plain + (1.0 - self.noises[:, None]) * computed
+
+
+def _number(value: float | str | None) -> float:
+    """The value of a goal as a number; 0 for plain leaves, which do not use it."""
+    if isinstance(value, str):
+        raise TreeError(f"The name {value!r} is the value of a leaf's goal, and the tree predicts numbers.")
+    return 0.0 if value is None else float(value)
+
+
+def components(root: Node, semantics: Semantics) -> Components:
+    """The components of a tree.
+
+    Parameters
+    ----------
+    root : the root of the tree.
+    semantics : the values of goals.
+
+    Returns
+    -------
+    The components, from left to right; those of a goal in the order of its values.
+
+    Raises
+    ------
+    NodeTestError : where a goal cannot be grounded or does not have exactly one value in every world.
+    """
+    leaves: list[LeafNode] = []
+    conjunctions: list[Path] = []
+    numbers: list[int] = []
+    values: list[int | float | str | None] = []
+    for number, (path, leaf) in enumerate(paths(root)):
+        leaves.append(leaf)
+        parts = (
+            [(value.value, (*path, (test, True))) for value, test in semantics.value_tests(leaf.goal)]
+            if isinstance(leaf, GoalLeaf)
+            else [(None, path)]
+        )
+        for value, conjunction in parts:
+            values.append(value)
+            conjunctions.append(conjunction)
+            numbers.append(number)
+    return Components(tuple(leaves), tuple(conjunctions), np.array(numbers, dtype=np.int64), tuple(values))
+
+
+def goals_of(root: Node) -> tuple[Goal, ...]:
+    """The distinct goals of a tree's leaves, from left to right."""
+    return tuple(dict.fromkeys(leaf.goal for _, leaf in paths(root) if isinstance(leaf, GoalLeaf)))
+
+
+def goal_tests(root: Node, semantics: Semantics) -> list[Any]:
+    """The tests of all values of the goals in a tree's leaves."""
+    return [test for goal in goals_of(root) for _, test in semantics.value_tests(goal)]
+
+
+def goal_network_calls(root: Node, semantics: Semantics) -> frozenset[NetworkCall]:
+    """The network calls of the goals in a tree's leaves."""
+    return frozenset(call for goal in goals_of(root) for call in semantics.goal_calls(goal))
