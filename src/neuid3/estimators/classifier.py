@@ -37,8 +37,9 @@ from neuid3.export.notebook import tree_html
 from neuid3.export.onnx import OPSET, export_onnx
 from neuid3.identifiability.audit import audit_model
 from neuid3.identifiability.contradictions import contradiction_message
-from neuid3.identifiability.rereading import reread_model
-from neuid3.identifiability.suggestions import LabelSuggestions, suggest_labels
+from neuid3.identifiability.reread import reread_model
+from neuid3.identifiability.suggest import suggest_labels
+from neuid3.identifiability.suggestions import LabelSuggestions
 from neuid3.io.bank import Bank
 from neuid3.io.estimators import classifier_to_json, learned_from_json, parameters_from_json
 from neuid3.io.models import save_model

@@ -12,8 +12,9 @@ from neuid3.export.notebook import tree_html, tree_svg
 from neuid3.export.onnx import OPSET, export_onnx
 from neuid3.export.problog import to_problog, verify
 from neuid3.identifiability.audit import audit_model, short_forms
-from neuid3.identifiability.rereading import reread_model
-from neuid3.identifiability.suggestions import LabelSuggestions, suggest_labels
+from neuid3.identifiability.reread import reread_model
+from neuid3.identifiability.suggest import suggest_labels
+from neuid3.identifiability.suggestions import LabelSuggestions
 from neuid3.io.models import save_model
 from neuid3.tree.concept_accuracy import score_concepts
 from neuid3.tree.model import TreeModel

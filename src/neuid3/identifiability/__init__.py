@@ -10,9 +10,8 @@ if TYPE_CHECKING:
         Certificate,
         Contradictions,
         NetworkCertificate,
-        certify,
-        tree_variables,
     )
+    from neuid3.identifiability.certification import certify, tree_variables
     from neuid3.identifiability.contradictions import (
         contradiction_message,
         find_contradictions,
@@ -26,10 +25,13 @@ if TYPE_CHECKING:
         results,
         rewritings,
     )
+    from neuid3.identifiability.label_sets import smallest_labels
     from neuid3.identifiability.observations import Observations, observe
-    from neuid3.identifiability.readings import ReadingCount, ReadingProblem, smallest_labels
-    from neuid3.identifiability.rereading import Rereading, most_likely_rereading, reread_model
-    from neuid3.identifiability.suggestions import LabelSuggestion, LabelSuggestions, suggest_labels
+    from neuid3.identifiability.readings import ReadingCount, ReadingProblem
+    from neuid3.identifiability.reread import reread_model
+    from neuid3.identifiability.rereading import Rereading, most_likely_rereading
+    from neuid3.identifiability.suggest import suggest_labels
+    from neuid3.identifiability.suggestions import LabelSuggestion, LabelSuggestions
     from neuid3.identifiability.symmetries import Deadline, PairOfFunctions, SymmetryGroup, symmetry_group
 
 __all__ = [
@@ -76,9 +78,8 @@ __getattr__, __dir__ = lazy_names(
             "Certificate",
             "Contradictions",
             "NetworkCertificate",
-            "certify",
-            "tree_variables",
         ],
+        "neuid3.identifiability.certification": ["certify", "tree_variables"],
         "neuid3.identifiability.contradictions": [
             "contradiction_message",
             "find_contradictions",
@@ -92,10 +93,13 @@ __getattr__, __dir__ = lazy_names(
             "results",
             "rewritings",
         ],
+        "neuid3.identifiability.label_sets": ["smallest_labels"],
         "neuid3.identifiability.observations": ["Observations", "observe"],
-        "neuid3.identifiability.readings": ["ReadingCount", "ReadingProblem", "smallest_labels"],
-        "neuid3.identifiability.rereading": ["Rereading", "most_likely_rereading", "reread_model"],
-        "neuid3.identifiability.suggestions": ["LabelSuggestion", "LabelSuggestions", "suggest_labels"],
+        "neuid3.identifiability.readings": ["ReadingCount", "ReadingProblem"],
+        "neuid3.identifiability.reread": ["reread_model"],
+        "neuid3.identifiability.rereading": ["Rereading", "most_likely_rereading"],
+        "neuid3.identifiability.suggest": ["suggest_labels"],
+        "neuid3.identifiability.suggestions": ["LabelSuggestion", "LabelSuggestions"],
         "neuid3.identifiability.symmetries": ["Deadline", "PairOfFunctions", "SymmetryGroup", "symmetry_group"],
     },
 )

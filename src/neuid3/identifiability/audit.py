@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from neuid3.data.columns import Tensor
 from neuid3.errors import DataError, ParameterError, did_you_mean
-from neuid3.identifiability.certificate import Certificate, certify, tree_variables
+from neuid3.identifiability.certificate import Certificate
+from neuid3.identifiability.certification import certify, tree_variables
 from neuid3.identifiability.contradictions import find_contradictions
 from neuid3.identifiability.observations import Observations, observe
 from neuid3.identifiability.readings import ValueOf

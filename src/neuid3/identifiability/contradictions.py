@@ -10,10 +10,12 @@ import numpy.typing as npt
 
 from neuid3.data.examples import Examples
 from neuid3.errors import CircuitLimitError, GroundingLimitError
-from neuid3.identifiability.certificate import Contradictions, tree_variables
+from neuid3.identifiability.certificate import Contradictions
+from neuid3.identifiability.certification import tree_variables
+from neuid3.identifiability.diagrams import possible_results
 from neuid3.identifiability.forms import results
+from neuid3.identifiability.label_sets import smallest_contradiction
 from neuid3.identifiability.observations import UNKNOWN, Observations, observed_values, value_texts
-from neuid3.identifiability.readings import possible_results, smallest_contradiction
 from neuid3.logic.formula import Formula, NeuralVariable, Or, Variable
 from neuid3.logic.program import Program
 from neuid3.tree.anchors import Anchors

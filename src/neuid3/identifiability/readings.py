@@ -6,191 +6,26 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import combinations, product
-from typing import Any, TypeVar
+from itertools import product
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.circuits.compile import Circuit, compile_formulas
+from neuid3.circuits.compile import compile_formulas
 from neuid3.circuits.conjunctions import groups
 from neuid3.circuits.diagram import FALSE, TRUE
 from neuid3.errors import CircuitLimitError, SearchLimitError
+from neuid3.identifiability.diagrams import Booleans, Indices, LayeredDiagram, evaluate
 from neuid3.identifiability.symmetries import Deadline, Reading
-from neuid3.logic.formula import (
-    And,
-    ChoiceVariable,
-    Formula,
-    Literal,
-    NeuralVariable,
-    Not,
-    Or,
-    Truth,
-    Variable,
-    bottom_up,
-    rebuild,
-)
+from neuid3.logic.formula import ChoiceVariable, Formula, Literal, NeuralVariable, Truth, Variable, bottom_up, rebuild
 from neuid3.logic.sandbox import DEFAULT_LIMITS, Limits
-
-_Element = TypeVar("_Element", bound=Any)
 
 # A value of a network that occurs; a reading says what it is read as.
 ValueOf = tuple[str, int]
 
-Booleans = npt.NDArray[np.bool_]
-Indices = npt.NDArray[np.int64]
-
 # At most so many assignments of probabilistic facts are compared one by one.
 MAX_CHOICES = 1024
-
-# The most seconds of one search for a smallest set that meets all counterexamples.
-SOLVER_SECONDS = 10.0
-
-# The fewest seconds that the solver of integer programs is given: it needs some to set up.
-LEAST_SOLVER_SECONDS = 0.2
-
-
-def evaluate(formulas: Sequence[Formula], codes: Mapping[Variable, npt.NDArray[Any]], n: int) -> list[Booleans]:
-    """The truth of formulas for assignments of values, `(assignment,)` each.
-
-    Parameters
-    ----------
-    formulas : formulas without comparisons.
-    codes : the index of the value of each variable, `(assignment,)`.
-    n : the number of assignments.
-
-    Returns
-    -------
-    A Boolean array for each formula.
-    """
-    truth: dict[int, Booleans] = {}
-    for node in bottom_up(formulas):
-        match node:
-            case Truth(value):
-                truth[id(node)] = np.full(n, value)
-            case Literal(variable, values):
-                truth[id(node)] = np.isin(codes[variable], list(values))
-            case Not(part):
-                truth[id(node)] = ~truth[id(part)]
-            case And(parts):
-                truth[id(node)] = np.logical_and.reduce([np.full(n, True), *(truth[id(p)] for p in parts)])
-            case Or(parts):
-                truth[id(node)] = np.logical_or.reduce([np.full(n, False), *(truth[id(p)] for p in parts)])
-            case _:
-                raise AssertionError("comparisons are replaced by cells before evaluation")
-    return [truth[id(formula)] for formula in formulas]
-
-
-def possible_results(
-    formulas: Sequence[Formula],
-    domains: Mapping[Variable, Booleans],
-    n: int,
-    limits: Limits = DEFAULT_LIMITS,
-) -> list[Booleans]:
-    """Whether each formula is true for some choice of possible values, `(example,)` each.
-
-    Parameters
-    ----------
-    formulas : formulas without comparisons.
-    domains : the possible values of each variable, `(value, example)`; all values of variables that it does not name.
-    n : the number of examples.
-    limits : the size and time of circuits.
-
-    Returns
-    -------
-    A Boolean array for each formula.
-    """
-    circuit = compile_formulas(formulas, limits)
-    levels = [domains.get(v, np.ones((v.size, n), dtype=bool)) for v in circuit.variables]
-    return [
-        np.full(n, root == TRUE) if root in (FALSE, TRUE) else _LayeredDiagram(circuit, root).possible(levels)[1]
-        for root in circuit.roots
-    ]
-
-
-class _LayeredDiagram:
-    """A decision diagram in which every arc leads to the next level, for vectorised passes over many observations.
-
-    Parameters
-    ----------
-    circuit : a circuit of formulas.
-    root : the node of one of them.
-    """
-
-    def __init__(self, circuit: Circuit, root: int) -> None:
-        levels = [len(circuit.variables)] * 2 + list(circuit.levels)
-        self.children: list[Indices] = []  # of each level, (node, value); indices into the next level
-        layer = [root]
-        for level, variable in enumerate(circuit.variables):
-            rows = [circuit.children[node - 2] if levels[node] == level else (node,) * variable.size for node in layer]
-            following = list(dict.fromkeys(child for row in rows for child in row))
-            position = {node: i for i, node in enumerate(following)}
-            self.children.append(np.array([[position[child] for child in row] for row in rows]))
-            layer = following
-        self.terminals = np.array([node == TRUE for node in layer])
-
-    def possible(self, domains: Sequence[Booleans]) -> tuple[list[Booleans], Booleans]:
-        """Whether each node can become true, `(node, observation)` for each level, and whether the root can.
-
-        Parameters
-        ----------
-        domains : the values that are possible at each level, `(value, observation)`.
-        """
-        n = domains[0].shape[1]
-        below = np.repeat(self.terminals[:, None], n, axis=1)
-        layers = [below]
-        for children, domain in zip(reversed(self.children), reversed(domains), strict=True):
-            below = np.logical_or.reduce(
-                [below[column] & values for column, values in zip(children.T, domain, strict=True)]
-            )
-            layers.append(below)
-        return layers[::-1], below[0]
-
-    def cheapest(self, costs: Sequence[npt.NDArray[np.float64]]) -> tuple[float, list[int]]:
-        """The least cost of values with which the root is true, and these values; infinite where there are none.
-
-        Parameters
-        ----------
-        costs : the cost of each value at each level, `(value,)` each.
-        """
-        below = np.where(self.terminals, 0.0, np.inf)
-        layers = []
-        for children, of_values in zip(reversed(self.children), reversed(costs), strict=True):
-            totals = below[children] + of_values  # (node, value)
-            layers.append(totals.argmin(axis=1))
-            below = totals.min(axis=1)
-        values, node = [], 0
-        for children, choices in zip(self.children, reversed(layers), strict=True):
-            values.append(int(choices[node]))
-            node = int(children[node, values[-1]])
-        return float(below[0]), values
-
-    def certain(self, domains: Sequence[Booleans]) -> Booleans:
-        """Whether the root is true for every choice of possible values, `(observation,)`."""
-        below = np.repeat(self.terminals[:, None], domains[0].shape[1], axis=1)
-        for children, domain in zip(reversed(self.children), reversed(domains), strict=True):
-            below = np.logical_and.reduce(
-                [below[column] | ~values for column, values in zip(children.T, domain, strict=True)]
-            )
-        certain: Booleans = below[0]
-        return certain
-
-    def supported(self, domains: Sequence[Booleans], layers: Sequence[Booleans]) -> list[Booleans]:
-        """The values of each level with which the root can become true, `(value, observation)` each."""
-        reached = layers[0]
-        supports = []
-        for level, (children, domain) in enumerate(zip(self.children, domains, strict=True)):
-            below = layers[level + 1]
-            support = np.empty_like(domain)
-            following = np.zeros_like(below)
-            for value, column in enumerate(children.T):
-                arcs = reached & domain[value]
-                arcs &= below[column]
-                support[value] = arcs.any(0)
-                np.logical_or.at(following, column, arcs)
-            supports.append(support)
-            reached = following
-        return supports
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +38,7 @@ class _Constraint:
     scope : for each level the number of the value that is read there, `(level, observation)`.
     """
 
-    diagram: _LayeredDiagram
+    diagram: LayeredDiagram
     scope: Indices
 
     def domains(self, domains: Booleans) -> list[Booleans]:
@@ -432,7 +267,7 @@ def _constraints(
                 scope = np.array(
                     [[number[v.network, int(x)] for x in assignments[:, observed.index(v)]] for v in levels]
                 )
-                yield _Constraint(_LayeredDiagram(circuit, root), np.unique(scope, axis=1))
+                yield _Constraint(LayeredDiagram(circuit, root), np.unique(scope, axis=1))
 
 
 def _variables(formula: Formula) -> Iterator[Variable]:
@@ -566,124 +401,3 @@ def moved(reading: Reading) -> tuple[ValueOf, ...]:
     Pairs of a network and a value.
     """
     return tuple((name, v) for name, images in reading.items() for v, image in enumerate(images) if image != v)
-
-
-def smallest_contradiction(
-    formula: Formula,
-    labels: Mapping[NeuralVariable, int],
-    known: Mapping[Any, int],
-    limits: Limits = DEFAULT_LIMITS,
-) -> tuple[NeuralVariable, ...]:
-    """A smallest set of labels with which a formula cannot be true.
-
-    The set must contain a label that each assignment violates of which the formula is true: those that violate the fewest
-    labels are collected until a smallest set that meets all of them leaves no further one.
-
-    Parameters
-    ----------
-    formula : a formula without comparisons that is not true of any assignment with all labels.
-    labels : the value of each labelled variable.
-    known : the value of each variable that is certain.
-    limits : the size and time of its circuit.
-
-    Returns
-    -------
-    The labelled variables of the set; none where the formula is false whatever the labels are.
-
-    >>> from neuid3.logic.formula import NeuralVariable
-    >>> a, b = (NeuralVariable(0, "red", (column,), (column,), 2) for column in "ab")
-    >>> [v.inputs for v in smallest_contradiction(And((Literal(a, frozenset({1})),)), {a: 0, b: 0}, {})]
-    [('a',)]
-    """
-    circuit = compile_formulas([formula], limits)
-    (root,) = circuit.roots
-    if root == FALSE:
-        return ()
-    diagram = _LayeredDiagram(circuit, root)
-    order = {variable: i for i, variable in enumerate(labels)}
-    chosen: frozenset[int] = frozenset()
-    violated: list[frozenset[int]] = []
-    while True:
-        costs = []
-        for variable in circuit.variables:
-            cost = np.zeros(variable.size)
-            if isinstance(variable, NeuralVariable) and variable in labels:
-                cost[np.arange(variable.size) != labels[variable]] = np.inf if order[variable] in chosen else 1.0
-            elif variable in known:
-                cost[np.arange(variable.size) != known[variable]] = np.inf
-            costs.append(cost)
-        total, values = diagram.cheapest(costs)
-        if total == np.inf:
-            return tuple(variable for variable, i in order.items() if i in chosen)
-        world = dict(zip(circuit.variables, values, strict=True))
-        violated.append(frozenset(i for v, i in order.items() if v in world and world[v] != labels[v]))
-        assert violated[-1], "the formula cannot be true with all labels"
-        chosen, _ = _hitting_set(violated, SOLVER_SECONDS)
-
-
-def smallest_labels(
-    problem: ReadingProblem,
-    others: Iterable[Iterable[ValueOf]] = (),
-    settled: Iterable[ValueOf] = (),
-    deadline: Deadline | None = None,
-    *,
-    search: bool = True,
-) -> tuple[tuple[ValueOf, ...], bool]:
-    """A smallest set of values whose labels leave only the identity.
-
-    A label of an image with a value settles how that value is read. The set must contain a value that each other reading
-    changes: counterexamples are collected until a smallest set that meets all of them leaves no further one.
-
-    Parameters
-    ----------
-    problem : the empirical re-readings.
-    others : sets of values of which one needs a label, such as those that a reading of a rewritten tree changes.
-    settled : values that have labels already.
-    deadline : the set is not known to be a smallest one where the search takes longer.
-    search : whether to look for counterexamples; False where the identity is known to be the only reading.
-
-    Returns
-    -------
-    The values, and whether the set is a smallest one that settles everything.
-    """
-    deadline = deadline or Deadline()
-    known = frozenset(settled)
-    occurring = frozenset(problem.values)
-    to_hit = [frozenset(values) & occurring for values in others]
-    # Of two interchangeable values at most one may be without a label.
-    by_class: dict[Any, list[ValueOf]] = {}
-    for value in problem.values:
-        by_class.setdefault(problem.class_of.get(value, value), []).append(value)
-    to_hit += [frozenset(pair) for members in by_class.values() for pair in combinations(members, 2)]
-    to_hit = [values for values in to_hit if values and not values & known]
-    chosen: frozenset[ValueOf] = frozenset()
-    exact = True
-    try:
-        while True:
-            chosen, exact = _hitting_set(to_hit, min(deadline.seconds_left, SOLVER_SECONDS))
-            reading = problem.other_reading(known | chosen, deadline) if search else None
-            if reading is None:
-                return tuple(sorted(chosen)), exact
-            to_hit.append(frozenset(moved(reading)) & occurring)
-    except SearchLimitError:
-        return tuple(sorted(chosen)), False
-
-
-def _hitting_set(sets: Sequence[frozenset[_Element]], seconds: float) -> tuple[frozenset[_Element], bool]:
-    """A smallest set that meets all of these sets, and whether it surely is one."""
-    if not sets:
-        return frozenset(), True
-    from scipy.optimize import Bounds, LinearConstraint, milp  # it takes a second to import
-
-    elements = sorted(frozenset[_Element]().union(*sets))
-    matrix = np.array([[element in values for element in elements] for values in sets], dtype=np.float64)
-    solution = milp(
-        np.ones(len(elements)),
-        integrality=np.ones(len(elements)),
-        bounds=Bounds(0, 1),
-        constraints=LinearConstraint(matrix, lb=1),
-        options={"time_limit": max(seconds, LEAST_SOLVER_SECONDS)},
-    )
-    if solution.x is None:
-        return frozenset(elements), False
-    return frozenset(e for e, chosen in zip(elements, solution.x, strict=True) if chosen > 0.5), solution.status == 0

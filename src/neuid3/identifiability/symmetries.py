@@ -17,7 +17,8 @@ from neuid3.logic.formula import Formula, NeuralVariable
 from neuid3.logic.sandbox import DEFAULT_LIMITS, Limits
 
 # A reading maps each value of a network to a value of the same network, by index.
-Reading = dict[str, tuple[int, ...]]
+Images = tuple[int, ...]  # the image of every value of a network
+Reading = dict[str, Images]
 
 Colours = dict[str, npt.NDArray[np.int64]]
 Integers = npt.NDArray[np.int64]
@@ -404,3 +405,8 @@ def _normalised(weights: Integers) -> Integers:
     """Weights that sum to 1 modulo the prime, so that variables a circuit leaves out do not change its counts."""
     total = int(weights.sum() % PRIME)
     return weights * pow(total or 1, PRIME - 2, PRIME) % PRIME
+
+
+def moves(images: Images) -> bool:
+    """Whether a map of values changes any of them."""
+    return images != tuple(range(len(images)))

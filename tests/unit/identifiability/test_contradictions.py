@@ -12,7 +12,7 @@ from value_tables import formulas, variable
 
 from neuid3 import Branch, Examples, Leaf, NeurosymbolicTree, Tree
 from neuid3.identifiability import Contradictions
-from neuid3.identifiability.readings import smallest_contradiction
+from neuid3.identifiability.label_sets import smallest_contradiction
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -13,7 +13,8 @@ from value_tables import LAYOUTS, formulas, variable
 
 from neuid3.errors import CircuitLimitError
 from neuid3.identifiability import Deadline, ReadingCount, ReadingProblem, smallest_labels, symmetry_group
-from neuid3.identifiability.readings import moved, possible_results
+from neuid3.identifiability.diagrams import possible_results
+from neuid3.identifiability.readings import moved
 from neuid3.logic.formula import ChoiceVariable, ColumnVariable, Literal, Or
 
 EVEN_ODD = [(0, 6), (2, 8), (4, 6), (4, 8), (1, 5), (3, 7), (1, 9), (3, 9)]

@@ -1,0 +1,148 @@
+"""The table of the command `fit`: its rows, labels of concepts, and the rows held out."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from neuid3.cli.common import row_location
+from neuid3.cli.fit_options import FitOptions
+from neuid3.errors import DataError, LabelWarning
+from neuid3.logic.sandbox import Limits
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from neuid3.data.examples import Examples
+    from neuid3.data.reading import TableData
+    from neuid3.data.reading.sheet import TextTable
+    from neuid3.estimators.classifier import NeuID3Classifier
+    from neuid3.logic.program import Declaration
+    from neuid3.tree.anchors import Anchors
+    from neuid3.tree.record import ConceptScore
+
+
+@dataclass(frozen=True)
+class FitData:
+    """The rows of a table, divided into those that are learned from and those held out.
+
+    Attributes
+    ----------
+    table : the rows of the table, with their classes.
+    test_rows : the mask of the rows held out.
+    declarations : the neural declarations that labels of concepts refer to; empty where the table has no labels.
+    labels : the labels of concepts.
+    anchors : the same, with one label for an image.
+    """
+
+    table: TableData
+    test_rows: npt.NDArray[np.bool_]
+    declarations: Mapping[int, Declaration]
+    labels: Anchors
+    anchors: Anchors
+
+    @property
+    def training_rows(self) -> npt.NDArray[np.bool_]:
+        """The mask of the rows that are learned from."""
+        return ~self.test_rows
+
+    @property
+    def classes(self) -> npt.NDArray[np.str_]:
+        """The class of each row."""
+        assert self.table.labels is not None
+        return self.table.labels
+
+    def rows(self, mask: npt.NDArray[np.bool_]) -> tuple[Examples, npt.NDArray[np.str_], dict[str, Any]]:
+        """The examples of some rows, their classes and the labels of their images."""
+        from neuid3.tree.anchors import selected_concepts
+
+        concepts = selected_concepts(self.anchors, self.declarations, mask)
+        return self.table.examples[mask], self.classes[mask], concepts
+
+
+def read_fit_data(options: FitOptions, rules: str, echo: Callable[[str], object]) -> FitData:
+    """Read the table, say how each column was read, check the labels of concepts and hold rows out."""
+    from neuid3.data.reading.sheet import open_text_table
+    from neuid3.data.reading.table import read_text_table
+    from neuid3.tree.anchors import distinct
+    from neuid3.tree.labels import label_columns, read_labels
+
+    types = _declared_kinds(options.types)
+    text_table = open_text_table(options.table)
+    declarations = _declarations(rules, options.limits, text_table, types, options.concept_file)
+    table = read_text_table(
+        text_table,
+        types,
+        target=options.target,
+        image_size=options.image_size,
+        concept_columns=label_columns(text_table.columns, declarations),
+        concept_file=options.concept_file,
+    )
+    assert table.labels is not None
+    echo(f"{options.table.name}: {len(table.examples):,} rows\n\n{table}\n")
+    labels = read_labels(table.concepts, table.examples, declarations, location=row_location(table.lines))
+    anchors = distinct(labels)
+    test_rows = _held_out_rows(table.labels, options.held_out, options.seed, anchors)
+    return FitData(table, test_rows, declarations, labels, anchors)
+
+
+def _declared_kinds(types: tuple[str, ...]) -> dict[str, str]:
+    declared = {}
+    for entry in types:
+        name, equals, kind = entry.rpartition("=")
+        if not equals or not name:
+            raise DataError(f"--type {entry!r} is incomplete; write --type COLUMN=KIND.")
+        declared[name.strip()] = kind.strip()
+    return declared
+
+
+def _declarations(
+    rules: str, limits: Limits | None, table: TextTable, types: Mapping[str, str], concept_file: Path | None
+) -> Mapping[int, Declaration]:
+    """The neural declarations of the rules, where labels of concepts may refer to them."""
+    from neuid3.data.reading.table import text_schema
+    from neuid3.logic.program import Program
+    from neuid3.tree.labels import looks_like_call
+
+    if concept_file is None and not any(map(looks_like_call, table.columns)):
+        return {}
+    return Program(rules, text_schema(table, types), limits).declarations
+
+
+def _held_out_rows(labels: npt.NDArray[Any], fraction: float, seed: int, anchors: Anchors) -> npt.NDArray[Any]:
+    """The mask of the held-out rows; where concepts have few labels, none of these is among them."""
+    import numpy as np
+
+    from neuid3.data.splits import exchanged, stratified
+    from neuid3.tree.anchors import anchored_rows
+
+    held_out = stratified(labels, fraction, np.random.default_rng(seed))
+    if not anchors:
+        return held_out
+    return exchanged(held_out, anchored_rows(anchors, len(labels)), labels, np.random.default_rng(seed))
+
+
+def warn_of_contradictions(clf: NeuID3Classifier, fit_data: FitData) -> None:
+    """Warn where labels contradict the classes of more lines of the table than noise explains."""
+    import numpy as np
+
+    from neuid3.identifiability import contradiction_message
+
+    if not fit_data.labels:
+        return
+    table = fit_data.table
+    known = {label: number for number, label in enumerate(clf.classes_.tolist())}
+    classes = np.array([known[label] for label in fit_data.classes.tolist()])
+    message = contradiction_message(clf.model_, table.examples, fit_data.labels, classes, row_location(table.lines))
+    if message is not None:
+        warnings.warn(message, LabelWarning, stacklevel=2)
+
+
+def concept_scores(clf: NeuID3Classifier, fit_data: FitData) -> tuple[ConceptScore, ...]:
+    """The concept accuracy on labels of held-out rows, where there are any, else on those that the fit held out."""
+    examples, _, concepts = fit_data.rows(fit_data.test_rows)
+    return clf.score_concepts(examples, concepts) if concepts else clf.concept_scores_

@@ -1,0 +1,201 @@
+"""The options of the command `fit`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+
+import click
+
+from neuid3.cli.common import FILE, Command, FieldType, FiniteRange, concepts_option, limit_option
+from neuid3.logic.sandbox import LIMIT_RULES, Limits
+from neuid3.training.config import TRAINING_RULES
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """What the user has given, with one field for each parameter of the command; None where an option was left out."""
+
+    table: Path
+    target: str
+    background: Path | None
+    tests: tuple[str, ...]
+    modes: tuple[str, ...]
+    types: tuple[str, ...]
+    concept_file: Path | None
+    out: Path | None
+    held_out: float
+    pos_label: str | None
+    class_weight: tuple[str, ...]
+    max_depth: int | None
+    time_limit: float | None
+    pruning: float | None
+    max_candidates: int | None
+    restarts: int | None
+    epochs: int | None
+    learning_rate: float | None
+    validation_fraction: float | None
+    shared: bool
+    limits: Limits | None
+    bank: Path | None
+    checkpoint: Path | None
+    image_size: int
+    seed: int
+    jobs: int
+    forget_rows: bool
+    as_json: bool
+
+    @property
+    def model_file(self) -> Path:
+        """The file that the model is written to."""
+        return self.out or Path(f"{self.table.stem}.neuid3")
+
+    @property
+    def input_files(self) -> tuple[Path, ...]:
+        """The files that the command reads, which the model must not overwrite."""
+        return tuple(path for path in (self.table, self.background, self.concept_file) if path is not None)
+
+
+# In the order in which the help lists them.
+_PARAMETERS = (
+    click.argument("table", type=FILE),
+    click.option("--target", required=True, metavar="COLUMN", help="The column with the classes to predict."),
+    click.option(
+        "--background",
+        type=FILE,
+        metavar="FILE",
+        help="Background knowledge: a ProbLog program with rules and neural predicates.",
+    ),
+    click.option(
+        "--tests",
+        multiple=True,
+        metavar="ATOM",
+        help="A candidate test, such as 'higher(second, first)'; may be repeated. 'auto', the default, generates all tests "
+        "that the columns and rules allow.",
+    ),
+    click.option(
+        "--mode",
+        "modes",
+        multiple=True,
+        metavar="MODE",
+        help="Mode declaration: the columns allowed as arguments of a rule, such as 'higher(+second, +first)'; may be repeated.",
+    ),
+    click.option(
+        "--type",
+        "types",
+        multiple=True,
+        metavar="COLUMN=KIND",
+        help="Kind of a column: boolean, category, number, probability, image or ignore; may be repeated.",
+    ),
+    concepts_option,
+    click.option("--out", type=FILE, metavar="MODEL", help="File of the model.  [default: the table's name.neuid3]"),
+    click.option(
+        "--held-out",
+        type=FiniteRange(0, 0.9),
+        default=0.2,
+        metavar="FRACTION",
+        show_default=True,
+        help="Fraction of rows held out to score the tree.",
+    ),
+    click.option(
+        "--pos-label",
+        metavar="CLASS",
+        help="Positive class, which rules describe.  [default: the second in sort order]",
+    ),
+    click.option(
+        "--class-weight",
+        multiple=True,
+        metavar="CLASS=WEIGHT",
+        help="Weight of the rows of a class; may be repeated. 'balanced' gives all classes the same total weight.",
+    ),
+    click.option("--max-depth", type=click.IntRange(0), metavar="N", help="Maximum number of tests on a path."),
+    click.option("--time-limit", type=FiniteRange(0), metavar="SECONDS", help="Stop growing the tree after this time."),
+    click.option(
+        "--pruning",
+        type=FiniteRange(0),
+        metavar="NUMBER",
+        help="Strength of pruning: the information that a split must gain; 0 keeps all splits.  [default: 0.75]",
+    ),
+    click.option(
+        "--max-candidates",
+        type=FieldType(LIMIT_RULES, "max_candidates"),
+        metavar="N",
+        help="Maximum number of candidate tests generated from rules.  [default: 1000]",
+    ),
+    click.option(
+        "--restarts",
+        type=FieldType(TRAINING_RULES, "restarts"),
+        metavar="N",
+        help="Number of random restarts of a network.  [default: 4]",
+    ),
+    click.option(
+        "--epochs",
+        type=FieldType(TRAINING_RULES, "epochs"),
+        metavar="N",
+        help="Training epochs of a network at a node.  [default: 30]",
+    ),
+    click.option(
+        "--learning-rate",
+        type=FieldType(TRAINING_RULES, "learning_rate"),
+        metavar="NUMBER",
+        help="Learning rate of Adam.  [default: 0.003]",
+    ),
+    click.option(
+        "--validation-fraction",
+        type=FieldType(TRAINING_RULES, "validation_fraction"),
+        metavar="FRACTION",
+        help="Fraction of rows in the validation split, by which networks are compared.  [default: 0.2]",
+    ),
+    click.option(
+        "--read-together",
+        "shared",
+        is_flag=True,
+        help="Train networks on all image columns together, for four or more columns that show the same kind of object.",
+    ),
+    click.option(
+        "--bank", type=FILE, metavar="FOLDER", help="Bank of trained tests that are tried first (see neuid3 bank)."
+    ),
+    click.option(
+        "--checkpoint",
+        type=FILE,
+        metavar="FOLDER",
+        help="Save every finished node in this folder; the same command resumes an interrupted fit.",
+    ),
+    limit_option,
+    click.option(
+        "--image-size",
+        type=click.IntRange(4, 1024),
+        default=64,
+        metavar="PIXELS",
+        show_default=True,
+        help="Images with a longer side are scaled down to it.",
+    ),
+    click.option(
+        "--seed",
+        type=click.IntRange(0, 2**32 - 1),
+        default=0,
+        metavar="N",
+        show_default=True,
+        help="Random seed; the same seed learns the same tree.",
+    ),
+    click.option(
+        "--jobs",
+        type=int,
+        default=-1,
+        metavar="N",
+        show_default=True,
+        help="Number of workers that train networks; -1: one per core.",
+    ),
+    click.option(
+        "--forget-rows",
+        is_flag=True,
+        help="Store no digests of training rows in the model; they cannot be recognized later.",
+    ),
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for programs."),
+)
+
+
+def fit_parameters(command: Command) -> Command:
+    """Add the argument and the options of the command `fit`; `FitOptions` has a field for each."""
+    return reduce(lambda decorated, parameter: parameter(decorated), reversed(_PARAMETERS), command)

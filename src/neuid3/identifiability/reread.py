@@ -1,0 +1,120 @@
+"""Re-reading of a model by labels: its networks take other names and places for their values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import chain, count
+from typing import Any, TypeVar
+
+import numpy as np
+
+from neuid3.data.columns import Tensor
+from neuid3.data.priors import Priors
+from neuid3.identifiability.audit import network_kinds
+from neuid3.identifiability.rereading import SECONDS, Order, Rereading, most_likely_rereading
+from neuid3.identifiability.symmetries import Deadline
+from neuid3.tree.anchors import distinct
+from neuid3.tree.concept_accuracy import check_labels, label_likelihoods
+from neuid3.tree.labels import model_labels
+from neuid3.tree.model import TreeModel
+from neuid3.tree.node_tests import AtomTest
+from neuid3.tree.semantics import NetworkCall
+from neuid3.tree.tree import Tree
+
+_Model = TypeVar("_Model", bound=TreeModel)
+
+
+def reread_model(
+    model: _Model,
+    X: Any,
+    concepts: Mapping[str, Any] | None = None,
+    *,
+    networks: Mapping[str, Any] | None = None,
+    time_limit: float = SECONDS,
+) -> _Model:
+    """The model in the form under which labels are most likely; it predicts the same, to rounding.
+
+    Parameters
+    ----------
+    model : the tree with its program and networks; functions that are no torch modules keep their values.
+    X : labelled examples, as `Examples` or a table with the columns of the schema; columns such as `rank(first)` hold
+        labels.
+    concepts : further labels, as in `neuid3.tree.labels.model_labels`.
+    networks : factories and modules of networks that a fit was given, by name; those of modules keep their values.
+    time_limit : seconds that the search may take.
+
+    Returns
+    -------
+    A new model; the given one where no form makes the labels more likely.
+
+    Raises
+    ------
+    DataError : where there are no labels, or labels are not as they should be.
+    """
+    examples, labels = model_labels(model, X, concepts)
+    check_labels(labels)
+    with model.evaluating():
+        likelihoods = label_likelihoods(
+            model.inference, model.networks, examples, distinct(labels), model.network_calls
+        )
+    calls = {call.network: call for call in sorted(model.network_calls)}
+    reading = most_likely_rereading(
+        model.tree.root,
+        model.program,
+        likelihoods,
+        candidates=[AtomTest(atom) for atom in model.candidates or ()],
+        kinds=network_kinds(model, networks),
+        fixed=[name for name in calls if not hasattr(model.networks[name], "state_dict") or _is_given(name, networks)],
+        name=lambda network: next(
+            n for n in chain([network], (f"{network}#{i}" for i in count(2))) if n not in model.networks
+        ),
+        deadline=Deadline.after(time_limit),
+    )
+    if not reading.gain:
+        return model
+    return _applied(reading, model, calls)
+
+
+def _is_given(instance: str, networks: Mapping[str, Any] | None) -> bool:
+    """Whether an instance is a module that a fit was given: its values have a meaning, and stay as they are."""
+    return hasattr((networks or {}).get(instance), "state_dict")
+
+
+def _applied(reading: Rereading, model: _Model, calls: Mapping[str, NetworkCall]) -> _Model:
+    """A model of another reading of a tree."""
+    from neuid3.networks.reordering import reordered
+
+    modules, priors = {}, {}
+    for name, source in reading.networks.items():
+        module = model.networks[source.instance]
+        if source.is_reordered:
+            kinds = [model.schema[column] for column in calls[source.instance].inputs]
+            shapes = [kind.shape if isinstance(kind, Tensor) else (1,) for kind in kinds]
+            module = reordered(module.eval(), source.order, shapes)  # type: ignore[attr-defined]
+        modules[name] = module
+        for key, prior in model.priors.networks.items():
+            instance, parenthesis, inputs = key.partition("(")
+            if instance == source.instance:
+                priors[name + parenthesis + inputs] = _reordered_prior(prior, source.order)
+    reread = type(model)(
+        Tree(reading.root, model.tree.classes),
+        model.schema,
+        background=model.program.text,
+        networks=modules,
+        priors=Priors(model.priors.columns, priors),
+        limits=model.program.limits,
+        dtype=model.precision,
+        device=model.device,
+        backend=model.backend,
+    )
+    reread.candidates = model.candidates
+    if model.training_record is not None:  # concept scores were those of the former names
+        reread.training_record = model.training_record.with_concepts(())
+    return reread
+
+
+def _reordered_prior(prior: Any, order: Order) -> tuple[float, ...]:
+    values = np.atleast_1d(np.asarray(prior, dtype=np.float64))
+    if len(values) == 1:
+        return (float(1.0 - values[0] if order == (1, 0) else values[0]),)
+    return tuple(values[list(order)].tolist())

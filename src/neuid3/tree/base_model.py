@@ -1,0 +1,340 @@
+"""What every model has: a program with its networks and priors, the tests that it asks, and their exact inference."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from neuid3.circuits.arrays import AnyArray
+from neuid3.data.columns import Boolean, Category, Distribution, Number, Probability, Schema, Tensor
+from neuid3.data.examples import Examples
+from neuid3.data.priors import Priors, check_priors, column_priors, network_call_name
+from neuid3.errors import DataError, NetworkError, did_you_mean
+from neuid3.logic.formula import ColumnVariable, NeuralVariable, Source, Truth, sources
+from neuid3.logic.program import Program
+from neuid3.logic.sandbox import Limits
+from neuid3.networks.backend import Backend, select_backend
+from neuid3.tree.evidence import Evidence
+from neuid3.tree.inference import Inference, arrays_for, average_output
+from neuid3.tree.goals import Goal
+from neuid3.tree.node_tests import NodeTest
+from neuid3.tree.record import TrainingRecord
+from neuid3.tree.semantics import Semantics
+from neuid3.tree.tree import Path
+
+if TYPE_CHECKING:
+    import torch
+
+    from neuid3.identifiability.certificate import Certificate
+    from neuid3.tree.network_evidence import Network
+
+
+class BaseModel:
+    """Tests with their program, networks and priors; the base class of models of one tree and of many.
+
+    Parameters
+    ----------
+    tests : the distinct tests that the model asks.
+    schema : the kinds of the columns, `X.schema`.
+    background : rules, probabilistic facts and neural declarations in DeepProbLog's syntax.
+    networks : the network of every name, or instance, that the tests use.
+    priors : the distributions that stand for missing entries.
+    limits : the time, memory and circuit size that the background knowledge may take.
+    dtype : the precision of inference: "float64", "float32", or torch's dtype of that name.
+    device : where networks and circuits run, as torch names it.
+    backend : who runs the networks in predictions, by name or itself; see `neuid3.networks.Backend`.
+    goals : the distinct goals of leaves that compute.
+
+    Attributes
+    ----------
+    program : the background knowledge, parsed for the schema.
+    inference : exact inference under the program; in numpy where no test calls a network, otherwise in torch.
+    network_calls : the network calls that the tests and the goals of leaves need.
+    training_record : digests of the training rows and scores on held-out rows; None where there is no record.
+    candidates : the atoms that the model could have been made of; None where they are not known.
+    certificate : what the values of the networks are fixed up to, as last found by an audit or an export; None before.
+    """
+
+    def __init__(
+        self,
+        tests: Sequence[NodeTest],
+        schema: Schema,
+        *,
+        background: str = "",
+        networks: Mapping[str, Network] | None = None,
+        priors: Priors | None = None,
+        limits: Limits | None = None,
+        dtype: torch.dtype | str = "float64",
+        device: torch.device | str = "cpu",
+        backend: str | Backend = "auto",
+        goals: Sequence[Goal] = (),
+    ) -> None:
+        self.program = Program(background, _as_schema(schema), limits)
+        self.schema = self.program.schema
+        self.networks = dict(networks or {})
+        self.priors = priors or Priors()
+        self.training_record: TrainingRecord | None = None
+        self.candidates: tuple[str, ...] | None = None
+        self.certificate: Certificate | None = None
+        self.precision, self.device = _precision(dtype), device
+        self.backend = backend
+        check_priors(self.priors, self.schema)
+        semantics = Semantics(self.program, tests)
+        formulas = [semantics.formula(test) for test in tests]
+        for test, formula in zip(tests, formulas, strict=True):
+            if isinstance(formula, Truth):
+                message = f"Test '{test}' is always {str(formula.value).lower()}: no fact and no network can change it."
+                warnings.warn(message, UserWarning, stacklevel=3)
+        of_goals = [test for goal in goals for _, test in semantics.value_tests(goal)]
+        formulas += [semantics.formula(test) for test in of_goals]
+        self._sources = frozenset[Source]().union(*(sources(formula) for formula in formulas))
+        self.network_calls = frozenset(call for test in (*tests, *of_goals) for call in semantics.calls(test))
+        self.inference = Inference(
+            semantics, arrays_for(neural=bool(self.network_calls), dtype=self.precision, device=device)
+        )
+        self._check_networks()
+        for network, inputs, width in self.network_calls:
+            if not {network, network_call_name(network, inputs)}.isdisjoint(self.priors.networks):
+                self.priors.network(network, inputs, width)  # raises an error where the prior has another width
+
+    def _check_networks(self) -> None:
+        needed = {network for network, _, _ in self.network_calls}
+        for name in sorted(needed - set(self.networks)):
+            raise NetworkError(
+                f"The tree needs network {name!r}, which is not given.{did_you_mean(name, self.networks)}"
+            )
+        for name in sorted(set(self.networks) - needed - set(self.program.networks)):
+            raise NetworkError(
+                f"Network {name!r} is given and neither the program nor the tree names it."
+                f"{did_you_mean(name, needed | set(self.program.networks))}"
+            )
+
+    def read(self, X: Any) -> Examples:
+        """The columns of a table that the tree needs, with the kinds of its schema.
+
+        Parameters
+        ----------
+        X : a table with the columns of the schema.
+
+        Returns
+        -------
+        The examples.
+        """
+        return Examples.read(X, self.schema, self.columns)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The precision of inference, as torch's dtype."""
+        from neuid3.circuits.torch_arrays import torch_arrays
+
+        return torch_arrays(self.precision).dtype
+
+    def evidence(self, X: Any) -> Evidence:
+        """The evidence of these examples for the tree's networks and priors.
+
+        Parameters
+        ----------
+        X : the examples, as `Examples` or a table with the columns of the schema.
+
+        Returns
+        -------
+        The probabilities of all variables of these examples, computed when they are needed.
+        """
+        return self.evidence_of(self.read(X))
+
+    def evidence_of(self, examples: Examples) -> Evidence:
+        """The evidence of examples that are in the schema already, as `read` returns them.
+
+        Parameters
+        ----------
+        examples : the examples.
+
+        Returns
+        -------
+        The evidence.
+        """
+        networks: Mapping[str, Any] = self.networks
+        if self.network_calls and not self.inference.arrays.records_gradients:
+            from neuid3.tree.network_evidence import on_backend
+
+            backend = self._selected_backend
+            networks = {name: on_backend(network, backend, self.device) for name, network in networks.items()}
+        return self.inference.evidence(examples, networks, self.priors)
+
+    @cached_property
+    def _selected_backend(self) -> Backend:
+        return select_backend(self.backend)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that the tree reads, in the order of the schema."""
+        read = _columns_read(self._sources)
+        # A tree without tests of columns still needs the number of examples.
+        return [name for name in self.schema if name in read] or list(self.schema)[:1]
+
+    @property
+    def declarations_and_instances(self) -> list[tuple[int, str]]:
+        """Pairs of a neural declaration's number and an instance of its network that the tree calls, sorted."""
+        return sorted({(s.declaration, s.network) for s in self._sources if isinstance(s, NeuralVariable)})
+
+    def _as_tensor(self, array: AnyArray) -> torch.Tensor:
+        """A result of inference as a tensor, also where it was computed without torch."""
+        from neuid3.circuits.torch_arrays import as_tensor
+
+        return as_tensor(array) if isinstance(array, np.ndarray) else array
+
+    def _in_batches(
+        self, examples: Examples, batch_size: int, compute: Callable[[Examples], AnyArray]
+    ) -> npt.NDArray[np.float64]:
+        """The results of all batches, one row for each example."""
+        arrays = self.inference.arrays
+        results: npt.NDArray[np.float64] | None = None
+        with self.evaluating(), arrays.without_gradients():
+            for start in range(0, len(examples), batch_size):
+                batch = arrays.to_numpy(compute(examples[start : start + batch_size]))
+                # A list of batch results would lie between the temporary arrays of each batch and fragment the memory.
+                results = np.empty((len(examples), *batch.shape[1:])) if results is None else results
+                results[start : start + len(batch)] = batch
+        assert results is not None
+        return results
+
+    @contextmanager
+    def evaluating(self) -> Iterator[None]:
+        """A context with the networks in `eval()` mode; their modes are restored at its end, also between threads."""
+        if not self.networks:
+            yield
+            return
+        from neuid3.tree.network_evidence import evaluating
+
+        with evaluating(self.networks.values()):
+            yield
+
+    def columns_of(self, test: NodeTest) -> tuple[str, ...]:
+        """The columns that a test depends on, in the order of the schema.
+
+        Parameters
+        ----------
+        test : a test of the tree.
+
+        Returns
+        -------
+        The names of the columns.
+        """
+        read = _columns_read(sources(self.inference.semantics.formula(test)))
+        return tuple(name for name in self.schema if name in read)
+
+    def path_probability(self, X: Any, path: Path) -> npt.NDArray[np.float64]:
+        """P(κ | e) of a path κ, a conjunction of tests with their outcomes, `(example,)`.
+
+        Parameters
+        ----------
+        X : the examples, as `Examples` or a table with the columns of the schema.
+        path : a sequence of tests with their responses.
+
+        Returns
+        -------
+        Probabilities, `(example,)`.
+        """
+        return self.path_probabilities(X, [path])[:, 0]
+
+    def path_probabilities(self, X: Any, paths: Sequence[Path]) -> npt.NDArray[np.float64]:
+        """P(κ | e) of each path κ, `(example, path)`.
+
+        Parameters
+        ----------
+        X : the examples, as `Examples` or a table with the columns of the schema.
+        paths : the paths, each a sequence of tests with their responses.
+
+        Returns
+        -------
+        Probabilities, `(example, path)`.
+        """
+        reach = self.inference.compiled(paths)
+        return self._in_batches(self.read(X), 4096, lambda batch: reach(self.evidence_of(batch)))
+
+    def learn_priors(self, X: Any, *, batch_size: int = 4096) -> Self:
+        """This model with priors estimated from examples: prevalences of columns and average network outputs.
+
+        Parameters
+        ----------
+        X : the examples, as `Examples` or a table with the columns of the schema.
+        batch_size : as in `predict_proba`.
+
+        Returns
+        -------
+        A new model; this one does not change.
+        """
+        examples = Examples.read(X, self.schema)
+        averages: dict[str, Any] = {}
+        for call in sorted(self.network_calls):
+            present = examples[examples.complete(call.inputs)]
+            if len(present):
+                outputs = self._in_batches(
+                    present,
+                    batch_size,
+                    lambda batch, call=call: self.evidence_of(batch).output(*call),  # type: ignore[misc]
+                )
+                averages[network_call_name(call.network, call.inputs)] = average_output(outputs)
+        priors = Priors({**self.priors.columns, **column_priors(examples)}, {**self.priors.networks, **averages})
+        return self.with_priors(priors)
+
+    def with_priors(self, priors: Priors) -> Self:
+        """The same model with other priors.
+
+        Parameters
+        ----------
+        priors : the distributions that stand for missing entries.
+
+        Returns
+        -------
+        A new model; this one does not change.
+        """
+        check_priors(priors, self.schema)
+        copy = object.__new__(type(self))
+        copy.__dict__.update(self.__dict__)
+        copy.priors = priors
+        return copy
+
+
+def _precision(dtype: Any) -> str:
+    """The name of a precision, given by its name or as torch's dtype."""
+    name = str(dtype).removeprefix("torch.")
+    if name not in ("float64", "float32"):
+        raise DataError(f"dtype={dtype!r} is no precision of a tree; give 'float64' or 'float32'.")
+    return name
+
+
+def check_threshold(threshold: float) -> None:
+    """Raise a `DataError` unless a threshold is in [0, 1)."""
+    if not 0.0 <= threshold < 1.0:
+        raise DataError(f"threshold={threshold!r} is no probability below 1; give a number from 0 (exact) to below 1.")
+
+
+def _as_schema(schema: Any) -> Schema:
+    """The schema itself, or that of `Examples` in its place; a `DataError` for anything else."""
+    if isinstance(schema, Examples):
+        return schema.schema
+    kinds = (Boolean, Category, Distribution, Number, Probability, Tensor)
+    if not isinstance(schema, Mapping) or not all(isinstance(kind, kinds) for kind in schema.values()):
+        raise DataError("The schema must be that of some examples: pass X.schema, or the Examples themselves.")
+    return schema
+
+
+def _columns_read(variables: frozenset[Source]) -> set[str]:
+    """The columns that these variables depend on."""
+    columns: set[str] = set()
+    for source in variables:
+        match source:
+            case NeuralVariable(inputs=inputs):
+                columns.update(inputs)
+            case ColumnVariable(column) | str(column):
+                columns.add(column)
+            case _:
+                pass
+    return columns
