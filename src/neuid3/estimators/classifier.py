@@ -47,6 +47,7 @@ from neuid3.io.trained_tests import TrainedTest, trained_tests
 from neuid3.learning.checkpoint import Checkpoint, fit_digests
 from neuid3.learning.fit import LearnedTree, check_fit, learn_tree, make_learner, training_record, warn_of_small_tree
 from neuid3.learning.generators import CandidateGenerator
+from neuid3.learning.goal_values import class_candidates, goal_classes
 from neuid3.learning.grow import GrowthLimits
 from neuid3.learning.node_learner import NodeLearner
 from neuid3.learning.problem import Problem, read_problem, varying_candidates
@@ -108,6 +109,10 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         of its networks are trained further in the joint training of the finished tree.
     modes : list of str, optional
         The columns that may fill each argument of a rule's head, as in `"gt_rank(+rank_1, +rank_2)"`.
+    leaves : list of str, optional
+        Goals with one open argument that leaves may hold besides class probabilities: the value of the argument is the
+        class, as in `"plus(first, second, Y)"`. Modes with a `-class` argument stand for several:
+        `"digit(+tensor, -class)"`; they may also be among `modes`. Values that no row of `y` has join `classes_`.
     training : "default", "paper", or TrainingConfig
         How networks are trained, selected and reused: with the settings that measured best, exactly as in the paper, or
         with your own, as in `TrainingConfig(epochs=10, restarts=8)`. A single field is set by
@@ -181,6 +186,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tests: str | Sequence[Any] = "auto",
         bank: Bank | Path | str | None = None,
         modes: Sequence[str] | None = None,
+        leaves: Sequence[str] | None = None,
         training: str | TrainingConfig = "default",
         criterion: str | ClassCriterion = "entropy",
         max_depth: int | None = None,
@@ -200,6 +206,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.tests = tests
         self.bank = bank
         self.modes = modes
+        self.leaves = leaves
         self.training = training
         self.criterion = criterion
         self.max_depth = max_depth
@@ -335,6 +342,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         examples, labels, weights, kept = self._read(X, y, sample_weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         problem = self._problem(examples)
+        labels = self._with_goal_values(labels, problem)
         given = read_labels(concepts, examples, problem.program.declarations, kept=kept)
         anchors = distinct(given)
         check_fit(problem, networks, config, len(self.classes_))
@@ -352,12 +360,20 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 anchors=anchors,
             )
             learner = make_learner(
-                sample, problem, networks, config, growth, seed=seed, jobs=self.n_jobs, verbose=self.verbose
+                sample,
+                problem,
+                networks,
+                config,
+                growth,
+                seed=seed,
+                jobs=self.n_jobs,
+                verbose=self.verbose,
+                goals=class_candidates(problem.goals, problem.program, self.classes_.tolist()),
             )
             learned = learn_tree(learner, growth, checkpoint, deadline)
         warn_of_small_tree(learned, learner, self.max_depth, self.time_limit)
         self._set_learned(learned, learner, config, problem.program)
-        record = training_record(self.tree_.root, learner, seed)
+        record = training_record(self.tree_.root, learner, seed, self.tree_.classes)
         trained = {network: len(of_network) for network, of_network in sample.anchors.items()}
         scores = concept_scores(self.model_, sample.examples, sample.held_out_anchors, trained) if anchors else ()
         self.model_.training_record = record.with_concepts(scores)
@@ -367,6 +383,18 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if message is not None:
                 warnings.warn(message, LabelWarning, stacklevel=3)
         self.model_.candidates = tuple(dict.fromkeys(atom for test in problem.candidates.tests for atom in test.atoms))
+
+    def _with_goal_values(self, labels: npt.NDArray[np.int64], problem: Problem) -> npt.NDArray[np.int64]:
+        """The class number of each example, after the values of goals have joined the classes."""
+        if not problem.goals:
+            return labels
+        before, self.classes_ = self.classes_, goal_classes(problem.goals, problem.program, self.classes_)
+        position = np.searchsorted(self.classes_, before)
+        if self.class_weight is not None:
+            weights = np.ones(len(self.classes_))
+            weights[position] = self.class_weights_
+            self.class_weights_ = weights
+        return position[labels]
 
     def _validation(self, validation: Any, examples: Examples) -> tuple[Examples, Any, Any] | None:
         """The validation examples of the caller with their class numbers and weights; None without any."""
@@ -439,7 +467,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """All parameters' text in which a column may be named."""
         listed = self.tests.tests if isinstance(self.tests, CandidateGenerator) else self.tests
         tests = [listed] if isinstance(listed, str) else listed
-        return "\n".join([self.background, *map(str, tests), *(self.modes or ())])
+        return "\n".join([self.background, *map(str, tests), *(self.modes or ()), *map(str, self.leaves or ())])
 
     def _problem(self, examples: Examples) -> Problem:
         problem = read_problem(
@@ -449,6 +477,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             bank=self.bank,
             modes=self.modes,
             limits=self.limits,
+            leaves=self.leaves,
         )
         return varying_candidates(problem, examples)
 
@@ -457,7 +486,7 @@ class NeuID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> None:
         """Set the attributes that hold the tree, its networks and its model."""
         classes = tuple(self.classes_.tolist())
-        self.networks_: dict[str, Any] = learner.networks_of(Tree(learned.root, classes).tests)
+        self.networks_: dict[str, Any] = learner.networks_of_tree(Tree(learned.root, classes))
         self.tree_ = Tree(with_statistics(learned.root, learner.inference, config.min_reach), classes)
         self.gradient_steps_ = learner.steps
         self.model_ = NeurosymbolicTree(

@@ -24,6 +24,7 @@ CONSTRAINTS: dict[str, Any] = {
     "tests": [str, list, tuple, CandidateGenerator],
     "bank": [Bank, str, Path, None],
     "modes": [list, tuple, None],
+    "leaves": [list, tuple, None],
     "training": [str, TrainingConfig],
     "criterion": [str, ClassCriterion],
     "max_depth": [Interval(Integral, 0, None, closed="left"), None],

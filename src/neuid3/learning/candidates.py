@@ -176,7 +176,9 @@ def _input_shapes(formula: Formula, schema: Schema, without: Container[str] = ()
     return shapes
 
 
-def _from_rules(program: Program, most: int, named: Sequence[str]) -> tuple[AtomTest, ...]:
+def _from_rules(
+    program: Program, most: int, named: Sequence[str], goals: Sequence[str]
+) -> tuple[AtomTest, ...]:
     """The tests of all rules and neural facts; warns of each rule that has none and that no other rule needs.
 
     Where the program, or a test in `named`, names a column for a network, the network is called only on columns of the
@@ -200,7 +202,7 @@ def _from_rules(program: Program, most: int, named: Sequence[str]) -> tuple[Atom
             for network, shapes in _input_shapes(program.formula(test.atom), program.schema).items()
         )
     )
-    _warn_of_unused_rules(modes, compatible, named, program)
+    _warn_of_unused_rules(modes, compatible, [*named, *goals], program)
     return compatible
 
 
@@ -283,7 +285,11 @@ def _from_modes(modes: Sequence[str], program: Program, most: int) -> tuple[Atom
 
 
 def make_candidates(
-    tests: str | Sequence[str | NodeTest], modes: Sequence[str] | None, program: Program, most: int
+    tests: str | Sequence[str | NodeTest],
+    modes: Sequence[str] | None,
+    program: Program,
+    most: int,
+    goals: Sequence[str] = (),
 ) -> Candidates:
     """The candidates of a fit.
 
@@ -293,6 +299,7 @@ def make_candidates(
     modes : modes to expand instead of all rules; None expands the rules.
     program : background knowledge.
     most : the most atoms that modes may have.
+    goals : the goals that leaves may hold; no warning says that their rules are never tried.
 
     Raises
     ------
@@ -308,7 +315,7 @@ def make_candidates(
             columns = column_candidates(program.schema)
             collected.extend(columns.tests)
             numbers.extend(columns.numbers)
-            expanded = _from_modes(modes, program, most) if modes is not None else _from_rules(program, most, named)
+            expanded = _from_modes(modes, program, most) if modes is not None else _from_rules(program, most, named, goals)
             collected.extend(expanded)
         elif isinstance(test, str):
             collected.append(_named(test, program.schema.get(test)))

@@ -55,6 +55,9 @@ class GoalCandidates:
         return next(t for g, t in zip(self.goals, self.targets, strict=True) if g.text == goal.text)
 
 
+NO_GOALS = GoalCandidates()
+
+
 @dataclass(frozen=True, slots=True)
 class Option:
     """What a leaf may hold besides its own distribution while a tree is grown: a goal with a noise rate and a deviation."""
