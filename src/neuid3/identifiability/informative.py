@@ -23,7 +23,6 @@ from neuid3.logic.quoting import atom_name
 from neuid3.tree.evidence import Evidence
 from neuid3.tree.labels import image_digest
 from neuid3.tree.model import TreeModel
-from neuid3.tree.tree import paths
 
 # Of each value that a network reads in a column, so many images of the largest entropy are compared, or `n` if that is more.
 POOL = 64
@@ -222,9 +221,8 @@ def _dependence(model: TreeModel, examples: Examples, call: NeuralVariable) -> F
 
 
 def _largest_differences(model: TreeModel, examples: Examples, call: NeuralVariable) -> Floats:
-    leaves = list(paths(model.tree.root))
-    reach = model.inference.compiled([path for path, _ in leaves])
-    classes = np.array([leaf.probabilities for _, leaf in leaves])  # (leaf, class)
+    reach = model.inference.compiled(model.components.paths)
+    classes = model.components.class_probabilities(model.tree.classes)  # (component, class)
     arrays = model.inference.arrays
     differences = np.zeros(len(examples))
     with model.evaluating(), arrays.without_gradients():

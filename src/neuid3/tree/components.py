@@ -44,6 +44,11 @@ class Components:
         """Whether some leaf has a goal."""
         return any(isinstance(leaf, GoalLeaf) for leaf in self.leaves)
 
+    @property
+    def plain_values(self) -> Floats:
+        """What the plain leaf of each component says, `(component, value)`."""
+        return np.array([leaf.value for leaf in self.leaves])[self.leaf_numbers]
+
     @cached_property
     def noises(self) -> Floats:
         """The probability with which each component follows the plain leaf, `(component,)`; 1 for plain leaves."""
@@ -99,7 +104,7 @@ class Components:
         ------
         TreeError : where a value of a goal is none of the classes.
         """
-        plain = np.array([leaf.value for leaf in self.leaves])[self.leaf_numbers]
+        plain = self.plain_values
         if not self.compute:
             return plain
         computed = self.classes_of_values(classes)[:, None] == np.arange(len(classes))
