@@ -45,7 +45,7 @@ _TRAINING: Mapping[str, str] = {
     "warp": "max_warp",
 }
 
-_OMITTED = ("criterion", "tests", "background", "random_state", "training")
+_OMITTED = ("criterion", "tests", "leaves", "background", "random_state", "training")
 
 
 def classifier(settings: Mapping[str, Any], **more: Any) -> NeuID3Classifier:

@@ -21,6 +21,7 @@ from experiments import baselines, datasets, settings
 from experiments.baselines import NetworkClassifier, Training
 from experiments.configuration import classifier, recorded_parameters, recorded_training
 from experiments.datasets.decks import RULES as DECK_RULES
+from experiments.datasets.e9p import RULES as E9P_RULES
 from experiments.datasets.even_odd import RULES as EVEN_ODD_RULES
 from experiments.datasets.hitting_sets import RULES as HITTING_SETS_RULES
 from experiments.datasets.problem import Classes, Labelled, Problem, Rules
@@ -39,6 +40,7 @@ RULES: Mapping[str, Rules] = {
     "hitting-sets": HITTING_SETS_RULES,
     "even-odd": EVEN_ODD_RULES,
     "decks": DECK_RULES,
+    "e9p": E9P_RULES,
 }
 
 
@@ -121,6 +123,8 @@ def load(unit: Unit) -> Problem:
             return datasets.even_odd(unit.number)
         case "decks":
             return datasets.decks(unit.problem, unit.number, int(unit.setting or 0))
+        case "e9p":
+            return datasets.e9p(str(unit.setting))
         case "labels":
             return datasets.labelled_eleusis(unit.problem, unit.number)
     windows = datasets.eleusis(unit.problem, unit.number)
@@ -157,7 +161,10 @@ def make(unit: Unit, tests: list[Any]) -> tuple[Learner, dict[str, Any]]:
         named["handed_in"] = [str(test) for test in tests if isinstance(test, TrainedTest)]
         named["frozen"] = settings.REUSED_FROZEN
     background = RULES[unit.experiment].background if unit.experiment in RULES else datasets.POOL_BACKGROUND
-    tree = classifier(parameters, background=background, tests=tests)
+    leaves = list(RULES[unit.experiment].leaves) if unit.experiment in RULES else []
+    if leaves:
+        named["leaves"] = leaves
+    tree = classifier(parameters, background=background, tests=tests, leaves=leaves or None)
     return tree, parameters | named | _full_configuration(tree, unit)
 
 
@@ -186,7 +193,7 @@ def _tree_settings(unit: Unit) -> dict[str, Any]:
     match unit.experiment:
         case "uci":
             by_recipe = settings.UCI_TREE
-        case "hitting-sets" | "even-odd" | "decks":
+        case "hitting-sets" | "even-odd" | "decks" | "e9p":
             by_recipe = settings.RULES_TREE
         case _:
             by_recipe = settings.ELEUSIS_TREE

@@ -1,10 +1,11 @@
-"""Datasets of the experiments: digits, letters, UCI tables, cards, windows of Eleusis, hitting sets, sums, and real decks."""
+"""Datasets of the experiments: digits, letters, UCI tables, cards, windows of Eleusis, hitting sets, sums, computed classes, and real decks."""
 
 from __future__ import annotations
 
 from experiments.datasets.cards import Cards, cards
 from experiments.datasets.decks import decks
 from experiments.datasets.eleusis import CONCEPTS, Concept, Windows, eleusis
+from experiments.datasets.e9p import e9p
 from experiments.datasets.even_odd import even_odd
 from experiments.datasets.folds import Fold, uci_fold
 from experiments.datasets.hitting_sets import hitting_sets
@@ -33,6 +34,7 @@ __all__ = [
     "digits",
     "eleusis",
     "emnist_letters",
+    "e9p",
     "even_odd",
     "fashion_mnist",
     "hitting_sets",
