@@ -28,7 +28,7 @@ even(Image) :- digit(Image, D), 0 =:= D mod 2.
 less(A, B) :- digit(A, X), digit(B, Y), X < Y.
 equal(A, B) :- digit(A, D), digit(B, D).
 sum(A, B, S) :- digit(A, X), digit(B, Y), S is X + Y.
-plus(Image, K, S) :- digit(Image, D), S is D + K.
+add(Image, K, S) :- digit(Image, D), S is D + K.
 """
 # What one would try without knowing the rule: properties and values of each digit, comparisons of both; and as leaves a
 # digit, both together, or a digit and a constant.
@@ -42,7 +42,7 @@ TESTS = (
 LEAVES = (
     *(f"digit({image}, Y)" for image in IMAGES),
     "sum(first, second, Y)",
-    *(f"plus({image}, {constant}, Y)" for image in IMAGES for constant in range(1, 11)),
+    *(f"add({image}, {constant}, Y)" for image in IMAGES for constant in range(1, 11)),
 )
 RULES = Rules(BACKGROUND, TESTS, LEAVES)
 

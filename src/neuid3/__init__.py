@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from neuid3.logic.sandbox import Limits
     from neuid3.networks.defaults import LeNet
     from neuid3.training.config import TrainingConfig
+    from neuid3.tree.goals import Goal, GoalLeaf
     from neuid3.tree.node_tests import AtomTest, NodeTest, register_test_kind
     from neuid3.tree.record import ConceptScore
     from neuid3.tree.tree import Branch, Leaf, Tree
@@ -48,6 +49,8 @@ __all__ = [
     "ConceptScore",
     "Distribution",
     "Examples",
+    "Goal",
+    "GoalLeaf",
     "ImageFiles",
     "LabelSuggestion",
     "LabelSuggestions",
@@ -109,6 +112,7 @@ _get_name, _names = lazy_names(
         "neuid3.logic.sandbox": ("Limits",),
         "neuid3.networks.defaults": ("LeNet",),
         "neuid3.training.config": ("TrainingConfig",),
+        "neuid3.tree.goals": ("Goal", "GoalLeaf"),
         "neuid3.tree.node_tests": ("AtomTest", "NodeTest", "register_test_kind"),
         "neuid3.tree.record": ("ConceptScore",),
         "neuid3.tree.tree": ("Branch", "Leaf", "Tree"),

@@ -22,12 +22,17 @@ from neuid3.logic.prolog.terms import (
     heads_of,
     name_of,
     normalised,
+    rewrite,
     signature,
     value_term,
 )
 from neuid3.logic.quoting import atom_text
 
 Columns = Mapping[str, Mapping[str, Any]]
+
+# Built-in predicates that a program may define itself, since they are natural names of its rules. They are renamed, also in
+# exported programs, because ProbLog would not let them be defined.
+REDEFINABLE = frozenset({"plus/3", "succ/2"})
 
 # ProbLog's internal names of library predicates: member/2 of library(lists) is '_lists_member'/2.
 _IN_LIBRARY = re.compile(f"_({'|'.join(LIBRARIES)}|builtin)_")
@@ -94,12 +99,14 @@ class ParsedProgram:
     columns : the columns that it is parsed for.
     defined : the predicates that it defines, as `name/arity`.
     facts : the predicates that columns define, `suit/1`, and the names of these columns.
+    redefined : the built-in predicates that it defines itself, see `REDEFINABLE`.
     """
 
     statements: tuple[Statement, ...]
     columns: Columns
     defined: frozenset[str]
     facts: Mapping[str, str]
+    redefined: frozenset[str] = frozenset()
 
 
 def with_newlines(text: str) -> str:
@@ -115,7 +122,7 @@ def read(text: str, columns: Columns) -> ParsedProgram:
     }
     _check_collisions(statements, facts)
     defined = frozenset(signature(head) for statement in statements for head in statement.heads)
-    return ParsedProgram(statements, columns, defined, facts)
+    return ParsedProgram(statements, columns, defined, facts, _redefined(text))
 
 
 def _parse(text: str) -> list[PrologTerm]:
@@ -132,9 +139,33 @@ def _parse(text: str) -> list[PrologTerm]:
         ) from None
 
 
+def _redefined(text: str) -> frozenset[str]:
+    """The built-in predicates that a program defines itself."""
+    return REDEFINABLE & {signature(head) for clause in _parse(text) for head in heads_of(clause) if _is_atom(head)}
+
+
+def _is_atom(term: PrologTerm) -> bool:
+    return isinstance(term, Term) and not isinstance(term, (Var, Constant))
+
+
+def renamed(term: PrologTerm, redefined: frozenset[str]) -> PrologTerm:
+    """A term whose redefined built-ins have names of their own: `plus(A, B, Y)` becomes `plus_(A, B, Y)`."""
+    if not redefined:
+        return term
+
+    def change(part: PrologTerm) -> PrologTerm | None:
+        if not _is_atom(part) or signature(part) not in redefined:
+            return None
+        own = Term(f"{name_of(part)}_", *(renamed(a, redefined) for a in part.args), location=part.location)
+        return own if part.probability is None else own.with_probability(part.probability)
+
+    return rewrite(term, change)
+
+
 def _statements(text: str) -> Iterable[Statement]:
     parser = PrologString(text)
     parsed = _parse(text)
+    redefined = _redefined(text)
     anonymous = itertools.count()
     for number, clause in enumerate(parsed):
         line = _line(parser, clause)
@@ -143,7 +174,8 @@ def _statements(text: str) -> Iterable[Statement]:
             _check_directive(clause.body, line)
             continue
         body = clause.body if isinstance(clause, (AnnotatedDisjunction, Clause)) else None
-        yield _statement(number, heads_of(clause), body, line, anonymous, clause)
+        heads = [renamed(head, redefined) for head in heads_of(clause)]
+        yield _statement(number, heads, renamed(body, redefined), line, anonymous, clause)
 
 
 def _line(parser: Any, clause: PrologTerm) -> int:
@@ -423,7 +455,7 @@ def read_test(
         raise NodeTestError(f"{noun} {text!r} cannot be parsed: {str(error).split(', ', 1)[-1]}") from None
     if len(clauses) != 1 or isinstance(clauses[0], (Clause, AnnotatedDisjunction)) or not isinstance(clauses[0], Term):
         raise NodeTestError(f"{noun} {text!r} is not one atom; write a rule for it and use the rule's head.")
-    goal = normalised(clauses[0], itertools.count())
+    goal = renamed(normalised(clauses[0], itertools.count()), parsed.redefined)
     if (
         isinstance(goal, (Var, Constant))
         or goal.probability is not None
