@@ -1,6 +1,7 @@
-"""Build hook: the compiled kernel of the networks, for the wheel or for the source tree of an editable install.
+"""Build hook: the compiled kernels, for the wheel or for the source tree of an editable install.
 
-`python hatch_build.py` compiles it into this source tree. A package without it runs its networks with PyTorch's operations.
+A package of `src/neuid3` with a `kernel.c` has a kernel. `python hatch_build.py` compiles all of them into this source tree.
+Without them networks are run by PyTorch's operations, and the trees of ensembles are grown in numpy.
 """
 
 from __future__ import annotations
@@ -22,17 +23,22 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from packaging.tags import mac_platforms
 
-# The module of the kernel: its C source is beside it, and the libraries go into the folder `compiled` beside it.
-KERNEL = Path("src/neuid3/networks/kernel.py")
-
-SOURCE = KERNEL.with_suffix(".c")
-COMPILED = KERNEL.with_name("compiled")
+# The C sources of the kernels; their libraries go into the folder `compiled` beside each.
+SOURCES = "src/neuid3/*/kernel.c"
+COMPILED = "compiled"
 RECORD = "build.json"
 
 FLAGS = ("-O3", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC")
-PRECISIONS = {"float32": (), "float64": ("-DDOUBLE",)}
+# The kernel of this package is compiled for each precision, the others once.
+WITH_PRECISIONS = "networks"
+PRECISIONS = {"-float32": (), "-float64": ("-DDOUBLE",)}
 # The variants for x86-64, and the level of the architecture that each needs; other machines have the compiler's baseline.
 X86_64 = {"x86-64": 1, "x86-64-v3": 3, "x86-64-v4": 4}
+# What happens without the kernel of a package.
+WITHOUT = {
+    "binned": "the trees of ensembles are grown in numpy, many times slower",
+    "networks": "networks are run by PyTorch's operations, two to three times slower",
+}
 COMPILERS = ("cc", "gcc", "clang")
 PATIENCE = 300.0  # seconds until a compiler counts as stuck
 
@@ -46,16 +52,23 @@ class KernelHook(BuildHookInterface):
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="neuid3-kernel-")  # goes when the hook goes
-        folder, root, editable = Path(self._folder.name), Path(self.root), version == "editable"
-        record = build_in_place(root) if editable else build(root, folder)
-        (self.app.display_warning if record["reason"] else self.app.display_info)(sentence(record))
-        if editable:
-            return
-        package = COMPILED.relative_to("src").as_posix()
-        build_data["force_include"].update({str(path): f"{package}/{path.name}" for path in folder.iterdir()})
-        if record["variants"]:
-            build_data["pure_python"] = False
-            build_data["tag"] = f"py3-none-{platform_tag()}"
+        root, editable = Path(self.root), version == "editable"
+        for source in sources(root):
+            folder = Path(self._folder.name) / source.parent.name
+            record = build_in_place(source) if editable else build(source, folder)
+            (self.app.display_warning if record["reason"] else self.app.display_info)(sentence(source, record))
+            if editable:
+                continue
+            place = (source.parent / COMPILED).relative_to(root / "src").as_posix()
+            build_data["force_include"].update({str(path): f"{place}/{path.name}" for path in folder.iterdir()})
+            if record["variants"]:
+                build_data["pure_python"] = False
+                build_data["tag"] = f"py3-none-{platform_tag()}"
+
+
+def sources(root: Path) -> list[Path]:
+    """The C sources of all kernels."""
+    return sorted(root.glob(SOURCES))
 
 
 def platform_tag() -> str:
@@ -67,58 +80,60 @@ def platform_tag() -> str:
     return sysconfig.get_platform().replace("-", "_").replace(".", "_")
 
 
-def build_in_place(root: Path) -> dict[str, Any]:
-    """The kernel in the source tree, compiled anew unless it is up to date; returns the record of the build."""
-    place = root / COMPILED
+def build_in_place(source: Path) -> dict[str, Any]:
+    """A kernel in the source tree, compiled anew unless it is up to date; returns the record of the build."""
+    place = source.parent / COMPILED
     try:
         record: dict[str, Any] = json.loads((place / RECORD).read_text("utf-8"))
-        if record == expected(root) and all((place / name).is_file() for name in files(record)):
+        if record == expected(source) and all((place / name).is_file() for name in files(source, record)):
             return record
     except (OSError, ValueError, CannotCompileError):
         pass
-    with tempfile.TemporaryDirectory(dir=root / KERNEL.parent, prefix=".compiled-") as folder:
-        record = build(root, Path(folder))
+    with tempfile.TemporaryDirectory(dir=source.parent, prefix=".compiled-") as folder:
+        record = build(source, Path(folder))
         place.mkdir(exist_ok=True)
         for path in Path(folder).iterdir():
             path.replace(place / path.name)  # a process that runs the old library keeps it
     for path in place.iterdir():
-        if path.name not in (RECORD, *files(record)):
+        if path.name not in (RECORD, *files(source, record)):
             path.unlink()
     return record
 
 
-def build(root: Path, folder: Path) -> dict[str, Any]:
+def build(source: Path, folder: Path) -> dict[str, Any]:
     """Compile every variant into a folder and write the record of the build there, or the reason why there is none."""
+    folder.mkdir(exist_ok=True)
     try:
-        record = expected(root)
+        record = expected(source)
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(lambda file: _compile(root / SOURCE, folder / file[0], file[1]), files(record).items()))
+            list(pool.map(lambda file: _compile(source, folder / file[0], file[1]), files(source, record).items()))
     except CannotCompileError as error:
         for path in folder.iterdir():
             path.unlink()
-        record = {"reason": str(error), "source": _digest(root), "compiler": None, "flags": [], "variants": {}}
+        record = {"reason": str(error), "source": _digest(source), "compiler": None, "flags": [], "variants": {}}
     (folder / RECORD).write_text(json.dumps(record, indent=1) + "\n", "utf-8")
     return record
 
 
-def expected(root: Path) -> dict[str, Any]:
+def expected(source: Path) -> dict[str, Any]:
     """The record of a build that succeeds with this source and this compiler."""
     machine = platform.machine().lower()
     return {
         "reason": None,
-        "source": _digest(root),
+        "source": _digest(source),
         "compiler": _output([*compiler(), "--version"]).partition("\n")[0],
         "flags": list(FLAGS),
         "variants": X86_64 if machine in ("x86_64", "amd64") else {machine: 0},
     }
 
 
-def files(record: dict[str, Any]) -> dict[str, list[str]]:
-    """The libraries of a build by name, each with the flags of its own."""
+def files(source: Path, record: dict[str, Any]) -> dict[str, list[str]]:
+    """The libraries of a kernel by name, each with the flags of its own."""
+    precisions = PRECISIONS if source.parent.name == WITH_PRECISIONS else {"": ()}
     flags_of = {}
     for variant, level in record["variants"].items():
-        for precision, flags in PRECISIONS.items():
-            flags_of[f"kernel-{variant}-{precision}.so"] = [*([f"-march={variant}"] if level else []), *flags]
+        for precision, flags in precisions.items():
+            flags_of[f"kernel-{variant}{precision}.so"] = [*([f"-march={variant}"] if level else []), *flags]
     return flags_of
 
 
@@ -132,14 +147,15 @@ def compiler() -> list[str]:
     return [path]
 
 
-def sentence(record: dict[str, Any]) -> str:
-    """What a build log says of a build."""
+def sentence(source: Path, record: dict[str, Any]) -> str:
+    """What a build log says of the build of a kernel."""
+    package = source.parent.name
     if record["reason"]:
         return (
-            f"neuid3 is built without its compiled kernel, because {record['reason']}; networks are run by PyTorch's "
-            "operations, two to three times slower. To change that, install GCC 12 or Clang and build again."
+            f"neuid3.{package} is built without its compiled kernel, because {record['reason']}; {WITHOUT[package]}. "
+            "To change that, install GCC 12 or Clang and build again."
         )
-    return f"neuid3's kernel is compiled for {', '.join(record['variants'])} by {record['compiler']}."
+    return f"The kernel of neuid3.{package} is compiled for {', '.join(record['variants'])} by {record['compiler']}."
 
 
 def _compile(source: Path, library: Path, flags: list[str]) -> None:
@@ -158,9 +174,10 @@ def _output(command: list[str]) -> str:
     return done.stdout
 
 
-def _digest(root: Path) -> str:
-    return hashlib.sha256((root / SOURCE).read_bytes()).hexdigest()
+def _digest(source: Path) -> str:
+    return hashlib.sha256(source.read_bytes()).hexdigest()
 
 
 if __name__ == "__main__":
-    print(sentence(build_in_place(Path(__file__).resolve().parent)))
+    for kernel in sources(Path(__file__).resolve().parent):
+        print(sentence(kernel, build_in_place(kernel)))

@@ -66,7 +66,7 @@ def _list_rows() -> None:
     from benchmarks.runner import BENCHMARKS
 
     for name, benchmark in BENCHMARKS.items():
-        click.echo(f"{name}  (slow: runs when asked for)" if benchmark.slow else name)
+        click.echo(f"{name}  (slow: runs on request)" if benchmark.slow else name)
 
 
 def _measure(rows: tuple[str, ...], quick: bool, history: Path) -> bool:

@@ -88,10 +88,10 @@ def learned(trials: Sequence[Restart]) -> list[dict[str, Any]]:
         with exclusive_training():
             trainer = BatchedTrainer(group)
             gains: list[list[float]] = [[] for _ in group]
-            for share in SHARES:
+            for fraction in SHARES:
                 for network_group in trainer.network_groups:
                     network_group.networks.train()
-                trainer.advance(share)
+                trainer.advance(fraction)
                 for curve, (score, _) in zip(gains, trainer.scores(), strict=True):
                     curve.append(round(score, 4))
         for trial, curve in zip(group, gains, strict=True):
@@ -116,14 +116,14 @@ def replayed(row: Row, rounds: Rounds, apart: bool) -> tuple[int, float, float]:
         task.variants.append(SimpleNamespace(grayscale_warmup=restart["grey"]))
         alive.append(SimpleNamespace(task=task, number=len(task.variants) - 1, gains=restart["gains"], score=0.0))
     everyone, steps, before = len(alive), 0.0, 0.0
-    for number, (share, surviving) in enumerate(rounds):
-        steps += len(alive) * (share - before)
-        before = share
+    for number, (fraction, surviving) in enumerate(rounds):
+        steps += len(alive) * (fraction - before)
+        before = fraction
         for trial in alive:
-            trial.score, trial.state = trial.gains[SHARES.index(share)], None
-        if share < 1.0:
+            trial.score, trial.state = trial.gains[SHARES.index(fraction)], None
+        if fraction < 1.0:
             count = halving.survivor_count(surviving, everyone)
-            patient, by_warmup = number < halving.PATIENT_ROUNDS, apart and share < GRAYSCALE_UNTIL
+            patient, by_warmup = number < halving.PATIENT_ROUNDS, apart and fraction < GRAYSCALE_UNTIL
             alive = halving.survivors(alive, count, patient, by_warmup)  # type: ignore[arg-type,assignment]
     best = max(alive, key=lambda trial: trial.score)
     return best.task.number, best.score, steps / everyone
@@ -141,7 +141,7 @@ def table(path: str, page: str) -> None:
         tests = sum(one[0] == other[0] for one, other in zip(outcomes, full, strict=True))
         lost = [other[1] - one[1] for one, other in zip(outcomes, full, strict=True)]
         schedule = ", ".join(
-            f"{Fraction(share)}: {Fraction(surviving).limit_denominator(12)}" for share, surviving in rounds[:-1]
+            f"{Fraction(fraction)}: {Fraction(surviving).limit_denominator(12)}" for fraction, surviving in rounds[:-1]
         )
         steps = float(np.mean([one[2] for one in outcomes]))
         lines.append(

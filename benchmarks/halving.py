@@ -15,7 +15,7 @@ from joblib import Parallel, delayed
 from benchmarks.learning import WORKERS
 from benchmarks.timing import Row, rounded, seconds_of
 from neuid3 import Branch, Examples, NeuID3Classifier, TrainingConfig
-from neuid3.training import halving as tournament
+from neuid3.training import halving as successive_halving
 from neuid3.tree.criteria import ClassCriterion, Target
 
 SEEDS = 20  # learned side by side, each on one thread
@@ -69,14 +69,14 @@ def halving(quick: bool) -> Iterator[Row]:
     pairs = Parallel(n_jobs=1 if quick else WORKERS)(delayed(_both)(seed, quick) for seed in seeds)
     same = [ours.test == full.test or ours.gain >= full.gain - CLOSE for ours, full in pairs]
     steps = [ours.steps / full.steps for ours, full in pairs]
-    agreement, share = float(np.mean(same)), float(np.mean(steps))
+    agreement, fraction = float(np.mean(same)), float(np.mean(steps))
     yield {
         "name": "halving_vs_full_training",
         "ours_seconds": rounded(sum(ours.seconds for ours, _ in pairs)),
         "other_seconds": rounded(sum(full.seconds for _, full in pairs)),
-        "ratio": rounded(share),
+        "ratio": rounded(fraction),
         "bar": "steps <= 0.4, same root in >= 95%",
-        "met": agreement >= 0.95 and share <= 0.4,
+        "met": agreement >= 0.95 and fraction <= 0.4,
         "agreement": rounded(agreement),
         "same_test": rounded(float(np.mean([ours.test == full.test for ours, full in pairs]))),
         "seeds": len(pairs),
@@ -88,7 +88,7 @@ def halving(quick: bool) -> Iterator[Row]:
 def _both(seed: int, quick: bool) -> tuple[Root, Root]:
     found = _root(seed, quick)
     to_the_end = ((1.0, 0.0),)  # every restart of every candidate
-    with patch.multiple(tournament, ROUNDS=to_the_end, GRAYSCALE_ROUNDS=to_the_end):
+    with patch.multiple(successive_halving, ROUNDS=to_the_end, GRAYSCALE_ROUNDS=to_the_end):
         return found, _root(seed, quick)
 
 

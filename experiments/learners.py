@@ -30,10 +30,11 @@ from experiments.units import REUSED_FROM, TREE, Unit
 from neuid3 import Examples, NeuID3Classifier, __version__
 from neuid3.io.trained_tests import TrainedTest
 from neuid3.learning import restarts
-from neuid3.networks.kernel import kernel, processor
+from neuid3.networks.kernel import kernel
 from neuid3.training import halving
 from neuid3.training.train import one_thread
 from neuid3.tree.tree import Branch, Node, preorder
+from neuid3.utils.kernel import processor
 
 # The background knowledge and the candidate tests of the trees that are not learned from a pool.
 RULES: Mapping[str, Rules] = {

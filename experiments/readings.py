@@ -133,8 +133,8 @@ def _most_probable(model: NeurosymbolicTree, examples: Examples, call: NeuralVar
 def _codes(values: npt.NDArray[Any], texts: Sequence[str]) -> Codes:
     """The index of each value among the values of a network as text."""
     found, inverse = np.unique(values, return_inverse=True)
-    words = {True: "yes", False: "no"} if found.dtype == bool else {}
-    indices = [texts.index(words.get(value, str(value))) for value in found.tolist()]
+    names = {True: "yes", False: "no"} if found.dtype == bool else {}
+    indices = [texts.index(names.get(value, str(value))) for value in found.tolist()]
     return np.array(indices, dtype=np.int64)[inverse]
 
 

@@ -34,7 +34,7 @@ def child_ends_before_coverage_is_counted() -> Iterator[None]:
 @pytest.fixture(params=["kernel", "torch"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """With the compiled kernel, and with torch's own operations."""
-    from neuid3.networks import kernel
+    from neuid3.utils import kernel
 
     variants, reason = kernel.runnable_variants()
     if request.param == "kernel" and not variants:

@@ -58,8 +58,8 @@ def find_python(version: str) -> Path | None:
     known = [Path(on_path)] if on_path else []
     known += sorted(root.glob(f"versions/{version}.*/bin/python"), reverse=True)
     for python in known:
-        asked = [str(python), "-c", "import sys, venv; print('%d.%d' % sys.version_info[:2])"]
-        output = subprocess.run(asked, capture_output=True, text=True, check=False)
+        command = [str(python), "-c", "import sys, venv; print('%d.%d' % sys.version_info[:2])"]
+        output = subprocess.run(command, capture_output=True, text=True, check=False)
         if output.returncode == 0 and output.stdout.strip() == version:
             return python
     return None

@@ -62,9 +62,9 @@ def labelled_eleusis(concept: str, seed: int) -> Problem:
 def true_values(concept: str, seed: int, part: str) -> dict[str, npt.NDArray[Any]]:
     """The true value of every image of a part, `(window,)`, by neural predicate and column, as in `rank(rank_1)`."""
     values: dict[str, npt.NDArray[Any]] = {}
-    for place, cards in enumerate(deal(concept, seed, part), 1):
-        values |= {f"rank(rank_{place})": cards.rank, f"suit(suit_{place})": cards.suit}
+    for position, cards in enumerate(deal(concept, seed, part), 1):
+        values |= {f"rank(rank_{position})": cards.rank, f"suit(suit_{position})": cards.suit}
         for call, value in ATTRIBUTES.get(concept, {}).items():
-            if call.endswith(f"_{place})"):
+            if call.endswith(f"_{position})"):
                 values[call] = value(cards)
     return values

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from neuid3.estimators.classifier import NeuID3Classifier
     from neuid3.estimators.loading import load
     from neuid3.estimators.model import NeurosymbolicTree
+    from neuid3.estimators.regressor import NeuID3Regressor
     from neuid3.explain.page import evidence_page, label_page, write_label_page, write_page
     from neuid3.export import export_graphviz, export_svg, export_text, plot_tree
     from neuid3.export.onnx import export_onnx
@@ -31,9 +32,10 @@ if TYPE_CHECKING:
     from neuid3.networks.defaults import LeNet
     from neuid3.training.config import TrainingConfig
     from neuid3.tree.goals import Goal, GoalLeaf
+    from neuid3.tree.leaves import Leaf, NumberLeaf
     from neuid3.tree.node_tests import AtomTest, NodeTest, register_test_kind
     from neuid3.tree.record import ConceptScore
-    from neuid3.tree.tree import Branch, Leaf, Tree
+    from neuid3.tree.tree import Branch, Tree
 
     __version__: str
 
@@ -60,10 +62,12 @@ __all__ = [
     "NetworkCertificate",
     "NeuID3Classifier",
     "NeuID3Error",
+    "NeuID3Regressor",
     "NeurosymbolicTree",
     "NodeContext",
     "NodeTest",
     "Number",
+    "NumberLeaf",
     "Priors",
     "Probability",
     "RandomCandidates",
@@ -99,6 +103,7 @@ _get_name, _names = lazy_names(
         "neuid3.estimators.classifier": ("NeuID3Classifier",),
         "neuid3.estimators.loading": ("load",),
         "neuid3.estimators.model": ("NeurosymbolicTree",),
+        "neuid3.estimators.regressor": ("NeuID3Regressor",),
         "neuid3.explain.page": ("evidence_page", "label_page", "write_label_page", "write_page"),
         "neuid3.export": ("export_graphviz", "export_svg", "export_text", "plot_tree"),
         "neuid3.export.onnx": ("export_onnx",),
@@ -115,7 +120,8 @@ _get_name, _names = lazy_names(
         "neuid3.tree.goals": ("Goal", "GoalLeaf"),
         "neuid3.tree.node_tests": ("AtomTest", "NodeTest", "register_test_kind"),
         "neuid3.tree.record": ("ConceptScore",),
-        "neuid3.tree.tree": ("Branch", "Leaf", "Tree"),
+        "neuid3.tree.leaves": ("Leaf", "NumberLeaf"),
+        "neuid3.tree.tree": ("Branch", "Tree"),
     },
 )
 

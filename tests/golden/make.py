@@ -21,7 +21,7 @@ louder(A, B) :- level(A, high), \\+ level(B, high), sensor.
 
 
 def examples(n: int = 12) -> Examples:
-    """The examples that golden models answer about."""
+    """The examples that golden models predict."""
     rng = np.random.default_rng(0)
     return Examples(
         {
@@ -48,10 +48,8 @@ def classifier() -> NeuID3Classifier:
 def tree() -> NeurosymbolicTree:
     """A tree of a rule, a network and a fact."""
     torch.manual_seed(0)
-    asked = AtomTest("louder(left, right)", (("eye", "eye@1"),))
-    root = Branch(
-        asked, Leaf((0.1, 0.9)), Branch("alarm", Branch("hum(signal)", Leaf(0.8), Leaf(0.3)), Leaf(0.25)), 0.5
-    )
+    test = AtomTest("louder(left, right)", (("eye", "eye@1"),))
+    root = Branch(test, Leaf((0.1, 0.9)), Branch("alarm", Branch("hum(signal)", Leaf(0.8), Leaf(0.3)), Leaf(0.25)), 0.5)
     X = examples()
     return NeurosymbolicTree(
         Tree(root, classes=("quiet", "loud")),
@@ -63,11 +61,11 @@ def tree() -> NeurosymbolicTree:
 
 def main() -> None:
     FOLDER.mkdir(exist_ok=True)
-    answers = {}
+    predictions = {}
     for name, model in (("classifier", classifier()), ("tree", tree())):
         model.save(FOLDER / f"{name}.neuid3")
-        answers[name] = model.predict_proba(examples()).tolist()
-    (FOLDER / "answers.json").write_text(json.dumps(answers, indent=1) + "\n", encoding="utf-8")
+        predictions[name] = model.predict_proba(examples()).tolist()
+    (FOLDER / "predictions.json").write_text(json.dumps(predictions, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

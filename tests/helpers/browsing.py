@@ -34,7 +34,7 @@ def open_browser(downloads: Path | None = None) -> Iterator[Any]:
     driver.quit()
 
 
-def look(browser: Any, page: Path, width: int = 1280, height: int = 900) -> Any:
+def open_page(browser: Any, page: Path, width: int = 1280, height: int = 900) -> Any:
     """Open a page in a window of this size, and forget what was logged before."""
     browser.execute_cdp_cmd(
         "Emulation.setDeviceMetricsOverride",
@@ -87,7 +87,7 @@ def quiet(browser: Any) -> bool:
     assert browser.get_log("browser") == []
     assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0
     events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-    asked = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
-    assert [url for url in asked if not url.startswith(("data:", "file:", "blob:"))] == []
-    assert len({url for url in asked if url.startswith("file:")}) == 1
+    requested = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
+    assert [url for url in requested if not url.startswith(("data:", "file:", "blob:"))] == []
+    assert len({url for url in requested if url.startswith("file:")}) == 1
     return True

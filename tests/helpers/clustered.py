@@ -43,7 +43,7 @@ def classifier(**changed: Any) -> NeuID3Classifier:
 
 
 class Refusing(torch.nn.Module):
-    """Answers when it is looked at, and refuses to be trained."""
+    """Predicts, and refuses to be trained."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -87,10 +87,10 @@ def watch(log: str) -> None:
         @wraps(plain)
         def call(*given: Any) -> Any:
             note(before())
-            answer = plain(*given)
+            result = plain(*given)
             if after is not None:
                 note(after)
-            return answer
+            return result
 
         return call
 

@@ -26,14 +26,14 @@ STEP = 40
 class Corner(torch.nn.Module):
     """Reads a value off a pixel; with doubt, all values become more alike. Two images are compared for equal values."""
 
-    def __init__(self, place: int, width: int) -> None:
+    def __init__(self, pixel_index: int, width: int) -> None:
         super().__init__()
-        self.settings = {"place": place, "width": width}
-        self.place, self.width = place, width
+        self.settings = {"pixel_index": pixel_index, "width": width}
+        self.pixel_index, self.width = pixel_index, width
 
     def forward(self, *images: torch.Tensor) -> torch.Tensor:
         pixels = [image.flatten(1) * 255 for image in images]
-        values = [(pixel[:, self.place] / STEP).round().long() for pixel in pixels]
+        values = [(pixel[:, self.pixel_index] / STEP).round().long() for pixel in pixels]
         value = values[0].clamp(max=max(self.width, 2) - 1) if len(values) == 1 else (values[0] == values[1]).long()
         doubt = pixels[0][:, DOUBT : DOUBT + 1] / 255
         sure = torch.nn.functional.one_hot(value, max(self.width, 2)).to(images[0].dtype)
@@ -49,8 +49,8 @@ def pictures(ranks: Any, reds: Any = 0, suits: Any = 0, doubts: Any = 0) -> np.n
     ranks = np.asarray(ranks)
     images = np.zeros((len(ranks), 16, 16), dtype=np.uint8)
     images[:, 2:, 2:] = np.random.default_rng(0).integers(0, 255, (len(ranks), 14, 14))
-    for place, values in ((RANK, ranks - 1), (RED, reds), (SUIT, suits)):
-        images[:, 0, place] = STEP * np.asarray(values)
+    for pixel_index, values in ((RANK, ranks - 1), (RED, reds), (SUIT, suits)):
+        images[:, 0, pixel_index] = STEP * np.asarray(values)
     images[:, 0, DOUBT] = doubts
     return images
 
@@ -60,7 +60,9 @@ def model(root: Any, X: Examples, candidates: tuple[str, ...] | None = None) -> 
     tree = Tree(root, classes=("lose", "win"))
     calls = str([str(test) for test in tree.tests])
     needed = {"rank_net": ("rank", "higher"), "red_net": ("red",), "same_net": ("same",)}
-    networks = {name: NETWORKS[name] for name, words in needed.items() if any(f"{w}(" in calls for w in words)}
+    networks = {
+        name: NETWORKS[name] for name, predicates in needed.items() if any(f"{w}(" in calls for w in predicates)
+    }
     built = NeurosymbolicTree(tree, X.schema, background=RULES, networks=networks)
     built.candidates = candidates
     return built

@@ -34,11 +34,11 @@ values = st.recursive(
 )
 
 
-def changed_at(words: Any, place: tuple[Any, ...], value: Any) -> Any:
-    if not place:
+def changed_at(document: Any, location: tuple[Any, ...], value: Any) -> Any:
+    if not location:
         return value
-    copy = dict(words) if isinstance(words, dict) else list(words)
-    copy[place[0]] = changed_at(copy[place[0]], place[1:], value)
+    copy = dict(document) if isinstance(document, dict) else list(document)
+    copy[location[0]] = changed_at(copy[location[0]], location[1:], value)
     return copy
 
 
@@ -53,7 +53,7 @@ class Raw(str):
     """JSON as it is to be written, which need not be what Python would write."""
 
 
-def written(words: Any) -> bytes:
+def written(document: Any) -> bytes:
     """JSON in which raw values stand as they are."""
     raw: dict[str, str] = {}
 
@@ -65,7 +65,7 @@ def written(words: Any) -> bytes:
             return {key: marked(inner) for key, inner in value.items()}
         return [marked(inner) for inner in value] if isinstance(value, list) else value
 
-    text = json.dumps(marked(words))
+    text = json.dumps(marked(document))
     for mark, value in raw.items():
         text = text.replace(f'"{mark}"', value)
     return text.encode()
@@ -76,6 +76,6 @@ def save_each_kind(folder: Path) -> None:
     classifier().save(folder / "classifier")
     tree().save(folder / "tree")
     networks: Any = {"eye@1": LeNet(3, size=6)}
-    kept = {"columns": {"left": examples().schema["left"]}, "card": {"means": "bright", "scores": [0.5]}}
-    asked = AtomTest("level(left, high)", (("eye", "eye@1"),))
-    TrainedTest(asked, networks, background=RULES, **kept).save(folder / "test")
+    details = {"columns": {"left": examples().schema["left"]}, "card": {"means": "bright", "scores": [0.5]}}
+    test = AtomTest("level(left, high)", (("eye", "eye@1"),))
+    TrainedTest(test, networks, background=RULES, **details).save(folder / "test")

@@ -22,22 +22,22 @@ from neuid3.logic.formula import (
 
 def holds(formula: Formula, world: Mapping[Variable, int]) -> bool:
     """Is a formula true in a world that gives every variable a value?"""
-    answers: dict[int, bool] = {}
+    values_of_nodes: dict[int, bool] = {}
     for node in bottom_up([formula]):
         match node:
             case Truth(value):
-                answers[id(node)] = value
+                values_of_nodes[id(node)] = value
             case Literal(variable, values):
-                answers[id(node)] = world[variable] in values
+                values_of_nodes[id(node)] = world[variable] in values
             case Not(part):
-                answers[id(node)] = not answers[id(part)]
+                values_of_nodes[id(node)] = not values_of_nodes[id(part)]
             case And(parts):
-                answers[id(node)] = all(answers[id(part)] for part in parts)
+                values_of_nodes[id(node)] = all(values_of_nodes[id(part)] for part in parts)
             case Or(parts):
-                answers[id(node)] = any(answers[id(part)] for part in parts)
+                values_of_nodes[id(node)] = any(values_of_nodes[id(part)] for part in parts)
             case Compare():
                 raise AssertionError("draw the cells first")
-    return answers[id(formula)]
+    return values_of_nodes[id(formula)]
 
 
 def enumerate_worlds(formula: Formula, weights: Mapping[Variable, list[float]]) -> float:

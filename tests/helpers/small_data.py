@@ -53,9 +53,9 @@ def write_small_rows(folder: Path, rows: int = 60) -> Path:
 def write_small_decks(folder: Path) -> Path:
     """Cards of one colour: red says the suit, green the rank, blue the deck."""
     for number, deck in enumerate((*KNOWN, *UNSEEN)):
-        for place, name in enumerate(deck_files(deck)):
+        for position, name in enumerate(deck_files(deck)):
             card = np.empty((9, 6, 3), dtype=np.uint8)
-            card[:] = card_colour(number, place)
+            card[:] = card_colour(number, position)
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(png(card))
     return folder
@@ -86,3 +86,17 @@ def pictures(symbols: np.ndarray, seed: int) -> dict[str, np.ndarray]:
     for digit in (0, 1):
         shown[symbols == digit] = images[rng.choice(np.flatnonzero(digits == digit), int((symbols == digit).sum()))]
     return {f"c{j}": shown[:, j] for j in range(symbols.shape[1])}
+
+
+def weak(n: int, seed: int, strength: float = 0.6, columns: int = 8) -> tuple[np.ndarray, np.ndarray]:
+    """Zeros and ones of which every column has a little information about the class, with alternating sign."""
+    rng = np.random.default_rng(seed)
+    symbols = rng.random((n, columns)) < 0.5
+    signs = np.where(np.arange(columns) % 2, 1.0, -1.0)
+    odds = strength * ((2.0 * symbols - 1.0) * signs).sum(1)
+    return symbols, rng.random(n) < 1.0 / (1.0 + np.exp(-2.0 * odds))
+
+
+def drawn(n: int, seed: int, strength: float = 0.6) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    symbols, y = weak(n, seed, strength)
+    return pictures(symbols, seed), y

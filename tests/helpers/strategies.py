@@ -16,7 +16,7 @@ PIXELS = 3
 
 
 class TinyNetwork(torch.nn.Module):
-    """A linear network whose answers are sharp enough to matter; reproducible by its seed."""
+    """A linear network whose outputs are sharp enough to matter; reproducible by its seed."""
 
     def __init__(self, width: int, inputs: int, seed: int) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class Case:
 
 IMAGES = ("left", "right")
 
-# Each pair: how a goal is written, and which networks it looks through.
+# Each pair: how a goal is written, and which networks it calls.
 FACTS = [
     "alarm",
     "noise",
@@ -112,7 +112,7 @@ def rules(draw: st.DrawFn, count: int) -> str:
 
 @st.composite
 def nodes(draw: st.DrawFn, atoms: list[str], classes: int, depth: int) -> Node:
-    """A tree whose tests look through one of two instances of the rank network."""
+    """A tree whose tests call one of two instances of the rank network."""
     if depth == 0 or draw(st.integers(0, 4)) == 0:
         weights = draw(st.lists(st.integers(0, 5), min_size=classes, max_size=classes).filter(any))
         return Leaf([weight / sum(weights) for weight in weights])
@@ -187,7 +187,7 @@ def cases(draw: st.DrawFn, depth: int = 3, rows: int = 2) -> Case:
     except Exception as error:
         if "neither the program nor the tree" not in str(error):
             raise
-        del networks["rank_net#2"]  # its test turned out to look through no network at all
+        del networks["rank_net#2"]  # its test turned out to call no network
         model = NeurosymbolicTree(tree, REFERENCE.schema, background=background, networks=networks, priors=PRIORS)
     return Case(background, model, examples)
 
@@ -373,9 +373,9 @@ def term_rules(draw: st.DrawFn) -> str:
         )
     )
     facts = " ".join(f"t({term})." for term in terms)
-    asked = [f"c({term})" if "h(X)" not in declared else f"c(h({term}))" for term in terms]
+    atoms = [f"c({term})" if "h(X)" not in declared else f"c(h({term}))" for term in terms]
     rules = []
     for _ in range(draw(st.integers(1, 3))):
-        goals = draw(st.lists(st.sampled_from(asked), min_size=1, max_size=3))
+        goals = draw(st.lists(st.sampled_from(atoms), min_size=1, max_size=3))
         rules.append(f"p :- {', '.join(goal if draw(st.booleans()) else f'{chr(92)}+ {goal}' for goal in goals)}.")
     return " ".join([declared, facts, *rules])

@@ -115,7 +115,7 @@ def try_installed(trial: Trial, version: str, backend: str) -> None:
 
 def _try_golden_files(trial: Trial) -> None:
     """Model files of version 1 are loaded and give the probabilities that were recorded with them."""
-    for name, expected in json.loads((GOLDEN / "answers.json").read_text("utf-8")).items():
+    for name, expected in json.loads((GOLDEN / "predictions.json").read_text("utf-8")).items():
         path = GOLDEN / f"{name}.neuid3"
         computed = json.loads(trial.run("python", "-c", LOADED, str(path), str(GOLDEN.parent)))
         difference = max(

@@ -99,7 +99,7 @@ def _networks() -> tuple[str | None, dict[str, Any], dict[str, int | None]]:
     threads["torch"] = torch.get_num_threads()
     from neuid3.errors import KernelError
     from neuid3.networks import select_backend
-    from neuid3.networks.kernel import chosen_kernel, runnable_variants
+    from neuid3.utils.kernel import chosen_kernel, runnable_variants
 
     networks["name"] = select_backend("auto").name
     networks["variants"] = list(runnable_variants()[0])

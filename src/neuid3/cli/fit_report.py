@@ -21,9 +21,12 @@ def held_out_scores(clf: NeuID3Classifier, fit_data: FitData) -> Mapping[str, An
     import numpy as np
     from sklearn.metrics import f1_score
 
+    from neuid3.tree.record import Score
+
     examples, labels, _ = fit_data.rows(fit_data.test_rows)
     predictions = clf.predict(examples)
     recorded = clf.record_score(examples, labels)
+    assert isinstance(recorded, Score)
     names, counts = np.unique(fit_data.classes[fit_data.training_rows], return_counts=True)
     majority = names[counts.argmax()]
     f1 = f1_score(labels, predictions, labels=clf.classes_, average=None, zero_division=0.0)

@@ -23,9 +23,9 @@ FEW_VALUES = 20
 
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg")
 
-NO_REGRESSION = (
-    "Regression is not supported: cut the quantity into classes, for instance with "
-    "pandas.qcut(y, 4).astype(str), or name another target."
+LEARN_NUMBERS = (
+    "To predict a number use NeuID3Regressor, or `neuid3 fit --task regression`; to predict classes cut the quantity, "
+    "for instance with pandas.qcut(y, 4).astype(str)."
 )
 
 # The number of rows processed at a time where several columns are combined; such a block fits the processor cache.

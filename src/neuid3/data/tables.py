@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 
 from neuid3.data.columns import (
     BLOCK_ROWS,
-    NO_REGRESSION,
+    LEARN_NUMBERS,
     Boolean,
     Category,
     Column,
@@ -28,13 +28,45 @@ from neuid3.errors import DataError
 # Larger sums of weights overflow in logarithms of factorials.
 MAX_TOTAL_WEIGHT = 1e100
 
-_MISSING_LABELS = "Input y contains NaN: every example needs a class; drop the rows without one."
 
-
-def refuse_missing_labels(y: Any) -> None:
-    """Refuse labels of which some are missing."""
+def refuse_missing_labels(y: Any, kind: str = "class") -> None:
+    """Refuse labels of which some are missing; `kind` says what every example needs."""
     if y is not None and has_missing_labels(np.asarray(y)):
-        raise DataError(_MISSING_LABELS)
+        raise DataError(f"Input y contains NaN: every example needs a {kind}; drop the rows without one.")
+
+
+def number_targets(y: npt.NDArray[Any], where: str = "y") -> npt.NDArray[np.float64]:
+    """Targets as finite numbers.
+
+    Parameters
+    ----------
+    y : the targets, `(example,)`.
+    where : what holds them, for messages.
+
+    Raises
+    ------
+    DataError : where one is text, or not finite.
+    """
+    if y.dtype.kind in "OUS" and any(isinstance(label, (str, bytes)) for label in y.tolist()):
+        text = next(label for label in y.tolist() if isinstance(label, (str, bytes)))
+        raise DataError(
+            f"{where} holds text such as {text!r:.40}, and a regressor predicts numbers; to predict classes use "
+            "NeuID3Classifier, or `neuid3 fit --task classification`."
+        )
+    try:
+        numbers = y.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DataError(
+            f"{where} holds something that is no number ({error}); give one number for each example."
+        ) from None
+    if np.isnan(numbers).any():
+        raise DataError(f"Input {where} contains NaN: every example needs a number; drop the rows without one.")
+    if not np.isfinite(numbers).all():
+        raise DataError(
+            f"Input {where} contains infinity or a value too large for dtype('float64'); every example needs a finite "
+            "number."
+        )
+    return numbers
 
 
 def has_missing_labels(labels: npt.NDArray[Any]) -> bool:
@@ -48,14 +80,14 @@ def check_target(y: npt.NDArray[Any]) -> None:
     """Refuse labels that are not classes; warn of integers that look like a quantity."""
     kind = type_of_target(y, input_name="y")
     if kind == "continuous":
-        raise DataError(f"Unknown label type: continuous. y holds quantities such as {y[0]:g}. {NO_REGRESSION}")
+        raise DataError(f"Unknown label type: continuous. y holds quantities such as {y[0]:g}. {LEARN_NUMBERS}")
     check_classification_targets(y)
     if y.dtype.kind in "iuf" and looks_like_quantity(len(np.unique(y)), len(y)):
         warnings.warn(
             f"y holds {len(np.unique(y)):,} different numbers in {len(y):,} rows, each of which is learned as a class of "
-            f"its own. {NO_REGRESSION}",
+            f"its own. {LEARN_NUMBERS}",
             UserWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
 
 

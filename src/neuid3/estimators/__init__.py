@@ -8,8 +8,9 @@ if TYPE_CHECKING:
     from neuid3.estimators.classifier import NeuID3Classifier
     from neuid3.estimators.loading import load
     from neuid3.estimators.model import NeurosymbolicTree
+    from neuid3.estimators.regressor import NeuID3Regressor
 
-__all__ = ["NeuID3Classifier", "NeurosymbolicTree", "load"]
+__all__ = ["NeuID3Classifier", "NeuID3Regressor", "NeurosymbolicTree", "load"]
 
 __getattr__, __dir__ = lazy_names(
     __name__,
@@ -17,5 +18,6 @@ __getattr__, __dir__ = lazy_names(
         "neuid3.estimators.classifier": ["NeuID3Classifier"],
         "neuid3.estimators.loading": ["load"],
         "neuid3.estimators.model": ["NeurosymbolicTree"],
+        "neuid3.estimators.regressor": ["NeuID3Regressor"],
     },
 )

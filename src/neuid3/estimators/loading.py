@@ -1,8 +1,9 @@
-"""Loading of saved classifiers, trees and trained tests."""
+"""Loading of saved estimators, trees and trained tests."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,14 @@ from neuid3.logic.sandbox import Limits
 if TYPE_CHECKING:
     import torch
 
-    from neuid3.estimators.classifier import NeuID3Classifier
+    from neuid3.estimators.tree_estimator import TreeEstimator
+
+# The module and the class of each kind of estimator that a file may hold. They are imported where a file holds one, since
+# scikit-learn takes seconds to import and a tree does not need it.
+ESTIMATORS = {
+    "classifier": ("neuid3.estimators.classifier", "NeuID3Classifier"),
+    "regressor": ("neuid3.estimators.regressor", "NeuID3Regressor"),
+}
 
 
 def load(
@@ -26,8 +34,8 @@ def load(
     *,
     limits: Limits | None = None,
     device: str | torch.device = "cpu",
-) -> NeuID3Classifier | NeurosymbolicTree | TrainedTest:
-    """The fitted classifier, tree or trained test that `save` has written. No code of the file is run.
+) -> TreeEstimator | NeurosymbolicTree | TrainedTest:
+    """The fitted estimator, tree or trained test that `save` has written. No code of the file is run.
 
     Parameters
     ----------
@@ -39,7 +47,7 @@ def load(
 
     Returns
     -------
-    What was saved: a fitted classifier, a tree or a trained test.
+    What was saved: a fitted estimator, a tree or a trained test.
 
     Raises
     ------
@@ -53,31 +61,39 @@ def load(
         model = restore_model(saved, networks or {}, NeurosymbolicTree, limits, device)
         if kind == "tree":
             return model
-        # Imported here, since scikit-learn takes seconds to import and a tree does not need it.
-        from neuid3.estimators.classifier import NeuID3Classifier
+        estimator: type[TreeEstimator] = _class_of(kind)
+        if ("labels" in saved.fields) == model.predicts_numbers:
+            raise ValueError(
+                f"it holds a {kind}, and its tree predicts {'numbers' if model.predicts_numbers else 'classes'}"
+            )
+        return estimator.restored(model, saved.fields)
 
-        return NeuID3Classifier.restored(model, saved.fields)
+
+def _class_of(kind: str) -> Any:
+    """The class of a kind of estimator."""
+    module, name = ESTIMATORS[kind]
+    return getattr(import_module(module), name)
 
 
 def load_model(path: Path | str, *, limits: Limits | None = None) -> NeurosymbolicTree:
-    """The tree of a fitted classifier's file with its program, networks and priors, without the classifier.
+    """The tree of a fitted estimator's file with its program, networks and priors, without the estimator.
 
     It predicts, explains and shows the same, and needs no scikit-learn.
 
     Parameters
     ----------
-    path : a file that `NeuID3Classifier.save` or `neuid3 fit` has written.
+    path : a file that `save` of an estimator or `neuid3 fit` has written.
     limits : the time, memory and circuit size that the file's background knowledge may take.
 
     Raises
     ------
-    ModelFileError : where the file is damaged, written by a newer version, or holds no classifier.
+    ModelFileError : where the file is damaged, written by a newer version, or holds no estimator.
     """
     path = Path(path)
     saved, kind = _read(path)
-    if kind != "classifier":
+    if kind not in ESTIMATORS:
         contents = {"tree": "NeurosymbolicTree", "test": "TrainedTest"}[kind]
-        raise ModelFileError(f"{path} contains a {contents}, not a classifier; load it in Python.")
+        raise ModelFileError(f"{path} contains a {contents}, not a classifier or regressor; load it in Python.")
     with reporting_damage(path):
         model = restore_model(saved, {}, NeurosymbolicTree, limits)
         learned_from_json(saved.fields, model.classes, len(model.schema))  # raises an error where it is damaged
@@ -85,9 +101,9 @@ def load_model(path: Path | str, *, limits: Limits | None = None) -> Neurosymbol
 
 
 def _read(path: Path) -> tuple[SavedFile, str]:
-    """The content of a file, and the kind of thing that it holds: a classifier, a tree or a test."""
+    """The content of a file, and the kind of thing that it holds: an estimator, a tree or a test."""
     saved = read_container(path)
     kind = saved.fields.get("kind")
-    if kind not in ("tree", "classifier", "test"):
+    if kind not in ("tree", "test", *ESTIMATORS):
         raise ModelFileError(f"{path} holds a {kind!r:.40}, which this neuid3 does not know; upgrade neuid3.")
     return saved, str(kind)

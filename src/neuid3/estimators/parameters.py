@@ -1,4 +1,4 @@
-"""Constraints on the parameters of a classifier."""
+"""Constraints on the parameters of the estimators."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from neuid3.io.bank import Bank
 from neuid3.learning.generators import CandidateGenerator
 from neuid3.logic.sandbox import Limits
 from neuid3.training.config import TrainingConfig
-from neuid3.tree.criteria import ClassCriterion
+from neuid3.tree.criteria import ClassCriterion, NumberCriterion
 
 # Parameters that do not change the tree of a fit; the fields of `training` count one by one.
 IRRELEVANT_TO_TREE = frozenset({"n_jobs", "verbose", "limits", "time_limit", "training", "training__device"})
 
-CONSTRAINTS: dict[str, Any] = {
+SHARED_CONSTRAINTS: dict[str, Any] = {
     "background": [str],
     "networks": [dict, Mapping, None],
     "tests": [str, list, tuple, CandidateGenerator],
@@ -26,16 +26,22 @@ CONSTRAINTS: dict[str, Any] = {
     "modes": [list, tuple, None],
     "leaves": [list, tuple, None],
     "training": [str, TrainingConfig],
-    "criterion": [str, ClassCriterion],
     "max_depth": [Interval(Integral, 0, None, closed="left"), None],
     "min_mass": [Interval(Real, 0, None, closed="left")],
     "min_gain": [Interval(Real, 0, None, closed="left")],
     "pruning": [Interval(Real, 0, None, closed="left")],
-    "pos_label": "no_validation",
-    "class_weight": [StrOptions({"balanced"}), dict, None],
     "time_limit": [Interval(Real, 0, None, closed="left"), None],
     "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
     "random_state": ["random_state"],
     "verbose": ["verbose"],
     "limits": [Limits, None],
 }
+
+CLASSIFIER_CONSTRAINTS: dict[str, Any] = {
+    **SHARED_CONSTRAINTS,
+    "criterion": [str, ClassCriterion],
+    "pos_label": "no_validation",
+    "class_weight": [StrOptions({"balanced"}), dict, None],
+}
+
+REGRESSOR_CONSTRAINTS: dict[str, Any] = {**SHARED_CONSTRAINTS, "criterion": [str, NumberCriterion]}

@@ -11,7 +11,7 @@ from neuid3.explain.explanation import Explanation, LeafShare, Proof, Step
 from neuid3.explain.probabilities import JointProbabilities
 from neuid3.explain.proofs import proofs_of, related
 from neuid3.tree.model import TreeModel
-from neuid3.tree.tree import Leaf
+from neuid3.tree.tree import LeafNode
 
 # Proofs are listed only for steps that are reached with at least this probability.
 MIN_REACH = 0.01
@@ -72,8 +72,8 @@ def _leaves(view: ExampleView, joint: JointProbabilities, max_proofs: int) -> tu
         if node.parent is not None:
             path = (*paths[node.parent], _step(view, joint, node, node_reach, reach[node.parent], max_proofs))
         paths.append(path)
-        if isinstance(node.node, Leaf):
-            leaves.append(LeafShare(path, node_reach, node.node.probabilities))
+        if isinstance(node.node, LeafNode):
+            leaves.append(LeafShare(path, node_reach, node.node.value))
     return tuple(leaves)
 
 

@@ -40,7 +40,7 @@ from neuid3.logic.sandbox import Limits
 from neuid3.tree.evidence import Evidence
 from neuid3.tree.model import TreeModel
 from neuid3.tree.node_tests import NodeTest
-from neuid3.tree.tree import Leaf, Node, Tree, preorder
+from neuid3.tree.tree import LeafNode, Node, Tree, preorder
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
@@ -178,7 +178,7 @@ class ExampleView:
     @cached_property
     def leaves(self) -> Floats:
         """P(class | leaf), `(leaf, class)`."""
-        return np.array([leaf.probabilities for leaf in self.tree.leaves])
+        return np.array([leaf.value for leaf in self.tree.leaves])
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +208,7 @@ def _nodes(root: Node, number: Mapping[NodeTest, int]) -> Iterator[ExplainedNode
         if visit.response is not None:
             parent_path, parent_test = above[visit.depth - 1]
             path = (*parent_path, (parent_test, visit.response))
-        test = None if isinstance(visit.node, Leaf) else number[visit.node.test]
+        test = None if isinstance(visit.node, LeafNode) else number[visit.node.test]
         above[visit.depth :] = [] if test is None else [(path, test)]
         yield ExplainedNode(path, visit.node, test, visit.parent)
 

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 
-from neuid3.tree.tree import Branch, Label, Leaf, Node, preorder
+from neuid3.tree.tree import Branch, Label, Leaf, LeafNode, Node, Tree, preorder
 
 
 def printable(text: object) -> str:
@@ -51,7 +51,7 @@ def class_shares(node: Node) -> tuple[float, ...] | None:
     match node:
         case Leaf(probabilities):
             return probabilities
-        case Branch(masses=masses) if masses is not None and sum(masses) > 0:
+        case Branch(summary=Leaf(masses=masses)) if masses is not None and sum(masses) > 0:
             return tuple(mass / sum(masses) for mass in masses)
         case _:
             return None
@@ -81,7 +81,7 @@ def network_summary(node: Node, decimals: int = 2) -> str:
     >>> network_summary(Branch("odd(card)", Leaf(1.0), Leaf(0.0), statistics=NetworkStatistics(0.1, 0.8, 0.25, 40.0)))
     'decided 0.10 (!)  unseen 0.25, trained 0.80'
     """
-    if isinstance(node, Leaf) or node.statistics is None:
+    if isinstance(node, LeafNode) or node.statistics is None:
         return ""
     statistics = node.statistics
     decided = [] if statistics.decided is None else [f"decided {statistics.decided:.{decimals}f}"]
@@ -95,6 +95,15 @@ def ranked_classes(shares: Sequence[float], classes: Sequence[Label]) -> list[tu
     """Class names with their shares, largest share first."""
     pairs = zip(map(class_name, classes), shares, strict=True)
     return sorted(pairs, key=lambda pair: -pair[1])
+
+
+def leaf_name(leaf: LeafNode, tree: Tree) -> str:
+    """What a leaf predicts: the name of its most probable class, or its number.
+
+    >>> leaf_name(Leaf(0.9), Tree(Leaf(0.9))), leaf_name(NumberLeaf(2.5), Tree(NumberLeaf(2.5)))
+    ('pos', '2.5')
+    """
+    return f"{leaf.value[0]:.6g}" if tree.predicts_numbers else ranked_classes(leaf.value, tree.classes)[0][0]
 
 
 def share_text(label: str, share: float, decimals: int = 2) -> str:

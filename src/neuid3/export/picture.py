@@ -22,7 +22,7 @@ from neuid3.export.marks import Curve, Image, Label, Mark, Picture, Rectangle, t
 from neuid3.export.meanings import network_lines
 from neuid3.export.palette import WARNING, class_colours, paler
 from neuid3.export.unwrap import model_of, tree_of
-from neuid3.tree.tree import Branch, Leaf, Node, Path, Tree, Visit, fold, node_paths, preorder
+from neuid3.tree.tree import Branch, Leaf, LeafNode, Node, Path, Tree, Visit, fold, node_paths, preorder
 
 # Font sizes, in the units of the picture: tests and classes, statistics, and captions of images.
 LARGE, SMALL, TINY = 12.0, 10.0, 8.0
@@ -105,7 +105,7 @@ class _Drawing:
             case Branch() if below is not None:
                 fill, rows = PAPER, self._branch(node, visit.number)
             case Branch():
-                leaves = sum(isinstance(inner.node, Leaf) for inner in preorder(node))
+                leaves = sum(isinstance(inner.node, LeafNode) for inner in preorder(node))
                 fill, rows = "#f2f2f2", [_line(f"… {leaves} leaves", SMALL, GREY), *self._statistics(node)]
         return self._stacked(rows, fill, node, below or ())
 
@@ -129,7 +129,7 @@ class _Drawing:
     def _tooltip(self, node: Node) -> str:
         """The whole test and the shares of all classes."""
         shares = class_shares(node)
-        lines = [] if isinstance(node, Leaf) else [printable(self.names[node.test])]
+        lines = [] if isinstance(node, LeafNode) else [printable(self.names[node.test])]
         ranked = [] if shares is None else ranked_classes(shares, self.tree.classes)
         return "\n".join([*lines, *(share_text(label, share, 4) for label, share in ranked)])
 

@@ -9,6 +9,7 @@ from typing import Any
 from neuid3.export.labels import (
     class_name,
     class_shares,
+    leaf_name,
     mass_formatter,
     network_summary,
     printable,
@@ -18,7 +19,7 @@ from neuid3.export.labels import (
 )
 from neuid3.export.meanings import network_lines
 from neuid3.export.unwrap import model_of, tree_of
-from neuid3.tree.tree import Leaf, Node, Tree, preorder
+from neuid3.tree.tree import LeafNode, Node, Tree, preorder
 
 # With more classes than this a line shows only the largest shares.
 MAX_CLASSES = 4
@@ -47,7 +48,7 @@ def export_text(tree: Any, decimals: int = 2, *, rules: bool = False) -> str:
     -------
     One line for each node.
 
-    >>> from neuid3.tree.tree import Branch
+    >>> from neuid3.tree.tree import Branch, Leaf
     >>> print(export_text(Tree(Branch("alarm", Leaf(0.9), Leaf(0.2)), classes=("quiet", "call"))))
     alarm?
     ├─ yes: call   quiet 0.10  call 0.90
@@ -78,7 +79,7 @@ def _rows(tree: Tree, decimals: int) -> Iterator[tuple[tuple[str, int], str, str
     mass = mass_formatter(tree.root)
     widest = max(len(mass(visit.node)) for visit in preorder(tree.root))
     for line, node in _lines(tree):
-        gain = "" if isinstance(node, Leaf) or node.gain is None else f"gain {node.gain:.{decimals}f}"
+        gain = "" if isinstance(node, LeafNode) or node.gain is None else f"gain {node.gain:.{decimals}f}"
         mass_text = f"mass {mass(node):>{widest}}" if mass(node) else ""
         yield line, gain, network_summary(node, decimals), mass_text, _shares(node, tree, decimals)
 
@@ -89,11 +90,7 @@ def _lines(tree: Tree) -> Iterator[tuple[tuple[str, int], Node]]:
     names = tree.test_names
     for visit in preorder(tree.root):
         node, above = visit.node, indents[max(visit.depth - 1, 0)]
-        name = (
-            ranked_classes(node.probabilities, tree.classes)[0][0]
-            if isinstance(node, Leaf)
-            else f"{printable(names[node.test])}?"
-        )
+        name = leaf_name(node, tree) if isinstance(node, LeafNode) else f"{printable(names[node.test])}?"
         edge, below = ("", "") if visit.response is None else EDGES[visit.response]
         yield (f"{above}{edge}{name}", INDENT * visit.depth + text_cells(name)), node
         indents[visit.depth :] = [above + below]

@@ -1,4 +1,4 @@
-"""Serialization of a classifier's parameters and fitted attributes; its tree is serialized by its model."""
+"""Serialization of an estimator's parameters and fitted attributes; its tree is serialized by its model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from neuid3.errors import BackendError, ModelFileError, ParameterError
 from neuid3.io.serialize import Json, labels_from_json, labels_to_json
 from neuid3.logic.sandbox import Limits
 from neuid3.training.config import TrainingConfig, changed_training, read_training
-from neuid3.tree.criteria import ClassCriterion
+from neuid3.tree.criterion import Criterion
 from neuid3.utils.json_values import as_count, as_number, as_text, as_texts
 
 # The parameters of early versions that are fields of `TrainingConfig` now.
@@ -38,30 +38,31 @@ _EARLY_NAMES = {
 _NOT_IN_PAPER = frozenset({"augment", "reuse", "validation_fraction"})
 
 
-def classifier_to_json(classifier: Any) -> Json:
+def estimator_to_json(estimator: Any) -> Json:
     """The parameters that JSON can represent, and the fitted attributes."""
-    parameters = classifier.get_params(deep=False)
+    parameters = estimator.get_params(deep=False)
     if isinstance(parameters["training"], TrainingConfig):
         parameters["training"] = parameters["training"].to_json()
     if parameters["limits"] is not None:
         parameters["max_candidates"] = parameters["limits"].max_candidates
-    names = getattr(classifier, "feature_names_in_", None)
+    names = getattr(estimator, "feature_names_in_", None)
     return {
         "parameters": {
             name: value for name, value in map(_by_name, parameters.items()) if name == "training" or _is_plain(value)
         },
-        "labels": labels_to_json(classifier.classes_),
-        "features": int(classifier.n_features_in_),
+        # A regressor has no classes.
+        **({"labels": labels_to_json(estimator.classes_)} if hasattr(estimator, "classes_") else {}),
+        "features": int(estimator.n_features_in_),
         "names": None if names is None else names.tolist(),
-        "importances": classifier.feature_importances_.tolist(),
-        "steps": int(classifier.gradient_steps_),
-        # A classifier of a file of an early version has none.
-        **({"rule_tests": list(classifier.rule_tests_)} if hasattr(classifier, "rule_tests_") else {}),
+        "importances": estimator.feature_importances_.tolist(),
+        "steps": int(estimator.gradient_steps_),
+        # An estimator of a file of an early version has none.
+        **({"rule_tests": list(estimator.rule_tests_)} if hasattr(estimator, "rule_tests_") else {}),
     }
 
 
 def parameters_from_json(fields: Mapping[str, Any], known: Container[str]) -> dict[str, Any]:
-    """The parameters of a classifier that this version has; those of early versions under their present names."""
+    """The parameters of an estimator that this version has; those of early versions under their present names."""
     saved = dict(fields["parameters"])
     training = saved.pop("training", None)
     for name, value in saved.items():
@@ -101,18 +102,20 @@ def _early_training(saved: Mapping[str, Any]) -> str | TrainingConfig:
 
 
 def learned_from_json(fields: Mapping[str, Any], classes: tuple[Any, ...], columns: int) -> dict[str, Any]:
-    """The fitted attributes of a classifier, by name.
+    """The fitted attributes of an estimator, by name.
 
     Parameters
     ----------
-    fields : as `classifier_to_json` returns them.
-    classes : the classes of its tree.
+    fields : as `estimator_to_json` returns them.
+    classes : the classes of its tree; none where it predicts numbers.
     columns : the number of columns of its model.
     """
-    labels = labels_from_json(fields["labels"])
-    if tuple(labels.tolist()) != classes:
-        raise ModelFileError("The classes of the classifier are not those of its tree; save the model again.")
-    learned: dict[str, Any] = {"classes_": labels, "n_features_in_": as_count(fields["features"])}
+    learned: dict[str, Any] = {"n_features_in_": as_count(fields["features"])}
+    if classes or "labels" in fields:
+        labels = labels_from_json(fields["labels"])
+        if tuple(labels.tolist()) != classes:
+            raise ModelFileError("The classes of the estimator are not those of its tree; save the model again.")
+        learned["classes_"] = labels
     importances = [float(as_number(importance)) for importance in fields["importances"]]
     lengths = {columns, learned["n_features_in_"], len(importances)}
     if fields["names"] is not None:
@@ -133,7 +136,7 @@ def learned_from_json(fields: Mapping[str, Any], classes: tuple[Any, ...], colum
 def _by_name(parameter: tuple[str, Any]) -> tuple[str, Any]:
     """A parameter with the name of a criterion in place of the criterion itself."""
     name, value = parameter
-    return name, value.name if isinstance(value, ClassCriterion) else value
+    return name, value.name if isinstance(value, Criterion) else value
 
 
 def _is_plain(value: Any) -> bool:

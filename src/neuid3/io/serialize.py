@@ -15,6 +15,7 @@ import numpy.typing as npt
 from neuid3.data.columns import Boolean, Category, Distribution, Kind, Number, Probability, Schema, Tensor, kind_name
 from neuid3.data.priors import Priors
 from neuid3.errors import ModelFileError
+from neuid3.tree.leaves import leaf_from_json, leaf_to_json, masses_from_json
 from neuid3.tree.node_tests import test_from_json, test_to_json
 from neuid3.tree.tree import Branch, Leaf, NetworkStatistics, Node, Tree
 from neuid3.utils.json_values import as_category, as_count, as_number, as_text
@@ -91,16 +92,25 @@ def nodes_to_json(root: Node) -> list[Json]:
         node, parent, side = stack.pop()
         if parent is not None:
             parent[side] = len(nodes)
-        fields: Json = {} if node.masses is None else {"masses": list(node.masses)}
+        if not isinstance(node, Branch):
+            nodes.append(leaf_to_json(node))
+            continue
+        fields = {**_summary_to_json(node), "test": test_to_json(node.test), "gain": node.gain}
+        fields |= {} if node.statistics is None else {"statistics": asdict(node.statistics)}
         nodes.append(fields)
-        match node:
-            case Leaf(probabilities):
-                fields["leaf"] = list(probabilities)
-            case Branch(test, yes, no, gain):
-                fields |= {"test": test_to_json(test), "gain": gain}
-                fields |= {} if node.statistics is None else {"statistics": asdict(node.statistics)}
-                stack += [(no, fields, "no"), (yes, fields, "yes")]
+        stack += [(node.no, fields, "no"), (node.yes, fields, "yes")]
     return nodes
+
+
+def _summary_to_json(branch: Branch) -> Json:
+    """The summary of a branch: class masses, from which their leaf follows, or another kind of leaf."""
+    match branch.summary:
+        case None:
+            return {}
+        case Leaf(masses=masses) if masses is not None:
+            return {"masses": list(masses)}
+        case summary:
+            return {"summary": leaf_to_json(summary)}
 
 
 def nodes_from_json(nodes: Sequence[Json]) -> Node:
@@ -109,9 +119,9 @@ def nodes_from_json(nodes: Sequence[Json]) -> Node:
     sizes: list[tuple[int, int]] = [(0, 0)] * len(nodes)  # the number of leaves below, and the sum of their depths
     for index in range(len(nodes) - 1, -1, -1):
         fields = nodes[index]
-        masses = tuple(map(as_number, fields["masses"])) if "masses" in fields else None
-        if "leaf" in fields:
-            built[index] = Leaf(tuple(map(as_number, fields["leaf"])), masses)
+        leaf = leaf_from_json(fields)
+        if leaf is not None:
+            built[index] = leaf
             sizes[index] = (1, 0)
             continue
         children: list[Node] = []
@@ -129,7 +139,10 @@ def nodes_from_json(nodes: Sequence[Json]) -> Node:
             raise ValueError("the tree is too large")
         gain = None if fields["gain"] is None else as_number(fields["gain"])
         statistics = _statistics(fields["statistics"]) if "statistics" in fields else None
-        built[index] = Branch(test_from_json(fields["test"]), children[0], children[1], gain, masses, statistics)
+        summary = leaf_from_json(fields["summary"]) if "summary" in fields else None
+        masses = masses_from_json(fields)
+        test = test_from_json(fields["test"])
+        built[index] = Branch(test, children[0], children[1], gain, masses, statistics, summary)
         sizes[index] = (leaves, steps)
     root, *rest = built
     if root is None or any(node is not None for node in rest):
@@ -181,13 +194,15 @@ def labels_from_json(fields: Json) -> npt.NDArray[Any]:
 
 
 def tree_to_json(tree: Tree) -> Json:
-    """The classes and nodes of a tree."""
-    return {"classes": labels_to_json(tree.classes), "nodes": nodes_to_json(tree.root)}
+    """The classes and nodes of a tree; one that predicts numbers has no classes."""
+    classes = None if tree.predicts_numbers else labels_to_json(tree.classes)
+    return {"classes": classes, "nodes": nodes_to_json(tree.root)}
 
 
 def tree_from_json(fields: Json) -> Tree:
     """The inverse of `tree_to_json`."""
-    return Tree(nodes_from_json(fields["nodes"]), tuple(labels_from_json(fields["classes"]).tolist()))
+    classes = fields["classes"]
+    return Tree(nodes_from_json(fields["nodes"]), () if classes is None else tuple(labels_from_json(classes).tolist()))
 
 
 # Priors ---------------------------------------------------------------------------------------------

@@ -21,9 +21,10 @@ from neuid3.learning.progress import ProgressBar, SilentProgress
 from neuid3.learning.sample import Sample
 from neuid3.training.config import TrainingConfig
 from neuid3.tree.components import components
+from neuid3.tree.criterion import Criterion
 from neuid3.tree.goals import GoalLeaf
 from neuid3.tree.node_tests import NodeTest
-from neuid3.tree.record import VALIDATION, TrainingRecord, score_of
+from neuid3.tree.record import VALIDATION, TrainingRecord
 from neuid3.tree.tree import Branch, Node
 
 # The bits on unseen examples that a trained test must save, for each unit of `pruning`.
@@ -46,19 +47,20 @@ class LearnedTree:
     skipped_nodes: int
 
 
-def check_fit(problem: Problem, networks: Mapping[str, Any], config: TrainingConfig, classes: int) -> None:
+def check_fit(problem: Problem, networks: Mapping[str, Any], config: TrainingConfig, criterion: Criterion) -> None:
     """Check that a problem can be learned with these networks and this training, before anything is trained.
 
     Raises
     ------
     NetworkError : where a given network is not used, is no network, or cannot run on the device.
-    DataError : where the paper's training is to be used with more than two classes.
+    DataError : where the paper's training is to be used with anything but two classes.
     """
     check_networks(networks, problem.program)
-    if classes > 2 and config.loss == "branches" and config.validation_fraction is None:
+    is_paper = config.loss == "branches" and config.validation_fraction is None
+    if is_paper and not criterion.is_binary:
         raise DataError(
-            f"training='paper' (loss='branches' without a validation split) is for two classes and y has {classes}; use "
-            "training='default', which takes any number."
+            "training='paper' (loss='branches' without a validation split) is for two classes and y has "
+            f"{criterion.description}; use training='default', which takes any number of classes, and numbers."
         )
     check_device(config.device)
 
@@ -175,12 +177,12 @@ def warn_of_small_tree(
 def training_record(root: Node, learner: NodeLearner, seed: int, classes: Sequence[Any] = ()) -> TrainingRecord:
     """The training record of a finished tree, with the score on the validation split where there is one."""
     sample = learner.sample
-    record = TrainingRecord.of(sample.examples, sample.target.values, seed)
+    record = TrainingRecord.of(sample.examples, sample.criterion.codes(sample.target.values), seed)
     if not sample.unseen.any():
         return record
     rows = np.flatnonzero(sample.unseen)
     parts = components(root, learner.inference.semantics)
     # The learner holds the outputs of its networks on these examples, so that no network runs again.
     reach = learner.inference.reach(parts.paths, rows)  # (example, component)
-    probabilities = reach @ parts.class_probabilities(classes)
-    return record.with_score(score_of(VALIDATION, probabilities, sample.target.values[rows]))
+    targets = sample.target.values[rows]
+    return record.with_score(sample.criterion.score(VALIDATION, reach, parts.plain_leaves(classes), targets))

@@ -260,7 +260,7 @@ def _grow(
 
 def _saves_bits(statistics: Floats, grown: GrownSubtree, criterion: Criterion) -> bool:
     """Whether the code of the targets is shorter leaf by leaf, with the penalty of the splits, than at the node as a leaf."""
-    leaf_bits = sum(criterion.code_length(leaf, statistics) for leaf in grown.leaf_statistics)
+    leaf_bits = criterion.description_length(grown.leaf_statistics, statistics)
     return leaf_bits + grown.penalty < criterion.code_length(statistics, statistics)
 
 

@@ -10,8 +10,8 @@ from typing import Protocol
 
 import numpy as np
 
+from neuid3.binned.cuts import shortest_cut
 from neuid3.learning.candidates import Candidates
-from neuid3.learning.cuts import shortest_cut
 from neuid3.learning.grow import OpenNode
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.sample import Instance

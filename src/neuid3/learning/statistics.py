@@ -11,7 +11,7 @@ from neuid3.learning.inference import ExactInference
 from neuid3.learning.sample import Floats
 from neuid3.logic.formula import NeuralVariable, sources
 from neuid3.tree.node_tests import NodeTest
-from neuid3.tree.tree import Branch, NetworkStatistics, Node
+from neuid3.tree.tree import Branch, NetworkStatistics, Node, branches
 
 
 def with_statistics(root: Node, inference: ExactInference, min_reach: float) -> Node:
@@ -41,15 +41,8 @@ def _measured(root: Node, inference: ExactInference, min_reach: float) -> Iterat
 
 def _above_networks(root: Node, inference: ExactInference) -> set[int]:
     """Ids of the branches with networks in their own test or below; nothing is computed for the others."""
-    order: list[Branch] = []
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, Branch):
-            order.append(node)
-            stack += [node.yes, node.no]
     ids: set[int] = set()
-    for branch in reversed(order):  # children before their parents
+    for branch in reversed(list(branches(root))):  # children before their parents
         if inference.semantics.is_neural(branch.test) or id(branch.yes) in ids or id(branch.no) in ids:
             ids.add(id(branch))
     return ids
@@ -87,15 +80,8 @@ def _decided(test: NodeTest, open_node: OpenNode, weights: Floats, inference: Ex
 
 def _rebuilt(root: Node, by_branch: dict[int, NetworkStatistics]) -> Node:
     """The same tree with these statistics at its branches."""
-    order: list[Branch] = []
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, Branch):
-            order.append(node)
-            stack += [node.yes, node.no]
     rebuilt: dict[int, Node] = {}
-    for branch in reversed(order):  # children before their parents
+    for branch in reversed(list(branches(root))):  # children before their parents
         yes, no = rebuilt.get(id(branch.yes), branch.yes), rebuilt.get(id(branch.no), branch.no)
         rebuilt[id(branch)] = Branch(
             branch.test, yes, no, branch.gain, statistics=by_branch.get(id(branch)), summary=branch.summary

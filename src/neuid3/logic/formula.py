@@ -248,8 +248,13 @@ def sources(formula: Formula) -> frozenset[Source]:
 
 def columns_of(formula: Formula) -> frozenset[str]:
     """The columns that a formula depends on, directly and through networks."""
+    return columns_read(sources(formula))
+
+
+def columns_read(variables: Iterable[Source]) -> frozenset[str]:
+    """The columns that variables are read from, directly and through networks."""
     columns: set[str] = set()
-    for source in sources(formula):
+    for source in variables:
         match source:
             case NeuralVariable(inputs=inputs):
                 columns.update(inputs)

@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING
 from neuid3.utils.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from neuid3.tree.criteria import ClassCriterion, Criterion, GiniCriterion, Target, register_criterion
+    from neuid3.tree.criteria import ClassCriterion, GiniCriterion, register_criterion
+    from neuid3.tree.criterion import Criterion
     from neuid3.tree.evidence import Evidence
     from neuid3.tree.inference import Inference
+    from neuid3.tree.leaves import Leaf, LeafNode, NumberLeaf, register_leaf_kind
     from neuid3.tree.model import TreeModel
     from neuid3.tree.node_tests import (
         AtomTest,
@@ -19,9 +21,11 @@ if TYPE_CHECKING:
         instances_from_json,
         register_test_kind,
     )
-    from neuid3.tree.record import Score, TrainingRecord
+    from neuid3.tree.number_criterion import NumberCriterion
+    from neuid3.tree.record import NumberScore, Score, TrainingRecord
     from neuid3.tree.semantics import NetworkCall, Semantics
-    from neuid3.tree.tree import Branch, Leaf, NetworkStatistics, Node, Path, Tree
+    from neuid3.tree.target import Target
+    from neuid3.tree.tree import Branch, NetworkStatistics, Node, Path, Tree
 
 __all__ = [
     "AtomTest",
@@ -34,10 +38,14 @@ __all__ = [
     "GiniCriterion",
     "Inference",
     "Leaf",
+    "LeafNode",
     "NetworkCall",
     "NetworkStatistics",
     "Node",
     "NodeTest",
+    "NumberCriterion",
+    "NumberLeaf",
+    "NumberScore",
     "Path",
     "Score",
     "Semantics",
@@ -49,15 +57,18 @@ __all__ = [
     "bind_networks",
     "instances_from_json",
     "register_criterion",
+    "register_leaf_kind",
     "register_test_kind",
 ]
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "neuid3.tree.criteria": ["ClassCriterion", "Criterion", "GiniCriterion", "Target", "register_criterion"],
+        "neuid3.tree.criteria": ["ClassCriterion", "GiniCriterion", "register_criterion"],
+        "neuid3.tree.criterion": ["Criterion"],
         "neuid3.tree.evidence": ["Evidence"],
         "neuid3.tree.inference": ["Inference"],
+        "neuid3.tree.leaves": ["Leaf", "LeafNode", "NumberLeaf", "register_leaf_kind"],
         "neuid3.tree.model": ["TreeModel"],
         "neuid3.tree.node_tests": [
             "AtomTest",
@@ -69,8 +80,10 @@ __getattr__, __dir__ = lazy_names(
             "instances_from_json",
             "register_test_kind",
         ],
-        "neuid3.tree.record": ["Score", "TrainingRecord"],
+        "neuid3.tree.number_criterion": ["NumberCriterion"],
+        "neuid3.tree.record": ["NumberScore", "Score", "TrainingRecord"],
         "neuid3.tree.semantics": ["NetworkCall", "Semantics"],
-        "neuid3.tree.tree": ["Branch", "Leaf", "NetworkStatistics", "Node", "Path", "Tree"],
+        "neuid3.tree.target": ["Target"],
+        "neuid3.tree.tree": ["Branch", "NetworkStatistics", "Node", "Path", "Tree"],
     },
 )

@@ -16,7 +16,7 @@ from neuid3.data.columns import Boolean, Category, Distribution, Number, Probabi
 from neuid3.data.examples import Examples
 from neuid3.data.priors import Priors, check_priors, column_priors, network_call_name
 from neuid3.errors import DataError, NetworkError, did_you_mean
-from neuid3.logic.formula import ColumnVariable, NeuralVariable, Source, Truth, sources
+from neuid3.logic.formula import NeuralVariable, Source, Truth, columns_of, columns_read, sources
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import Limits
 from neuid3.networks.backend import Backend, select_backend
@@ -174,7 +174,7 @@ class BaseModel:
     @property
     def columns(self) -> list[str]:
         """The columns that the tree reads, in the order of the schema."""
-        read = _columns_read(self._sources)
+        read = columns_read(self._sources)
         # A tree without tests of columns still needs the number of examples.
         return [name for name in self.schema if name in read] or list(self.schema)[:1]
 
@@ -226,7 +226,7 @@ class BaseModel:
         -------
         The names of the columns.
         """
-        read = _columns_read(sources(self.inference.semantics.formula(test)))
+        read = columns_of(self.inference.semantics.formula(test))
         return tuple(name for name in self.schema if name in read)
 
     def path_probability(self, X: Any, path: Path) -> npt.NDArray[np.float64]:
@@ -324,17 +324,3 @@ def _as_schema(schema: Any) -> Schema:
     if not isinstance(schema, Mapping) or not all(isinstance(kind, kinds) for kind in schema.values()):
         raise DataError("The schema must be that of some examples: pass X.schema, or the Examples themselves.")
     return schema
-
-
-def _columns_read(variables: frozenset[Source]) -> set[str]:
-    """The columns that these variables depend on."""
-    columns: set[str] = set()
-    for source in variables:
-        match source:
-            case NeuralVariable(inputs=inputs):
-                columns.update(inputs)
-            case ColumnVariable(column) | str(column):
-                columns.add(column)
-            case _:
-                pass
-    return columns

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from neuid3.errors import TreeError
 from neuid3.tree.goals import Goal, GoalLeaf, class_of_value
-from neuid3.tree.leaves import LeafNode, leaf_moments
+from neuid3.tree.leaves import Leaf, LeafNode, NumberLeaf, leaf_moments
 from neuid3.tree.semantics import NetworkCall, Semantics
 from neuid3.tree.tree import Node, Path, paths
 
@@ -110,6 +110,23 @@ class Components:
         computed = self.classes_of_values(classes)[:, None] == np.arange(len(classes))
         return self.noises[:, None] * plain + (1.0 - self.noises[:, None]) * computed
 
+    def plain_leaves(self, classes: Sequence[Any]) -> list[LeafNode]:
+        """A plain leaf for each component, with its class probabilities, or with the mean and deviation of its number.
+
+        Parameters
+        ----------
+        classes : the labels of the classes; none for a tree that predicts numbers.
+
+        Returns
+        -------
+        The leaves, one for each component.
+        """
+        if not self.compute:
+            return list(self.leaves)
+        if not classes:
+            return _of_numbers(self.moments(0.0))
+        return [Leaf(tuple(row)) for row in self.class_probabilities(classes).tolist()]
+
     def moments(self, center: float) -> Floats:
         """The first two moments about `center` of the number in each component, `(component, 2)`.
 
@@ -132,6 +149,12 @@ class Components:
         deviations = np.array([leaf.deviation if isinstance(leaf, GoalLeaf) else 0.0 for leaf in self.leaves])
         computed = np.stack((means, deviations[self.leaf_numbers] ** 2 + means**2), axis=1)
         return self.noises[:, None] * plain + (1.0 - self.noises[:, None]) * computed
+
+
+def _of_numbers(moments: Floats) -> list[LeafNode]:
+    """Leaves with these first two moments of a number."""
+    deviations = np.sqrt(np.maximum(moments[:, 1] - moments[:, 0] ** 2, 0.0))
+    return [NumberLeaf(float(mean), float(deviation)) for mean, deviation in zip(moments[:, 0], deviations, strict=True)]
 
 
 def _number(value: float | str | None) -> float:

@@ -182,6 +182,10 @@ class Leaf(LeafNode):
         ----------
         classes : the classes of the tree.
         depth : its depth in the tree.
+
+        Raises
+        ------
+        TreeError : where there are more or fewer.
         """
         if len(self.probabilities) != len(classes):
             raise TreeError(
@@ -247,6 +251,10 @@ class NumberLeaf(LeafNode):
         ----------
         classes : the classes of the tree, of which there must be none.
         depth : its depth in the tree.
+
+        Raises
+        ------
+        TreeError : where there are any.
         """
         if classes:
             raise TreeError(

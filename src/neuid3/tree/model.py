@@ -97,16 +97,31 @@ class TreeModel(BaseModel):
         self.components = components(tree.root, self.inference.semantics)
         self._reach = self.inference.compiled(self.components.paths)
         floats = self.inference.arrays.floats
-        self._component_classes = floats(self.components.class_probabilities(tree.classes))  # (component, class)
+        self._center = float(np.mean([leaf.value[0] for leaf in tree.leaves])) if tree.predicts_numbers else 0.0
+        self._component_values = floats(
+            self.components.moments(self._center)  # (component, moment)
+            if tree.predicts_numbers
+            else self.components.class_probabilities(tree.classes)  # (component, class)
+        )
         self._leaf_sums = floats(self.components.leaf_sums) if self.components.compute else None  # (component, leaf)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({len(self.tree.tests)} tests, {len(self.tree.leaves)} leaves, classes {self.classes})"
+        predicted = "numbers" if self.predicts_numbers else f"classes {self.classes}"
+        return f"{type(self).__name__}({len(self.tree.tests)} tests, {len(self.tree.leaves)} leaves, {predicted})"
 
     @property
     def classes(self) -> tuple[Any, ...]:
-        """The labels of the classes."""
+        """The labels of the classes; none where the tree predicts numbers."""
         return self.tree.classes
+
+    @property
+    def predicts_numbers(self) -> bool:
+        """Whether the tree predicts numbers; otherwise it predicts classes."""
+        return self.tree.predicts_numbers
+
+    def _require_classes(self, method: str) -> None:
+        if self.predicts_numbers:
+            raise TreeError(f"The tree predicts numbers, so `{method}` has no classes; use `predict`.")
 
     def leaf_reach(self, X: Any, *, threshold: float = 0.0) -> torch.Tensor:
         """P(leaf | e) for each leaf from left to right as a tensor, `(example, leaf)`, differentiable; see `predict_proba`.
@@ -138,8 +153,9 @@ class TreeModel(BaseModel):
             self._lazy_evaluator(evidence, threshold)
         return self._reach(evidence)
 
-    def _class_probabilities(self, examples: Examples, threshold: float) -> AnyArray:
-        return self._component_reach(examples, threshold) @ self._component_classes
+    def _leaf_mixture(self, examples: Examples, threshold: float) -> AnyArray:
+        """What the leaves say, weighted by P(leaf | e): class probabilities, or moments of a number, `(example, value)`."""
+        return self._component_reach(examples, threshold) @ self._component_values
 
     @cached_property
     def _lazy_evaluator(self) -> LazyEvaluator:
@@ -157,7 +173,8 @@ class TreeModel(BaseModel):
         -------
         Probabilities, `(example, class)`, with gradients.
         """
-        return self._as_tensor(self._class_probabilities(self.read(X), threshold))
+        self._require_classes("class_probabilities")
+        return self._as_tensor(self._leaf_mixture(self.read(X), threshold))
 
     def predict_proba(self, X: Any, *, threshold: float = 0.0, batch_size: int = 4096) -> npt.NDArray[np.float64]:
         """P(class | e) as an array, `(example, class)`, computed in batches with the networks in `eval()` mode.
@@ -181,10 +198,13 @@ class TreeModel(BaseModel):
         ------
         DataError : where a column is missing or of another kind, or `threshold` is not in [0, 1).
         """
-        return self._in_batches(self.read(X), batch_size, lambda batch: self._class_probabilities(batch, threshold))
+        self._require_classes("predict_proba")
+        return self._in_batches(self.read(X), batch_size, lambda batch: self._leaf_mixture(batch, threshold))
 
-    def predict(self, X: Any, *, threshold: float = 0.0, batch_size: int = 4096) -> npt.NDArray[Any]:
-        """The most probable class of each example; `threshold` as in `predict_proba`.
+    def predict_number(
+        self, X: Any, *, threshold: float = 0.0, batch_size: int = 4096
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """The expected number Σ P(leaf | e) · mean of each example, and the standard deviation of the mixture of leaves.
 
         Parameters
         ----------
@@ -194,8 +214,33 @@ class TreeModel(BaseModel):
 
         Returns
         -------
-        Classes, `(example,)`.
+        Means and standard deviations, `(example,)` each.
+
+        Raises
+        ------
+        TreeError : where the tree predicts classes.
         """
+        if not self.predicts_numbers:
+            raise TreeError("The tree predicts classes and no numbers; use `predict` or `predict_proba`.")
+        moments = self._in_batches(self.read(X), batch_size, lambda batch: self._leaf_mixture(batch, threshold))
+        variances = np.maximum(moments[:, 1] - moments[:, 0] ** 2, 0.0)
+        return self._center + moments[:, 0], np.sqrt(variances)
+
+    def predict(self, X: Any, *, threshold: float = 0.0, batch_size: int = 4096) -> npt.NDArray[Any]:
+        """The most probable class of each example, or its expected number; `threshold` as in `predict_proba`.
+
+        Parameters
+        ----------
+        X : the examples, as `Examples` or a table with the columns of the schema.
+        threshold : as in `predict_proba`.
+        batch_size : as in `predict_proba`.
+
+        Returns
+        -------
+        Classes or numbers, `(example,)`.
+        """
+        if self.predicts_numbers:
+            return self.predict_number(X, threshold=threshold, batch_size=batch_size)[0]
         labels: npt.NDArray[Any] = np.asarray(self.classes)
         probabilities = self.predict_proba(X, threshold=threshold, batch_size=batch_size)
         most_probable: npt.NDArray[Any] = labels[probabilities.argmax(axis=1)]
@@ -227,7 +272,7 @@ class TreeModel(BaseModel):
 
         Returns
         -------
-        Probabilities that sum to 1 for each example, `(example, leaf)`.
+        Leaf numbers, counted from the left, `(example,)`.
         """
         probabilities = self.leaf_probabilities(X, threshold=threshold, batch_size=batch_size)
         leaves: npt.NDArray[np.int64] = probabilities.argmax(axis=1)

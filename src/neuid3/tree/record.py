@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -68,6 +69,45 @@ def score_of(kind: str, probabilities: npt.NDArray[Any], codes: Codes) -> Score:
 
 
 @dataclass(frozen=True, slots=True)
+class NumberScore:
+    """Errors of a tree that predicts numbers, on rows of one kind.
+
+    Attributes
+    ----------
+    kind : as in `Score`.
+    rows : how many rows there are.
+    r2 : the coefficient of determination R², the fraction of the variance of the numbers that is explained; NaN where all
+        numbers are equal.
+    mean_absolute_error : the mean of |prediction − number|.
+    root_mean_squared_error : the square root of the mean of (prediction − number)².
+    """
+
+    kind: str
+    rows: int
+    r2: float
+    mean_absolute_error: float
+    root_mean_squared_error: float
+
+    def __str__(self) -> str:
+        return f"R² {self.r2:.3f}, mean absolute error {self.mean_absolute_error:.4g}"
+
+
+AnyScore: TypeAlias = Score | NumberScore
+
+
+def number_score(kind: str, predictions: npt.NDArray[Any], targets: npt.NDArray[Any]) -> NumberScore:
+    """The score of predicted numbers, `(row,)`, on rows with these numbers.
+
+    >>> number_score("held-out", np.array([1.0, 3.0]), np.array([1.0, 5.0]))
+    NumberScore(kind='held-out', rows=2, r2=0.5, mean_absolute_error=1.0, root_mean_squared_error=1.4142135623730951)
+    """
+    errors = predictions - targets
+    squared, variance = float(np.mean(errors**2)), float(np.var(targets))
+    r2 = 1.0 - squared / variance if variance > 0 else float("nan")
+    return NumberScore(kind, len(targets), r2, float(np.abs(errors).mean()), math.sqrt(squared))
+
+
+@dataclass(frozen=True, slots=True)
 class ConceptScore:
     """Concept accuracy of a network of the tree: how often its most probable value is that of a label.
 
@@ -101,7 +141,7 @@ class TrainingRecord:
     rows : the number of training rows, validation rows included.
     salt : a number that is hashed with every row, so that digests of two fits cannot be compared.
     digests : 64 bits for each row, in ascending order; None where there are more than `MOST_ROWS` rows.
-    labels : the code of the class of each of these rows.
+    labels : the code of the class of each of these rows; 0 for rows with numbers.
     scores : one for each kind of held-out rows.
     concepts : one for each network of the tree that has labels.
     """
@@ -110,7 +150,7 @@ class TrainingRecord:
     salt: int
     digests: Digests | None = None
     labels: Codes | None = None
-    scores: tuple[Score, ...] = ()
+    scores: tuple[AnyScore, ...] = ()
     concepts: tuple[ConceptScore, ...] = ()
 
     @classmethod
@@ -136,7 +176,7 @@ class TrainingRecord:
         order = np.lexsort((codes, digests))
         return cls(len(examples), salt, digests[order], codes[order])
 
-    def score(self, kind: str) -> Score | None:
+    def score(self, kind: str) -> AnyScore | None:
         """The score on rows of this kind; None where there is none.
 
         Parameters
@@ -149,7 +189,7 @@ class TrainingRecord:
         """
         return next((score for score in self.scores if score.kind == kind), None)
 
-    def with_score(self, score: Score) -> TrainingRecord:
+    def with_score(self, score: AnyScore) -> TrainingRecord:
         """The same record with this score, which replaces an earlier one of its kind.
 
         Parameters

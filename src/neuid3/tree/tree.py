@@ -84,9 +84,9 @@ class Branch:
     test : the test; a string becomes an `AtomTest`.
     yes, no : the subtrees where the test is true and false.
     gain : the gain of the test in a learned tree, in the unit of its criterion: bits for entropy.
-    masses : the mass Σ P(κ|e) of each class at the branch of a learned tree.
     statistics : those of the networks that the test uses, in a learned tree.
-    summary : the leaf that a branch of a learned tree would be without its test; by default that of its class masses.
+    summary : the leaf that a branch of a learned tree would be without its test. In its place `masses` may be given, the
+        mass Σ P(κ|e) of each class.
     """
 
     test: NodeTest

@@ -125,7 +125,9 @@ def test_audit_and_report_take_labels_from_columns_and_files(tmp_path: Path, car
         assert "'rank(first)' has the label 'king' in line 3, which is no value of 'rank'" in done.output
 
 
-def test_labels_that_contradict_classes_are_told_with_their_lines(tmp_path: Path, cards: list[dict[str, Any]]) -> None:
+def test_labels_that_contradict_classes_are_reported_with_their_lines(
+    tmp_path: Path, cards: list[dict[str, Any]]
+) -> None:
     rows = labelled(cards, 20)
     up = [i for i, row in enumerate(rows) if row["result"] == "up"][:8]
     for i in up:  # the second card cannot be higher than the highest

@@ -1,4 +1,4 @@
-"""Every path of every command may be wrong in every way: the answer is a sentence and exit code 2, never a wait."""
+"""Every path of every command may be wrong in every way: the outcome is a sentence and exit code 2, never a wait."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ NO_PATHS = ["loop", "x" * 300, "long/" * 1000, "a\0b", "people.csv/below", "caf\
 
 def run(call: str, odd: str) -> Result:
     first, *rest = call.split()
-    program, words = (PROGRAMS[first], rest) if first in PROGRAMS else (main, [first, *rest])
-    return CliRunner().invoke(program, [word.replace("ODD", odd) for word in words])
+    program, arguments = (PROGRAMS[first], rest) if first in PROGRAMS else (main, [first, *rest])
+    return CliRunner().invoke(program, [word.replace("ODD", odd) for word in arguments])
 
 
 class WaitsError(Exception):
@@ -119,7 +119,7 @@ def assert_refused(done: Result, call: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def place() -> Iterator[Path]:
+def odd_folder() -> Iterator[Path]:
     """A folder that anybody may enter, with a table, two models, and odd things."""
     folder = Path(mkdtemp(prefix="odd-", dir="/tmp"))
     folder.chmod(0o777)
@@ -153,7 +153,7 @@ def place() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("odd_folder")
 @pytest.mark.parametrize("odd", [*NO_FILES, *NO_PATHS], ids=repr)
 @pytest.mark.parametrize("call", READS)
 def test_what_cannot_be_read_is_refused(call: str, odd: str) -> None:
@@ -161,7 +161,7 @@ def test_what_cannot_be_read_is_refused(call: str, odd: str) -> None:
         assert_refused(run(call, odd), call)
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("odd_folder")
 @pytest.mark.parametrize("odd", ["folder", "pipe", "socket", *NO_PATHS], ids=repr)
 @pytest.mark.parametrize("call", WRITES)
 def test_what_cannot_be_written_is_refused(call: str, odd: str) -> None:
@@ -169,14 +169,14 @@ def test_what_cannot_be_written_is_refused(call: str, odd: str) -> None:
         assert_refused(run(call, odd), call)
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("odd_folder")
 @pytest.mark.parametrize("odd", ["loop/x", "x" * 300, "a\0b", "people.csv/below"], ids=repr)
 @pytest.mark.parametrize("call", PICTURES)
 def test_where_no_picture_can_be_is_refused(call: str, odd: str) -> None:
     assert_refused(run(call, odd), call)
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("odd_folder")
 @pytest.mark.parametrize("odd", ["people.csv", "pipe", "/dev/zero", *NO_PATHS], ids=repr)
 @pytest.mark.parametrize("call", FOLDERS)
 def test_what_is_no_folder_is_refused(call: str, odd: str) -> None:
@@ -184,7 +184,7 @@ def test_what_is_no_folder_is_refused(call: str, odd: str) -> None:
         assert_refused(run(call, odd), call)
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("odd_folder")
 @pytest.mark.parametrize("odd", ["people.csv", "pipe", "/dev/zero", "loop", "x" * 300, "a\0b", "people.csv/below"])
 @pytest.mark.parametrize("call", NEW_FOLDERS)
 def test_where_no_folder_can_be_made_is_refused(call: str, odd: str) -> None:
@@ -192,7 +192,7 @@ def test_where_no_folder_can_be_made_is_refused(call: str, odd: str) -> None:
         assert_refused(run(call, odd), call)
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("odd_folder")
 def test_the_same_calls_work_with_paths_that_are_not_odd() -> None:
     good = {
         "fit ODD --target risk": "people.csv",
@@ -211,7 +211,7 @@ def test_the_same_calls_work_with_paths_that_are_not_odd() -> None:
     assert not list(Path().glob(".*")), "nothing unfinished is left"
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("odd_folder")
 def test_a_name_that_is_no_utf8_is_a_name_like_any_other() -> None:
     odd = os.fsdecode(b"caf\xe9")
     for call in ("fit people.csv --target risk --out ODD.neuid3", "show ODD.neuid3", "show ODD.neuid3 --out ODD.txt"):
@@ -240,7 +240,7 @@ def as_nobody() -> Iterator[None]:
 
 
 @pytest.fixture
-def closed(place: Path) -> Iterator[None]:
+def closed(odd_folder: Path) -> Iterator[None]:
     """Files that may not be read, and a folder that may not be written to or entered."""
     shutil.copy("people.csv", "secret")
     Path("secret").chmod(0)
@@ -254,7 +254,7 @@ def closed(place: Path) -> Iterator[None]:
         Path(folder).chmod(0o755)
         shutil.rmtree(folder)
     Path("secret").unlink()
-    assert place.is_dir()
+    assert odd_folder.is_dir()
 
 
 @pytest.mark.usefixtures("closed")

@@ -101,7 +101,7 @@ def test_vectors_may_lie_elsewhere(tmp_path: Path) -> None:
 
 
 # A few at a time ------------------------------------------------------------------------------------
-def test_nobody_asks_for_everything_at_once(tmp_path: Path) -> None:
+def test_no_fetch_reads_everything_at_once(tmp_path: Path) -> None:
     images, fact, y = pictures(3000)
     store = Counting(images)
     clf = NeuID3Classifier(random_state=0, training=TrainingConfig(epochs=1, joint_epochs=1, restarts=1))

@@ -48,7 +48,7 @@ def test_a_leaf_below_a_network_is_no_surer_than_unseen_examples_make_it() -> No
     assert max(max(leaf.probabilities) for leaf in clf.tree_.leaves) < 0.8
 
 
-def test_judging_by_examples_that_were_trained_on_is_warned_of() -> None:
+def test_validation_by_training_examples_is_warned_of() -> None:
     X, y = digits_pair(60)
     with pytest.warns(UserWarning, match="keeps no example for validation"):
         NeuID3Classifier(
@@ -172,7 +172,7 @@ def test_labels_may_be_renamed_without_changing_what_is_learned() -> None:
         np.testing.assert_allclose(p[:, one.classes_ == "holds"], q[:, two.classes_ == "a"], atol=1e-6)
 
 
-def test_progress_is_told_only_when_asked_for(capfd: object) -> None:
+def test_progress_is_reported_only_on_request(capfd: object) -> None:
     X, y = digits_pair(150)
     quiet = NeuID3Classifier(
         background=BACKGROUND, tests=["joker", "gt_rank(first, second)"], max_depth=1, pruning=0.0, **QUICK
@@ -244,7 +244,7 @@ def lights(dtype: str = "float32") -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize(("one", "other"), [("uint8", "float32"), ("float32", "uint8")])
-def test_bytes_and_fractions_are_the_same_image_also_where_they_judge(one: str, other: str) -> None:
+def test_bytes_and_fractions_are_the_same_image_also_in_the_validation_split(one: str, other: str) -> None:
     (train, y), (validation_images, _) = lights(one), lights(other)
     clf = NeuID3Classifier(**QUICK).fit({"image": train}, y, validation=({"image": validation_images}, y))
     assert clf.score({"image": train}, y) > 0.9
@@ -265,13 +265,13 @@ def test_a_tree_may_grow_deeper_than_pythons_stack() -> None:
         assert NeuID3Classifier().fit(X, y).tree_.depth == 0, "grown to its depth, and pruned"
 
 
-def test_a_share_that_keeps_nobody_apart_is_warned_of() -> None:
+def test_a_fraction_that_holds_out_no_row_is_warned_of() -> None:
     images, y = lights()
     with pytest.warns(UserWarning, match=r"validation_fraction=0\.001 keeps no example for validation"):
         NeuID3Classifier(random_state=0, training=replace(SHORT, validation_fraction=0.001)).fit({"image": images}, y)
 
 
-def test_why_a_tree_is_a_single_leaf_is_told_where_nobody_asked_for_one(recwarn: pytest.WarningsRecorder) -> None:
+def test_a_warning_says_why_a_tree_is_a_single_leaf_unless_one_was_requested(recwarn: pytest.WarningsRecorder) -> None:
     X, y = {"fact": np.arange(40) % 2 == 0}, np.arange(40) % 4 < 2
     NeuID3Classifier(max_depth=0).fit(X, y)
     assert not recwarn
@@ -291,7 +291,7 @@ def renamed(labels: tuple[str, str]) -> tuple[dict[str, Any], Any]:
     return {"holds": holds}, np.where(holds, labels[1], labels[0])
 
 
-def test_during_a_refit_the_classifier_answers_as_before() -> None:
+def test_during_a_refit_the_classifier_predicts_as_before() -> None:
     X, y = renamed(("a", "b"))
     clf = NeuID3Classifier(random_state=0).fit(X, y)
     tree, seen = clf.tree_, []

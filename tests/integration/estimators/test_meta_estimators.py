@@ -128,7 +128,7 @@ def test_permuted_images_cost_accuracy_and_other_columns_none() -> None:
     ],
     ids=["bagging", "permutation importance", "NumPy"],
 )
-def test_what_needs_an_array_is_told_to_take_a_frame(use: Any) -> None:
+def test_what_needs_an_array_is_advised_to_take_a_frame(use: Any) -> None:
     X, y = examples()
     with pytest.raises(DataError, match=r"Examples are not an array.*DataFrame"):
         use(classifier(max_depth=0), X, y)

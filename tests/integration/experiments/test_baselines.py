@@ -100,10 +100,10 @@ def test_a_network_that_learned_nothing_is_begun_anew() -> None:
     stuck = NetworkClassifier(build, training).fit(X, y)
     assert isinstance(stuck.network_, Stuck)
     started.clear()
-    again = NetworkClassifier(build, replace(training, tries=3)).fit(X, y)
+    retried = NetworkClassifier(build, replace(training, tries=3)).fit(X, y)
     assert started == [0, 1], "the second has learned, and there is no third"
-    assert (again.predict(X) == y).mean() > 0.97
-    assert again.gradient_steps_ == 2 * stuck.gradient_steps_
+    assert (retried.predict(X) == y).mean() > 0.97
+    assert retried.gradient_steps_ == 2 * stuck.gradient_steps_
 
 
 class Stuck(torch.nn.Module):

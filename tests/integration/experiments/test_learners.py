@@ -79,12 +79,12 @@ def test_trained_tests_are_handed_over_and_not_trained_again() -> None:
     assert one["gradient_steps"] > 0
 
 
-def test_f1_is_told_of_both_classes_by_name() -> None:
-    truth = np.array(["holds", "holds", "violates", "violates", "violates"])
-    answers = np.array(["holds", "violates", "violates", "violates", "holds"])
-    measured = scores(truth, answers)
+def test_f1_is_reported_for_both_classes_by_name() -> None:
+    labels = np.array(["holds", "holds", "violates", "violates", "violates"])
+    predicted = np.array(["holds", "violates", "violates", "violates", "holds"])
+    measured = scores(labels, predicted)
     assert measured["accuracy"] == pytest.approx(3 / 5)
     assert measured["f1"] == {
-        label: pytest.approx(f1_score(truth, answers, pos_label=label)) for label in ("holds", "violates")
+        label: pytest.approx(f1_score(labels, predicted, pos_label=label)) for label in ("holds", "violates")
     }
-    assert scores(truth, np.full(5, "violates"))["f1"]["holds"] == 0.0
+    assert scores(labels, np.full(5, "violates"))["f1"]["holds"] == 0.0

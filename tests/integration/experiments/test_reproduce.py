@@ -11,26 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from unit_records import UNION, record
+
 from experiments.runner import run_units
 from experiments.store import read
 from experiments.units import Unit
-
-UNION = Unit("background", "rank_order", "union", "tree", "default", 0)
-
-
-def record(violates: float = 0.9, holds: float = 0.8, fit: float = 10.0, **more: Any) -> dict[str, Any]:
-    """What a unit might have written."""
-    return {
-        "configuration": {"max_depth": 3, "random_state": 0},
-        "scores": {"accuracy": 0.85, "f1": {"holds": holds, "violates": violates}, "default_accuracy": 0.5},
-        "processor_seconds": {"fit": fit, "predict": 1.0},
-        "tests": [],
-        **more,
-    }
-
-
-# Units -----------------------------------------------------------------------------------------------
-
 
 # Running ---------------------------------------------------------------------------------------------
 
@@ -61,15 +46,15 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
     kept = {path: path.read_bytes() for path in tmp_path.rglob("*.json")}
     assert 2 <= len(kept) < 5
 
-    again = [sys.executable, "-c", SLOW_RUN, str(tmp_path), "0", "second"]
-    output = subprocess.run(again, capture_output=True, text=True, check=True).stdout
+    command = [sys.executable, "-c", SLOW_RUN, str(tmp_path), "0", "second"]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert output.startswith(f"5 units, {len(kept)} of them finished before.")
     assert all(path.read_bytes() == content for path, content in kept.items())
     made = [result.record["made_by"] for result in read(tmp_path).values()]
     assert sorted(made) == ["first"] * len(kept) + ["second"] * (5 - len(kept))
 
 
-def test_a_failing_unit_is_told_and_the_others_go_on(tmp_path: Path) -> None:
+def test_a_failing_unit_is_reported_and_the_others_go_on(tmp_path: Path) -> None:
     def work(unit: Unit) -> dict[str, Any]:
         if unit.number == 1:
             raise ValueError("no such luck")
@@ -87,9 +72,3 @@ def test_a_failing_unit_is_told_and_the_others_go_on(tmp_path: Path) -> None:
     assert {unit.number for unit in read(tmp_path)} == {0, 2, 3}
     assert sum("failed: ValueError: no such luck" in line for line in lines) == 1
     assert lines[-1].startswith("[4 of 4]")
-
-
-# Published numbers -----------------------------------------------------------------------------------
-
-
-# Tables ----------------------------------------------------------------------------------------------

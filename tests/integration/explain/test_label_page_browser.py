@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browsing import NEEDS_BROWSER, all_of, click, keys, look, one, open_browser, overflow, press, quiet
+from browsing import NEEDS_BROWSER, all_of, click, keys, one, open_browser, open_page, overflow, press, quiet
 from click.testing import CliRunner
 from corner import fitted, save_folder
 
@@ -68,7 +68,7 @@ def choose(browser: Any, number: int, text: str) -> None:
 
 
 def test_values_are_clicked_and_downloaded_as_a_file_of_labels(browser: Any, folder: Path, downloads: Path) -> None:
-    look(browser, folder / "labels.html")
+    open_page(browser, folder / "labels.html")
     suggested = open_text_table(folder / "labels.csv").columns
     assert one(browser, "h1").text == "Images to label"
     assert "leave one reading" in one(browser, "#notes").text
@@ -104,7 +104,7 @@ def test_values_are_clicked_and_downloaded_as_a_file_of_labels(browser: Any, fol
 
 
 def test_everything_can_be_done_with_the_keyboard(browser: Any, folder: Path, downloads: Path) -> None:
-    look(browser, folder / "labels.html")
+    open_page(browser, folder / "labels.html")
     k = keys()
     here = press(browser, k.TAB)
     assert (here.get_attribute("type"), here.get_attribute("name")) == ("radio", "value-0")
@@ -125,7 +125,7 @@ def test_everything_can_be_done_with_the_keyboard(browser: Any, folder: Path, do
 
 
 def test_without_a_value_there_is_a_sentence_and_no_file(browser: Any, folder: Path, downloads: Path) -> None:
-    look(browser, folder / "labels.html")
+    open_page(browser, folder / "labels.html")
     button = one(browser, "#download")
     assert button.get_attribute("aria-disabled") == "true"
     choose(browser, 0, "cannot tell")
@@ -138,8 +138,8 @@ def test_without_a_value_there_is_a_sentence_and_no_file(browser: Any, folder: P
     assert quiet(browser)
 
 
-def test_what_the_network_says_is_hidden_until_it_is_asked_for(browser: Any, folder: Path) -> None:
-    look(browser, folder / "labels.html")
+def test_the_network_output_is_hidden_until_it_is_opened(browser: Any, folder: Path) -> None:
+    open_page(browser, folder / "labels.html")
     (row, *_) = open_text_table(folder / "labels.csv").columns["predicted"] or ()
     hidden = one(browser, "#image-0 details p")
     assert not hidden.is_displayed()
@@ -155,7 +155,7 @@ def test_the_page_fits_its_window_and_is_legible_in_both_schemes(
     browser.execute_cdp_cmd(
         "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
     )
-    look(browser, folder / "labels.html", width)
+    open_page(browser, folder / "labels.html", width)
     assert overflow(browser) == 0
     for selector in ("#lede", ".question", ".reason", ".values label", ".values .unknown", "#download", "#count"):
         assert contrast(browser, selector) >= 4.5, selector
@@ -193,7 +193,7 @@ def test_names_of_the_data_are_text_and_never_run(browser: Any, tmp_path: Path, 
     )
     X = Examples({EVIL: np.zeros((3, 8, 8)), "age": [1.0, 2.5, 3.0]})
     suggestions = LabelSuggestions((suggestion,), (EVIL, WORSE), 3)
-    look(browser, write_label_page(tmp_path / "evil.html", suggestions, X, title=EVIL))
+    open_page(browser, write_label_page(tmp_path / "evil.html", suggestions, X, title=EVIL))
     assert one(browser, "h1").text == EVIL
     assert WORSE in one(browser, ".question").text
     assert one(browser, ".entry").text == "2.5"
@@ -209,7 +209,7 @@ def test_names_of_the_data_are_text_and_never_run(browser: Any, tmp_path: Path, 
 def test_tensors_that_are_no_images_are_drawn_as_lines(browser: Any, tmp_path: Path) -> None:
     X = {"pulse": np.sin(np.arange(200.0)).reshape(2, 100)}
     suggestion = LabelSuggestion(0, ("pulse",), "beat", ("fast", "slow"), "fast", 0.5, "a further image", False)
-    look(browser, write_label_page(tmp_path / "pulse.html", LabelSuggestions((suggestion,), (), 2), X))
+    open_page(browser, write_label_page(tmp_path / "pulse.html", LabelSuggestions((suggestion,), (), 2), X))
     assert one(browser, "svg.picture").get_attribute("aria-label") == "pulse of row 0"
     assert one(browser, "figcaption").text == "pulse"
     assert quiet(browser)
@@ -217,7 +217,7 @@ def test_tensors_that_are_no_images_are_drawn_as_lines(browser: Any, tmp_path: P
 
 def test_without_suggestions_the_page_says_so(browser: Any, tmp_path: Path) -> None:
     nothing = LabelSuggestions((), ("The tree calls no network, so there is nothing to label.",), 3)
-    look(browser, write_label_page(tmp_path / "nothing.html", nothing, Examples({"age": [1.0, 2.0, 3.0]})))
+    open_page(browser, write_label_page(tmp_path / "nothing.html", nothing, Examples({"age": [1.0, 2.0, 3.0]})))
     assert one(browser, "#lede").text == "There is nothing to label."
     assert "calls no network" in one(browser, "#notes").text
     assert not one(browser, "#bar").is_displayed()
@@ -228,7 +228,7 @@ def test_labels_of_the_page_leave_fewer_readings(browser: Any, tmp_path: Path, d
     """From Python: the rows and values of the downloaded file are labels for the next suggestions."""
     clf, X = fitted(40)
     suggestions = clf.suggest_labels(X, 4)
-    look(browser, write_label_page(tmp_path / "labels.html", suggestions, X))
+    open_page(browser, write_label_page(tmp_path / "labels.html", suggestions, X))
     for number, suggestion in enumerate(suggestions):
         choose(browser, number, suggestion.predicted)
     click(browser, one(browser, "#download"))
@@ -241,7 +241,7 @@ def test_labels_of_the_page_leave_fewer_readings(browser: Any, tmp_path: Path, d
 
 
 def test_fit_and_label_take_the_downloaded_file(browser: Any, folder: Path, downloads: Path) -> None:
-    look(browser, folder / "labels.html")
+    open_page(browser, folder / "labels.html")
     names = ("row", "columns", "concept", "predicted")
     columns = open_text_table(folder / "labels.csv").columns
     suggested = list(zip(*(columns[name] or () for name in names), strict=True))

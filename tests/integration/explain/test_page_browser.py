@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from bright import BACKGROUND, Bright, labels, model, table
-from browsing import NEEDS_BROWSER, all_of, click, keys, look, one, open_browser, overflow, press, quiet
+from browsing import NEEDS_BROWSER, all_of, click, keys, one, open_browser, open_page, overflow, press, quiet
 
 from neuid3 import Branch, Examples, Leaf, NeurosymbolicTree, Tree, export_text
 from neuid3.explain.page import write_page
@@ -37,13 +37,13 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_page(tmp_path_factory.mktemp("page") / "page.html", model(), table(), labels(), title="Darker")
 
 
-def shares(browser: Any) -> list[float]:
+def widths_of_bars(browser: Any) -> list[float]:
     """The probabilities beside the nodes of the tree, in percent."""
     return [float(re.sub("[<>%]", "", found.text)) for found in all_of(browser, "#tree .number")]
 
 
 def test_a_page_is_silent_and_asks_for_nothing(browser: Any, page: Path) -> None:
-    look(browser, page)
+    open_page(browser, page)
     assert one(browser, "h1").text == "Darker"
     assert "3 tests and 4 leaves, shown on 60 examples" in one(browser, "#lede").text
     drawn = all_of(browser, "img")
@@ -53,20 +53,20 @@ def test_a_page_is_silent_and_asks_for_nothing(browser: Any, page: Path) -> None
 
 
 def test_without_a_choice_the_tree_shows_where_the_examples_go(browser: Any, page: Path) -> None:
-    look(browser, page)
+    open_page(browser, page)
     wanted = [100 * model().path_probability(table(), path).mean() for path, _ in node_paths(model().tree.root)]
-    assert shares(browser) == pytest.approx(wanted, abs=0.6)
+    assert widths_of_bars(browser) == pytest.approx(wanted, abs=0.6)
 
 
 def test_a_click_shows_how_an_example_flows(browser: Any, page: Path) -> None:
-    look(browser, page)
+    open_page(browser, page)
     facts = page_content(model(), table(), labels())
     tile = all_of(browser, "#node-0 .strip:nth-of-type(2) .tile")[0]
     row = int(tile.get_attribute("data-row"))
     assert row == facts.nodes[0].undecided[0].row  # type: ignore[union-attr]
     click(browser, tile)
     wanted = [100 * model().path_probability(table()[row], path)[0] for path, _ in node_paths(model().tree.root)]
-    assert shares(browser) == pytest.approx(wanted, abs=0.6)
+    assert widths_of_bars(browser) == pytest.approx(wanted, abs=0.6)
     widths = [
         float(browser.execute_script("return parseFloat(arguments[0].style.strokeWidth)", w))
         for w in all_of(browser, "#tree path")
@@ -90,7 +90,7 @@ def test_a_click_shows_how_an_example_flows(browser: Any, page: Path) -> None:
 def test_an_example_can_be_chosen_by_its_number(browser: Any, tmp_path: Path) -> None:
     few = write_page(tmp_path / "few.html", model(), table(), images=1)
     rows = [example.row for example in page_content(model(), table(), images=1).examples]
-    look(browser, few)
+    open_page(browser, few)
     one(browser, "#number").send_keys(str(rows[1]))
     press(browser, keys().ENTER)
     assert one(browser, "#example h2").text == f"Example {rows[1]}"
@@ -110,7 +110,7 @@ def test_an_example_can_be_chosen_by_its_number(browser: Any, tmp_path: Path) ->
 
 
 def test_everything_can_be_done_with_the_keyboard(browser: Any, page: Path) -> None:
-    look(browser, page)
+    open_page(browser, page)
     k = keys()
     for _ in range(20):
         here = press(browser, k.TAB)
@@ -148,7 +148,7 @@ def test_everything_can_be_done_with_the_keyboard(browser: Any, page: Path) -> N
 
 
 def test_everything_has_a_name(browser: Any, page: Path) -> None:
-    look(browser, page)
+    open_page(browser, page)
     assert one(browser, "html").get_attribute("lang") == "en"
     assert all(image.get_attribute("alt") for image in all_of(browser, "img"))
     nameless = "return [...document.querySelectorAll('button, [role]')].filter(e => !e.getAttribute('aria-label') && !e.textContent.trim()).length"
@@ -162,7 +162,7 @@ def test_everything_has_a_name(browser: Any, page: Path) -> None:
 
 
 def test_a_page_fits_a_phone(browser: Any, page: Path) -> None:
-    look(browser, page, 375, 700)
+    open_page(browser, page, 375, 700)
     assert overflow(browser) == 0
     assert not one(browser, "#dock").is_displayed()
     click(browser, all_of(browser, ".tile")[0])
@@ -197,7 +197,7 @@ def hostile(path: Path) -> Path:
 
 @pytest.mark.parametrize("width", [1280, 375])
 def test_names_are_text_whatever_they_say(browser: Any, tmp_path: Path, width: int) -> None:
-    look(browser, hostile(tmp_path / "hostile.html"), width, 800)
+    open_page(browser, hostile(tmp_path / "hostile.html"), width, 800)
     click(browser, all_of(browser, ".tile")[0])
     assert browser.execute_script("return typeof window.hacked") == "undefined"
     assert all_of(browser, ".injected, b") == []
@@ -215,7 +215,7 @@ def test_the_browser_would_not_run_a_script_that_got_in(browser: Any, page: Path
     broken = tmp_path / "broken.html"
     text = page.read_text(encoding="utf-8")
     broken.write_text(text.replace("<footer", "<script>window.hacked = 1</script><footer"), encoding="utf-8")
-    look(browser, broken)
+    open_page(browser, broken)
     assert browser.execute_script("return typeof window.hacked") == "undefined"
     assert any("Content Security Policy" in entry["message"] for entry in browser.get_log("browser"))
 
@@ -228,7 +228,7 @@ def test_the_scores_stand_at_the_top_and_training_rows_are_counted_apart(browser
     known = model()
     codes = (y == "yes").astype(np.int64)
     known.training_record = TrainingRecord.of(X[:40], codes[:40], 5)
-    look(browser, write_page(tmp_path / "page.html", known, X, y))
+    open_page(browser, write_page(tmp_path / "page.html", known, X, y))
     right = known.predict(X) == y
     values = f"Of these 60 rows 40 were learned from: accuracy {right[:40].mean():.3f}; the other 20: accuracy {right[40:].mean():.3f}."
     assert one(browser, "#scores .first").text == values
@@ -250,7 +250,7 @@ def test_a_test_close_to_chance_is_marked_in_the_tree_and_beside_its_evidence(
     shown = NeurosymbolicTree(
         Tree(fine, ("no", "yes")), table().schema, background=BACKGROUND, networks={"bright_net": Bright()}
     )
-    look(browser, write_page(tmp_path / "page.html", shown, table()), width)
+    open_page(browser, write_page(tmp_path / "page.html", shown, table()), width)
     assert [found.text for found in all_of(browser, "#tree .decided")] == ["decided 0.97", "decided 0.05 (!)"]
     (warning,) = all_of(browser, ".warning")
     assert warning.text.startswith("(!) Close to chance.")
@@ -274,7 +274,7 @@ def test_shares_and_masses_are_written_as_in_the_text(browser: Any, tmp_path: Pa
         ("no", "yes"),
     )
     X = table()
-    look(browser, write_page(tmp_path / "page.html", NeurosymbolicTree(tree, X.schema), X))
+    open_page(browser, write_page(tmp_path / "page.html", NeurosymbolicTree(tree, X.schema), X))
     for number, line in enumerate(export_text(tree).splitlines()):
         card = one(browser, f"#node-{number}").text
         mass = re.search(r"mass +([\d.]+)", line)

@@ -31,7 +31,7 @@ def test_generated_trees_with_networks_agree(case: Case) -> None:
 
 
 class Centred(torch.nn.Module):
-    """A module of a user: it asks how long a batch is, and takes things apart and together."""
+    """A module of a user: it reads the length of a batch, and splits and joins tensors."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,10 +61,10 @@ def neural_model() -> tuple[NeurosymbolicTree, Examples]:
         gt(A, B) :- rank(A, X), rank(B, Y), X < Y.
         strange :- rank(left, 1), group(age, young), \\+ suit(hearts).
     """
-    again = AtomTest("rank(left, 1)", (("rank_net", "twin"),))  # the same module, and another random variable
+    twin = AtomTest("rank(left, 1)", (("rank_net", "twin"),))  # the same module, and another random variable
     root = Branch(
         "gt(left, right)",
-        Branch("strange", Branch(again, Leaf((0.5, 0.3, 0.2)), Leaf((0.2, 0.7, 0.1))), Leaf((0.1, 0.1, 0.8))),
+        Branch("strange", Branch(twin, Leaf((0.5, 0.3, 0.2)), Leaf((0.2, 0.7, 0.1))), Leaf((0.1, 0.1, 0.8))),
         Branch("looks_old(right, age)", Leaf((0.0, 1.0, 0.0)), Branch("age > 1.5", Leaf((0.3, 0.3, 0.4)), Leaf((0.9, 0.1, 0.0)))),
     )  # fmt: skip
     torch.manual_seed(0)
@@ -91,12 +91,3 @@ def test_networks_of_all_kinds_agree_and_are_written_once() -> None:
     weight = model.networks["rank_net"].describe[1].weight
     stored = [tuple(tensor.dims) for tensor in written.graph.initializer]
     assert stored.count(tuple(weight.shape)) + stored.count(tuple(weight.T.shape)) == 1
-
-
-# Entries that are missing, strange or torn -----------------------------------------------------------
-
-
-# The file --------------------------------------------------------------------------------------------
-
-
-# What cannot be written ------------------------------------------------------------------------------

@@ -42,8 +42,8 @@ def test_what_goes_in_comes_out_with_its_card(tmp_path: Path, sure: TrainedTest)
     card = bank.card("bright")
     assert (card["test"], card["meaning"]) == ("bright(left)", "the image is bright")
     assert card["columns"] == ["left: tensor"]
-    again = bank.test("bright")
-    for one, other in zip(sure.networks.values(), again.networks.values(), strict=True):
+    second = bank.test("bright")
+    for one, other in zip(sure.networks.values(), second.networks.values(), strict=True):
         assert all(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
     bank.remove("bright")
     assert len(bank) == 0
@@ -76,7 +76,7 @@ def test_names_are_checked(tmp_path: Path, sure: TrainedTest) -> None:
         Bank(bank.folder / "bright.neuid3")
 
 
-def test_a_test_that_fits_is_asked_and_nothing_is_trained(tmp_path: Path, sure: TrainedTest) -> None:
+def test_a_test_that_fits_is_reused_and_nothing_is_trained(tmp_path: Path, sure: TrainedTest) -> None:
     bank = Bank(tmp_path)
     path = bank.add("bright", sure)
     before = path.read_bytes()
@@ -179,7 +179,7 @@ def test_a_bank_is_kept_from_the_command_line(tmp_path: Path, monkeypatch: pytes
     assert "empty" in run("list", "tests").output
 
 
-def test_a_bank_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_bank_that_is_not_there_is_reported(tmp_path: Path) -> None:
     X = {"fact": np.arange(20) % 2 == 0}
     with pytest.raises(BankError, match=r"There is no bank .*nobank; `Bank.add` or `neuid3 bank add` makes one"):
         NeuID3Classifier(bank=tmp_path / "nobank").fit(X, X["fact"])

@@ -1,4 +1,4 @@
-"""Models on disk: what is saved comes back, old files stay readable, and files that somebody made up do no harm."""
+"""Model files: what is saved comes back, old files stay readable, and made-up files do no harm."""
 
 from __future__ import annotations
 
@@ -29,30 +29,30 @@ SLOW = {"plot", "page", "explain", "draw why", "problog", "deepproblog", "svg", 
 
 
 # What is saved comes back ---------------------------------------------------------------------------
-def test_a_trained_test_is_saved_and_asked_in_the_next_tree(tmp_path: Path) -> None:
+def test_a_trained_test_is_saved_and_reused_in_the_next_tree(tmp_path: Path) -> None:
     X = examples(80)
     y = X.column("left").values.mean((1, 2)) > 0.5
     how = {"random_state": 0, "pruning": 0.0, "training": TrainingConfig(epochs=2, restarts=1, joint_epochs=0)}
     clf = NeuID3Classifier(background="nn(n, [I]) :: seen(I).", tests=["seen(left)"], **how).fit(X, y)
     (test,) = clf.tests_
-    again: Any = load(test.save(tmp_path / "test.neuid3"))
-    assert str(again) == "seen(left)"
-    assert again.columns == test.columns
-    assert again.background == test.background
-    second = NeuID3Classifier(background="nn(n, [I]) :: seen(I).", tests=[again], **how).fit(X, y)
+    loaded: Any = load(test.save(tmp_path / "test.neuid3"))
+    assert str(loaded) == "seen(left)"
+    assert loaded.columns == test.columns
+    assert loaded.background == test.background
+    second = NeuID3Classifier(background="nn(n, [I]) :: seen(I).", tests=[loaded], **how).fit(X, y)
     (before,), (after,) = test.networks.values(), second.networks_.values()
     assert all(torch.equal(a, b) for a, b in zip(before.parameters(), after.parameters(), strict=True))
 
 
 # Files that somebody made up ------------------------------------------------------------------------
-def _places(words: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Every place in a piece of JSON."""
+def _locations(document: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Every location in a JSON document."""
     inside: list[tuple[Any, Any]] = []
-    if isinstance(words, dict):
-        inside = list(words.items())
-    elif isinstance(words, list):
-        inside = list(enumerate(words))
-    return [at, *(place for key, value in inside for place in _places(value, (*at, key)))]
+    if isinstance(document, dict):
+        inside = list(document.items())
+    elif isinstance(document, list):
+        inside = list(enumerate(document))
+    return [at, *(location for key, value in inside for location in _locations(value, (*at, key)))]
 
 
 @pytest.fixture(scope="module")
@@ -64,13 +64,13 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @settings(max_examples=MANY, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_whatever_the_words_say_only_our_errors_come_out(saved: Path, data: st.DataObject) -> None:
+def test_whatever_a_document_says_only_our_errors_are_raised(saved: Path, data: st.DataObject) -> None:
     good = parts(saved / data.draw(st.sampled_from(["classifier", "tree"])))
-    words = json.loads(good["model.json"])
+    document = json.loads(good["model.json"])
     for _ in range(data.draw(st.integers(1, 3))):
-        places = _places(words)
-        words = changed_at(words, places[data.draw(st.integers(0, len(places) - 1))], data.draw(values))
-    _loads_or_complains(packed(saved / "changed", good | {"model.json": json.dumps(words).encode()}))
+        locations = _locations(document)
+        document = changed_at(document, locations[data.draw(st.integers(0, len(locations) - 1))], data.draw(values))
+    _loads_or_complains(packed(saved / "changed", good | {"model.json": json.dumps(document).encode()}))
 
 
 @settings(max_examples=MANY, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -85,7 +85,7 @@ def test_whatever_the_bytes_are_only_our_errors_come_out(saved: Path, data: st.D
 
 
 def _loads_or_complains(path: Path, but: Collection[str] = ()) -> None:
-    """Whatever loads can be used in all ways `but` these, or says in our words why not."""
+    """Whatever loads can be used in all ways `but` these, or says in an error of ours why not."""
     try:
         model: Any = load(path)
     except NeuID3Error:
@@ -131,17 +131,17 @@ ODD: dict[str, Any] = {
 }
 
 
-def _kind_of(place: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Places in lists are of one kind: the first of them stands for all."""
-    if place[:1] == ("parameters",):
-        place = place[:1] + (0,) * (len(place) - 1)
-    return tuple("*" if isinstance(key, int) else key for key in place)
+def _kind_of(location: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Entries of a list are of one kind: the first of them stands for all."""
+    if location[:1] == ("parameters",):
+        location = location[:1] + (0,) * (len(location) - 1)
+    return tuple("*" if isinstance(key, int) else key for key in location)
 
 
-def _fields(words: Any) -> list[tuple[Any, ...]]:
+def _fields(document: Any) -> list[tuple[Any, ...]]:
     found: dict[tuple[Any, ...], tuple[Any, ...]] = {}
-    for place in _places(words):
-        found.setdefault(_kind_of(place), place)
+    for location in _locations(document):
+        found.setdefault(_kind_of(location), location)
     return list(found.values())
 
 
@@ -149,10 +149,10 @@ def _fields(words: Any) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize("odd", ODD)
 def test_whatever_a_field_holds_only_our_errors_come_out(saved: Path, name: str, odd: str) -> None:
     good = parts(saved / name)
-    words = json.loads(good["model.json"])
-    for number, place in enumerate(_fields(words)):
-        changed = written(changed_at(words, place, ODD[odd]))
-        # `make fuzz` uses all of them in all ways, and a quick run every fifth; whatever loads is asked and shown.
+    document = json.loads(good["model.json"])
+    for number, location in enumerate(_fields(document)):
+        changed = written(changed_at(document, location, ODD[odd]))
+        # `make fuzz` uses all of them in all ways, and a quick run every fifth; whatever loads predicts and is shown.
         but = () if MANY > 60 or (number + list(ODD).index(odd)) % 5 == 0 else SLOW
         _loads_or_complains(packed(saved / "changed", good | {"model.json": changed}), but)
 
@@ -184,15 +184,15 @@ edges = st.sampled_from([0, 1, 0.0, -0.0, 5e-324, 1e-6, 0.5, 1.0 - 2**-53, 1.0 +
 def test_whatever_tree_a_file_has_only_our_errors_come_out(saved: Path, data: st.DataObject) -> None:
     """Trees of all shapes, some of them hundreds of levels deep, with values at the edges of their types."""
     good = parts(saved / "tree")
-    words = json.loads(good["model.json"])
+    document = json.loads(good["model.json"])
     depth = data.draw(st.sampled_from([0, 1, 3, 8, 40, 300]))
-    asked = data.draw(st.lists(questions, min_size=1, max_size=6))
+    tests = data.draw(st.lists(questions, min_size=1, max_size=6))
     rows: list[Any] = []
     for level in range(depth):
         leaf_first = data.draw(st.booleans()) if depth < 40 else True
-        place = len(rows)
-        sides = (place + 1, place + 2) if leaf_first else (place + 2, place + 1)
-        rows.append({"test": asked[level % len(asked)], "gain": None, "yes": sides[0], "no": sides[1]})
+        number = len(rows)
+        sides = (number + 1, number + 2) if leaf_first else (number + 2, number + 1)
+        rows.append({"test": tests[level % len(tests)], "gain": None, "yes": sides[0], "no": sides[1]})
         rows.append({"leaf": [0.25, 0.75]})
     rows.append({"leaf": [0.5, 0.5]})
     for row in data.draw(st.lists(st.sampled_from(rows), max_size=3)):
@@ -201,12 +201,12 @@ def test_whatever_tree_a_file_has_only_our_errors_come_out(saved: Path, data: st
             row["gain"] = data.draw(edges)
         elif data.draw(st.booleans()):
             row["leaf"] = [data.draw(edges), data.draw(edges)]
-    words["tree"]["nodes"] = rows
+    document["tree"]["nodes"] = rows
     if data.draw(st.booleans()):
-        words["schema"][2] = {"name": "weight", "kind": "number"}
-        words["priors"]["columns"]["weight"] = {"shares": [[data.draw(edges), data.draw(edges)], [2.5, 1.0]]}
+        document["schema"][2] = {"name": "weight", "kind": "number"}
+        document["priors"]["columns"]["weight"] = {"shares": [[data.draw(edges), data.draw(edges)], [2.5, 1.0]]}
     else:
-        words["priors"]["columns"] = {}
+        document["priors"]["columns"] = {}
     _loads_or_complains(
-        packed(saved / "changed", good | {"model.json": json.dumps(words).encode()}), but=SLOW if depth > 40 else ()
+        packed(saved / "changed", good | {"model.json": json.dumps(document).encode()}), but=SLOW if depth > 40 else ()
     )

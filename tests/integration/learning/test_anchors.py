@@ -82,8 +82,10 @@ def test_a_network_that_counts_backwards_is_turned_by_labels_without_training(tm
     clf = classifier(**settings).fit(X, y, concepts={"rank(first)": one_of_each(first)}, checkpoint=tmp_path / "fit")
     assert str(clf.tree_.tests[0]).startswith("higher(first, second)")
     assert min(clf.score(X, y), accuracy(clf)) > 0.95
-    again = classifier(**settings).fit(X, y, concepts={"rank(first)": one_of_each(first)}, checkpoint=tmp_path / "fit")
-    assert (again.predict_proba(X) == clf.predict_proba(X)).all()
+    resumed = classifier(**settings).fit(
+        X, y, concepts={"rank(first)": one_of_each(first)}, checkpoint=tmp_path / "fit"
+    )
+    assert (resumed.predict_proba(X) == clf.predict_proba(X)).all()
 
 
 def test_a_fitted_classifier_is_reread_by_later_labels(tmp_path: Path) -> None:
@@ -103,7 +105,7 @@ def test_a_fitted_classifier_is_reread_by_later_labels(tmp_path: Path) -> None:
     assert (loaded.predict_proba(X) == read.predict_proba(X)).all()
 
 
-def test_labels_that_contradict_the_classes_are_told_with_their_rows() -> None:
+def test_labels_that_contradict_the_classes_are_reported_with_their_rows() -> None:
     X, y, first, _ = cards()
     wrong = [int(row) for row in np.flatnonzero(y == "yes")[:12]]  # these rows are said to show the same rank twice
     labels = {"first": {int(row): int(first[row]) for row in range(100, 160)}, "second": {}}
@@ -112,9 +114,9 @@ def test_labels_that_contradict_the_classes_are_told_with_their_rows() -> None:
     clf = classifier(tests=["higher(first, second)"])
     with pytest.warns(
         UserWarning, match=r"rows contradict the tree by labels and class, such as row \d+: rank"
-    ) as told:
+    ) as caught:
         clf.fit(X, y, concepts={"rank": labels})
-    (message,) = [str(warning.message) for warning in told if warning.category is LabelWarning]
+    (message,) = [str(warning.message) for warning in caught if warning.category is LabelWarning]
     assert f"These are row {wrong[0]}, row {wrong[1]}, row {wrong[2]}, " in message
 
 

@@ -88,12 +88,12 @@ def test_finished_nodes_are_not_learned_again(tmp_path: Path, counted: list[int]
             with pytest.raises(KeyboardInterrupt):
                 classifier().fit(X, y, checkpoint=folder)
         counted.clear()
-        again = classifier(n_jobs=2 if stop == 1 else 1).fit(X, y, checkpoint=folder)
+        resumed = classifier(n_jobs=2 if stop == 1 else 1).fit(X, y, checkpoint=folder)
         assert len(counted) == nodes - stop
-        assert again.tree_ == whole.tree_
-        assert (again.predict_proba(X) == whole.predict_proba(X)).all()
-        assert (again.feature_importances_ == whole.feature_importances_).all()
-        assert again.gradient_steps_ == whole.gradient_steps_
+        assert resumed.tree_ == whole.tree_
+        assert (resumed.predict_proba(X) == whole.predict_proba(X)).all()
+        assert (resumed.feature_importances_ == whole.feature_importances_).all()
+        assert resumed.gradient_steps_ == whole.gradient_steps_
     counted.clear()
     classifier().fit(X, y, checkpoint=folder)
     assert not counted
@@ -115,8 +115,8 @@ def test_any_random_state_is_resumed_as_it_was(tmp_path: Path, state: Any) -> No
     if state is np.random.RandomState:
         moved.random_sample(5)
     third = clone(clf).set_params(random_state=moved).fit(images, y, checkpoint=tmp_path)
-    for again in (second, third):
-        assert (first.predict_proba(images) == again.predict_proba(images)).all()
+    for resumed in (second, third):
+        assert (first.predict_proba(images) == resumed.predict_proba(images)).all()
 
 
 def test_a_fit_with_a_bank_and_given_networks_is_resumed(tmp_path: Path) -> None:
@@ -128,8 +128,8 @@ def test_a_fit_with_a_bank_and_given_networks_is_resumed(tmp_path: Path) -> None
     clf = NeuID3Classifier(background=rules, tests=["bright(left)"], networks=own, random_state=0, **how).fit(X, y)
     tests = [test.thawed() for test in clf.tests_]
     jointly = how | {"training": replace(short, joint_epochs=1)}
-    again = NeuID3Classifier(background=rules, tests=tests, random_state=0, **jointly)
-    first, second = (clone(again).fit(X, y, checkpoint=tmp_path / "own") for _ in range(2))
+    resumed = NeuID3Classifier(background=rules, tests=tests, random_state=0, **jointly)
+    first, second = (clone(resumed).fit(X, y, checkpoint=tmp_path / "own") for _ in range(2))
     assert (first.predict_proba(X) == second.predict_proba(X)).all()
     with_bank = {"background": rules, "tests": ["bright(left)"], "random_state": 0, **how}
     (tmp_path / "bank").mkdir()
@@ -177,9 +177,9 @@ def test_a_second_process_is_refused_and_a_killed_one_leaves_the_folder_free(tmp
     finally:
         run.kill()
         run.communicate()
-    again = classifier().fit(*problem(), checkpoint=folder)
+    resumed = classifier().fit(*problem(), checkpoint=folder)
     assert not (folder / ".lock").exists()
-    assert again.tree_ == classifier().fit(*problem()).tree_
+    assert resumed.tree_ == classifier().fit(*problem()).tree_
 
 
 def test_without_a_random_state_it_is_resumed_as_it_was(tmp_path: Path) -> None:

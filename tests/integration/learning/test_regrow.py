@@ -89,9 +89,9 @@ def test_the_same_examples_give_the_same_tree_with_a_checkpoint(
     fitted, (_, images, y) = learned[0], problem
     X = Examples(images)
     for _ in range(2):  # the second time all nodes are loaded, and the tree is still regrown
-        kept = clone(fitted).fit(X, y, checkpoint=tmp_path)
-        assert kept.tree_ == fitted.tree_
-        assert np.array_equal(kept.predict_proba(X), fitted.predict_proba(X))
+        resumed = clone(fitted).fit(X, y, checkpoint=tmp_path)
+        assert resumed.tree_ == fitted.tree_
+        assert np.array_equal(resumed.predict_proba(X), fitted.predict_proba(X))
 
 
 def test_a_regrown_tree_that_is_worse_on_validation_examples_is_dropped(
@@ -121,12 +121,12 @@ def test_likelihoods_are_those_of_leaves_estimated_from_training_examples(
     reach, unseen = clf.leaf_probabilities(Examples(images)), learner.sample.unseen
     expected = []
     for row in np.flatnonzero(unseen):
-        share = 0.0
+        probability = 0.0
         for leaf in range(reach.shape[1]):
             masses = [sum(reach[i, leaf] for i in np.flatnonzero(~unseen) if y[i] == label) for label in (False, True)]
             prior = np.mean(y[~unseen] == y[row])
-            share += reach[row, leaf] * (masses[int(y[row])] + 2.0 * prior) / (sum(masses) + 2.0)
-        expected.append(np.log(share))
+            probability += reach[row, leaf] * (masses[int(y[row])] + 2.0 * prior) / (sum(masses) + 2.0)
+        expected.append(np.log(probability))
     found = likelihoods_of(learner, clf.tree_.root)
     assert found == pytest.approx(np.array(expected), rel=1e-6)
 
@@ -138,7 +138,7 @@ def test_missing_images_have_the_average_response(monkeypatch: pytest.MonkeyPatc
     column[::10] = None
     clf = NeuID3Classifier(max_depth=4, random_state=0).fit(Examples({**images, "c0": column}), y)
     learner = found[-1]
-    read = {str(test).split("(")[-1].rstrip(")"): answer for test, answer in learner.network_responses.items()}
+    read = {str(test).split("(")[-1].rstrip(")"): responses for test, responses in learner.network_responses.items()}
     assert isinstance(read["c1"], BooleanResponse)
     assert np.mean(read["c1"].column == symbols[:, 1]) in (pytest.approx(0.0, abs=0.02), pytest.approx(1.0, abs=0.02))
     assert isinstance(read["c0"], ProbabilisticResponse)
@@ -187,11 +187,11 @@ def test_a_tree_of_own_networks_is_loaded_with_the_factories_it_was_learned_with
     clf = NeuID3Classifier(max_depth=4, random_state=0, networks=dict.fromkeys(names, Own)).fit(Examples(images), y)
     assert found
     path = clf.save(tmp_path / "own.neuid3")
-    asked = sorted({name for test in clf.tree_.tests for name, _ in test.instances})
-    for given in (dict.fromkeys(asked, Own), *({name: Own} for name in asked)):
-        if len(clf.networks_) == 1 or len(given) == len(asked):
-            again = load(path, networks=given)
-            assert np.array_equal(again.predict_proba(Examples(images)), clf.predict_proba(Examples(images)))
+    declared = sorted({name for test in clf.tree_.tests for name, _ in test.instances})
+    for given in (dict.fromkeys(declared, Own), *({name: Own} for name in declared)):
+        if len(clf.networks_) == 1 or len(given) == len(declared):
+            loaded = load(path, networks=given)
+            assert np.array_equal(loaded.predict_proba(Examples(images)), clf.predict_proba(Examples(images)))
 
 
 def test_facts_and_numbers_are_candidates_beside_network_responses(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from small_data import pictures
+from small_data import drawn, pictures, weak
 
 from neuid3 import Examples, NeuID3Classifier
 from neuid3.errors import ParameterError
@@ -15,20 +15,6 @@ from neuid3.training.config import TrainingConfig
 from neuid3.tree.criteria import ClassCriterion, Target
 from neuid3.tree.node_tests import AtomTest
 from neuid3.tree.tree import Branch, Node
-
-
-def weak(n: int, seed: int, strength: float = 0.6, columns: int = 8) -> tuple[np.ndarray, np.ndarray]:
-    """Zeros and ones of which every column has a little information about the class, with alternating sign."""
-    rng = np.random.default_rng(seed)
-    symbols = rng.random((n, columns)) < 0.5
-    signs = np.where(np.arange(columns) % 2, 1.0, -1.0)
-    odds = strength * ((2.0 * symbols - 1.0) * signs).sum(1)
-    return symbols, rng.random(n) < 1.0 / (1.0 + np.exp(-2.0 * odds))
-
-
-def drawn(n: int, seed: int, strength: float = 0.6) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    symbols, y = weak(n, seed, strength)
-    return pictures(symbols, seed), y
 
 
 def networks_in(node: Node) -> set[str]:
@@ -48,8 +34,8 @@ def test_a_signal_too_weak_in_each_column_is_learned_by_one_network_of_all() -> 
         max_depth=3, random_state=0, training=TrainingConfig(shared=True, epochs=20, joint_epochs=0)
     ).fit(Examples(pictures(symbols, 0)), y)
     assert 1 <= len(networks_in(clf.tree_.root)) <= 2, "the shared networks of the two halves, and no others"
-    fresh, truth = weak(2000, 1, strength=0.25, columns=16)
-    assert clf.score(Examples(pictures(fresh, 1)), truth) > 0.56  # a network for each column learns nothing: .5
+    fresh, labels = weak(2000, 1, strength=0.25, columns=16)
+    assert clf.score(Examples(pictures(fresh, 1)), labels) > 0.56  # a network for each column learns nothing: .5
 
 
 def test_with_random_labels_no_shared_network_is_kept() -> None:
@@ -98,6 +84,6 @@ def test_a_fit_that_was_stopped_below_its_shared_networks_is_resumed_to_the_same
     assert len(nodes) > 2
     for path in (*nodes[2:], tmp_path / "tree-00.neuid3"):
         path.unlink()
-    again = fit(tmp_path, 1)
-    assert again.export_text() == whole.export_text()
-    np.testing.assert_array_equal(again.predict_proba(X), whole.predict_proba(X))
+    resumed = fit(tmp_path, 1)
+    assert resumed.export_text() == whole.export_text()
+    np.testing.assert_array_equal(resumed.predict_proba(X), whole.predict_proba(X))

@@ -6,25 +6,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from closed_builtins import closed, sneaky
 from hypothesis import strategies as st
-from problog.engine import DefaultEngine
 from strategies import TERMS
 
 from neuid3 import Examples, Limits, NeuID3Error
 from neuid3.errors import ExportError
 from neuid3.logic.program import Program
-from neuid3.logic.prolog.engine import CLOSED_IN_LIBRARIES, OPEN_BUILTINS
 from neuid3.logic.prolog.evaluator import evaluate
 
 X = Examples({"alarm": [True, False], "age": [1.0, 2.0], "card": np.zeros((2, 4, 4))})
 
 
 # What ProbLog can do and programs may not -----------------------------------------------------------
-
-
-def closed() -> list[str]:
-    """Every built-in of the installed ProbLog, and every predicate of its libraries, that programs must not call."""
-    return sorted({*DefaultEngine().get_builtins(), *CLOSED_IN_LIBRARIES} - OPEN_BUILTINS)
 
 
 # Ways to a goal: {goal} as it is written, {atom} its name, {list} its name and arguments as a list, {more} its arguments.
@@ -46,20 +40,6 @@ WAYS = [
     "call({atom}{more})",
     "maplist({atom}{more_lists})",
 ]
-
-
-def sneaky(entry: str, way: str, mark: str) -> str:
-    """A body that calls a built-in in this way, each of its arguments the name of a file."""
-    name, arity = entry.rsplit("/", 1)
-    atom = "'" + name.replace("'", "\\'") + "'"
-    arguments = [f"'{mark}'"] * int(arity)
-    return way.format(
-        goal=f"{atom}({', '.join(arguments)})" if arguments else atom,
-        atom=atom,
-        list=f"[{', '.join([atom, *arguments])}]",
-        more="".join(f", {argument}" for argument in arguments),
-        more_lists="".join(f", [{argument}]" for argument in arguments or ["x"]),
-    )
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -95,6 +75,3 @@ def test_what_runs_for_ever_or_grows_for_ever_is_stopped() -> None:
 arguments = st.sampled_from(
     [*TERMS, "X", "Y", "_", "age", "card", "alarm", "nan", "'evil.py'", "library(lists)", "[X, Y]"]
 )
-
-
-# Tables ---------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from neuid3.networks import (
     register_backend,
     select_backend,
 )
-from neuid3.networks import kernel as kernel_module
+from neuid3.utils import kernel as kernel_module
 
 REFERENCE = TorchBackend()
 BACKENDS = [TorchBackend(), BatchedBackend()]

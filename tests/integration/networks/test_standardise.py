@@ -33,8 +33,8 @@ def people(n: int, seed: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
 def test_a_network_over_raw_numbers_learns_as_over_standardised_ones() -> None:
     columns, y = people(800, 0)
     clf = NeuID3Classifier(**SETTINGS).fit(Examples(columns), y)
-    unseen, truth = people(2000, 1)
-    assert clf.score(Examples(unseen), truth) >= 0.99
+    unseen, labels = people(2000, 1)
+    assert clf.score(Examples(unseen), labels) >= 0.99
 
 
 @pytest.fixture(scope="module")
@@ -79,11 +79,11 @@ def test_a_reused_test_and_a_fit_that_goes_on_read_in_the_same_units(
     fitted: tuple[NeuID3Classifier, Examples, np.ndarray], tmp_path: Path
 ) -> None:
     clf, X, y = fitted
-    again = NeuID3Classifier(
+    reused = NeuID3Classifier(
         **QUICK | {"tests": clf.tests_, "training": TrainingConfig(epochs=10, joint_epochs=0)}
     ).fit(X, y)
-    assert again.gradient_steps_ == 0
-    np.testing.assert_allclose(again.model_.leaf_probabilities(X), clf.model_.leaf_probabilities(X))
+    assert reused.gradient_steps_ == 0
+    np.testing.assert_allclose(reused.model_.leaf_probabilities(X), clf.model_.leaf_probabilities(X))
     NeuID3Classifier(**QUICK).fit(X, y, checkpoint=tmp_path)
     (tmp_path / "tree-00.neuid3").unlink()
     on = NeuID3Classifier(**QUICK).fit(X, y, checkpoint=tmp_path)

@@ -37,7 +37,7 @@ def happened(line: str) -> str:
     return done.stdout
 
 
-def words(text: str) -> set[str]:
+def vocabulary(text: str) -> set[str]:
     """Words without the numbers, which differ a little from machine to machine."""
     return set(re.findall(r"[^\W\d]{2,}", text))
 
@@ -50,11 +50,11 @@ def expected(line: str, shown: str) -> set[str]:
     """
     if "explain" in line:
         shown = "\n".join(part for part in shown.splitlines() if not part.startswith(" "))
-    return words(shown)
+    return vocabulary(shown)
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[tuple[str, str, str]]]:
+def transcript(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[tuple[str, str, str]]]:
     """Every command, what the tutorial shows, and what it printed; in a folder where the files are afterwards."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("tutorial"))
@@ -62,31 +62,35 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[tuple[str, s
         yield [(line, output, happened(line)) for line, output in shown]
 
 
-def test_every_command_runs_and_prints_what_is_shown(told: list[tuple[str, str, str]]) -> None:
-    assert {line.split()[1] for line, _, _ in told} >= {"demo", "fit", "predict", "show", "explain", "report"}
-    for line, shown, printed in told:
-        assert not expected(line, shown) - words(printed), line
+def test_every_command_runs_and_prints_what_is_shown(transcript: list[tuple[str, str, str]]) -> None:
+    assert {line.split()[1] for line, _, _ in transcript} >= {"demo", "fit", "predict", "show", "explain", "report"}
+    for line, shown, printed in transcript:
+        assert not expected(line, shown) - vocabulary(printed), line
         if re.match("head .* cards/", line):
             assert shown == printed
 
 
-def test_the_tree_of_the_tutorial_is_right_about_nearly_all_games(told: list[tuple[str, str, str]]) -> None:
-    (printed,) = (printed for line, _, printed in told if line.startswith("neuid3 fit"))
+def test_the_tree_of_the_tutorial_is_right_about_nearly_all_games(transcript: list[tuple[str, str, str]]) -> None:
+    (printed,) = (printed for line, _, printed in transcript if line.startswith("neuid3 fit"))
     assert float(re.findall(r"accuracy (\d\.\d+)", printed)[0]) > 0.9
 
 
-def test_the_python_of_the_tutorial_runs(told: list[tuple[str, str, str]], capsys: pytest.CaptureFixture[str]) -> None:
-    assert told
+def test_the_python_of_the_tutorial_runs(
+    transcript: list[tuple[str, str, str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert transcript
     (block,) = re.findall(r"```python\n(.*?)```", TUTORIAL.read_text(encoding="utf-8"), flags=re.DOTALL)
     exec(compile(block, "tutorial.md", "exec"), {"__name__": "tutorial"})
     assert "player  category  3 values: ann, bob, cleo" in capsys.readouterr().out
 
 
-def test_the_commands_of_the_page_about_banks_run_where_the_tutorial_was(told: list[tuple[str, str, str]]) -> None:
-    assert told
+def test_the_commands_of_the_page_about_banks_run_where_the_tutorial_was(
+    transcript: list[tuple[str, str, str]],
+) -> None:
+    assert transcript
     shown = list(commands((DOCS / "bank.md").read_text(encoding="utf-8")))
     assert len(shown) >= 4
     printed = [happened(line) for line, _ in shown]
     for (line, output), found in zip(shown, printed, strict=True):
-        assert not words(output) - words(found), line
+        assert not vocabulary(output) - vocabulary(found), line
     assert "higher(second, first)?" in printed[-1]

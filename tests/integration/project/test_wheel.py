@@ -116,12 +116,14 @@ def test_the_wheel_is_for_one_platform_exactly_where_libraries_are_in_it(built: 
     way, wheel, log = built
     libraries = [name for name in ZipFile(wheel).namelist() if name.endswith(".so")]
     if way == "compiler":
-        assert "kernel is compiled for" in log
-        assert {name.rsplit("-", 1)[1] for name in libraries} == {"float32.so", "float64.so"}
+        assert "The kernel of neuid3.networks is compiled for" in log
+        of_networks = [name for name in libraries if name.startswith("neuid3/networks/compiled/")]
+        assert {name.rsplit("-", 1)[1] for name in of_networks} == {"float32.so", "float64.so"}
+        assert len([name for name in libraries if name.startswith("neuid3/binned/compiled/")]) == len(of_networks) / 2
         assert wheel.stem.split("-")[2:4] == ["py3", "none"]
         assert not wheel.stem.endswith("-any")
     else:
-        assert "built without its compiled kernel, because the C compiler false fails" in log
+        assert "neuid3.networks is built without its compiled kernel, because the C compiler false fails" in log
         assert libraries == []
         assert wheel.stem.endswith("-py3-none-any")
 
@@ -145,7 +147,7 @@ def source_tree(tmp_path: Path) -> tuple[Path, Path]:
     """A source tree with a kernel that is compiled at once, and the folder where its libraries go."""
     if compiler() is None:
         pytest.skip("this machine has no C compiler")
-    (kernel,) = ROOT.glob("src/neuid3/*/kernel.c")
+    kernel = ROOT / "src/neuid3/networks/kernel.c"
     for path in (*(ROOT / name for name in ("hatch_build.py", "pyproject.toml", "README.md", "LICENSE")), kernel):
         copied = tmp_path / path.relative_to(ROOT)
         copied.parent.mkdir(parents=True, exist_ok=True)

@@ -95,8 +95,10 @@ def test_the_gradient_of_a_step_is_that_of_the_sum_over_all_values_with_the_aver
     labels, weights = torch.from_numpy(given.target.values[rows]), torch.from_numpy(given.target.weights[rows])
     if recipe.loss == "branches":
         training = ~given.unseen
-        share = given.target.weights[training & (given.target.values == 1)].sum() / given.target.weights[training].sum()
-        balance = 0.5 / np.where(given.target.values == 1, share, 1 - share)
+        fraction = (
+            given.target.weights[training & (given.target.values == 1)].sum() / given.target.weights[training].sum()
+        )
+        balance = 0.5 / np.where(given.target.values == 1, fraction, 1 - fraction)
         chosen = torch.where(labels == 1, yes, 1 - yes)
         scale = (given.target.weights * balance)[given.training_rows].mean()
         weights = weights * torch.from_numpy(balance[rows])
@@ -204,8 +206,8 @@ SETTINGS = {
 def test_a_rule_is_learned_where_every_row_lacks_one_of_its_images() -> None:
     columns, y, lost = three_digits(600, 0, slice(0, 600))
     clf = NeuID3Classifier(**SETTINGS).fit(with_holes(columns, lost), y)
-    unseen, truth, _ = three_digits(500, 1, slice(600, None))
-    assert clf.score(Examples(unseen), truth) > 0.95
+    unseen, labels, _ = three_digits(500, 1, slice(600, None))
+    assert clf.score(Examples(unseen), labels) > 0.95
 
 
 def test_a_fit_with_missing_images_is_the_same_with_two_workers_and_when_it_goes_on(tmp_path: Path) -> None:

@@ -7,40 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from one_network import task
 
-from neuid3.circuits.conjunctions import factorise
-from neuid3.logic.formula import Literal, NeuralVariable
-from neuid3.networks.defaults import Dense
 from neuid3.training.config import PAPER_TRAINING, TrainingConfig
 from neuid3.training.halving import successive_halving, survivors
-from neuid3.training.task import NetworkOutput, Restart, RestartState, RestartVariant, Task
+from neuid3.training.task import Restart, RestartState, RestartVariant, Task
 from neuid3.training.train import advance, exclusive_training, train_jointly
 from neuid3.training.trainer import BatchedTrainer
-from neuid3.tree.criteria import ClassCriterion, Target
-
-VARIABLE = NeuralVariable(0, "net", ("x",), ("x",), 2)
-
-
-def task(config: TrainingConfig, restarts: int = 1, n: int = 120, seed: int = 0) -> Task:
-    """One network that classifies numbers as positive or negative; a sixth of the examples is unseen."""
-    rng = np.random.default_rng(seed)
-    x = rng.normal(size=(n, 3)).astype(np.float32)
-    labels = (x[:, 0] > 0).astype(np.int64)
-    paths = factorise([Literal(VARIABLE, frozenset({1}))], [[(0, True)], [(0, False)]])
-    torch.manual_seed(seed)
-    modules = tuple({"net": Dense(1, [3])} for _ in range(restarts))
-    unseen = np.arange(n) % 6 == 0
-    return Task(
-        paths,
-        {VARIABLE: NetworkOutput("net", ("x",), 1, True)},
-        {},
-        {"x": x},
-        Target(labels, rng.uniform(0.2, 1.0, n), ClassCriterion(2)),
-        unseen,
-        modules,
-        config,
-        seed,
-    )
+from neuid3.tree.criteria import Target
 
 
 def relabelled(given: Task, rows: np.ndarray) -> Target:
@@ -59,8 +33,8 @@ def test_unseen_examples_are_never_trained_on() -> None:
 def test_training_with_pauses_equals_training_without() -> None:
     given = task(replace(TrainingConfig(), restarts=2, epochs=6, batch_size=16), restarts=2)
     state: RestartState | None = None
-    for share in (1 / 3, 2 / 3, 1.0):  # at ends of epochs
-        (state,) = advance([Restart(given, 0, state)], share)
+    for fraction in (1 / 3, 2 / 3, 1.0):  # at ends of epochs
+        (state,) = advance([Restart(given, 0, state)], fraction)
     (whole,) = advance([Restart(given, 0)], 1.0)
     assert state is not None
     assert state.steps == whole.steps

@@ -11,22 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from deep_trees import DEEP, chain, cuts, leaf_of_a_walk
 from matplotlib import pyplot
 from uses import uses
 
-from neuid3 import Branch, Examples, Leaf, NeuID3Classifier, NeurosymbolicTree, Tree, load, plot_tree
+from neuid3 import Examples, NeuID3Classifier, NeurosymbolicTree, load, plot_tree
 from neuid3.export.text import export_text
-from neuid3.tree.node_tests import CutTest, FactTest, NodeTest
-
-DEEP = 1500
-
-
-def chain(tests: list[Any]) -> Tree:
-    """A tree that asks one test after the other while the answer is no."""
-    node: Any = Leaf(0.5, (2.0, 2.0))
-    for i, test in enumerate(reversed(tests)):
-        node = Branch(test, Leaf((0.25, 0.75) if i % 2 else (0.8, 0.2), (1.0, 3.0)), node, 0.125, (4.0, 5.0))
-    return Tree(node)
+from neuid3.tree.node_tests import FactTest, NodeTest
 
 
 def facts(depth: int, rows: int = 6) -> tuple[NeurosymbolicTree, Examples]:
@@ -36,12 +27,6 @@ def facts(depth: int, rows: int = 6) -> tuple[NeurosymbolicTree, Examples]:
         kinds=dict.fromkeys((f"a{i}" for i in range(depth)), "boolean"),
     )
     return NeurosymbolicTree(chain([FactTest(f"a{i}") for i in range(depth)]), X.schema), X
-
-
-def cuts(depth: int, rows: int = 6) -> tuple[NeurosymbolicTree, Examples]:
-    """Tests that all share a variable, so that no path falls into independent parts."""
-    X = Examples({"x": np.linspace(0.0, depth * 1.1, rows), "y": np.linspace(0.0, depth, rows)})
-    return NeurosymbolicTree(chain([CutTest("xy"[i % 2], float(i)) for i in range(depth)]), X.schema), X
 
 
 @pytest.fixture
@@ -54,28 +39,18 @@ def short_stack() -> Iterator[int]:
     sys.setrecursionlimit(before)
 
 
-# Nodes ----------------------------------------------------------------------------------------------
-
-
 # Models ---------------------------------------------------------------------------------------------
-
-
-def answers_of_a_walk(tree: Tree, truth: dict[NodeTest, bool]) -> tuple[float, ...]:
-    node = tree.root
-    while isinstance(node, Branch):
-        node = node.yes if truth[node.test] else node.no
-    return node.probabilities
 
 
 def test_a_chain_of_1500_facts_is_saved_loaded_and_predicts_what_a_walk_finds(tmp_path: Path) -> None:
     model, X = facts(DEEP, rows=40)
-    again: Any = load(model.save(tmp_path / "deep"))
-    found = again.predict_proba(X)
+    loaded: Any = load(model.save(tmp_path / "deep"))
+    found = loaded.predict_proba(X)
     for row in range(len(X)):
-        truth: dict[NodeTest, bool] = {FactTest(name): bool(column.values[row]) for name, column in X.items()}
-        assert found[row].tolist() == list(answers_of_a_walk(model.tree, truth))
+        values: dict[NodeTest, bool] = {FactTest(name): bool(column.values[row]) for name, column in X.items()}
+        assert found[row].tolist() == list(leaf_of_a_walk(model.tree, values))
     assert (pickle.loads(pickle.dumps(model)).predict_proba(X) == found).all()
-    lines = export_text(again).splitlines()
+    lines = export_text(loaded).splitlines()
     assert len(lines) == 2 * DEEP + 1
     assert lines[-1].startswith(" " * 8 * (DEEP - 1) + "└─ no:  ")
 
@@ -108,6 +83,3 @@ def test_a_figure_of_a_deep_tree_has_no_more_pixels_than_can_be_drawn() -> None:
     pyplot.close(figure)
     assert max(wide, high) < 2**16
     assert wide * high <= 1.001e8
-
-
-# Products of many factors ---------------------------------------------------------------------------

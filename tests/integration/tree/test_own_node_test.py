@@ -161,14 +161,14 @@ def test_it_is_reused_from_a_bank(clf: NeuID3Classifier, tmp_path: Path) -> None
     bank = Bank(tmp_path / "bank")
     bank.add("two", trained, meaning="two of three")
     assert bank.card("two")["test"] == str(TWO)
-    again = NeuID3Classifier(
+    reused = NeuID3Classifier(
         tests=["alarm"], bank=bank, max_depth=1, training=TrainingConfig(joint_epochs=0), random_state=0
     ).fit(X, Y)
-    assert isinstance(again.tree_.root, Branch)
-    assert str(again.tree_.root.test) == str(TWO)
-    assert again.gradient_steps_ == 0
-    np.testing.assert_allclose(again.model_.verify(UNSEEN, rows=2), 0.0, atol=1e-9)
-    assert (again.predict(UNSEEN) == clf.predict(UNSEEN)).mean() > 0.9
+    assert isinstance(reused.tree_.root, Branch)
+    assert str(reused.tree_.root.test) == str(TWO)
+    assert reused.gradient_steps_ == 0
+    np.testing.assert_allclose(reused.model_.verify(UNSEEN, rows=2), 0.0, atol=1e-9)
+    assert (reused.predict(UNSEEN) == clf.predict(UNSEEN)).mean() > 0.9
 
 
 def test_it_is_shown_and_explained(model: NeurosymbolicTree) -> None:

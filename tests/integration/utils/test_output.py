@@ -44,7 +44,7 @@ def test_a_reader_that_leaves_does_not_stop_a_fit(table: Path) -> None:
 
 
 @full_disk
-def test_a_full_disk_is_told_once_the_model_is_saved(table: Path) -> None:
+def test_a_full_disk_is_reported_once_the_model_is_saved(table: Path) -> None:
     done = shell("neuid3 fit t.csv --target klass > /dev/full")
     assert done.returncode == 2
     output = done.stderr.decode().splitlines()[-1]

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from neuid3.cli.commands import TERMINATED
 from neuid3.cli.main import main
-from neuid3.utils import files as disk
+from neuid3.utils import files
 
 SCRIPT = Path(__file__).parents[2] / "helpers" / "abandoned.py"
 
@@ -118,7 +118,7 @@ def test_sigterm_while_a_file_is_written_leaves_no_part_of_it(
         if content in Path(f"/proc/self/fd/{descriptor}").read_bytes():
             os.kill(os.getpid(), signal.SIGTERM)
 
-    monkeypatch.setattr(disk.os, "fsync", terminated)
+    monkeypatch.setattr(files.os, "fsync", terminated)
     out, checkpoint = tmp_path / "model.neuid3", tmp_path / "checkpoint"
     command = ["fit", str(table(tmp_path)), "--target", "label", "--out", str(out), "--checkpoint", str(checkpoint)]
     stopped = CliRunner().invoke(main, command)

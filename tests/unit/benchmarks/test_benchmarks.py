@@ -31,7 +31,7 @@ def measured(name: str) -> list[dict[str, object]]:
     return list(runner.measure([name], quick=True))
 
 
-def test_what_is_not_installed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_installed_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def absent(self: runner.Benchmark, quick: bool) -> object:  # noqa: ARG001 - as it is called
         raise ModuleNotFoundError("No module named 'klay'", name="klay")
 
@@ -43,7 +43,7 @@ def test_what_is_not_installed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         measured("circuit_vs_klay")
 
 
-def test_slow_rows_run_only_when_they_are_asked_for() -> None:
+def test_slow_rows_run_only_on_request() -> None:
     assert "halving" not in runner.select([])
     assert runner.select(["halving"]) == ["halving"]
     with pytest.raises(DataError, match="growth"):
@@ -68,7 +68,7 @@ def test_the_history_is_kept_and_the_newest_rows_are_drawn(tmp_path: Path) -> No
     assert "run `python -m benchmarks` first" in done.output
 
 
-def test_a_row_is_told_on_one_line() -> None:
+def test_a_row_is_printed_on_one_line() -> None:
     assert report.formatted(ROWS[0]).split() == ["a", "1", "4", "0.25", "ours", "/", "other", "<=", "0.5", "met"]
     assert report.formatted(ROWS[3]).endswith("not measured: klay is not installed")
 

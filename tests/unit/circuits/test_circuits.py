@@ -86,7 +86,7 @@ def test_a_circuit_counts_what_enumeration_counts(generated: list[Formula], seed
 
 
 @given(formulas(), st.randoms())
-def test_a_circuit_answers_every_world_as_the_formula_does(formula: Formula, random: object) -> None:
+def test_a_circuit_has_the_value_of_its_formula_in_every_world(formula: Formula, random: object) -> None:
     circuit = compile_formulas([formula])
     cells = drawn(formula)
     variables = {n.variable for n in bottom_up([cells]) if isinstance(n, Literal)}

@@ -1,4 +1,4 @@
-"""Somebody with a CSV file and no Python learns, predicts, looks and asks why; mistakes cost a sentence."""
+"""Commands on a CSV file: fit, predict, show and explain; a mistake gives one line on standard error."""
 
 from __future__ import annotations
 
@@ -81,14 +81,14 @@ def test_fit_tells_what_it_read_what_it_learned_and_how_well_it_does(folder: Pat
 
 
 @pytest.mark.usefixtures("folder")
-def test_networks_are_told_to_read_together() -> None:
+def test_networks_are_shared_by_an_option() -> None:
     for more in ((), ("--read-together",)):
         assert run("fit", "people.csv", "--target", "risk", "--max-depth", "1", *more).exit_code == 0
         assert neuid3.load("people.neuid3").training.shared == bool(more)
 
 
 @pytest.mark.usefixtures("folder")
-def test_scores_are_those_of_the_rows_that_were_kept_apart() -> None:
+def test_scores_are_those_of_the_held_out_rows() -> None:
     done = run("fit", "people.csv", "--target", "risk", "--max-depth", "1", "--seed", "3", "--json")
     output = json.loads(done.stdout)
     read = neuid3.read_table("people.csv", target="risk")
@@ -96,20 +96,20 @@ def test_scores_are_those_of_the_rows_that_were_kept_apart() -> None:
 
     apart = stratified(read.labels, 0.2, np.random.default_rng(3))
     clf = neuid3.load(output["model"])
-    answers, truth = clf.predict(read.examples[apart]), read.labels[apart]
+    predicted, labels = clf.predict(read.examples[apart]), read.labels[apart]
     assert output["held_out"]["rows"] == apart.sum() == 40
-    assert output["held_out"]["accuracy"] == pytest.approx((answers == truth).mean())
+    assert output["held_out"]["accuracy"] == pytest.approx((predicted == labels).mean())
     for row in output["held_out"]["classes"]:
-        label, hits = row["class"], ((answers == row["class"]) & (truth == row["class"])).sum()
-        assert row["f1"] == pytest.approx(2 * hits / ((answers == label).sum() + (truth == label).sum()))
+        label, hits = row["class"], ((predicted == row["class"]) & (labels == row["class"])).sum()
+        assert row["f1"] == pytest.approx(2 * hits / ((predicted == label).sum() + (labels == label).sum()))
     names, counts = np.unique(read.labels[~apart], return_counts=True)
     assert output["held_out"]["most_frequent"]["class"] == names[counts.argmax()]
-    again = NeuID3Classifier(max_depth=1, random_state=3).fit(read.examples[~apart], read.labels[~apart])
-    assert output["tree"] == again.export_text() == clf.export_text()
+    refitted = NeuID3Classifier(max_depth=1, random_state=3).fit(read.examples[~apart], read.labels[~apart])
+    assert output["tree"] == refitted.export_text() == clf.export_text()
 
 
 @pytest.mark.usefixtures("folder")
-def test_nothing_kept_apart_means_no_scores() -> None:
+def test_without_held_out_rows_there_are_no_scores() -> None:
     done = run("fit", "people.csv", "--target", "risk", "--held-out", "0", "--out", "all.neuid3")
     assert "No row was held out" in done.stdout
     assert "from 200 rows" in done.stdout
@@ -119,7 +119,7 @@ def test_nothing_kept_apart_means_no_scores() -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_fit_that_ran_out_of_time_is_told_and_goes_on_later() -> None:
+def test_a_fit_that_ran_out_of_time_is_reported_and_goes_on_later() -> None:
     fit = ("fit", "people.csv", "--target", "risk", "--checkpoint", "kept")
     done = run(*fit, "--time-limit", "0")
     assert done.exit_code == 0, done.output
@@ -145,7 +145,7 @@ def test_tests_modes_and_types_are_heard() -> None:
     assert re.search(r"^smoker +left out +as declared$", output, re.MULTILINE)
 
 
-def test_a_rule_that_is_never_tried_is_told_and_is_an_error_where_it_is_named(folder: Path) -> None:
+def test_a_rule_that_is_never_tried_is_reported_and_is_an_error_where_it_is_named(folder: Path) -> None:
     (folder / "more.pl").write_text("older_than(Years) :- age > Years.\nnever :- fail.\n")
     fit = ("fit", "people.csv", "--target", "risk", "--background", "more.pl")
     done = run(*fit)
@@ -157,9 +157,9 @@ def test_a_rule_that_is_never_tried_is_told_and_is_an_error_where_it_is_named(fo
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_target_of_many_numbers_is_told_that_there_is_no_regression() -> None:
+def test_a_target_of_many_numbers_is_told_of_regression() -> None:
     output = run("fit", "people.csv", "--target", "age", "--max-depth", "0").stdout
-    assert re.search(r"'age' holds \d+ different numbers in 200 rows.*Regression is not supported", output)
+    assert re.search(r"'age' holds \d+ different numbers in 200 rows.*--task regression", output)
 
 
 def test_predictions_are_those_of_the_model_and_never_the_inputs(model: Path) -> None:
@@ -171,8 +171,8 @@ def test_predictions_are_those_of_the_model_and_never_the_inputs(model: Path) ->
     assert [row[0] for row in rows[1:]] == clf.predict(read.examples).tolist()
     shares = np.array([[float(cell) for cell in row[1:]] for row in rows[1:]])
     np.testing.assert_allclose(shares, clf.predict_proba(read.examples), atol=1e-6)
-    assert run("predict", model, "people.csv", "--out", "answers.csv").stdout == ""
-    assert Path("answers.csv").read_text() == done.stdout
+    assert run("predict", model, "people.csv", "--out", "predictions.csv").stdout == ""
+    assert Path("predictions.csv").read_text() == done.stdout
 
 
 def test_batches_do_not_change_predictions(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,7 +196,7 @@ def test_what_prediction_cannot_read_leaves_nothing_behind(model: Path, folder: 
     done = run("predict", model, "new.csv")
     assert (done.exit_code, done.stdout) == (2, "")
     assert "new.csv, line 3: column 'age' has 'old'; a number is needed" in done.stderr
-    assert run("predict", model, "new.csv", "--out", "answers.csv").exit_code == 2
+    assert run("predict", model, "new.csv", "--out", "predictions.csv").exit_code == 2
     assert sorted(path.name for path in folder.iterdir()) == ["new.csv", "people.csv", "people.neuid3", "rules.pl"]
 
 
@@ -213,9 +213,9 @@ def test_a_tree_is_shown_in_every_format(model: Path) -> None:
     assert run("show", model).stdout.startswith("at_risk?")
     assert run("show", model, "--format", "text", "--out", "tree.txt").exit_code == 0
     assert Path("tree.txt").read_text() == run("show", model).stdout
-    words = json.loads(run("show", model, "--json").stdout)
-    assert words["classes"] == ["high", "low"]
-    assert "at_risk :- smoker." in words["background"]
+    shown = json.loads(run("show", model, "--json").stdout)
+    assert shown["classes"] == ["high", "low"]
+    assert "at_risk :- smoker." in shown["background"]
     assert "leaf_1 :- at_risk." in run("show", model, "--format", "problog").stdout
     assert run("show", model, "--format", "svg").stdout.startswith("<svg")
     assert run("show", model, "--format", "dot").stdout.startswith("digraph")
@@ -299,7 +299,7 @@ def test_completion_is_a_script_of_the_shell(shell: str) -> None:
         ("fit people.csv --target risk --pos-label hgih", "--pos-label 'hgih' is not a class of y"),
     ],
 )
-def test_mistakes_are_told_in_one_sentence(arguments: str, message: str) -> None:
+def test_mistakes_are_reported_in_one_sentence(arguments: str, message: str) -> None:
     assert message in mistake(*arguments.split())
 
 
@@ -332,7 +332,7 @@ def started(*arguments: str | Path) -> subprocess.Popen[str]:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
-def test_a_full_disk_is_told_and_a_device_stays_a_device(model: Path) -> None:
+def test_a_full_disk_is_reported_and_a_device_stays_a_device(model: Path) -> None:
     assert mistake("predict", model, "people.csv", "--out", "/dev/full") == (
         "/dev/full cannot be written (No space left on device); write somewhere else."
     )
@@ -403,11 +403,11 @@ def texts_of_errors_and_warnings() -> Iterator[str]:
 
 
 def test_every_parameter_that_a_message_speaks_of_is_an_option() -> None:
-    from neuid3.estimators.parameters import CONSTRAINTS
+    from neuid3.estimators.parameters import CLASSIFIER_CONSTRAINTS
     from neuid3.training.config import TRAINING_RULES
 
     sentences = [text for text in texts_of_errors_and_warnings() if text.count(" ") > 2]
-    names = "|".join([*CONSTRAINTS, *TRAINING_RULES, "max_candidates"])
+    names = "|".join([*CLASSIFIER_CONSTRAINTS, *TRAINING_RULES, "max_candidates"])
     found = {m[1] or m[2] for text in sentences for m in re.finditer(rf"`({names})`|\b({names})=", text)}
     assert {"pruning", "shared", "max_candidates"} <= found
     options = {param.name for param in import_module("neuid3.cli.fit").fit.params}

@@ -18,7 +18,7 @@ from neuid3 import __version__
 from neuid3.cli import doctor as command
 from neuid3.cli.main import main
 from neuid3.logic import sandbox
-from neuid3.networks import kernel as kernel_module
+from neuid3.utils import kernel as kernel_module
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -99,7 +99,7 @@ def test_a_package_that_is_missing_comes_with_what_it_is_for_and_how_it_is_insta
     assert re.fullmatch(r"  pillow +missing +files of images \(pip install 'neuid3\[tables\]'\)", line)
 
 
-def test_every_package_that_the_project_names_is_told() -> None:
+def test_every_package_that_the_project_names_is_reported() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
     def names(requirements: list[str]) -> set[str]:

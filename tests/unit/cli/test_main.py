@@ -17,7 +17,7 @@ from neuid3.cli.main import MOVED, main
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def test_the_version_is_told() -> None:
+def test_the_version_is_printed() -> None:
     assert __version__ in CliRunner().invoke(main, ["--version"]).output
 
 

@@ -204,7 +204,7 @@ def test_rows_without_missing_entries_have_no_mask() -> None:
     assert all(column.missing is None for _, column in X.items())
 
 
-def test_what_lies_under_a_mask_is_not_looked_at() -> None:
+def test_entries_under_a_mask_are_not_read() -> None:
     masked = np.ma.masked_array([np.inf, 0.2, 7.0], mask=[True, False, True])
     column = read_column("c", masked, "probability")
     assert column.kind == Probability()

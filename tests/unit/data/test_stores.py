@@ -95,8 +95,8 @@ def test_a_mapped_column_that_cannot_be_found_again_travels_whole(tmp_path: Path
     private = np.load(tmp_path / "x.npy", mmap_mode="c")
     private[4] = 7  # on no disk
     for array in (private, private[::2], mapped(images, tmp_path)[::3]):
-        again = pickle.loads(pickle.dumps(MappedStore(array)))
-        np.testing.assert_array_equal(again.fetch(np.arange(len(array))), array)
+        unpickled = pickle.loads(pickle.dumps(MappedStore(array)))
+        np.testing.assert_array_equal(unpickled.fetch(np.arange(len(array))), array)
 
 
 def test_what_was_changed_in_a_private_map_is_not_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,12 +189,12 @@ class Forgetful(Counting):
         (lambda _: ImageFiles([None]), "There is no image file to take the size from"),
     ],
 )
-def test_what_is_wrong_elsewhere_is_told(column: Callable[[Path], Any], message: str, tmp_path: Path) -> None:
+def test_what_is_wrong_elsewhere_is_reported(column: Callable[[Path], Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=message):
         np.asarray(read_column("image", column(tmp_path)).values)
 
 
-def test_files_that_are_not_there_are_told(tmp_path: Path) -> None:
+def test_files_that_are_not_there_are_reported(tmp_path: Path) -> None:
     with pytest.raises(MissingFileError, match="contains no image file"):
         ImageFiles(tmp_path)
     with pytest.raises(MissingFileError, match="is not a folder"):
@@ -203,7 +203,7 @@ def test_files_that_are_not_there_are_told(tmp_path: Path) -> None:
         ImageFiles([None, tmp_path / "x.png"])
 
 
-def test_a_kind_that_does_not_fit_is_told() -> None:
+def test_a_kind_that_does_not_fit_is_reported() -> None:
     with pytest.raises(DataError, match="is declared 'category' and holds a tensor"):
         read_column("image", Counting(np.zeros((4, 2, 2))), "category")
 

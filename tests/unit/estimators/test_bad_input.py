@@ -43,7 +43,7 @@ def model(test: str | AtomTest, background: str = "", **more: object) -> Neurosy
 
 
 @pytest.mark.parametrize(
-    ("program", "kind", "words"),
+    ("program", "kind", "parts"),
     [
         ("a :- b(", SyntaxErrorInProgram, ["line 1", "column 8"]),
         ("a.\nb :- c(1,.\n", SyntaxErrorInProgram, ["line 2"]),
@@ -95,16 +95,16 @@ def model(test: str | AtomTest, background: str = "", **more: object) -> Neurosy
         ("a :- write(hello).", RuleError, ["write/1", "closed"]),
     ],
 )
-def test_a_program_that_makes_no_sense_is_told_so(program: str, kind: type[NeuID3Error], words: list[str]) -> None:
+def test_a_program_that_makes_no_sense_is_reported(program: str, kind: type[NeuID3Error], parts: list[str]) -> None:
     with pytest.raises(kind) as caught:
         Program(program, X.schema)
     assert isinstance(caught.value, ValueError)
-    for word in words:
+    for word in parts:
         assert word in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("test", "background", "words"),
+    ("test", "background", "parts"),
     [
         ("rank(card_1, R)", RANKS, ["not ground", "R"]),
         ("alarm, suit(hearts)", "", ["write a rule"]),
@@ -127,10 +127,10 @@ def test_a_program_that_makes_no_sense_is_told_so(program: str, kind: type[NeuID
         ("w", "P::w :- p(P). p(3.5).", ["probability"]),
     ],
 )
-def test_a_test_that_is_no_ground_atom_is_told_so(test: str, background: str, words: list[str]) -> None:
+def test_a_test_that_is_no_ground_atom_is_reported(test: str, background: str, parts: list[str]) -> None:
     with pytest.raises((NodeTestError, RuleError)) as caught:
         model(test, background)
-    for word in words:
+    for word in parts:
         assert word in str(caught.value)
 
 
@@ -139,7 +139,7 @@ def test_a_test_that_equals_a_column_name_is_that_column() -> None:
 
 
 @pytest.mark.parametrize(
-    ("network", "words"),
+    ("network", "parts"),
     [
         (lambda x: torch.full((len(x), 4), 0.25), ["(4, 4)", "(4, 3)"]),
         (lambda x: torch.ones(len(x), 3), ["sum to 1", "softmax"]),
@@ -149,11 +149,11 @@ def test_a_test_that_equals_a_column_name_is_that_column() -> None:
     ],
     ids=["width", "sum", "logits", "nan", "list"],
 )
-def test_a_network_that_returns_no_distribution_is_named(network: object, words: list[str]) -> None:
+def test_a_network_that_returns_no_distribution_is_named(network: object, parts: list[str]) -> None:
     tree = model("rank(card_1, 1)", RANKS, networks={"rank_net": network})
     with pytest.raises(NetworkError, match="rank_net") as caught:
         tree.predict_proba(X)
-    for word in words:
+    for word in parts:
         assert word in str(caught.value)
 
 
@@ -166,7 +166,7 @@ def test_networks_are_neither_missing_nor_superfluous() -> None:
 
 
 @pytest.mark.parametrize(
-    ("test", "background", "words"),
+    ("test", "background", "parts"),
     [
         ("age =< nan", "", "'nan' is not a number"),
         ("a", "a :- X is inf - inf, age < X.", "'inf-inf' is not a number"),
@@ -179,16 +179,16 @@ def test_networks_are_neither_missing_nor_superfluous() -> None:
         ("a", "a :- G =.. ['_lists_select_uniform', x, [1, 2], 1, _], call(G).", "a random choice that is none of its"),
     ],
 )
-def test_what_cannot_be_decided_is_refused(test: str, background: str, words: str) -> None:
-    with pytest.raises(NeuID3Error, match=re.escape(words)):
+def test_what_cannot_be_decided_is_refused(test: str, background: str, parts: str) -> None:
+    with pytest.raises(NeuID3Error, match=re.escape(parts)):
         model(test, background)
 
 
 @pytest.mark.parametrize(
-    ("threshold", "words"), [(float("nan"), "cannot be cut at nan"), (2**53 + 1, "no float equals")]
+    ("threshold", "parts"), [(float("nan"), "cannot be cut at nan"), (2**53 + 1, "no float equals")]
 )
-def test_a_cut_that_cannot_be_decided_is_refused(threshold: float, words: str) -> None:
-    with pytest.raises(NodeTestError, match=words):
+def test_a_cut_that_cannot_be_decided_is_refused(threshold: float, parts: str) -> None:
+    with pytest.raises(NodeTestError, match=parts):
         NeurosymbolicTree(Tree(Branch(CutTest("age", threshold), Leaf(0.9), Leaf(0.1))), X.schema)
 
 
@@ -286,7 +286,7 @@ def test_a_missing_image_needs_the_average_output_of_its_network() -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "words"),
+    ("make", "parts"),
     [
         (lambda: Leaf(1.5), ["[0, 1]"]),
         (lambda: Leaf([0.5, 0.2]), ["sum to 1"]),
@@ -295,10 +295,10 @@ def test_a_missing_image_needs_the_average_output_of_its_network() -> None:
         (lambda: Branch("a", Leaf(0.5), 0.3), ["'no' side", "float"]),
     ],
 )
-def test_a_tree_that_is_not_well_formed_is_refused(make: object, words: list[str]) -> None:
+def test_a_tree_that_is_not_well_formed_is_refused(make: object, parts: list[str]) -> None:
     with pytest.raises(TreeError) as caught:
         make()
-    for word in words:
+    for word in parts:
         assert word in str(caught.value)
 
 
@@ -323,13 +323,13 @@ def test_a_test_that_can_never_change_is_pointed_out() -> None:
 def test_an_unseen_category_is_other_with_one_warning() -> None:
     tree = model("suit(hearts)")
     with pytest.warns(UserWarning, match="spades") as warned:
-        answer = tree.predict_proba(Examples({"suit": ["spades", "hearts"]}))
+        probabilities = tree.predict_proba(Examples({"suit": ["spades", "hearts"]}))
     assert len(warned) == 1
-    assert answer[:, 1] == pytest.approx([0.1, 0.9])
+    assert probabilities[:, 1] == pytest.approx([0.1, 0.9])
 
 
 @pytest.mark.parametrize(
-    ("test", "words"),
+    ("test", "parts"),
     [
         ("age = 42.5", "=:="),
         ("age == 42.5", "=:="),
@@ -337,10 +337,10 @@ def test_an_unseen_category_is_other_with_one_warning() -> None:
         ("suit(3)", "no value 3"),
     ],
 )
-def test_common_slips_are_met_with_the_right_word(test: str, words: str) -> None:
+def test_common_slips_are_met_with_the_right_word(test: str, parts: str) -> None:
     with pytest.raises(NodeTestError) as caught:
         model(test)
-    assert words in str(caught.value)
+    assert parts in str(caught.value)
 
 
 def test_a_column_that_needs_quotes_says_so() -> None:
@@ -359,7 +359,7 @@ def test_a_network_that_cannot_read_its_column_is_named() -> None:
         tree.predict_proba(X)
 
 
-def test_what_is_no_schema_or_no_tree_is_told_so() -> None:
+def test_what_is_no_schema_or_no_tree_is_reported() -> None:
     with pytest.raises(TreeError, match="wrap your nodes in Tree"):
         NeurosymbolicTree(Branch("alarm", Leaf(0.9), Leaf(0.1)), X.schema)
     with pytest.raises(ValueError, match=r"X\.schema"):

@@ -29,7 +29,7 @@ from neuid3 import AtomTest, Examples, NeuID3Classifier, NeuID3Error
 from neuid3.cli.demo import BACKGROUND, windows
 from neuid3.data.priors import Priors
 from neuid3.errors import DataError, NetworkError, NodeTestError
-from neuid3.estimators.classifier import TrainedTest
+from neuid3.io.trained_tests import TrainedTest
 from neuid3.learning.candidates import Candidates
 from neuid3.learning.grow import OpenNode
 from neuid3.learning.node_learner import NodeLearner
@@ -125,8 +125,8 @@ def test_a_rule_over_two_networks_is_tried_through_those_on_its_path() -> None:
         sample, program, Candidates(tuple(tests), ()), {}, TrainingConfig(), priors=Priors(), penalty=2.0, adaptive=True, seed=0,
         reused=instances,
     )  # fmt: skip
-    asked = AtomTest("same(first, second)", (("one", "one#1"), ("two", "two#1")))
-    node = replace(OpenNode.root(80), path=((asked, True),))
+    test = AtomTest("same(first, second)", (("one", "one#1"), ("two", "two#1")))
+    node = replace(OpenNode.root(80), path=((test, True),))
     (option,) = learner.neural.ready.scored(node, tests[1])
     assert option.test == AtomTest("differ(first, second)", (("one", "one#1"), ("two", "two#1")))
     assert option.gain == pytest.approx(0.0, abs=1e-9), "what differs is known once it is known what is the same"
@@ -215,7 +215,7 @@ def test_a_network_that_returns_nan_is_dropped_with_a_warning_and_the_fit_goes_o
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "message"),
     [
         ({"y": ["yes"] * 50}, "one class only"),
         ({"y": ["yes", None] * 25}, "NaN"),
@@ -229,10 +229,10 @@ def test_a_network_that_returns_nan_is_dropped_with_a_warning_and_the_fit_goes_o
         ({"pos_label": "maybe"}, "not a class of y"),
     ],
 )
-def test_bad_input_is_told_in_one_sentence(change: dict[str, object], words: str) -> None:
+def test_bad_input_is_reported_in_one_sentence(change: dict[str, object], message: str) -> None:
     X, y = mixed(50)
     y = change.pop("y", y)
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ValueError, match=message):
         NeuID3Classifier(**change).fit(X, y)
 
 
@@ -269,7 +269,7 @@ def test_a_fit_whose_time_is_up_is_a_whole_tree_and_says_so(monkeypatch: pytest.
     y = ((X["x0"] > 0) ^ (X["x1"] > 0.5) ^ (X["x2"] > -0.3)).astype(int)
     whole = NeuID3Classifier(random_state=0, pruning=0.0).fit(X, y)
     moments = itertools.count()
-    monkeypatch.setattr("neuid3.estimators.classifier.time.monotonic", lambda: float(next(moments)))
+    monkeypatch.setattr("neuid3.estimators.base.time.monotonic", lambda: float(next(moments)))
     with pytest.warns(UserWarning, match=r"time_limit=2\.5 was reached: \d+ nodes were not split further"):
         stopped = NeuID3Classifier(random_state=0, pruning=0.0, time_limit=2.5).fit(X, y)
     assert 1 <= len(stopped.tree_.tests) < len(whole.tree_.tests)
@@ -304,7 +304,7 @@ def test_an_interrupted_fit_leaves_everything_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("holes", [False, True])
-def test_a_network_that_came_trained_looks_at_every_example_once(holes: bool) -> None:
+def test_a_trained_network_is_called_once_for_every_example(holes: bool) -> None:
     class Counting(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -333,7 +333,7 @@ def test_a_network_that_came_trained_looks_at_every_example_once(holes: bool) ->
     assert sorted(shown) == [number for number in numbers.tolist() if not (holes and number % 10 == 0)]
 
 
-def test_a_cut_is_not_asked_again_where_numbers_are_missing() -> None:
+def test_a_cut_is_not_repeated_where_numbers_are_missing() -> None:
     rng = np.random.default_rng(0)
     age = np.where(rng.random(400) < 0.4, np.nan, rng.integers(20, 80, 400))
     c = rng.random(400) < 0.5
@@ -376,7 +376,7 @@ def lights(dtype: str = "float32") -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("kind", ["boolean", "probability", "category"])
-def test_a_column_without_a_single_entry_is_asked_nothing(kind: str) -> None:
+def test_a_column_without_entries_gets_no_test(kind: str) -> None:
     fact = np.arange(40) % 2 == 0
     empty = pd.Categorical([None] * 40, categories=["u", "v"]) if kind == "category" else [None] * 40
     X = Examples({"fact": fact, "empty": empty}, kinds={} if kind == "category" else {"empty": kind})
@@ -397,7 +397,7 @@ def test_class_weights_are_numbers_from_0_on(weight: float) -> None:
 
 
 @pytest.mark.parametrize("mode", ["boht", "both(fact)", "both(+fact)"])
-def test_a_mode_that_gives_no_test_is_told(mode: str) -> None:
+def test_a_mode_that_gives_no_test_is_reported(mode: str) -> None:
     X = {"fact": np.arange(40) % 2 == 0, "other": np.arange(40) % 3 == 0}
     with pytest.raises(NodeTestError, match=r"gives no test: the background knowledge has no bo\w+/[01]"):
         NeuID3Classifier(background="both :- fact, other.", tests=["fact"], modes=[mode]).fit(X, X["fact"])
@@ -426,7 +426,7 @@ def renamed(labels: tuple[str, str]) -> tuple[dict[str, Any], Any]:
 
 
 @pytest.mark.parametrize("method", ["predict", "predict_proba", "apply", "leaf_probabilities"])
-def test_an_answer_is_of_one_fit_also_where_a_refit_ends_meanwhile(method: str) -> None:
+def test_a_prediction_is_of_one_fit_also_where_a_refit_ends_meanwhile(method: str) -> None:
     X, y = renamed(("a", "b"))
     clf = NeuID3Classifier(random_state=0).fit(X, y)
     expected = getattr(clf, method)(X)
@@ -534,15 +534,13 @@ def test_weights_beyond_all_numbers_are_named() -> None:
     assert (large.predict(X) == y).all()
 
 
-def test_a_target_of_quantities_is_told_that_there_is_no_regression() -> None:
+def test_a_target_of_quantities_is_told_of_the_regressor() -> None:
     rng = np.random.default_rng(0)
     table = rng.random((200, 3))
     for X in (table, pd.DataFrame(table, columns=list("abc"))):
-        with pytest.raises(
-            DataError, match=r"Unknown label type: continuous.*Regression is not supported: cut the quantity"
-        ):
+        with pytest.raises(DataError, match=r"Unknown label type: continuous.*use NeuID3Regressor.*cut the quantity"):
             NeuID3Classifier().fit(X, rng.normal(size=200))
-        with pytest.warns(UserWarning, match="60 different numbers in 200 rows.*Regression is not supported"):
+        with pytest.warns(UserWarning, match="60 different numbers in 200 rows.*use NeuID3Regressor"):
             NeuID3Classifier(max_depth=1).fit(X, np.arange(200) % 60)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -609,7 +607,7 @@ def test_nodes_are_numbered_without_gaps_in_the_progress_log(capfd: object) -> N
     assert [n for text in numbers for n in text] == list(range(1, numbers[-1][-1] + 1))
 
 
-def test_what_rules_were_tried_as_is_told(capfd: object) -> None:
+def test_what_rules_were_tried_as_is_reported(capfd: object) -> None:
     images, y = lights()
     rules = "nn(net, [I]) :: lit(I).\nboth(A, B) :- lit(A), lit(B)."
     X = {"left": images, "right": images, "fact": y}

@@ -1,4 +1,4 @@
-"""A tree answers for batches, keeps its networks as they were, and writes itself down."""
+"""The model: batches, networks that stay unchanged, and exports."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def model(tree: Tree = TREE, **more: object) -> NeurosymbolicTree:
     return NeurosymbolicTree(tree, REFERENCE.schema, background=PREAMBLE, networks=RANK, priors=PRIORS, **more)
 
 
-def test_batches_do_not_change_the_answer() -> None:
+def test_batches_do_not_change_the_prediction() -> None:
     tree, examples = model(), table(3, 50)
     np.testing.assert_allclose(tree.predict_proba(examples), tree.predict_proba(examples, batch_size=7), atol=1e-12)
 

@@ -95,7 +95,7 @@ def test_iris_and_wine_need_no_file(nothing: Path) -> None:
     assert not nothing.exists()
 
 
-def test_an_unknown_table_is_answered_with_a_known_one() -> None:
+def test_the_error_about_an_unknown_table_names_a_known_one() -> None:
     with pytest.raises(DataError, match="Did you mean 'mushroom'"):
         datasets.uci_table("mushrom")
 
@@ -144,8 +144,8 @@ def test_official_layouts_convert_to_our_tables(name: str, tmp_path: Path) -> No
     spec = datasets.UCI[name]
     ours = (Path(os.environ["NEUID3_DATA"]) / spec.file).read_bytes()
     rows = uci.parse(ours, spec)
-    places = {column: place for place, column in enumerate((*spec.inputs, "class"))}
-    lines = [[row[places[c]] or "?" if c in places else "id" for c in spec.columns] for row in rows]
+    positions = {column: position for position, column in enumerate((*spec.inputs, "class"))}
+    lines = [[row[positions[c]] or "?" if c in positions else "id" for c in spec.columns] for row in rows]
     separator = "   " if spec.delimiter is None else spec.delimiter
     raw = tmp_path / "official"
     raw.write_text(("a header\r\n" if spec.header else "") + "".join(f"{separator.join(line)}\r\n" for line in lines))
@@ -255,8 +255,8 @@ def test_one_hot_columns_are_facts_of_which_one_holds() -> None:
     assert len(X.names) == datasets.UCI["iris"].attributes == 12
     assert set(X.schema.values()) == {Boolean()}
     for column in datasets.UCI["iris"].inputs:
-        answers = [X.column(f"{column}_{place}").values for place in (1, 2, 3)]
-        assert (np.sum(answers, axis=0) == 1).all()
+        indicators = [X.column(f"{column}_{position}").values for position in (1, 2, 3)]
+        assert (np.sum(indicators, axis=0) == 1).all()
 
 
 @pytest.mark.usefixtures("nothing")
@@ -460,7 +460,9 @@ def test_what_suit_tests_can_express_agrees_with_trying_all_networks(concept: st
 
         def fits(f: tuple[int, ...], g: tuple[int, ...], rule: pools.Rule = rule) -> bool:
             assert rule.relation is not None
-            agreements = {bool(rule.relation(f[a[0] - 1], g[b[0] - 1])) == answer for (a, b), answer in wanted.items()}
+            agreements = {
+                bool(rule.relation(f[a[0] - 1], g[b[0] - 1])) == expected for (a, b), expected in wanted.items()
+            }
             return len(agreements) == 1  # always, or never: then its negation
 
         assert datasets.can_express(test, concept) == any(fits(f, g) for f, g in pairs), test

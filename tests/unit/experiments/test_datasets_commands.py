@@ -61,7 +61,7 @@ def test_pictures_are_read_back_as_they_were() -> None:
     assert (np.asarray(Image.open(io.BytesIO(png(picture)))) == picture).all()
 
 
-def test_what_cannot_be_shown_is_told_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_shown_is_reported_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, None, tmp_path / "cache")
     done = CliRunner().invoke(main, ["datasets", "show", "rank_oder"])
     assert done.exit_code == 2

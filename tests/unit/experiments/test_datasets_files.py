@@ -21,21 +21,21 @@ from neuid3.errors import DamagedFileError, MissingFileError
 
 
 @dataclass
-class Place:
+class FileServer:
     """A server on this machine, what it serves, and how much of it it promises beyond what it sends."""
 
     url: str
     stop: Callable[[], None]
     served: dict[str, bytes] = field(default_factory=dict)
     withheld: int = 0
-    asked: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
 
 
 @pytest.fixture
-def place() -> Iterator[Place]:
+def site() -> Iterator[FileServer]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            made.asked.append(self.path)
+            made.requests.append(self.path)
             content = made.served.get(self.path)
             if content is None:
                 self.send_error(404)
@@ -49,7 +49,7 @@ def place() -> Iterator[Place]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    made = Place(f"http://127.0.0.1:{server.server_address[1]}", server.shutdown)
+    made = FileServer(f"http://127.0.0.1:{server.server_address[1]}", server.shutdown)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield made
@@ -69,26 +69,26 @@ def left_in(folder: Path) -> list[str]:
 
 
 @pytest.fixture
-def served_mnist(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+def served_mnist(site: FileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FileServer:
     source = write_small_data(tmp_path / "official")
     for name in (name for names in MNIST_FILES.values() for name in names):
         packed = (source / name).read_bytes()
-        place.served["/" + Path(name).name] = packed
+        site.served["/" + Path(name).name] = packed
         monkeypatch.setitem(images.MNIST_MD5, Path(name).name, hashlib.md5(images.gunzip(packed)).hexdigest())
-    return place
+    return site
 
 
-def test_a_download_is_checked_kept_and_not_repeated(served_mnist: Place, cache: Path) -> None:
+def test_a_download_is_checked_kept_and_not_repeated(served_mnist: FileServer, cache: Path) -> None:
     shown, labels = datasets.mnist("train", base=served_mnist.url)
     assert (shown[:, 0, 0] == labels).all()
     assert left_in(cache) == ["train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"]
-    asked = len(served_mnist.asked)
+    requests = len(served_mnist.requests)
     datasets.mnist("train", base=served_mnist.url)
-    assert len(served_mnist.asked) == asked == 2
+    assert len(served_mnist.requests) == requests == 2
 
 
 def test_the_data_folder_comes_before_the_cache(
-    served_mnist: Place, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    served_mnist: FileServer, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     datasets.mnist("test", base=served_mnist.url)
     name = MNIST_FILES["test"][0]
@@ -98,7 +98,7 @@ def test_the_data_folder_comes_before_the_cache(
 
 
 @pytest.mark.parametrize("spoil", [lambda _: write_idx(np.zeros(3, np.uint8)), lambda b: b[:100], lambda _: b"<html>"])
-def test_a_damaged_download_is_refused_and_not_kept(served_mnist: Place, cache: Path, spoil) -> None:  # type: ignore[no-untyped-def]
+def test_a_damaged_download_is_refused_and_not_kept(served_mnist: FileServer, cache: Path, spoil) -> None:  # type: ignore[no-untyped-def]
     name = "/train-images-idx3-ubyte.gz"
     served_mnist.served[name] = spoil(served_mnist.served[name])
     with pytest.raises(DamagedFileError, match=f"{served_mnist.url}{name} is damaged.*nothing of it was kept"):
@@ -106,7 +106,7 @@ def test_a_damaged_download_is_refused_and_not_kept(served_mnist: Place, cache: 
     assert left_in(cache) == []
 
 
-def test_a_broken_connection_leaves_nothing_behind(served_mnist: Place, cache: Path) -> None:
+def test_a_broken_connection_leaves_nothing_behind(served_mnist: FileServer, cache: Path) -> None:
     served_mnist.withheld = 7
     with pytest.raises(MissingFileError, match="the connection broke after"):
         datasets.mnist("train", base=served_mnist.url)
@@ -115,13 +115,13 @@ def test_a_broken_connection_leaves_nothing_behind(served_mnist: Place, cache: P
 
 @pytest.mark.parametrize("folder", [None, "data"])
 def test_without_internet_one_sentence_says_what_is_missing_and_how_to_get_it(
-    folder: str | None, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: str | None, site: FileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = None if folder is None else tmp_path / folder
     use(monkeypatch, data, tmp_path / "cache")
     with pytest.raises(MissingFileError) as caught:
-        datasets.mnist("train", base=place.url)  # which answers "not found"
-    place.stop()
+        datasets.mnist("train", base=site.url)  # which answers "not found"
+    site.stop()
     with pytest.raises(MissingFileError):
         datasets.uci_table("zoo", base="http://127.0.0.1:9")  # where nobody answers
     message = str(caught.value)
@@ -129,7 +129,7 @@ def test_without_internet_one_sentence_says_what_is_missing_and_how_to_get_it(
         "mnist/train-images-idx3-ubyte.gz",
         str(data or "NEUID3_DATA is not set"),
         str(tmp_path / "cache"),
-        place.url,
+        site.url,
     ]
     assert all(part in message for part in named), message
     assert f"put that file into {tmp_path / 'cache' / 'mnist'}." in message
@@ -151,19 +151,19 @@ def nist_archive(path: Path) -> None:
 
 
 def test_letters_of_the_official_archive_are_turned_upright_and_cut_down(
-    place: Place, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    site: FileServer, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nist_archive(tmp_path / "gzip.zip")
-    place.served["/EMNIST/gzip.zip"] = (tmp_path / "gzip.zip").read_bytes()
+    site.served["/EMNIST/gzip.zip"] = (tmp_path / "gzip.zip").read_bytes()
     with pytest.raises(DamagedFileError, match="checksum"):
-        datasets.emnist_letters("train", url=f"{place.url}/EMNIST/gzip.zip")
-    monkeypatch.setattr(images, "EMNIST_MD5", hashlib.md5(place.served["/EMNIST/gzip.zip"]).hexdigest())
+        datasets.emnist_letters("train", url=f"{site.url}/EMNIST/gzip.zip")
+    monkeypatch.setattr(images, "EMNIST_MD5", hashlib.md5(site.served["/EMNIST/gzip.zip"]).hexdigest())
     for part in LETTER_FILES:
-        shown, labels = datasets.emnist_letters(part, url=f"{place.url}/EMNIST/gzip.zip")
+        shown, labels = datasets.emnist_letters(part, url=f"{site.url}/EMNIST/gzip.zip")
         assert labels.tolist() == [1] * 3 + [2] * 3 + [3] * 3 + [4] * 3
         assert (shown[:, 0, 1] == np.arange(12)).all()  # the second pixel of the first row, as it was signed
         assert not shown[:, 1:].any()
-    assert len(place.asked) == 2  # once refused, once for both parts
+    assert len(site.requests) == 2  # once refused, once for both parts
     assert len(left_in(cache)) == 4  # and the archive itself is gone
 
 
@@ -190,7 +190,7 @@ READ = {
 @pytest.mark.parametrize("name", OFFICIAL)
 @pytest.mark.parametrize("by_hand", [False, True])
 def test_official_tables_are_converted(
-    name: str, by_hand: bool, place: Place, cache: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, by_hand: bool, site: FileServer, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text, columns = OFFICIAL[name]
     spec = replace(datasets.UCI[name], rows=3, columns=columns)
@@ -203,22 +203,22 @@ def test_official_tables_are_converted(
         (cache / "uci").mkdir(parents=True)
         (cache / "uci" / Path(spec.source).name).write_text(text)
     else:
-        place.served[f"/{spec.source}"] = text.encode()
-    table = datasets.uci_table(name, base=place.url)
+        site.served[f"/{spec.source}"] = text.encode()
+    table = datasets.uci_table(name, base=site.url)
     expected, target = READ[name]
     assert {column: values.tolist() for column, values in table.columns.items()} == expected
     assert table.target.tolist() == target
-    assert bool(place.asked) != by_hand
+    assert bool(site.requests) != by_hand
 
 
 def test_another_table_under_the_official_name_is_refused(
-    place: Place, cache: Path, monkeypatch: pytest.MonkeyPatch
+    site: FileServer, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text, columns = OFFICIAL["zoo"]
     monkeypatch.setitem(datasets.UCI, "zoo", replace(datasets.UCI["zoo"], rows=3, columns=columns))
-    place.served["/zoo/zoo.data"] = text.encode()
+    site.served["/zoo/zoo.data"] = text.encode()
     with pytest.raises(DamagedFileError, match=r"zoo\.data is damaged: its rows are not those of zoo"):
-        datasets.uci_table("zoo", base=place.url)
+        datasets.uci_table("zoo", base=site.url)
     assert left_in(cache) == []
 
 

@@ -247,9 +247,9 @@ def test_thirteen_labelled_cards_are_one_of_each_rank() -> None:
 
 
 @pytest.mark.usefixtures("drawn")
-def test_the_same_seed_gives_the_same_pictures_and_wrong_arguments_are_told() -> None:
-    one, again, other = (bytes_of(datasets.decks("higher", seed)) for seed in (1, 1, 2))
-    assert one == again != other
+def test_the_same_seed_gives_the_same_pictures_and_wrong_arguments_are_reported() -> None:
+    one, same, other = (bytes_of(datasets.decks("higher", seed)) for seed in (1, 1, 2))
+    assert one == same != other
     with pytest.raises(DataError, match="Did you mean 'higher'"):
         datasets.decks("hihger", 0)
     with pytest.raises(DataError, match="5 cards cannot be labelled here; give 0 or 13"):

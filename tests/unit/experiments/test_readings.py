@@ -62,17 +62,17 @@ def model(root: Branch, **networks: nn.Module) -> NeurosymbolicTree:
     )
 
 
-def asks(total: int, instance: str, no: Any = None) -> Branch:
+def sum_test(total: int, instance: str, no: Any = None) -> Branch:
     test = AtomTest(f"sum(first, second, {total})", (("digit_net", instance),))
     return Branch(test, Leaf(0.9), Leaf(0.1) if no is None else no)
 
 
 def test_every_instance_is_counted_once_and_so_is_its_network() -> None:
-    one = model(asks(2, "a", asks(3, "a")), a=Pixel())
+    one = model(sum_test(2, "a", sum_test(3, "a")), a=Pixel())
     assert network_counts(one) == {"instances": 1, "declared": 1}
-    two = model(asks(2, "a", asks(3, "b")), a=Pixel(), b=Pixel(1))
+    two = model(sum_test(2, "a", sum_test(3, "b")), a=Pixel(), b=Pixel(1))
     assert network_counts(two) == {"instances": 2, "declared": 1}
-    mixed = model(asks(2, "a", Branch("red(first)", Leaf(0.9), Leaf(0.1))), a=Pixel(), red_net=Bright())
+    mixed = model(sum_test(2, "a", Branch("red(first)", Leaf(0.9), Leaf(0.1))), a=Pixel(), red_net=Bright())
     assert network_counts(mixed) == {"instances": 2, "declared": 2}
 
 
@@ -88,7 +88,10 @@ def test_an_instance_that_two_declared_networks_share_counts_for_both() -> None:
 
 def test_readings_are_right_up_to_what_networks_return() -> None:
     tree = model(
-        asks(2, "a", asks(3, "b", Branch("red(first)", Leaf(0.9), Leaf(0.1)))), a=Pixel(), b=Pixel(1), red_net=Bright()
+        sum_test(2, "a", sum_test(3, "b", Branch("red(first)", Leaf(0.9), Leaf(0.1)))),
+        a=Pixel(),
+        b=Pixel(1),
+        red_net=Bright(),
     )
     right, renamed, red = readings(tree, shown())
     assert (right.network, renamed.network, red.network) == ("a", "b", "red_net")
@@ -108,7 +111,7 @@ def test_readings_are_right_up_to_what_networks_return() -> None:
 
 
 def test_a_network_without_true_values_has_no_reading() -> None:
-    tree = model(asks(2, "a"), a=Pixel())
+    tree = model(sum_test(2, "a"), a=Pixel())
     only_red = TrueValues(shown().examples, {"red(first)": shown().values["red(first)"]})
     assert readings(tree, only_red) == []
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from unit_records import UNION, record
 
 from experiments import published, settings
 from experiments.__main__ import main
@@ -25,20 +26,6 @@ from experiments.store import read, write
 from experiments.tables import SHORT, Cell, insert
 from experiments.units import EXPERIMENTS, Unit, select_units, unit_from_json, units
 from neuid3.errors import DataError
-
-UNION = Unit("background", "rank_order", "union", "tree", "default", 0)
-
-
-def record(violates: float = 0.9, holds: float = 0.8, fit: float = 10.0, **more: Any) -> dict[str, Any]:
-    """What a unit might have written."""
-    return {
-        "configuration": {"max_depth": 3, "random_state": 0},
-        "scores": {"accuracy": 0.85, "f1": {"holds": holds, "violates": violates}, "default_accuracy": 0.5},
-        "processor_seconds": {"fit": fit, "predict": 1.0},
-        "tests": [],
-        **more,
-    }
-
 
 # Units -----------------------------------------------------------------------------------------------
 
@@ -76,7 +63,7 @@ def test_a_recipe_never_overwrites_the_other() -> None:
     assert not {u.path for u in units("background")} & {u.path for u in units("background", "paper")}
 
 
-def test_units_are_chosen_by_what_they_are_and_a_wrong_name_is_told() -> None:
+def test_units_are_chosen_by_what_they_are_and_a_wrong_name_is_reported() -> None:
     some = select_units(units("background"), problem=["rank_order"], setting=["union", "opt"], number=[0, 3])
     assert {(u.problem, u.setting, u.number) for u in some} == {
         ("rank_order", pool, seed) for pool in ("union", "opt") for seed in (0, 3)
@@ -132,7 +119,7 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
             read(tmp_path)
 
 
-def test_a_folder_without_results_is_told_and_pages_stay_as_they_are(tmp_path: Path) -> None:
+def test_a_folder_without_results_is_reported_and_pages_stay_as_they_are(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("<!-- table:uci -->\nmine\n<!-- /table:uci -->\n")
     done = CliRunner().invoke(
@@ -158,7 +145,7 @@ def test_the_command_ends_with_1_when_a_unit_failed(tmp_path: Path, monkeypatch:
     assert "out of luck" in failed.output
 
 
-def test_a_unit_that_does_not_exist_is_told_with_those_that_do() -> None:
+def test_a_unit_that_does_not_exist_is_reported_with_those_that_do() -> None:
     done = CliRunner().invoke(main, ["reproduce", "uci", "--fold", "10"])
     assert done.exit_code == 2
     assert done.stderr == "Error: No unit here is of 10. There are 0 to 9.\n"
@@ -255,15 +242,15 @@ def test_a_report_begins_with_the_bars_that_are_met_and_names_the_others(tmp_pat
 
 
 def test_rules_of_the_bad_pool_are_counted_by_depth_and_marked(tmp_path: Path) -> None:
-    asked = [
+    tests = [
         {"test": "eq_rank_attrs(rank_1, rank_2)", "depth": 1},
         {"test": "rel_rank(rank_1, rank_2)", "depth": 2},
         {"test": "gt_suit(suit_1, suit_2)", "depth": 2},
     ]
     unit = Unit("background", "alternating_parity", "bad", "tree", "default", 0)
-    write(tmp_path, unit, record(tests=asked))
-    write(tmp_path, replace(unit, number=1), record(tests=asked[:1]))
-    write(tmp_path, replace(unit, recipe="paper"), record(tests=asked))  # is not counted
+    write(tmp_path, unit, record(tests=tests))
+    write(tmp_path, replace(unit, number=1), record(tests=tests[:1]))
+    write(tmp_path, replace(unit, recipe="paper"), record(tests=tests))  # is not counted
     tables = drawn(tmp_path, "background")
     counts = {depth: list(row.values())[1:] for depth, row in tables["Tests chosen from the bad pool"].items()}
     assert counts == {1: [2, 2, 2], 2: [2, 1, 0], "all": [4, 3, 2]}
@@ -334,7 +321,7 @@ def test_reuse_shares_its_first_cell_with_the_optimal_pool(tmp_path: Path) -> No
     assert rows["rank"]["seconds, with those of the tests handed in"]["mean"] == 7
 
 
-def test_units_made_with_different_settings_are_told(tmp_path: Path) -> None:
+def test_units_made_with_different_settings_are_reported(tmp_path: Path) -> None:
     write(tmp_path, UNION, record())
     write(tmp_path, replace(UNION, number=1), record(configuration={"max_depth": 3, "random_state": 1}))
     assert "different settings" not in report("background", read(tmp_path)).markdown()

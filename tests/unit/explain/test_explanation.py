@@ -39,12 +39,12 @@ from neuid3.tree.tree import Node
 
 ALL_PROOFS = 10**6
 
-# These cases are dear: a third of the usual number, a thousand in `make test-all`.
+# These cases take long: a third of the usual number, a thousand in `make test-all`.
 QUICK = settings().max_examples // 3
 
 
-def truth(formula: Formula, world: dict[Variable, np.ndarray], n: int) -> np.ndarray:
-    """The answer of a formula in each of n worlds."""
+def truth_values(formula: Formula, world: dict[Variable, np.ndarray], n: int) -> np.ndarray:
+    """The value of a formula in each of n worlds."""
     found: dict[int, np.ndarray] = {}
     for node in bottom_up([formula]):
         match node:
@@ -63,7 +63,7 @@ def truth(formula: Formula, world: dict[Variable, np.ndarray], n: int) -> np.nda
 
 @dataclass
 class Worlds:
-    """Every world of an example: the value of each variable, its weight, and the answers of all tests."""
+    """Every world of an example: the value of each variable, its weight, and the responses of all tests."""
 
     view: ExampleView
 
@@ -72,23 +72,25 @@ class Worlds:
         sizes = [variable.size for variable in self.variables]
         self.values = np.array(list(np.ndindex(*sizes)), dtype=np.int64).reshape(math.prod(sizes), len(sizes))
         world = dict(zip(self.variables, self.values.T, strict=True))
-        answers = [truth(formula, world, len(self.values)) for formula in self.view.formulas]
-        self.answers = np.array(answers, dtype=bool).reshape(len(answers), len(self.values)).T  # (world, test)
+        responses = [truth_values(formula, world, len(self.values)) for formula in self.view.formulas]
+        self.responses = np.array(responses, dtype=bool).reshape(len(responses), len(self.values)).T  # (world, test)
 
     def weights(self, forced: dict[Variable, int] | None = None) -> np.ndarray:
         total = np.ones(len(self.values))
-        for place, variable in enumerate(self.variables):
+        for column, variable in enumerate(self.variables):
             chances = np.array(self.view.weights[variable])
             if forced and variable in forced:
                 chances = np.eye(variable.size)[forced[variable]]
-            total *= chances[self.values[:, place]]
+            total *= chances[self.values[:, column]]
         return total
 
-    def classes(self, forced: dict[Variable, int] | None = None, answers: dict[int, bool] | None = None) -> np.ndarray:
-        """P(class) with some variables or some answers forced, walked down the tree world by world."""
-        given = self.answers.copy()
-        for test, answer in (answers or {}).items():
-            given[:, test] = answer
+    def classes(
+        self, forced: dict[Variable, int] | None = None, responses: dict[int, bool] | None = None
+    ) -> np.ndarray:
+        """P(class) with some variables or some responses forced, walked down the tree world by world."""
+        given = self.responses.copy()
+        for test, response in (responses or {}).items():
+            given[:, test] = response
         number = {test: i for i, test in enumerate(self.view.tree.tests)}
 
         def walk(node: Node) -> np.ndarray:
@@ -99,7 +101,9 @@ class Worlds:
         return self.weights(forced) @ walk(self.view.tree.root)
 
     def consistent(self, path: tuple[tuple[int, bool], ...]) -> np.ndarray:
-        return reduce(np.logical_and, (self.answers[:, t] == a for t, a in path), np.ones(len(self.values), dtype=bool))
+        return reduce(
+            np.logical_and, (self.responses[:, t] == a for t, a in path), np.ones(len(self.values), dtype=bool)
+        )
 
 
 def example_view(case: Case) -> ExampleView:
@@ -145,27 +149,27 @@ def test_proofs_settle_the_test_exclude_each_other_and_sum_to_it(case: Case) -> 
     worlds, joint = Worlds(view), JointProbabilities(view)
     weights, column = worlds.weights(), {view.names[v].name: i for i, v in enumerate(worlds.variables)}
     code = {view.names[v].name: view.names[v].values for v in worlds.variables}
-    for place in view.nodes[1:]:
-        *path, answer = place.path
+    for node in view.nodes[1:]:
+        *path, response = node.path
         before = worlds.consistent(tuple(path))
         mass = float(weights @ before)
         if mass == 0.0:
             continue
-        proofs = proofs_of(view, joint, tuple(path), answer, ALL_PROOFS)
+        proofs = proofs_of(view, joint, tuple(path), response, ALL_PROOFS)
         covered = np.zeros(len(weights), dtype=int)
         for proof in proofs:
             meant = np.ones(len(weights), dtype=bool)
             for a in proof.assignments:
                 meant &= worlds.values[:, column[a.variable]] == code[a.variable].index(a.value)
-            assert (worlds.answers[meant, answer[0]] == answer[1]).all()  # also where the path does not lead
+            assert (worlds.responses[meant, response[0]] == response[1]).all()  # also where the path does not lead
             assert proof.probability == pytest.approx(float(weights @ (meant & before)) / mass, abs=1e-9)
             covered += meant
         assert covered.max(initial=0) <= 1
-        after = float(weights @ worlds.consistent(place.path)) / mass
+        after = float(weights @ worlds.consistent(node.path)) / mass
         assert sum(proof.probability for proof in proofs) == pytest.approx(after, abs=1e-9)
         chances = [proof.probability for proof in proofs]
         assert all(a >= b - 1e-12 for a, b in itertools.pairwise(chances))
-        assert proofs_of(view, joint, tuple(path), answer, 2) == proofs[:2]
+        assert proofs_of(view, joint, tuple(path), response, 2) == proofs[:2]
 
 
 def test_the_best_proofs_of_astronomically_many_are_found() -> None:
@@ -215,7 +219,7 @@ def test_the_smallest_set_of_other_responses_is_found(case: Case) -> None:
             for wanted in itertools.product((False, True), repeat=size):
                 forced = dict(zip(tests, wanted, strict=True))
                 possible = worlds.consistent(tuple(forced.items()))
-                classes = worlds.classes(answers=forced)
+                classes = worlds.classes(responses=forced)
                 assume(not undecided(classes, predicted))
                 if possible.any() and clearly_other(classes, predicted):
                     best.append((float(worlds.weights() @ possible), float(np.delete(classes, predicted).max())))
@@ -225,7 +229,7 @@ def test_the_smallest_set_of_other_responses_is_found(case: Case) -> None:
     if best:
         assert len(found.changes) == size
         forced = {names.index(c.name): c.after == "true" for c in found.changes}
-        np.testing.assert_allclose(found.probabilities, worlds.classes(answers=forced), atol=1e-9)
+        np.testing.assert_allclose(found.probabilities, worlds.classes(responses=forced), atol=1e-9)
         assert found.prediction == case.model.classes[int(np.argmax(found.probabilities))]
         nearest = float(worlds.weights() @ worlds.consistent(tuple(forced.items())))
         assert nearest == pytest.approx(max(chance for chance, _ in best), abs=1e-9)
@@ -306,7 +310,7 @@ def test_a_test_that_shares_a_network_with_the_path_is_proved_given_the_path() -
     assert [(str(proof), round(proof.probability, 9)) for proof in step.proofs] == [("rank(left) = 1", round(2 / 3, 9))]
 
 
-def test_a_number_crosses_the_nearest_cut_and_a_category_takes_the_value_asked_for() -> None:
+def test_a_number_crosses_the_nearest_cut_and_a_category_takes_the_value_of_the_test() -> None:
     tree = Tree(
         Branch("age > 60", Leaf(0.9), Branch("age > 40", Leaf(0.2), Branch("suit(hearts)", Leaf(0.9), Leaf(0.1))))
     )
@@ -327,7 +331,7 @@ def test_two_changes_are_found_where_one_does_not_do() -> None:
     )
 
 
-def test_answers_that_no_world_gives_are_not_forced_together() -> None:
+def test_responses_that_occur_in_no_world_are_not_forced_together() -> None:
     tree = Tree(Branch("age > 60", Branch("age > 40", Leaf(0.1), Leaf(0.9)), Leaf(0.2)))
     why = facts(tree, Examples({"age": [30, 31]}, kinds={"age": "number"}))
     assert why.other_facts.status == "impossible"
@@ -338,20 +342,20 @@ def test_answers_that_no_world_gives_are_not_forced_together() -> None:
     assert sure.other_responses.status == "impossible"
 
 
-def test_a_class_that_nothing_can_change_is_said_to_be_so() -> None:
+def test_a_class_that_nothing_can_change_is_reported_as_such() -> None:
     why = facts(Tree(Branch("a", Leaf(0.9), Leaf(0.8))), Examples({"a": [True, False]}))
     assert why.other_responses.status == why.other_facts.status == "impossible"
     assert "no facts would change the class" in why.text()
 
 
-def test_a_path_may_have_more_answers_than_a_word_has_bits() -> None:
+def test_a_path_may_have_more_responses_than_an_integer_has_bits() -> None:
     clf = NeuID3Classifier(pruning=0.0).fit({"x": np.arange(72.0)}, np.arange(72) % 2)
     view = view_example(clf.model_, Examples({"x": [np.nan]}, kinds={"x": "number"}))
-    answers = counterfactuals.ResponseInterventions(view, JointProbabilities(view))
-    assert answers.slots > 64
-    forced = np.zeros((2, answers.slots), dtype=np.int64)
+    responses = counterfactuals.ResponseInterventions(view, JointProbabilities(view))
+    assert responses.slots > 64
+    forced = np.zeros((2, responses.slots), dtype=np.int64)
     forced[:, 63] = (1, 2)
-    np.testing.assert_allclose(answers.reach(forced)[:, view.leaf_indices].sum(1), 1.0)
+    np.testing.assert_allclose(responses.reach(forced)[:, view.leaf_indices].sum(1), 1.0)
 
 
 def test_a_search_that_would_take_too_long_says_how_far_it_got(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -373,7 +377,7 @@ def test_probabilities_and_distributions_are_explained_as_they_are() -> None:
     assert {reading.kind for reading in why.readings} == {"probability", "distribution"}
 
 
-def test_what_is_missing_is_said_to_be_missing_and_follows_its_prior() -> None:
+def test_a_missing_entry_is_shown_as_missing_and_follows_its_prior() -> None:
     unknown = Examples(
         {
             "left": np.zeros((1, 1, 3)),
@@ -402,7 +406,7 @@ def test_what_is_missing_is_said_to_be_missing_and_follows_its_prior() -> None:
     assert "alarm: it is missing, so its prior: false 0.70, true 0.30" in output
 
 
-def test_a_network_without_a_prior_that_is_never_asked_does_no_harm() -> None:
+def test_a_network_without_a_prior_does_no_harm_where_it_is_never_called() -> None:
     tree = Tree(Branch("alarm", Branch("odd(right)", Leaf(0.9), Leaf(0.8)), Leaf(0.2)))
     X = Examples({"alarm": [False, True], "right": np.full((2, 1, 3), np.nan)})
     networks = {"rank_net": TinyNetwork(3, 1, 1)}
@@ -541,7 +545,7 @@ def test_without_matplotlib_one_sentence_says_what_to_install(monkeypatch: pytes
         why.plot()
 
 
-def test_priors_told_by_hand_change_what_would_change() -> None:
+def test_given_priors_change_the_counterfactuals() -> None:
     tree = Tree(Branch("alarm", Leaf(0.9), Leaf(0.1)))
     X = Examples({"alarm": [None]}, kinds={"alarm": "boolean"})
     model = NeurosymbolicTree(tree, X.schema, priors=Priors(columns={"alarm": 0.3}))

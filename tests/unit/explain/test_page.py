@@ -55,25 +55,25 @@ def test_what_is_gathered_is_what_plain_recomputation_finds(case: Case, images: 
     for example in facts.examples:
         assert example.probabilities == pytest.approx(exact[example.row], abs=CLOSE)
         branches = [(path, node) for path, node in node_paths(model.tree.root) if isinstance(node, Branch)]
-        for (path, node), answer in zip(branches, example.responses, strict=True):
+        for (path, node), response in zip(branches, example.responses, strict=True):
             if reach[path][example.row] > 0.01:
                 wanted = reach[(*path, (node.test, True))][example.row] / reach[path][example.row]
-                assert answer == pytest.approx(wanted, abs=100 * CLOSE)
+                assert response == pytest.approx(wanted, abs=100 * CLOSE)
 
 
-def check_strips(message: BranchContent, reach: np.ndarray, yes: np.ndarray, images: int) -> None:
+def check_strips(branch: BranchContent, reach: np.ndarray, yes: np.ndarray, images: int) -> None:
     """The strips hold the extremes, by plain sorting; where probabilities are equal either example will do."""
     enough = sorted(reach, reverse=True)[: 3 * images][-1] if len(reach) > 3 * images else 0.0
-    answers = [y / r for y, r in zip(yes, reach, strict=True) if r >= min(enough, 0.5) and r > MIN_REACH]
-    likely, unlikely = [a for a in answers if a >= 0.5], [a for a in answers if a < 0.5]
-    unsure = [a for a in answers if 0.05 < a < 0.95]
+    responses = [y / r for y, r in zip(yes, reach, strict=True) if r >= min(enough, 0.5) and r > MIN_REACH]
+    likely, unlikely = [a for a in responses if a >= 0.5], [a for a in responses if a < 0.5]
+    unsure = [a for a in responses if 0.05 < a < 0.95]
     for strip, wanted in (
-        (message.surely_true, sorted(likely, reverse=True)),
-        (message.undecided, sorted(unsure, key=lambda a: abs(a - 0.5))),
-        (message.surely_false, sorted(unlikely)),
+        (branch.surely_true, sorted(likely, reverse=True)),
+        (branch.undecided, sorted(unsure, key=lambda a: abs(a - 0.5))),
+        (branch.surely_false, sorted(unlikely)),
     ):
         # Beside a limit rounding may decide, so lengths are compared only where nobody stands there.
-        if all(min(abs(a - limit) for limit in (0.05, 0.5, 0.95)) > 1e-3 for a in answers):
+        if all(min(abs(a - limit) for limit in (0.05, 0.5, 0.95)) > 1e-3 for a in responses):
             assert len(strip) == min(images, len(wanted))
             assert [distance(s.probability) for s in strip] == pytest.approx(
                 [distance(a) for a in wanted[:images]], abs=0.02
@@ -93,15 +93,15 @@ def test_a_tile_shows_the_columns_in_the_order_of_the_test() -> None:
 
 
 def test_a_test_tells_the_rules_behind_it_as_they_were_written() -> None:
-    asked = questions(page_content(model(), table()))
-    assert asked[0].rules == (
+    tests = questions(page_content(model(), table()))
+    assert tests[0].rules == (
         "darker(A, B) :- bright(A, X), bright(B, Y), X < Y.",
         "nn(bright_net, [I], B, [1, 2, 3, 4]) :: bright(I, B).",
     )
-    assert asked[1].rules == ()
-    assert asked[0].networks == ("bright_net",)
-    assert (asked[0].gain, asked[1].gain, asked[2].gain) == (0.3, 0.1, None)
-    assert (asked[0].masses.training, asked[2].masses.training) == ((10.0, 6.0), None)
+    assert tests[1].rules == ()
+    assert tests[0].networks == ("bright_net",)
+    assert (tests[0].gain, tests[1].gain, tests[2].gain) == (0.3, 0.1, None)
+    assert (tests[0].masses.training, tests[2].masses.training) == ((10.0, 6.0), None)
 
 
 def test_masses_are_counted_by_class() -> None:
@@ -145,7 +145,7 @@ def test_a_network_tells_what_it_calls_what_it_sees() -> None:
         )
 
 
-def test_examples_are_gathered_in_batches_and_told_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_examples_are_gathered_in_batches_and_shown_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = page_content(model(), table(), images=60)
     monkeypatch.setattr(responses, "BATCH", 7)
     parts = page_content(model(), table(), images=60)
@@ -156,7 +156,7 @@ def test_examples_are_gathered_in_batches_and_told_as_one(monkeypatch: pytest.Mo
     assert len(parts.examples) == 60
 
 
-def test_a_network_looks_once_at_every_input() -> None:
+def test_a_network_is_called_once_for_every_input() -> None:
     network = Bright()
     evidence_page(model(network), table())
     assert network.shown == 2 * 60
@@ -185,7 +185,7 @@ def test_a_symbolic_test_tells_what_is_on_either_side() -> None:
     assert questions(page_content(model(), X))[0].sides is None
 
 
-def test_missing_entries_are_told_as_missing() -> None:
+def test_missing_entries_are_shown_as_missing() -> None:
     X = table()
     left = X.column("left").values.copy()
     left[:30] = np.nan
@@ -199,14 +199,14 @@ def test_missing_entries_are_told_as_missing() -> None:
         kinds={"alarm": "boolean"},
     )
     priors = Priors(columns={"alarm": 0.5}, networks={"bright_net": [0.25] * 4})
-    asked = model().with_priors(priors)
-    facts = page_content(asked, holes)
+    informed = model().with_priors(priors)
+    facts = page_content(informed, holes)
     shown = {example.row: dict(example.values) for example in facts.examples}
     assert {shown[row]["alarm"] for row in shown if row < 30} == {"missing"}
     assert facts.predicates[0].calls == 30 + 60
     drawn = page_images(holes, [(0, "left"), (40, "left")], [])
     assert drawn.pictures[drawn.index[0, "left"]] is None
-    assert "missing" in evidence_page(asked, holes)
+    assert "missing" in evidence_page(informed, holes)
 
 
 def test_a_single_leaf_has_a_page() -> None:
@@ -218,7 +218,7 @@ def test_a_single_leaf_has_a_page() -> None:
     assert "<h1>" in evidence_page(NeurosymbolicTree(Tree(Leaf(0.3)), X.schema), X)
 
 
-def test_every_example_that_is_shown_is_told_and_no_other() -> None:
+def test_the_page_describes_every_example_that_it_shows_and_no_other() -> None:
     facts = page_content(model(), table(), labels(), images=2)
 
     def shown() -> list[Tile]:
@@ -284,7 +284,7 @@ def test_images_are_drawn_from_black_to_white(shape: tuple[int, ...], scale: str
         np.testing.assert_allclose(found.reshape(wanted.shape) / 255, wanted, atol=0.01)
 
 
-def test_vectors_are_drawn_as_lines_and_short_ones_told_in_numbers() -> None:
+def test_vectors_are_drawn_as_lines_and_short_ones_shown_as_numbers() -> None:
     X = Examples(
         {"long": np.tile(np.linspace(-1, 1, 80), (3, 1)), "short": np.ones((3, 2))},
         dict.fromkeys(("long", "short"), "tensor"),

@@ -161,7 +161,7 @@ def test_codes_that_no_value_has_are_other() -> None:
 
 
 # The file --------------------------------------------------------------------------------------------
-def test_a_tree_that_asks_nothing_is_told_how_many_examples_there_are() -> None:
+def test_a_tree_without_tests_reads_the_number_of_examples() -> None:
     model = NeurosymbolicTree(Tree(Leaf((0.2, 0.3, 0.5)), ("a", "b", "c")), REFERENCE.schema)
     written = check(model, REFERENCE[:7], 1e-12)
     assert [values.name for values in written.graph.input] == ["left"]
@@ -242,9 +242,7 @@ def test_a_network_that_cannot_be_written_is_named_and_the_old_file_stays(
 
 
 @pytest.mark.parametrize("package", ["onnx", "onnxscript", "onnxruntime"])
-def test_a_package_that_is_not_there_is_asked_for(
-    package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_error_names_a_missing_package(package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = small_model(net=Dense(3, [4]))
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ExportError, match=re.escape(f'need {package}; install it with: pip install "neuid3[onnx]"')):
@@ -252,7 +250,7 @@ def test_a_package_that_is_not_there_is_asked_for(
     assert not list(tmp_path.iterdir())
 
 
-def test_mistakes_are_told_in_a_sentence(tmp_path: Path) -> None:
+def test_mistakes_are_reported_in_a_sentence(tmp_path: Path) -> None:
     X = Examples({"leaf_probabilities": [True, False], "alarm": [True, False]})
     tree = Tree(Branch("alarm", Leaf(0.9), Leaf(0.2)))
     model = NeurosymbolicTree(tree, X.schema)

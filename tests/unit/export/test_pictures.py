@@ -9,7 +9,6 @@ from base64 import b64decode
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -23,6 +22,7 @@ from matplotlib.text import Text
 from PIL import Image as Photo
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
+from svg_shapes import checked
 
 from neuid3 import (
     Branch,
@@ -134,7 +134,7 @@ idle :- unused(card).
 """
 
 
-def test_the_rules_behind_the_tests_and_no_others_are_told() -> None:
+def test_the_rules_behind_the_tests_and_no_others_are_reported() -> None:
     X = Examples({"card": np.zeros((2, 4, 4)), "deck": np.zeros((2, 4, 4)), "alarm": [True, False]})
     networks = {"rank_net": lambda x: torch.full((len(x), 3), 1 / 3)}
     values = {}
@@ -197,12 +197,12 @@ def extent(mark: Label) -> tuple[float, float, float, float]:
 
 
 def test_fifteen_leaves_share_the_paper_without_a_word_upon_another() -> None:
-    def grown(depth: int, place: int = 1) -> Branch | Leaf:
-        masses = (float(place), 7.0, 0.4)
-        if depth == 0 or place == 15:
+    def grown(depth: int, position: int = 1) -> Branch | Leaf:
+        masses = (float(position), 7.0, 0.4)
+        if depth == 0 or position == 15:
             return Leaf(tuple(mass / sum(masses) for mass in masses), masses)
-        yes, no = grown(depth - 1, 2 * place), grown(depth - 1, 2 * place + 1)
-        return Branch(f"'measured in place {place}' =< {place / 3!r}", yes, no, 0.5, masses)
+        yes, no = grown(depth - 1, 2 * position), grown(depth - 1, 2 * position + 1)
+        return Branch(f"'measured in place {position}' =< {position / 3!r}", yes, no, 0.5, masses)
 
     tree = Tree(grown(4), classes=("setosa", "versicolor", "something with a very long name"))
     assert len(tree.leaves) == 15
@@ -215,16 +215,16 @@ def test_no_word_lies_upon_another_and_none_leaves_its_box_or_the_paper(tree: Tr
 
 
 def nothing_overlaps(picture: Picture) -> None:
-    words = [extent(mark) for mark in picture.marks if isinstance(mark, Label)]
+    extents = [extent(mark) for mark in picture.marks if isinstance(mark, Label)]
     frames = [mark for mark in picture.marks if isinstance(mark, Rectangle) and mark.stroke]
-    assert words
+    assert extents
     assert frames
-    for i, (left, top, right, bottom) in enumerate(words):
+    for i, (left, top, right, bottom) in enumerate(extents):
         assert left >= 0
         assert top >= 0
         assert right <= picture.width
         assert bottom <= picture.height
-        for other in words[:i]:
+        for other in extents[:i]:
             assert right <= other[0] or other[2] <= left or bottom <= other[1] or other[3] <= top
         for frame in frames:
             inside = frame.x <= left and right <= frame.x + frame.width
@@ -244,30 +244,12 @@ def test_bars_are_as_long_as_the_shares() -> None:
     assert [bar.x + bar.width for bar in bars[:-1]] == pytest.approx([bar.x for bar in bars[1:]])
 
 
-SHAPES = {"svg", "title", "rect", "text", "path", "image"}
-ATTRIBUTES = {
-    "width", "height", "viewBox", "role", "font-family", "x", "y", "rx", "fill", "stroke", "stroke-width", "d", "href",
-    "font-size", "font-weight", "text-anchor", "textLength", "lengthAdjust", "style",
-}  # fmt: skip
-
-
-def checked(svg: str) -> ElementTree.Element:
-    """The parsed SVG, which holds nothing but shapes."""
-    root = ElementTree.fromstring(svg)
-    for element in root.iter():
-        assert element.tag.removeprefix("{http://www.w3.org/2000/svg}") in SHAPES
-        assert set(element.attrib) <= ATTRIBUTES
-        assert element.attrib.get("style", "image-rendering:pixelated") == "image-rendering:pixelated"
-        assert element.attrib.get("href", "data:image/png;base64,").startswith("data:image/png;base64,")
-    return root
-
-
 @given(trees())
 def test_an_svg_is_xml_and_holds_nothing_but_shapes_whatever_the_names_are(tree: Tree) -> None:
     checked(export_svg(tree))
 
 
-def test_hostile_names_are_only_told() -> None:
+def test_hostile_names_are_only_shown() -> None:
     root = checked(export_svg(Tree(Branch(HOSTILE, Leaf(0.9), Leaf(0.1)), classes=(HOSTILE, "x"))))
     hints = [title.text for title in root.iter("{http://www.w3.org/2000/svg}title")]
     assert any(hint.startswith("</svg><script>alert('1')</script>\\n\"a\\\" onload=x & \\x00\\u202e") for hint in hints)
@@ -315,7 +297,7 @@ def test_a_test_shows_the_surest_of_the_examples_that_reach_it() -> None:
     model, X = bright_model()
     (path, gallery), *others = galleries(model, X, 3).items()
     assert not others, "facts and signals are not to be seen"
-    assert [answer for _, answer in path] == [True]
+    assert [response for _, response in path] == [True]
     assert gallery.columns == ("right", "left"), "in the order in which the test names them"
     test = model.tree.root.yes.test
     here = np.flatnonzero(X.column("alarm").values > 0.5)
@@ -368,7 +350,7 @@ def test_missing_and_large_images_and_empty_tables_are_no_trouble() -> None:
 # matplotlib -------------------------------------------------------------------------------------
 
 
-def test_matplotlib_draws_the_same_words_inside_the_same_boxes() -> None:
+def test_matplotlib_draws_the_same_labels_inside_the_same_boxes() -> None:
     pyplot.switch_backend("Agg")
     hostile = Tree(Branch("$\\frac{1$", SMALL.root, Leaf(0.5)), classes=("</svg>", "50 $ & more $"))
     model, X = bright_model()
@@ -406,12 +388,12 @@ def test_without_matplotlib_one_sentence_says_what_to_install(monkeypatch: pytes
 def read_dot(text: str) -> tuple[dict[str, list[str]], list[tuple[str, str, str]]]:
     """Labels by node and labelled edges of a DOT file, read as Graphviz reads them: quotes and backslashes first."""
     token = re.compile(r'\s*(?:"((?:\\.|[^"\\])*)"|(->|[\[\]{}=,;])|([A-Za-z_0-9]+))', re.DOTALL)
-    place, tokens = 0, []
-    while place < len(text.rstrip()):
-        found = token.match(text, place)
-        assert found, text[place : place + 40]
+    position, tokens = 0, []
+    while position < len(text.rstrip()):
+        found = token.match(text, position)
+        assert found, text[position : position + 40]
         tokens.append(found.group(2) or found.group(3) or found.group(1))
-        place = found.end()
+        position = found.end()
     assert tokens[:3] == ["digraph", "tree", "{"]
     assert tokens[-1] == "}"
     nodes, edges, statement = {}, [], []
@@ -441,8 +423,8 @@ def test_dot_is_well_formed_and_tells_every_node_whatever_the_names_are(tree: Tr
     inner = list(branches(tree.root))
     assert len(nodes) == len(inner) + len(tree.leaves)
     assert len(edges) == len(nodes) - 1
-    assert Counter(answer for _, _, answer in edges) == Counter({"yes": len(inner), "no": len(inner)})
-    below = {(start, answer): end for start, end, answer in edges}
+    assert Counter(response for _, _, response in edges) == Counter({"yes": len(inner), "no": len(inner)})
+    below = {(start, response): end for start, end, response in edges}
 
     def walk(name: str, node: Branch | Leaf) -> None:
         if isinstance(node, Branch):
@@ -496,7 +478,7 @@ def test_the_classifier_writes_what_its_model_writes(iris: tuple) -> None:
 
 
 @pytest.mark.parametrize("show", [export_text, export_svg, export_graphviz, plot_tree])
-def test_what_has_no_tree_is_told_so_in_one_sentence(show: object) -> None:
+def test_what_has_no_tree_is_reported_in_one_sentence(show: object) -> None:
     with pytest.raises(NeuID3Error, match="A dict has no tree to show; give a Tree"):
         show({})
     with pytest.raises(NotFittedError):

@@ -24,7 +24,7 @@ from neuid3.tree.tree import NetworkStatistics, branches, node_paths
 
 
 def learned(sharpness: float = 40.0, n: int = 300) -> tuple[NeuID3Classifier, Examples, np.ndarray]:
-    """A tree of two tests, one of which looks through a network; two thirds of its examples train, the others validate."""
+    """A tree of two tests, one of which calls a network; two thirds of its examples train, the others validate."""
     X = pictures(n)
     left, right = (X.column(name).values.mean((1, 2)) for name in ("left", "right"))
     rng = np.random.default_rng(1)
@@ -70,7 +70,7 @@ def test_statistics_are_those_that_plain_recomputation_finds(good: Any) -> None:
     for branch in neural(clf):
         path = nodes[id(branch)]
         reach = clf.model_.path_probability(X, path)
-        answer = clf.model_.path_probability(X, (*path, (branch.test, True))) / np.maximum(reach, 1e-300)
+        responses = clf.model_.path_probability(X, (*path, (branch.test, True))) / np.maximum(reach, 1e-300)
         favourite = np.mean(
             [
                 clf.model_.evidence(X).output("bright_net", (name,), 4).detach().numpy().max(axis=1)
@@ -82,25 +82,25 @@ def test_statistics_are_those_that_plain_recomputation_finds(good: Any) -> None:
         statistics, target = branch.statistics, Target(codes, reach, ClassCriterion(2))
         assert statistics.decided == pytest.approx(decided, abs=0.01)
         for rows, gain in ((unseen, statistics.unseen_gain), (~unseen, statistics.trained_gain)):
-            assert gain == pytest.approx(target[rows].gain(answer[rows]), abs=0.01)
+            assert gain == pytest.approx(target[rows].gain(responses[rows]), abs=0.01)
         assert statistics.unseen_mass == pytest.approx(reach[unseen].sum(), abs=0.5)
         assert not statistics.near_chance
 
 
-def test_a_test_whose_network_is_at_chance_is_marked_however_sure_its_answer_looks(poor: Any) -> None:
+def test_a_test_whose_network_is_at_chance_is_marked_however_certain_its_responses_are(poor: Any) -> None:
     clf, X, _ = poor
     (branch, *_) = neural(clf)
     assert branch.statistics.decided < 0.1
     assert branch.statistics.near_chance
-    answer = clf.model_.path_probability(X, ((branch.test, True),))
-    assert np.maximum(answer, 1 - answer).mean() > 0.6  # three of ten pairs are darker by chance
-    words = f"decided {branch.statistics.decided:.2f} (!)"
-    assert words in clf.export_text()
+    responses = clf.model_.path_probability(X, ((branch.test, True),))
+    assert np.maximum(responses, 1 - responses).mean() > 0.6  # three of ten pairs are darker by chance
+    text = f"decided {branch.statistics.decided:.2f} (!)"
+    assert text in clf.export_text()
     drawn = " ".join(ElementTree.fromstring(clf.export_svg(X)).itertext())
-    assert words in drawn
+    assert text in drawn
     assert "close to chance (!)" in drawn
-    assert words in neuid3.export_graphviz(clf)
-    assert words in clf._repr_html_inner()
+    assert text in neuid3.export_graphviz(clf)
+    assert text in clf._repr_html_inner()
     artists = [getattr(artist, "get_text", str)() for artist in clf.plot(X)]
     assert "close to chance (!)" in artists
     page = shown_in_page(clf, X)
@@ -111,9 +111,9 @@ def test_a_test_that_can_be_trusted_bears_no_mark(good: Any) -> None:
     clf, X, _ = good
     (branch, *_) = neural(clf)
     known = branch.statistics
-    words = f"decided {known.decided:.2f}  unseen {known.unseen_gain:.2f}, trained {known.trained_gain:.2f}"
-    assert words in clf.export_text()
-    assert words.replace("  ", " · ") in " ".join(ElementTree.fromstring(clf.export_svg()).itertext())
+    text = f"decided {known.decided:.2f}  unseen {known.unseen_gain:.2f}, trained {known.trained_gain:.2f}"
+    assert text in clf.export_text()
+    assert text.replace("  ", " · ") in " ".join(ElementTree.fromstring(clf.export_svg()).itertext())
     for text in (clf.export_text(), clf.export_svg(X), neuid3.export_graphviz(clf)):
         assert "(!)" not in text
 
@@ -180,8 +180,8 @@ def test_leaves_and_masses_are_the_same_wherever_they_are_shown(good: Any) -> No
     for line, node, fact, values in zip(lines, nodes, facts.nodes, page["nodes"], strict=True):
         mass = re.search(r"mass +([\d.]+)", line).group(1)
         assert float(mass) == pytest.approx(sum(node.masses), abs=0.05)
-        for words in (svg, plot):
-            assert any(entry.split(" · ")[0] == f"mass {mass}" for entry in words)
+        for text in (svg, plot):
+            assert any(entry.split(" · ")[0] == f"mass {mass}" for entry in text)
         assert f"mass {mass}\\n" in dot or f'mass {mass}"' in dot
         assert fact.masses.training_text == values["trainingMass"] == mass
         assert tuple(values["training"]) == node.masses
@@ -201,9 +201,9 @@ def test_leaves_and_masses_are_the_same_wherever_they_are_shown(good: Any) -> No
 
 def test_a_page_without_scripts_has_the_tree_and_its_scores(good: Any) -> None:
     clf, X, y = good
-    words = evidence_page(clf, X, y).split("<noscript>")[1]
-    assert "decided" in words
-    assert "All of these 300 rows are rows that it was learned from" in words
+    text = evidence_page(clf, X, y).split("<noscript>")[1]
+    assert "decided" in text
+    assert "All of these 300 rows are rows that it was learned from" in text
 
 
 def test_by_hand_a_tree_shows_no_statistics() -> None:

@@ -48,12 +48,12 @@ CANDIDATES = tuple(
 class Pixel(torch.nn.Module):
     """A network that is certain of the value written in one pixel of an image."""
 
-    def __init__(self, place: int, width: int) -> None:
+    def __init__(self, pixel_index: int, width: int) -> None:
         super().__init__()
-        self.place, self.width = place, width
+        self.pixel_index, self.width = pixel_index, width
 
     def forward(self, image: torch.Tensor) -> torch.Tensor:
-        value = image.reshape(len(image), -1)[:, self.place].round().long()
+        value = image.reshape(len(image), -1)[:, self.pixel_index].round().long()
         one_hot = torch.nn.functional.one_hot(value.clamp(min=0), max(self.width, 2)).to(image.dtype)
         return one_hot[:, 1:] if self.width == 1 else one_hot
 
@@ -73,8 +73,8 @@ def cards(n: int = 400, seed: int = 0, ranks: int = 7) -> Examples:
     def images() -> np.ndarray:
         pixels = np.zeros((n, 1, 2, 4), dtype=np.float32)
         pixels[:, 0, 1] = noise.random((n, 4))  # no two cards are the same picture
-        for place, size in enumerate((2, 2, ranks, 4)):
-            pixels[:, 0, 0, place] = draw.integers(0, size, n)
+        for pixel_index, size in enumerate((2, 2, ranks, 4)):
+            pixels[:, 0, 0, pixel_index] = draw.integers(0, size, n)
         return pixels
 
     return Examples({"last": images(), "played": images(), "late": draw.random(n) < 0.5, "age": draw.normal(40, 9, n)})
@@ -141,7 +141,7 @@ def test_networks_of_another_architecture_are_not_exchanged() -> None:
 
 
 @pytest.mark.parametrize(
-    ("root", "words"),
+    ("root", "expected"),
     [
         (Branch("next(last, played)", Leaf(0.9), Leaf(0.1)), "reversal and a shift"),
         (Branch("same_suit(last, played)", Leaf(0.9), Leaf(0.1)), "any permutation"),
@@ -154,8 +154,8 @@ def test_networks_of_another_architecture_are_not_exchanged() -> None:
         (Branch("top(last)", Leaf(0.5), Leaf(0.5)), "any permutation"),  # the network changes no prediction
     ],
 )
-def test_the_words_for_what_is_left_open(root: Branch, words: str) -> None:
-    assert only(model(root).audit(cards())).fixed_up_to == words
+def test_what_is_left_open_has_a_name(root: Branch, expected: str) -> None:
+    assert only(model(root).audit(cards())).fixed_up_to == expected
 
 
 def test_a_shift_alone_where_the_opposite_is_no_candidate() -> None:

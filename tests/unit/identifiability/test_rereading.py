@@ -471,7 +471,7 @@ def test_labels_of_a_network_that_the_tree_does_not_call_put_it_in_the_place_of_
     tree = Tree(Branch(AtomTest("face_changes(a, b)", (("face_net", "face_net#2"),)), Leaf(0.9), Leaf(0.2)))
     model = NeurosymbolicTree(tree, X.schema, background=background, networks={"face_net#2": reader})
     model.candidates = tuple(f"{fact}_changes(a, b)" for fact in facts)
-    said = model.networks["face_net#2"](torch.tensor(images[0])).detach().numpy()[:, 0] > 0.5
-    read = model.reread(X, {"red(a)": said.tolist()})
+    outputs = model.networks["face_net#2"](torch.tensor(images[0])).detach().numpy()[:, 0] > 0.5
+    read = model.reread(X, {"red(a)": outputs.tolist()})
     assert str(read.tree.root.test).startswith("red_changes(a, b)")  # type: ignore[union-attr]
     np.testing.assert_allclose(read.predict_proba(X), model.predict_proba(X), atol=1e-6)

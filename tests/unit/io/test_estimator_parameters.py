@@ -101,7 +101,7 @@ def test_the_parameters_of_a_golden_file_are_mapped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("parameters", "words"),
+    ("parameters", "message"),
     [
         ({"training": {"epochs": 0}}, "epochs=0 is not allowed"),
         ({"training": {"epoch": 3}}, "no field 'epoch'"),
@@ -113,6 +113,6 @@ def test_the_parameters_of_a_golden_file_are_mapped() -> None:
         ({"max_depth": {"a": 1}}, "its parameter max_depth"),
     ],
 )
-def test_parameters_that_cannot_be_are_a_damaged_file(parameters: dict[str, Any], words: str, tmp_path: Path) -> None:
-    with pytest.raises(ModelFileError, match=f"is damaged.*{words}"):
+def test_parameters_that_cannot_be_are_a_damaged_file(parameters: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(ModelFileError, match=f"is damaged.*{message}"):
         rewritten(saved(tmp_path), parameters)

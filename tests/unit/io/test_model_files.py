@@ -1,4 +1,4 @@
-"""Models on disk: what is saved comes back, old files stay readable, and files that somebody made up do no harm."""
+"""Model files: what is saved comes back, old files stay readable, and made-up files do no harm."""
 
 from __future__ import annotations
 
@@ -58,34 +58,34 @@ def own_tree() -> NeurosymbolicTree:
 
 # What is saved comes back ---------------------------------------------------------------------------
 @pytest.mark.parametrize("make", [classifier, tree])
-def test_a_loaded_model_answers_to_the_bit(make: Any, tmp_path: Path) -> None:
+def test_a_loaded_model_predicts_the_same_bits(make: Any, tmp_path: Path) -> None:
     model, X = make(), examples()
-    again: Any = load(model.save(tmp_path / "m.neuid3"))
-    assert type(again) is type(model)
-    assert (again.predict_proba(X) == model.predict_proba(X)).all()
-    assert (again.predict(X) == model.predict(X)).all()
-    assert again.predict(X).dtype == model.predict(X).dtype
+    loaded: Any = load(model.save(tmp_path / "m.neuid3"))
+    assert type(loaded) is type(model)
+    assert (loaded.predict_proba(X) == model.predict_proba(X)).all()
+    assert (loaded.predict(X) == model.predict(X)).all()
+    assert loaded.predict(X).dtype == model.predict(X).dtype
 
 
 def test_a_loaded_classifier_is_fitted_like_the_saved_one(tmp_path: Path) -> None:
     clf = classifier()
-    again: Any = load(clf.save(tmp_path / "m.neuid3"))
-    assert again.get_params() == clf.get_params()
-    assert again.export_text() == clf.export_text()
-    assert again.tree_ == clf.tree_
-    assert [leaf.masses for leaf in again.tree_.leaves] == [leaf.masses for leaf in clf.tree_.leaves]
-    assert (again.feature_importances_ == clf.feature_importances_).all()
-    assert again.feature_names_in_.tolist() == clf.feature_names_in_.tolist()
-    assert (again.apply(examples()) == clf.apply(examples())).all()
+    loaded: Any = load(clf.save(tmp_path / "m.neuid3"))
+    assert loaded.get_params() == clf.get_params()
+    assert loaded.export_text() == clf.export_text()
+    assert loaded.tree_ == clf.tree_
+    assert [leaf.masses for leaf in loaded.tree_.leaves] == [leaf.masses for leaf in clf.tree_.leaves]
+    assert (loaded.feature_importances_ == clf.feature_importances_).all()
+    assert loaded.feature_names_in_.tolist() == clf.feature_names_in_.tolist()
+    assert (loaded.apply(examples()) == clf.apply(examples())).all()
 
 
-def test_a_plain_array_can_be_learned_saved_and_asked(tmp_path: Path) -> None:
+def test_a_plain_array_can_be_learned_saved_and_predicted(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     X = rng.normal(size=(100, 3))
     clf = NeuID3Classifier(random_state=0).fit(X, X[:, 1] > 0)
-    again: Any = load(clf.save(tmp_path / "m"))
-    assert again.predict(X).dtype == bool
-    assert (again.predict_proba(X) == clf.predict_proba(X)).all()
+    loaded: Any = load(clf.save(tmp_path / "m"))
+    assert loaded.predict(X).dtype == bool
+    assert (loaded.predict_proba(X) == clf.predict_proba(X)).all()
 
 
 def test_the_same_model_gives_the_same_bytes(tmp_path: Path) -> None:
@@ -103,8 +103,8 @@ def test_networks_of_ones_own_come_back_through_their_factory(tmp_path: Path) ->
         load(path, networks={"eye": lambda: Own(hidden=6)})
     with pytest.raises(NeuID3Error, match="no such network"):
         load(path, networks={"eye": Own, "ear": Own})
-    again: Any = load(path, networks={"eye": Own})
-    assert (again.predict_proba(X) == model.predict_proba(X)).all()
+    loaded: Any = load(path, networks={"eye": Own})
+    assert (loaded.predict_proba(X) == model.predict_proba(X)).all()
 
 
 def test_a_registered_network_needs_no_factory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,14 +118,14 @@ def test_a_registered_network_needs_no_factory(tmp_path: Path, monkeypatch: pyte
     neuid3.register(Registered)
     model = own_tree()
     model.networks["eye"] = Registered(7).eval()
-    again: Any = load(model.save(tmp_path / "m"))
-    assert isinstance(again.networks["eye"], Registered)
-    assert (again.predict_proba(examples()) == model.predict_proba(examples())).all()
+    loaded: Any = load(model.save(tmp_path / "m"))
+    assert isinstance(loaded.networks["eye"], Registered)
+    assert (loaded.predict_proba(examples()) == model.predict_proba(examples())).all()
     with pytest.raises(NeuID3Error, match="Another class called 'Registered'"):
         neuid3.register(type("Registered", (nn.Module,), {}))
 
 
-def test_classes_and_tests_that_cannot_be_said_are_refused_before_anything_is_written(tmp_path: Path) -> None:
+def test_classes_and_tests_that_cannot_be_serialized_are_refused_before_anything_is_written(tmp_path: Path) -> None:
     model = NeurosymbolicTree(neuid3.Tree(Leaf(0.5), classes=((1, 2), (3, 4))), examples().schema)
     with pytest.raises(ModelFileError, match="Classes such as"):
         model.save(tmp_path / "m")
@@ -137,9 +137,9 @@ def test_classes_and_tests_that_cannot_be_said_are_refused_before_anything_is_wr
 # Old files ------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("v*/*.neuid3")), ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_files_of_every_version_stay_loadable(path: Path) -> None:
-    answers = json.loads((path.parent / "answers.json").read_text(encoding="utf-8"))[path.stem]
+    expected = json.loads((path.parent / "predictions.json").read_text(encoding="utf-8"))[path.stem]
     model: Any = load(path)
-    assert model.predict_proba(examples()) == pytest.approx(np.array(answers), abs=1e-6)
+    assert model.predict_proba(examples()) == pytest.approx(np.array(expected), abs=1e-6)
 
 
 def test_there_are_golden_files_of_the_version_that_is_written() -> None:
@@ -188,7 +188,7 @@ def test_killed_while_writing_leaves_the_old_file_or_the_new_one(tmp_path: Path)
 def test_files_that_are_no_models_are_told_apart(tmp_path: Path) -> None:
     path = tmp_path / "m"
     good = parts(tree().save(path))
-    words = json.loads(good["model.json"])
+    document = json.loads(good["model.json"])
     wrong = {
         "not a neuid3 model": b"a,b\n1,2\n",
         "damaged": path.read_bytes()[:-100],
@@ -198,10 +198,10 @@ def test_files_that_are_no_models_are_told_apart(tmp_path: Path) -> None:
         with pytest.raises(ModelFileError, match=values):
             load(path)
     for values, changed in {
-        "newer neuid3": {**words, "version": 99},
-        "is not a neuid3 model": {**words, "format": "other"},
-        "does not know": {**words, "kind": "forest"},
-        "is damaged": {**words, "version": "1"},
+        "newer neuid3": {**document, "version": 99},
+        "is not a neuid3 model": {**document, "format": "other"},
+        "does not know": {**document, "kind": "forest"},
+        "is damaged": {**document, "version": "1"},
     }.items():
         with pytest.raises(ModelFileError, match=values):
             load(packed(path, good | {"model.json": json.dumps(changed).encode()}))
@@ -215,13 +215,13 @@ def test_files_that_are_no_models_are_told_apart(tmp_path: Path) -> None:
         load(tmp_path)
 
 
-def test_sizes_that_somebody_made_up_cost_nothing(tmp_path: Path) -> None:
+def test_made_up_sizes_allocate_nothing(tmp_path: Path) -> None:
     path = tmp_path / "m"
     good = parts(tree().save(path))
-    words = json.loads(good["model.json"])
-    words["networks"]["eye@1"]["settings"] |= {"width": 10**9, "size": [10**6, 10**6]}
+    document = json.loads(good["model.json"])
+    document["networks"]["eye@1"]["settings"] |= {"width": 10**9, "size": [10**6, 10**6]}
     with pytest.raises(ModelFileError, match="does not fit its parameters"):
-        load(packed(path, good | {"model.json": json.dumps(words).encode()}))
+        load(packed(path, good | {"model.json": json.dumps(document).encode()}))
 
 
 def test_no_code_of_a_file_is_run(tmp_path: Path) -> None:
@@ -246,13 +246,13 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 # Every field of a file, with every odd value ---------------------------------------------------------
-def _refused(path: Path, contents: dict[str, bytes], words: Any, match: str) -> None:
+def _refused(path: Path, contents: dict[str, bytes], document: Any, match: str) -> None:
     with pytest.raises(NeuID3Error, match=match):
-        load(packed(path, contents | {"model.json": written(words)}))
+        load(packed(path, contents | {"model.json": written(document)}))
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "match"),
+    ("location", "value", "match"),
     [
         (("tree", "classes", "values", 0), "\ud800", "is damaged"),
         (("tree", "classes", "values", 0), "loud", "at least two different classes"),
@@ -293,17 +293,17 @@ def _refused(path: Path, contents: dict[str, bytes], words: Any, match: str) -> 
     ],
 )
 def test_what_a_tree_cannot_mean_is_refused_when_it_is_loaded(
-    saved: Path, place: tuple[Any, ...], value: Any, match: str
+    saved: Path, location: tuple[Any, ...], value: Any, match: str
 ) -> None:
     good = parts(saved / "tree")
-    words = json.loads(good["model.json"])
-    words["tree"]["nodes"][1]["masses"] = [1.0, 2.0]
-    words["more"] = None
-    _refused(saved / "changed", good, changed_at(words, place, value), match)
+    document = json.loads(good["model.json"])
+    document["tree"]["nodes"][1]["masses"] = [1.0, 2.0]
+    document["more"] = None
+    _refused(saved / "changed", good, changed_at(document, location, value), match)
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "match"),
+    ("location", "value", "match"),
     [
         (("features",), 3, "columns differ: 3 and 6"),
         (("features",), "6", "not a non-negative integer"),
@@ -319,10 +319,10 @@ def test_what_a_tree_cannot_mean_is_refused_when_it_is_loaded(
     ],
 )
 def test_what_a_classifier_cannot_mean_is_refused_when_it_is_loaded(
-    saved: Path, place: tuple[Any, ...], value: Any, match: str
+    saved: Path, location: tuple[Any, ...], value: Any, match: str
 ) -> None:
     good = parts(saved / "classifier")
-    _refused(saved / "changed", good, changed_at(json.loads(good["model.json"]), place, value), match)
+    _refused(saved / "changed", good, changed_at(json.loads(good["model.json"]), location, value), match)
 
 
 @pytest.mark.parametrize(
@@ -373,8 +373,8 @@ def test_a_network_whose_name_has_a_slash_comes_back(tmp_path: Path) -> None:
         background="nn('a', [S]) :: hum(S). nn('a/b', [S]) :: buzz(S).",
         networks={"a": neuid3.networks.defaults.Dense(1, [4]), "a/b": neuid3.networks.defaults.Dense(1, [4])},
     )
-    again: Any = load(model.save(tmp_path / "m"))
-    assert (again.predict_proba(X) == model.predict_proba(X)).all()
+    loaded: Any = load(model.save(tmp_path / "m"))
+    assert (loaded.predict_proba(X) == model.predict_proba(X)).all()
 
 
 def test_what_no_file_can_hold_is_not_saved(tmp_path: Path) -> None:
@@ -387,8 +387,8 @@ def test_what_no_file_can_hold_is_not_saved(tmp_path: Path) -> None:
 
 def test_class_names_come_back_with_their_zeros(tmp_path: Path) -> None:
     tree = neuid3.Tree(Branch("alarm", Leaf(0.9), Leaf(0.2)), classes=("a", "a\0"))
-    again: Any = load(NeurosymbolicTree(tree, examples().schema).save(tmp_path / "m"))
-    assert again.tree == tree
+    loaded: Any = load(NeurosymbolicTree(tree, examples().schema).save(tmp_path / "m"))
+    assert loaded.tree == tree
 
 
 # Deep trees ------------------------------------------------------------------------------------------
@@ -409,8 +409,8 @@ def test_deep_trees_come_back_and_trees_beyond_measure_do_not() -> None:
     node: Any = Leaf(0.5)
     for i in range(900):
         node = Branch(f"a{i}", Leaf(0.25), node)
-    words = nodes_to_json(node)
-    assert nodes_to_json(nodes_from_json(words)) == words
+    document = nodes_to_json(node)
+    assert nodes_to_json(nodes_from_json(document)) == document
     chain = [{"test": {"atom": "a"}, "gain": None, "yes": 2 * i + 1, "no": 2 * i + 2} for i in range(4000)]
     rows: list[Any] = []
     for link in chain:

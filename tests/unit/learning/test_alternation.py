@@ -44,7 +44,7 @@ class Scripted(Alternation):
         learner = SimpleNamespace(
             inference=SimpleNamespace(sample=sample), config=SimpleNamespace(rounds=rounds), progress=SilentProgress()
         )
-        self.asked, self.restored, self.seconds = 0, cast("list[TrainedTree]", []), seconds
+        self.rounds_grown, self.restored, self.seconds = 0, cast("list[TrainedTree]", []), seconds
         self.script = regrown
         super().__init__(cast("NodeLearner", learner), GrowthLimits(), self._is_over)
 
@@ -53,8 +53,8 @@ class Scripted(Alternation):
         return self.seconds < 0
 
     def regrown(self) -> TrainedTree | None:
-        self.asked += 1
-        return self.script[self.asked - 1]
+        self.rounds_grown += 1
+        return self.script[self.rounds_grown - 1]
 
     def restore(self, tree: TrainedTree) -> None:
         self.restored.append(tree)
@@ -95,7 +95,7 @@ def test_a_regrown_tree_remains_where_it_is_likelier_or_smaller_and_not_clearly_
 ) -> None:
     alternation = Scripted(regrown, None)
     assert alternation.improved(BEFORE) is (regrown if is_better else BEFORE)
-    assert alternation.asked == (2 if is_better else 1), "the first tree that is no better is the last"
+    assert alternation.rounds_grown == (2 if is_better else 1), "the first tree that is no better is the last"
     assert alternation.restored == [regrown if is_better else BEFORE], "with the networks of the tree that remains"
 
 
@@ -104,7 +104,7 @@ def test_there_are_no_more_rounds_than_allowed() -> None:
     for rounds in range(4):
         alternation = Scripted(*trees, rounds=rounds)
         assert alternation.improved(BEFORE) is ([BEFORE, *trees][rounds])
-        assert alternation.asked == rounds
+        assert alternation.rounds_grown == rounds
 
 
 def test_no_round_begins_when_time_is_up() -> None:

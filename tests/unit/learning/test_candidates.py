@@ -140,7 +140,7 @@ sure(L) :- colour(L, C).
 
 
 @pytest.mark.parametrize(
-    ("test", "words"),
+    ("test", "message"),
     [
         ("colour(lamp, green)", "network 'lamp_net' has no value green; its values are red, amber"),
         ("colour(lamp, ambr)", "Did you mean 'amber'?"),
@@ -149,15 +149,15 @@ sure(L) :- colour(L, C).
         ("ever", "always true"),
     ],
 )
-def test_a_named_test_that_can_never_change_is_an_error(test: str, words: str) -> None:
+def test_a_named_test_that_can_never_change_is_an_error(test: str, message: str) -> None:
     program = Program(f"{LAMPS}never :- fail.\never :- true.", {"lamp": Tensor((8, 8))})
-    with pytest.raises(NodeTestError, match=re.escape(words)):
+    with pytest.raises(NodeTestError, match=re.escape(message)):
         make_candidates([test], None, program, 100)
-    with pytest.raises(NodeTestError, match=re.escape(words)):
+    with pytest.raises(NodeTestError, match=re.escape(message)):
         make_candidates("auto", [test], program, 100)
 
 
-def test_a_value_that_another_rule_gives_to_a_neural_predicate_may_be_asked_for() -> None:
+def test_a_value_that_another_rule_gives_to_a_neural_predicate_may_be_tested() -> None:
     rules = "nn(net, [L], C, [red, amber]) :: colour(L, C).\ncolour(L, green) :- colour(L, red), alarm."
     program = Program(rules, {"lamp": Tensor((8, 8)), "alarm": Boolean()})
     assert [str(test) for test in make_candidates(["colour(lamp, green)"], None, program, 9).tests]
@@ -205,7 +205,7 @@ def test_networks_of_different_shapes_may_meet_in_one_test() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rules", "words"),
+    ("rules", "message"),
     [
         (
             "nn(net, [I]) :: lit(I).\nboth(A, B) :- lit(A), lit(B).",
@@ -214,8 +214,8 @@ def test_networks_of_different_shapes_may_meet_in_one_test() -> None:
         ("nn(net, [I]) :: lit(I).\nwithin(A, B) :- age > A, age < B.", r"line 2.*'within\(40, 41\)'"),
     ],
 )
-def test_the_warning_says_why_a_rule_is_never_tried(rules: str, words: str) -> None:
-    with pytest.warns(UserWarning, match=words):
+def test_the_warning_says_why_a_rule_is_never_tried(rules: str, message: str) -> None:
+    with pytest.warns(UserWarning, match=message):
         make_candidates("auto", None, Program(rules, {"scan": Tensor((8, 8)), "age": Number()}), 100)
 
 

@@ -81,7 +81,7 @@ def places_of(number: float) -> int:
 @example((-1.7976931348623157e308, 1.7976931348623157e308))
 @example((1e15, 1e17))
 @example((1.7, 1.8))
-def test_a_cut_separates_its_neighbours_and_no_number_with_fewer_places_does(pair: tuple[float, float]) -> None:
+def test_a_cut_separates_its_neighbours_and_no_number_with_fewer_decimals_does(pair: tuple[float, float]) -> None:
     low, high = pair
     cut = shortest_cut(low, high)
     assert low <= cut < high
@@ -183,7 +183,7 @@ def test_numbers_of_examples_stand_on_the_right_side_of_the_cut_beside_them() ->
     assert "size: 35\n" in str(model.explain(X, 2))
 
 
-def test_missing_numbers_are_shared_out_at_the_cut_that_is_asked() -> None:
+def test_missing_numbers_are_divided_between_the_sides_of_a_cut() -> None:
     """Values of other branches may lie between midpoint and cut, and the gain is that of the cut itself."""
     rng = np.random.default_rng(0)
     x = rng.integers(0, 700, 300) / 7
@@ -191,9 +191,9 @@ def test_missing_numbers_are_shared_out_at_the_cut_that_is_asked() -> None:
     group = rng.random(300) < 0.5
     y = np.where(group, x > 50, x > 90) & (rng.random(300) < 0.9)
     clf = NeuID3Classifier(random_state=0, pruning=0).fit(Examples({"x": x, "group": group}, kinds={"x": "number"}), y)
-    asked = list(branches(clf.tree_.root))
+    nodes = list(branches(clf.tree_.root))
     assert len(cuts_of(clf.tree_)) > 5
-    for branch in asked:
+    for branch in nodes:
         yes, no = np.array(branch.yes.masses), np.array(branch.no.masses)
         assert branch.gain == pytest.approx(float(ClassCriterion(len(yes)).gain(yes, no)), abs=1e-4)
 

@@ -103,8 +103,8 @@ def test_every_test_of_a_tree_is_the_best_by_a_slow_count(table: tuple[list[Row]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("warnings.warn", lambda *_, **__: None)  # a single leaf is fine here
         clf.fit(columns_of(rows), labels, sample_weight=weights)
-    places = {label: i for i, label in enumerate(sorted(set(labels)))}
-    values = [(row, places[label], weight) for row, label, weight in zip(rows, labels, weights, strict=True)]
+    numbers = {label: i for i, label in enumerate(sorted(set(labels)))}
+    values = [(row, numbers[label], weight) for row, label, weight in zip(rows, labels, weights, strict=True)]
     check(clf.tree_.root, values, 3)
 
 
@@ -124,18 +124,20 @@ def test_all_kinds_of_responses_are_counted_as_one_by_one(seed: int) -> None:
     labels, masses = rng.integers(0, classes, n)[rows], rng.random(len(rows))
     responses = Responses(given_responses)
     yes = responses.yes_sums(rows, Target(labels, masses, ClassCriterion(classes)))
-    for i, answer in enumerate(given_responses):
+    for i, response in enumerate(given_responses):
         wanted = np.zeros(classes)
         for row, label, mass in zip(rows, labels, masses, strict=True):
             values = (
-                answer.codes[row] == answer.value if isinstance(answer, CategoricalResponse) else answer.column[row]
+                response.codes[row] == response.value
+                if isinstance(response, CategoricalResponse)
+                else response.column[row]
             )
             wanted[label] += mass * float(values)
         np.testing.assert_allclose(yes[i], wanted, atol=1e-12)
         certain = responses.certain(i, rows)
-        assert (certain is None) == isinstance(answer, ProbabilisticResponse)
-        if isinstance(answer, CategoricalResponse):
-            assert (certain == (codes[rows] == answer.value)).all()
+        assert (certain is None) == isinstance(response, ProbabilisticResponse)
+        if isinstance(response, CategoricalResponse):
+            assert (certain == (codes[rows] == response.value)).all()
 
 
 @given(st.integers(0, 10_000))

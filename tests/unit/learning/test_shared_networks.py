@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
-from small_data import pictures
+from small_data import drawn
 
 from neuid3 import Examples
 from neuid3.circuits.reach import Reach
@@ -32,20 +32,6 @@ def target_of(y: np.ndarray) -> Target:
     return Target(y.astype(np.int64), np.ones(len(y)), ClassCriterion(int(y.max()) + 1))
 
 
-def weak(n: int, seed: int, strength: float = 0.6, columns: int = 8) -> tuple[np.ndarray, np.ndarray]:
-    """Zeros and ones of which every column has a little information about the class, with alternating sign."""
-    rng = np.random.default_rng(seed)
-    symbols = rng.random((n, columns)) < 0.5
-    signs = np.where(np.arange(columns) % 2, 1.0, -1.0)
-    odds = strength * ((2.0 * symbols - 1.0) * signs).sum(1)
-    return symbols, rng.random(n) < 1.0 / (1.0 + np.exp(-2.0 * odds))
-
-
-def drawn(n: int, seed: int, strength: float = 0.6) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    symbols, y = weak(n, seed, strength)
-    return pictures(symbols, seed), y
-
-
 def learner_of(columns: dict[str, np.ndarray], y: np.ndarray, **settings: object) -> NodeLearner:
     X = Examples(columns)
     background = "\n".join(f"nn({name}_net, [I]) :: {name}_on(I)." for name in columns)
@@ -64,11 +50,11 @@ def test_the_average_gain_is_that_of_tests_one_by_one(seed: int, tests: int, cla
     rng = np.random.default_rng(seed)
     n = 40
     which, labels, weights = rng.integers(0, tests, n), rng.integers(0, classes, n), rng.random(n)
-    answers = rng.random(n)
+    responses = rng.random(n)
     sides = np.zeros((2 * tests, n))
-    sides[2 * which, np.arange(n)], sides[2 * which + 1, np.arange(n)] = answers, 1.0 - answers
+    sides[2 * which, np.arange(n)], sides[2 * which + 1, np.arange(n)] = responses, 1.0 - responses
     target = Target(labels, weights, ClassCriterion(classes))
-    alone = sum(weights[which == j].sum() * target[which == j].gain(answers[which == j]) for j in range(tests))
+    alone = sum(weights[which == j].sum() * target[which == j].gain(responses[which == j]) for j in range(tests))
     assert target.mean_information_gain(sides) == pytest.approx(alone / weights.sum(), abs=1e-12)
 
 
@@ -158,13 +144,13 @@ def test_a_shared_network_serves_columns_it_was_not_trained_on_and_counts_like_a
         (candidate,) = learner.neural.ready.scored(learner.root, test)
         assert dict(candidate.test.instances) == {f"{str(test)[:2]}_net": other}
         assert not candidate.validated
-        answers = learner.inference.conditional((), candidate.test)
-        assert candidate.gain == pytest.approx(target_of(y).gain(answers)), "all examples count"
+        responses = learner.inference.conditional((), candidate.test)
+        assert candidate.gain == pytest.approx(target_of(y).gain(responses)), "all examples count"
         assert candidate.bits == pytest.approx(80 * candidate.gain)
         assert candidate.tolerance * 80 == pytest.approx(0.5), "half a bit less is as good"
         unseen = np.arange(80) % 4 == 0
         assert learner.neural.ready.validation_bits(learner.root, candidate.test) == pytest.approx(
-            target_of(y)[unseen].gain(answers[unseen])
+            target_of(y)[unseen].gain(responses[unseen])
         )
 
 

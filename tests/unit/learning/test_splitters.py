@@ -103,8 +103,8 @@ def test_a_splitter_scores_tests_that_no_node_was_offered_before() -> None:
             fast = list(self.symbolic.candidates(node, offered))
             assert {c.test for c in fast if c.candidate is not None} <= set(offered.tests)
             seen.append([(str(c.test), c.gain, c.choices) for c in fast])
-        again = self.symbolic.candidates(node, Candidates(listed.tests, listed.numbers))
-        assert seen[-1] == [(str(c.test), c.gain, c.choices) for c in again]
+        rescored = self.symbolic.candidates(node, Candidates(listed.tests, listed.numbers))
+        assert seen[-1] == [(str(c.test), c.gain, c.choices) for c in rescored]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(NodeLearner, "best_split", later)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from closed_builtins import closed
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from problog.engine import DefaultEngine
@@ -38,11 +39,6 @@ relaxed = settings(max_examples=MANY, deadline=None, suppress_health_check=list(
 # What ProbLog can do and programs may not -----------------------------------------------------------
 
 
-def closed() -> list[str]:
-    """Every built-in of the installed ProbLog, and every predicate of its libraries, that programs must not call."""
-    return sorted({*DefaultEngine().get_builtins(), *CLOSED_IN_LIBRARIES} - OPEN_BUILTINS)
-
-
 def test_there_is_something_to_close() -> None:
     assert {"consult/1", "use_module/1", "_use_module/2", "write/1", "subquery/2", "try_call/1", "possible/1"} <= set(
         closed()
@@ -54,20 +50,6 @@ def test_the_open_built_ins_are_there_and_documented() -> None:
     listed = (Path(__file__).parents[3] / "docs" / "background.md").read_text(encoding="utf-8")
     for entry in OPEN_BUILTINS | {"forall/2"}:
         assert f"`{entry.rsplit('/', 1)[0]}`" in listed
-
-
-def sneaky(entry: str, way: str, mark: str) -> str:
-    """A body that calls a built-in in this way, each of its arguments the name of a file."""
-    name, arity = entry.rsplit("/", 1)
-    atom = "'" + name.replace("'", "\\'") + "'"
-    arguments = [f"'{mark}'"] * int(arity)
-    return way.format(
-        goal=f"{atom}({', '.join(arguments)})" if arguments else atom,
-        atom=atom,
-        list=f"[{', '.join([atom, *arguments])}]",
-        more="".join(f", {argument}" for argument in arguments),
-        more_lists="".join(f", [{argument}]" for argument in arguments or ["x"]),
-    )
 
 
 def test_closed_built_ins_cannot_be_reached_while_a_program_is_grounded(
@@ -197,7 +179,7 @@ def test_roundabout_ways_are_closed_too(program: str) -> None:
         Program(program, X.schema, QUICK).formula("sneaky")
 
 
-words = st.sampled_from(
+snippets = st.sampled_from(
     [
         "alarm",
         "age",
@@ -320,7 +302,7 @@ structured = st.builds(
     st.lists(clauses, max_size=4),
     st.sampled_from(["\n", "\r", " "]),
 )
-programs = st.lists(words | st.text(max_size=3), max_size=25).map(" ".join) | st.text(max_size=60) | structured
+programs = st.lists(snippets | st.text(max_size=3), max_size=25).map(" ".join) | st.text(max_size=60) | structured
 
 
 @relaxed
@@ -332,7 +314,7 @@ def test_whatever_a_program_says_only_our_errors_come_out(text: str, test: str) 
 
 @relaxed
 @given(structured, st.sampled_from(["", "query(a).", "query(a). evidence(b)."]))
-def test_whatever_problog_is_asked_only_our_errors_come_out(
+def test_whatever_problog_is_given_only_our_errors_are_raised(
     tmp_path_factory: pytest.TempPathFactory, text: str, query: str
 ) -> None:
     mark = tmp_path_factory.getbasetemp() / "mark"

@@ -18,7 +18,7 @@ from torch import nn
 from torch.nn import functional
 
 from neuid3.errors import KernelError
-from neuid3.networks import kernel as kernel_module
+from neuid3.networks import kernel as network_kernel
 from neuid3.networks.augmentation import Augmentation, InputColumns, augmented
 from neuid3.networks.defaults import Dense, LeNet
 from neuid3.networks.groups import (
@@ -30,6 +30,7 @@ from neuid3.networks.groups import (
 )
 from neuid3.networks.layers import FusedConvolution, grouped_convolution
 from neuid3.networks.torch_backend import ModuleGroup
+from neuid3.utils import kernel as kernel_module
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -177,10 +178,12 @@ def test_a_processor_with_larger_registers_gives_the_same_bits(filters: int) -> 
 
 
 @pytest.mark.skipif(not (ROOT / "hatch_build.py").exists(), reason="there is no source tree here")
-def test_the_kernel_of_this_source_tree_is_compiled_from_its_source() -> None:
-    record = kernel_module.COMPILED / "build.json"
+@pytest.mark.parametrize("package", ["binned", "networks"])
+def test_the_kernels_of_this_source_tree_are_compiled_from_their_source(package: str) -> None:
+    folder = kernel_module.compiled_folder(package)
+    record = folder / "build.json"
     assert record.exists(), "run `python hatch_build.py` first"
-    source = hashlib.sha256(Path(kernel_module.__file__).with_suffix(".c").read_bytes()).hexdigest()
+    source = hashlib.sha256((folder.parent / "kernel.c").read_bytes()).hexdigest()
     assert json.loads(record.read_text("utf-8"))["source"] == source, "run `python hatch_build.py` first"
 
 
@@ -202,7 +205,7 @@ def test_a_variant_that_does_not_run_here_is_refused(
 ) -> None:
     monkeypatch.setattr(kernel_module, "runnable_variants", lambda: (variants, None))
     with variant(wanted), pytest.raises(KernelError, match=f"NEUID3_KERNEL={wanted} .*choose one of: off"):
-        kernel_module.kernel(torch.float32)
+        network_kernel.kernel(torch.float32)
 
 
 FOLDERS = {
@@ -222,12 +225,12 @@ def test_where_no_library_can_be_loaded_torch_runs_and_the_reason_is_given(
     files, reason = FOLDERS[case]
     for name, text in files.items():
         (tmp_path / name).write_text(text)
-    monkeypatch.setattr(kernel_module, "COMPILED", tmp_path)
+    monkeypatch.setattr(kernel_module, "compiled_folder", lambda _: tmp_path)
     kernel_module.runnable_variants.cache_clear()
     try:
         with variant("on"):
             assert reason in str(kernel_module.chosen_kernel().reason)
-            assert kernel_module.kernel(torch.float32) is None
+            assert network_kernel.kernel(torch.float32) is None
     finally:
         kernel_module.runnable_variants.cache_clear()
 

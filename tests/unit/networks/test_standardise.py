@@ -69,8 +69,8 @@ def test_networks_in_a_stack_keep_their_own_centres_and_scales() -> None:
     torch.manual_seed(0)
     networks = [Dense(3, [2], standardised=True) for _ in range(3)]
     rng = np.random.default_rng(0)
-    for place, network in enumerate(networks):
-        standardise_inputs(network, [rng.normal(1e9 * place, 10.0**place, (50, 2))])
+    for number, network in enumerate(networks):
+        standardise_inputs(network, [rng.normal(1e9 * number, 10.0**number, (50, 2))])
     x = torch.from_numpy(rng.normal(1e9, 10.0, (3, 7, 2)))
     made = network_group(networks, [x])
     alone = torch.stack([network(part) for network, part in zip(networks, x, strict=True)])

@@ -125,14 +125,30 @@ def test_every_command_is_on_the_page_of_commands() -> None:
     assert "--checkpoint FOLDER" in page
 
 
-def test_links_that_leave_the_site_become_words_and_others_stay() -> None:
+def test_links_that_leave_the_site_become_text_and_others_stay() -> None:
     text = "[`results/`](../results), [speed](speed.md#a), [the web](https://example.org), ![x](images/cards.png)"
     kept = hooks().without_links_out(text, DOCS / "results.md")
     assert kept == "`results/`, [speed](speed.md#a), [the web](https://example.org), ![x](images/cards.png)"
 
 
-def test_the_position_of_the_measured_table_is_marked() -> None:
-    assert re.search(r"^<!-- bank -->\n(.*\n)*<!-- /bank -->$", page_text("bank.md"), flags=re.MULTILINE)
+# A command that draws a table into a page, and the pages that name it.
+_DRAWN = re.compile(r"`python -m benchmarks\.(\w+) --table \S+ docs/(\S+\.md)`")
+
+
+def test_commands_that_draw_a_table_name_the_page_that_has_it() -> None:
+    drawn = {(page, *found) for page in PAGES for found in _DRAWN.findall(" ".join(page_text(page).split()))}
+    assert len(drawn) > 5
+    for page, name, target in drawn:
+        assert page == target, f"{page} says that {name} is drawn into {target}"
+        mark = {"regrow": "again"}.get(name, name)  # the mark has the name of the file in results/
+        assert re.search(rf"^<!-- {mark} -->\n(.*\n)*<!-- /{mark} -->$", page_text(page), flags=re.MULTILINE), page
+
+
+@pytest.mark.parametrize("page", [f"docs/{page}" for page in PAGES] + ["README.md", "CONTRIBUTING.md", "SECURITY.md"])
+def test_files_named_on_a_page_exist(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    named = re.findall(r"`((?:tests|docs|experiments|benchmarks)/[\w/.-]+\.\w+)`", text)
+    assert [path for path in named if not (ROOT / path).exists()] == []
 
 
 # The map of packages in CONTRIBUTING.md: a package at the start of a line, its modules below it, indented by 15 spaces.
@@ -167,7 +183,7 @@ def test_the_map_names_every_package_and_module() -> None:
         assert mapped[name] == modules | inner, f"{name}: {sorted(mapped[name] ^ (modules | inner))}"
 
 
-def test_modules_named_on_the_page_about_places_exist() -> None:
+def test_modules_named_on_the_page_where_does_this_go_exist() -> None:
     named = re.findall(r"`([\w/]+\.py)`", page_text("where.md"))
     assert len(named) > 20
     assert [path for path in named if not (ROOT / "src" / "neuid3" / path).is_file()] == []

@@ -56,7 +56,7 @@ def members(kind: type) -> Iterator[tuple[str, Any]]:
     """The public methods and properties of a class that this library defines, also in a base class."""
     for name in dir(kind):
         member = inspect.getattr_static(kind, name)
-        owner = next(base for base in kind.__mro__ if name in vars(base))
+        owner = next((base for base in kind.__mro__ if name in vars(base)), type)  # some names are those of a metaclass
         if not name.startswith("_") and owner.__module__.startswith("neuid3."):
             if isinstance(member, staticmethod | classmethod):
                 yield name, member.__func__

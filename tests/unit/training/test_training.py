@@ -7,40 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from one_network import task
 from torch import nn
 
-from neuid3.circuits.conjunctions import factorise
-from neuid3.logic.formula import Literal, NeuralVariable
 from neuid3.networks.defaults import Dense, LeNet, default_network, sharpened
 from neuid3.training.config import PAPER_TRAINING, TrainingConfig
 from neuid3.training.halving import successive_halving
-from neuid3.training.task import NetworkOutput, Restart, Task
+from neuid3.training.task import Restart, Task
 from neuid3.training.trainer import BatchedTrainer
 from neuid3.tree.criteria import ClassCriterion, Target
-
-VARIABLE = NeuralVariable(0, "net", ("x",), ("x",), 2)
-
-
-def task(config: TrainingConfig, restarts: int = 1, n: int = 120, seed: int = 0) -> Task:
-    """One network that classifies numbers as positive or negative; a sixth of the examples is unseen."""
-    rng = np.random.default_rng(seed)
-    x = rng.normal(size=(n, 3)).astype(np.float32)
-    labels = (x[:, 0] > 0).astype(np.int64)
-    paths = factorise([Literal(VARIABLE, frozenset({1}))], [[(0, True)], [(0, False)]])
-    torch.manual_seed(seed)
-    modules = tuple({"net": Dense(1, [3])} for _ in range(restarts))
-    unseen = np.arange(n) % 6 == 0
-    return Task(
-        paths,
-        {VARIABLE: NetworkOutput("net", ("x",), 1, True)},
-        {},
-        {"x": x},
-        Target(labels, rng.uniform(0.2, 1.0, n), ClassCriterion(2)),
-        unseen,
-        modules,
-        config,
-        seed,
-    )
 
 
 def evaluate(given: Task, rows: torch.Tensor) -> tuple[float, np.ndarray, np.ndarray]:
@@ -58,8 +33,8 @@ def test_the_papers_loss_is_reach_weighted_and_class_balanced() -> None:
     rows = torch.arange(len(given.target.values))[~torch.from_numpy(given.unseen)]
     loss, p, _ = evaluate(given, rows)
     y, w = given.target.values[rows], given.target.weights[rows]
-    share = {1: w[y == 1].sum() / w.sum(), 0: w[y == 0].sum() / w.sum()}
-    terms = [w[i] / (2 * share[y[i]]) * -np.log(p[i] if y[i] == 1 else 1 - p[i]) for i in range(len(y))]
+    fraction = {1: w[y == 1].sum() / w.sum(), 0: w[y == 0].sum() / w.sum()}
+    terms = [w[i] / (2 * fraction[y[i]]) * -np.log(p[i] if y[i] == 1 else 1 - p[i]) for i in range(len(y))]
     assert loss == pytest.approx(sum(terms) / w.sum(), rel=1e-4)
 
 

@@ -155,8 +155,8 @@ def test_a_fifth_of_fifty_labels_is_held_out_from_every_value() -> None:
     rows = [set(part["rank_net"].rows.tolist()) for part in (training, held_out)]
     assert rows[0] | rows[1] == set(range(50))
     assert not rows[0] & rows[1]
-    again = split_anchors(anchors, unseen, seed=3)[1]["rank_net"].rows
-    assert again.tolist() == held_out["rank_net"].rows.tolist()
+    repeated = split_anchors(anchors, unseen, seed=3)[1]["rank_net"].rows
+    assert repeated.tolist() == held_out["rank_net"].rows.tolist()
 
 
 def test_labels_of_validation_examples_are_held_out_first() -> None:

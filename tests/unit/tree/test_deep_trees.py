@@ -9,42 +9,27 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from deep_trees import DEEP, chain, cuts, leaf_of_a_walk
 
-from neuid3 import Branch, Examples, Leaf, NeurosymbolicTree, Tree
+from neuid3 import Branch, Leaf, Tree
 from neuid3.circuits.conjunctions import factorise
 from neuid3.circuits.reach import Reach
 from neuid3.circuits.torch_arrays import torch_arrays
 from neuid3.learning.joint import with_leaves
 from neuid3.logic.formula import ColumnVariable, Literal
 from neuid3.tree.criteria import ClassCriterion
-from neuid3.tree.node_tests import CutTest, NodeTest
+from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.tree import branches, fold, node_paths, paths, preorder
-
-DEEP = 1500
-
-
-def chain(tests: list[Any]) -> Tree:
-    """A tree that asks one test after the other while the answer is no."""
-    node: Any = Leaf(0.5, (2.0, 2.0))
-    for i, test in enumerate(reversed(tests)):
-        node = Branch(test, Leaf((0.25, 0.75) if i % 2 else (0.8, 0.2), (1.0, 3.0)), node, 0.125, (4.0, 5.0))
-    return Tree(node)
-
-
-def cuts(depth: int, rows: int = 6) -> tuple[NeurosymbolicTree, Examples]:
-    """Tests that all share a variable, so that no path falls into independent parts."""
-    X = Examples({"x": np.linspace(0.0, depth * 1.1, rows), "y": np.linspace(0.0, depth, rows)})
-    return NeurosymbolicTree(chain([CutTest("xy"[i % 2], float(i)) for i in range(depth)]), X.schema), X
 
 
 # Nodes ----------------------------------------------------------------------------------------------
 def test_a_deep_tree_is_compared_hashed_printed_pickled_and_copied() -> None:
     tree = chain([f"a{i}" for i in range(DEEP)])
-    again, copied = pickle.loads(pickle.dumps(tree)), copy.deepcopy(tree)
-    assert again == copied == tree
-    assert hash(again) == hash(copied) == hash(tree)
-    assert repr(again) == repr(tree)
-    assert [branch.masses for branch in branches(again.root)] == [branch.masses for branch in branches(tree.root)]
+    unpickled, copied = pickle.loads(pickle.dumps(tree)), copy.deepcopy(tree)
+    assert unpickled == copied == tree
+    assert hash(unpickled) == hash(copied) == hash(tree)
+    assert repr(unpickled) == repr(tree)
+    assert [branch.masses for branch in branches(unpickled.root)] == [branch.masses for branch in branches(tree.root)]
     assert tree.depth == len(tree.tests) == len(tree.leaves) - 1 == DEEP
     other = chain([f"a{i}" for i in range(DEEP - 1)] + ["b"])
     assert other != tree
@@ -70,9 +55,9 @@ def test_branches_are_compared_printed_and_copied_like_the_dataclasses_they_are(
         "Branch(test=AtomTest(atom='a', instances=()), yes=Leaf(probabilities=(0.5, 0.5)), "
         "no=Leaf(probabilities=(0.0, 1.0)), gain=None)"
     )
-    again = pickle.loads(pickle.dumps(branch))
-    assert again.yes is again.no.yes, "what is shared stays shared"
-    assert (again.masses, again.gain, again.no.masses) == ((1.0, 2.0), 0.5, None)
+    unpickled = pickle.loads(pickle.dumps(branch))
+    assert unpickled.yes is unpickled.no.yes, "what is shared stays shared"
+    assert (unpickled.masses, unpickled.gain, unpickled.no.masses) == ((1.0, 2.0), 0.5, None)
 
 
 def test_walks_number_nodes_from_the_root_and_agree_with_the_paths() -> None:
@@ -82,7 +67,7 @@ def test_walks_number_nodes_from_the_root_and_agree_with_the_paths() -> None:
     assert [visit.parent for visit in visits] == [None, 0, 1, 1, 0]
     assert [visit.depth for visit in visits] == [len(path) for path, _ in node_paths(root)] == [0, 1, 2, 2, 1]
     assert [node for _, node in node_paths(root)] == [visit.node for visit in visits]
-    assert [[answer for _, answer in path] for path, _ in paths(root)] == [[True, True], [True, False], [False]]
+    assert [[response for _, response in path] for path, _ in paths(root)] == [[True, True], [True, False], [False]]
     assert len(list(preorder(root, max_depth=1))) == 3
     shape = fold(root, lambda _, below: "." if below is None else f"({below[0]}{below[1]})")
     assert shape == "((..).)"
@@ -99,22 +84,17 @@ def test_leaves_are_replaced_from_left_to_right_at_any_depth() -> None:
 
 
 # Models ---------------------------------------------------------------------------------------------
-def answers_of_a_walk(tree: Tree, truth: dict[NodeTest, bool]) -> tuple[float, ...]:
-    node = tree.root
-    while isinstance(node, Branch):
-        node = node.yes if truth[node.test] else node.no
-    return node.probabilities
 
 
 def test_a_chain_of_cuts_predicts_what_a_walk_finds() -> None:
     model, X = cuts(300, rows=40)
     found = model.predict_proba(X)
     for row in range(len(X)):
-        truth: dict[NodeTest, bool] = {
+        values: dict[NodeTest, bool] = {
             test: bool(X.column(test.column).values[row] <= test.threshold)  # type: ignore[attr-defined]
             for test in model.tree.tests
         }
-        assert found[row].tolist() == pytest.approx(answers_of_a_walk(model.tree, truth))
+        assert found[row].tolist() == pytest.approx(leaf_of_a_walk(model.tree, values))
 
 
 # Products of many factors ---------------------------------------------------------------------------

@@ -39,7 +39,7 @@ def test_paths_agree_with_summing_over_worlds(case: Case) -> None:
         evidence = model.evidence(case.examples)
     for i, (path, _) in enumerate(paths(model.tree.root)):
         literals = [test.formula(model.program) for test, _ in path]
-        signed = [f if answer else negate(f) for f, (_, answer) in zip(literals, path, strict=True)]
+        signed = [f if response else negate(f) for f, (_, response) in zip(literals, path, strict=True)]
         formula = drawn(And(tuple(signed)))
         variables = {node.variable for node in bottom_up([formula]) if isinstance(node, Literal)}
         if math.prod(variable.size for variable in variables) > 20_000:
@@ -71,14 +71,14 @@ def test_gradients_agree_with_finite_differences(case: Case) -> None:
     for network in model.networks.values():
         if network.weight.grad is None:
             continue
-        place = (0, 0)
+        entry = (0, 0)
         with torch.no_grad():
-            network.weight[place] += 1e-6
+            network.weight[entry] += 1e-6
             above = loss()
-            network.weight[place] -= 2e-6
+            network.weight[entry] -= 2e-6
             below = loss()
-            network.weight[place] += 1e-6
-        assert float(above - below) / 2e-6 == pytest.approx(float(network.weight.grad[place]), abs=1e-4, rel=1e-4)
+            network.weight[entry] += 1e-6
+        assert float(above - below) / 2e-6 == pytest.approx(float(network.weight.grad[entry]), abs=1e-4, rel=1e-4)
 
 
 @given(st.integers(0, 10_000))
@@ -134,8 +134,8 @@ def test_shared_variables_are_not_independent() -> None:
 
 def test_two_instances_of_a_network_are_independent() -> None:
     network = TinyNetwork(3, 1, 5)
-    again = AtomTest("rank(left, 1)", (("rank_net", "other"),))
-    tree = Tree(Branch("rank(left, 1)", Branch(again, Leaf(1.0), Leaf(0.0)), Leaf(0.0)))
+    second = AtomTest("rank(left, 1)", (("rank_net", "other"),))
+    tree = Tree(Branch("rank(left, 1)", Branch(second, Leaf(1.0), Leaf(0.0)), Leaf(0.0)))
     networks = {"rank_net": network, "other": network}
     model = NeurosymbolicTree(tree, REFERENCE.schema, background=PREAMBLE, networks=networks)
     one = Tree(Branch("rank(left, 1)", Leaf(1.0), Leaf(0.0)))

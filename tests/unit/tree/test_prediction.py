@@ -1,4 +1,4 @@
-"""Networks look only at examples that get to them, and what a threshold drops is all that it changes."""
+"""Networks are called only on examples that reach them, and a threshold changes nothing but what it drops."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Dark(torch.nn.Module):
         return images.flatten(1).mean(1, keepdim=True)
 
 
-def asks(model: NeurosymbolicTree, test: NodeTest) -> bool:
+def calls_network(model: NeurosymbolicTree, test: NodeTest) -> bool:
     return model.inference.semantics.is_neural(test)
 
 
@@ -42,8 +42,10 @@ def dropped(model: NeurosymbolicTree, examples: Examples, threshold: float) -> n
         if isinstance(node, Leaf):
             return np.zeros(len(examples))
         mass = model.path_probability(examples, path)
-        sides = [below(child, (*path, (node.test, answer))) for child, answer in ((node.yes, True), (node.no, False))]
-        return np.where((mass <= threshold) & asks(model, node.test), mass, sides[0] + sides[1])
+        sides = [
+            below(child, (*path, (node.test, response))) for child, response in ((node.yes, True), (node.no, False))
+        ]
+        return np.where((mass <= threshold) & calls_network(model, node.test), mass, sides[0] + sides[1])
 
     return below(model.tree.root, ())
 
@@ -87,7 +89,7 @@ def test_a_threshold_spares_improbable_examples() -> None:
     assert model.leaf_probabilities(X, threshold=0.1).shape == (4, 3)
 
 
-def test_gradients_reach_the_tests_above_a_branch_that_nobody_reaches() -> None:
+def test_gradients_reach_the_tests_above_a_branch_without_mass() -> None:
     sure = torch.nn.Parameter(torch.zeros(1))
     networks = {"a": lambda x: sure.expand(len(x), 1), "b": lambda x: torch.full((len(x), 1), 0.75)}
     X = Examples({"image": np.zeros((1, 2, 2))})

@@ -52,7 +52,7 @@ def headline(clf: Any, X: Any, y: Any = None) -> str:
     return " ".join(json.loads(found.group(1)))
 
 
-# What is told ---------------------------------------------------------------------------------------
+# What is shown -------------------------------------------------------------------------------------
 def test_rows_that_were_learned_from_are_counted_apart(learned: Any) -> None:
     clf, X, y = learned
     seen, unseen = clf.score(X[:400], y[:400]), clf.score(X[400:], y[400:])
@@ -86,7 +86,7 @@ def test_without_classes_the_rows_are_counted_all_the_same(learned: Any) -> None
     assert headline(clf, X).startswith("Of these 500 rows 400 were learned from; the other 100 were not.")
 
 
-def test_a_table_without_some_column_cannot_be_told(learned: Any) -> None:
+def test_a_table_without_some_column_cannot_be_compared(learned: Any) -> None:
     clf, X, y = learned
     text = headline(clf, X.select(clf.model_.columns)[:50], y[:50])
     assert "land" not in clf.model_.columns
@@ -105,7 +105,7 @@ def test_a_chosen_example_says_whether_it_was_learned_from(learned: Any) -> None
 
 
 # What is remembered ---------------------------------------------------------------------------------
-def test_scores_are_those_of_the_rows_kept_apart(learned: Any) -> None:
+def test_scores_are_those_of_the_held_out_rows(learned: Any) -> None:
     clf, X, y = learned
     (score,) = clf.training_record_.scores
     assert (score.kind, score.rows) == ("held-out", 100)
@@ -114,7 +114,7 @@ def test_scores_are_those_of_the_rows_kept_apart(learned: Any) -> None:
     assert score.log_loss == pytest.approx(log_loss(y[400:], probabilities / probabilities.sum(1, keepdims=True)))
 
 
-def test_training_rows_are_no_rows_kept_apart() -> None:
+def test_training_rows_are_no_held_out_rows() -> None:
     X, y = people(500)
     clf = NeuID3Classifier(random_state=0).fit(X[:400], y[:400])
     with pytest.warns(UserWarning, match="equal to a training row"):
@@ -173,12 +173,12 @@ def test_old_files_load_and_say_that_nothing_is_remembered(path: Path) -> None:
         {"scores": None},
     ],
 )
-def test_a_damaged_record_is_told_in_a_sentence(learned: Any, tmp_path: Path, spoil: dict[str, Any]) -> None:
+def test_a_damaged_record_is_reported_in_a_sentence(learned: Any, tmp_path: Path, spoil: dict[str, Any]) -> None:
     clf, _, _ = learned
     path = clf.save(tmp_path / "model.neuid3")
     saved = read_container(path)
-    words = {**saved.fields, "training_record": {**saved.fields["training_record"], **spoil}}
-    write_container(path, SavedFile(words, saved.background, saved.tensors))
+    fields = {**saved.fields, "training_record": {**saved.fields["training_record"], **spoil}}
+    write_container(path, SavedFile(fields, saved.background, saved.tensors))
     with pytest.raises(ModelFileError, match="is damaged"):
         neuid3.load(path)
 
@@ -227,10 +227,10 @@ def test_a_digest_is_that_of_the_entry_however_the_table_holds_it() -> None:
     assert len(set(wanted.tolist())) == 5
     changed = pixels.copy()
     changed[2, 1, 1] ^= 1
-    again = row_digests(
+    repeated = row_digests(
         Examples.read({"image": changed, "age": [1, 2, 3, 4, 0], "p": [0.0, 0.5, 1, None, 0.25]}, one.schema), 3
     )
-    assert (again == wanted).tolist() == [True, True, False, True, True]
+    assert (repeated == wanted).tolist() == [True, True, False, True, True]
     assert not np.isin(row_digests(one, 4), wanted).any()
 
 
@@ -265,7 +265,7 @@ def test_no_entry_of_a_row_is_in_the_file(tmp_path: Path) -> None:
 
 
 # Commands -------------------------------------------------------------------------------------------
-def test_commands_tell_the_score_of_the_rows_that_fit_kept_apart(tmp_path: Path) -> None:
+def test_commands_report_the_score_of_the_rows_that_fit_held_out(tmp_path: Path) -> None:
     X, y = people(300)
     lines = [
         f"{age!r},{dose!r},{'a' if code else 'b'},{label}"

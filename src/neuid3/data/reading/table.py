@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neuid3.data.columns import (
-    NO_REGRESSION,
+    LEARN_NUMBERS,
     Boolean,
     Category,
     Column,
@@ -369,11 +369,11 @@ def _labels(table: TextTable, target: str) -> npt.NDArray[np.str_]:
         )
     numbers = as_numbers(counts, table.commas)
     if numbers is not None and bool((numbers != np.round(numbers)).any()):
-        raise DataError(f"{table.path}: column {target!r} holds quantities such as {cells[0]}. {NO_REGRESSION}")
+        raise DataError(f"{table.path}: column {target!r} holds quantities such as {cells[0]}. {LEARN_NUMBERS}")
     if len(counts) > max(2, len(cells) // 2):
         raise DataError(
             f"{table.path}: column {target!r} has {len(counts):,} different values in {len(cells):,} rows; "
-            f"classes that most rows share are needed.{'' if numbers is None else f' {NO_REGRESSION}'}"
+            f"classes that most rows share are needed.{'' if numbers is None else f' {LEARN_NUMBERS}'}"
         )
     return np.array(cells)
 
@@ -385,7 +385,7 @@ def _quantity_note(labels: npt.NDArray[np.str_], target: str, commas: bool) -> l
         return []
     return [
         f"{target!r} holds {len(different):,} different numbers in {len(labels):,} rows, each of which is learned as a "
-        f"class of its own. {NO_REGRESSION}"
+        f"class of its own. {LEARN_NUMBERS}"
     ]
 
 

@@ -23,7 +23,7 @@ from neuid3.logic.formula import NeuralVariable, sources
 from neuid3.logic.quoting import atom_name, entry_text
 from neuid3.tree.model import TreeModel
 from neuid3.tree.semantics import NetworkCall
-from neuid3.tree.tree import Branch, Leaf, Masses, NetworkStatistics, Node
+from neuid3.tree.tree import Branch, LeafNode, Masses, NetworkStatistics, Node
 
 # A response with a probability between these is undecided.
 UNDECIDED = (0.05, 0.95)
@@ -269,8 +269,8 @@ class _ContentBuilder:
 
     # Nodes -------------------------------------------------------------------------------------------
 
-    def _leaf(self, node: PageNode, leaf: Leaf) -> LeafContent:
-        return LeafContent(node.number, leaf.probabilities, self._masses(node.number))
+    def _leaf(self, node: PageNode, leaf: LeafNode) -> LeafContent:
+        return LeafContent(node.number, leaf.value, self._masses(node.number))
 
     def _masses(self, number: int) -> NodeMasses:
         mass, node = self.responses.reach[:, number], self.responses.nodes[number].node

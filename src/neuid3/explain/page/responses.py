@@ -13,7 +13,7 @@ from neuid3.tree.descent import LazyEvaluator
 from neuid3.tree.evidence import Evidence
 from neuid3.tree.model import TreeModel
 from neuid3.tree.semantics import NetworkCall
-from neuid3.tree.tree import Branch, Leaf, Node, Path, node_paths
+from neuid3.tree.tree import Branch, LeafNode, Node, Path, node_paths
 
 Floats = npt.NDArray[np.float64]
 
@@ -70,11 +70,11 @@ class PageResponses:
     @property
     def leaves(self) -> list[int]:
         """The numbers of the leaves."""
-        return [node.number for node in self.nodes if isinstance(node.node, Leaf)]
+        return [node.number for node in self.nodes if isinstance(node.node, LeafNode)]
 
     def classes(self) -> Floats:
         """P(class | e), `(example, class)`."""
-        leaf_classes = np.array([node.node.probabilities for node in self.nodes if isinstance(node.node, Leaf)])
+        leaf_classes = np.array([node.node.value for node in self.nodes if isinstance(node.node, LeafNode)])
         return np.asarray(self.reach[:, self.leaves] @ leaf_classes)
 
     def children(self, node: PageNode) -> tuple[int, int]:

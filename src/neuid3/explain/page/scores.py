@@ -10,7 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from neuid3.tree.model import TreeModel
-from neuid3.tree.record import HELD_OUT, VALIDATION, Codes, ConceptScore, Mask, Score, TrainingRecord, score_of
+from neuid3.tree.record import (
+    HELD_OUT,
+    VALIDATION,
+    AnyScore,
+    Codes,
+    ConceptScore,
+    Mask,
+    Score,
+    TrainingRecord,
+    score_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,5 +129,5 @@ def _rows(count: int) -> str:
     return f"{count:,} row" if count == 1 else f"{count:,} rows"
 
 
-def _accuracy(score: Score) -> str:
-    return f"accuracy {score.accuracy:.3f}"
+def _accuracy(score: AnyScore) -> str:
+    return f"accuracy {score.accuracy:.3f}" if isinstance(score, Score) else str(score)

@@ -1,0 +1,419 @@
+"""The base class of the estimators: parameters, and the fit of a tree."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Container, Mapping, Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+
+from neuid3.data.examples import Examples, has_names
+from neuid3.data.tables import check_weights, drop_free_text, examples_from_array, warn_of_identifiers
+from neuid3.errors import DataError, ParameterError
+from neuid3.estimators.model import NeurosymbolicTree
+from neuid3.estimators.parameters import IRRELEVANT_TO_TREE, SHARED_CONSTRAINTS
+from neuid3.io.bank import Bank
+from neuid3.learning.checkpoint import Checkpoint, fit_digests
+from neuid3.learning.fit import LearnedTree, check_fit, learn_tree, make_learner, training_record, warn_of_small_tree
+from neuid3.learning.generators import CandidateGenerator
+from neuid3.learning.goals import GoalCandidates
+from neuid3.learning.grow import GrowthLimits
+from neuid3.learning.node_learner import NodeLearner
+from neuid3.learning.problem import Problem, read_problem, varying_candidates
+from neuid3.learning.statistics import with_statistics
+from neuid3.learning.validation import read_validation, training_sample
+from neuid3.logic.program import Declaration, Program
+from neuid3.logic.sandbox import Limits
+from neuid3.training.config import TrainingConfig, changed_training, read_training
+from neuid3.tree.anchors import Anchors, distinct
+from neuid3.tree.concept_accuracy import concept_scores
+from neuid3.tree.criterion import Criterion
+from neuid3.tree.labels import read_labels, take_labels
+from neuid3.tree.target import Target, column_importances
+from neuid3.tree.tree import Tree
+
+if TYPE_CHECKING:
+    from torch import nn
+
+# What the fields of `training` are called among the parameters, as scikit-learn names nested parameters.
+_FIELD_PREFIX = "training__"
+
+# The attributes that a fit sets.
+LEARNED = frozenset(
+    {
+        "class_weights_",
+        "classes_",
+        "feature_importances_",
+        "feature_names_in_",
+        "gradient_steps_",
+        "model_",
+        "n_features_in_",
+        "networks_",
+        "rule_tests_",
+        "schema_",
+        "tree_",
+    }
+)
+
+
+class NeuID3Estimator(BaseEstimator):  # type: ignore[misc]
+    """The base class of the estimators that learn one tree.
+
+    A derived class says what its targets are: `_read_targets` turns them into a `Target` with its criterion. It passes the
+    parameters that all estimators share to `__init__` of this class.
+
+    Parameters
+    ----------
+    background, networks, tests, bank, modes, leaves, training, criterion, max_depth, min_mass, min_gain, pruning, time_limit, \
+n_jobs, random_state, verbose, limits : see `NeuID3Classifier`.
+
+    Attributes
+    ----------
+    file_kind : what a file says that it holds.
+    """
+
+    file_kind: ClassVar[str]
+    _parameter_constraints: ClassVar[dict[str, Any]] = SHARED_CONSTRAINTS
+
+    def __init__(
+        self,
+        *,
+        background: str,
+        networks: Mapping[str, Callable[[], nn.Module] | nn.Module] | None,
+        tests: str | Sequence[Any],
+        bank: Bank | Path | str | None,
+        modes: Sequence[str] | None,
+        leaves: Sequence[str] | None,
+        training: str | TrainingConfig,
+        criterion: str | Criterion,
+        max_depth: int | None,
+        min_mass: float,
+        min_gain: float,
+        pruning: float,
+        time_limit: float | None,
+        n_jobs: int | None,
+        random_state: Any,
+        verbose: int,
+        limits: Limits | None,
+    ) -> None:
+        self.background = background
+        self.networks = networks
+        self.tests = tests
+        self.bank = bank
+        self.modes = modes
+        self.leaves = leaves
+        self.training = training
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_mass = min_mass
+        self.min_gain = min_gain
+        self.pruning = pruning
+        self.time_limit = time_limit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.limits = limits
+
+    # What the targets are ------------------------------------------------------------------------
+
+    @abstractmethod
+    def _check_criterion(self) -> Criterion:
+        """The criterion of the parameters, before it knows the targets; an error where it is none."""
+
+    @abstractmethod
+    def _refuse_missing_targets(self, y: Any) -> None:
+        """Raise a `DataError` where a target is missing."""
+
+    @abstractmethod
+    def _read_targets(self, y: npt.NDArray[Any], weights: npt.NDArray[np.float64]) -> Target:
+        """The targets of all rows with their weights; attributes that describe them are set."""
+
+    @abstractmethod
+    def _validation_targets(self, y: Any, criterion: Criterion) -> tuple[npt.NDArray[Any], npt.NDArray[np.float64]]:
+        """The targets of validation examples, as the criterion takes them, and their relative weights."""
+
+    @abstractmethod
+    def _digested_targets(self, target: Target) -> dict[str, Any]:
+        """What the targets add to the digests of a checkpoint, by name."""
+
+    @property
+    @abstractmethod
+    def _tree_classes(self) -> tuple[Any, ...]:
+        """The classes of the tree; none where it predicts numbers."""
+
+    @abstractmethod
+    def _with_goals(self, target: Target, problem: Problem) -> tuple[Target, GoalCandidates]:
+        """The targets after values of goals have joined their classes, and the goals with their values as targets."""
+
+    def _warn_of_contradictions(
+        self, examples: Examples, labels: Anchors, target: Target, rows: npt.NDArray[np.int64]
+    ) -> None:
+        """Warn where labels of concepts contradict targets; by default they do not."""
+
+    # Parameters ----------------------------------------------------------------------------------
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name; where `deep`, also the fields of `training`, as in `training__epochs`.
+
+        Parameters
+        ----------
+        deep : whether the fields of `training` are included.
+
+        Returns
+        -------
+        Values by name.
+        """
+        parameters: dict[str, Any] = super().get_params(deep=deep)
+        if deep:
+            with suppress(ParameterError):  # an invalid `training` has no fields; `fit` reports it
+                config = read_training(self.training)
+                parameters |= {f"{_FIELD_PREFIX}{field.name}": getattr(config, field.name) for field in fields(config)}
+        return parameters
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; `training__epochs` and the like replace one field of `training`.
+
+        Parameters
+        ----------
+        **params : new values by name.
+
+        Returns
+        -------
+        The estimator itself.
+        """
+        changes = {name.removeprefix(_FIELD_PREFIX): v for name, v in params.items() if name.startswith(_FIELD_PREFIX)}
+        super().set_params(**{name: v for name, v in params.items() if not name.startswith(_FIELD_PREFIX)})
+        if changes:
+            self.training = changed_training(self.training, changes)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.sparse = True
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    # Learning ------------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        validation: tuple[Any, Any] | None = None,
+        checkpoint: Path | str | None = None,
+        concepts: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Grow a tree from the root.
+
+        Other threads may predict meanwhile: they use the previous fit until this one has ended.
+
+        Parameters
+        ----------
+        X : a table with named columns, `Examples`, or an array.
+        y : the target of each row: its class, or its number.
+        sample_weight : the weight of each row, 1 by default; rows of weight 0 are left out.
+        validation : examples and targets, `(X, y)`, that networks are scored on and not trained on.
+        checkpoint : a folder to which every finished node is written. A fit that was interrupted continues from it when
+            it is called with the same arguments, and ends with the same tree, bit by bit. One fit at a time may use it.
+        concepts : labels for some images, by what reads them: `{"rank(first)": [5, None, …], "same(first, second)":
+            {17: True}}`, or by predicate and column, `{"rank": {"first": [5, None, …]}}`. The labels of a column are one
+            entry for each row, None or NaN where there is no label, or a mapping of rows to values. Columns of `X` with
+            such names hold labels too.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError : where columns, targets, weights or labels of concepts are not as they should be.
+        """
+        draft = self._copied(without=LEARNED)
+        draft._validate_params()
+        draft._fit(X, y, sample_weight, validation, checkpoint, concepts)
+        learned = {name: value for name, value in vars(draft).items() if name.endswith("_")}
+        # One assignment: other threads read the old fit or the new one; a fit that fails does not get here.
+        self.__dict__ = {**vars(self._copied(without=LEARNED)), **learned}
+        return self
+
+    def _copied(self, without: Container[str] = ()) -> Self:
+        """A shallow copy with the current parameters and attributes."""
+        copied: Self = object.__new__(type(self))
+        copied.__dict__.update((name, value) for name, value in self.__dict__.copy().items() if name not in without)
+        return copied
+
+    def _fitted(self) -> Self:
+        """A snapshot, which a fit that ends in another thread does not change."""
+        fitted = self._copied()
+        check_is_fitted(fitted)
+        return fitted
+
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        validation: tuple[Any, Any] | None,
+        folder: Path | str | None,
+        concepts: Mapping[str, Any] | None,
+    ) -> None:
+        deadline = time.monotonic() + (np.inf if self.time_limit is None else self.time_limit)
+        config = read_training(self.training)
+        self._check_criterion()
+        pruning = self.pruning if config.prune else 0.0
+        growth = GrowthLimits(self.max_depth, self.min_mass, self.min_gain, config.min_reach, pruning)
+        networks = dict(self.networks or {})
+        X, concepts = take_labels(X, concepts, self._declarations)
+        examples, target, kept = self._read(X, y, sample_weight)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        problem = self._problem(examples)
+        target, goals = self._with_goals(target, problem)
+        given = read_labels(concepts, examples, problem.program.declarations, kept=kept)
+        anchors = distinct(given)
+        check_fit(problem, networks, config, target.criterion)
+        self.rule_tests_ = list(problem.candidates.expanded)
+        digests = {} if folder is None else self._digests(examples, target, validation, anchors)
+        with nullcontext() if folder is None else Checkpoint(folder, digests, seed) as checkpoint:
+            seed = seed if checkpoint is None else checkpoint.seed
+            sample = training_sample(
+                examples,
+                target,
+                validation=self._validation(validation, examples, target),
+                fraction=config.validation_fraction if problem.are_neural else None,
+                seed=seed,
+                anchors=anchors,
+            )
+            learner = make_learner(
+                sample,
+                problem,
+                networks,
+                config,
+                growth,
+                seed=seed,
+                jobs=self.n_jobs,
+                verbose=self.verbose,
+                goals=goals,
+            )
+            learned = learn_tree(learner, growth, checkpoint, deadline)
+        warn_of_small_tree(learned, learner, self.max_depth, self.time_limit)
+        self._set_learned(learned, learner, config, problem.program)
+        record = training_record(self.tree_.root, learner, seed, self.tree_.classes)
+        trained = {network: len(of_network) for network, of_network in sample.anchors.items()}
+        scores = concept_scores(self.model_, sample.examples, sample.held_out_anchors, trained) if anchors else ()
+        self.model_.training_record = record.with_concepts(scores)
+        if anchors:
+            self._warn_of_contradictions(examples, given, target, np.flatnonzero(kept))
+        self.model_.candidates = tuple(dict.fromkeys(atom for test in problem.candidates.tests for atom in test.atoms))
+
+    def _validation(self, validation: Any, examples: Examples, target: Target) -> tuple[Examples, Any, Any] | None:
+        """The validation examples of the caller with their targets and weights; None without any."""
+        if validation is None:
+            return None
+        added, labels = read_validation(validation, examples.schema)
+        return added, *self._validation_targets(labels, target.criterion)
+
+    def _digests(self, examples: Examples, target: Target, validation: Any, anchors: Anchors) -> dict[str, str]:
+        """Digests of everything that the tree depends on: the data, and the parameters that are relevant to it."""
+        parameters = {name: v for name, v in self.get_params().items() if name not in IRRELEVANT_TO_TREE}
+        if self.bank is not None:  # its contents, not its path
+            parameters["bank"] = (self.bank if isinstance(self.bank, Bank) else Bank(self.bank)).contents()
+        criterion = self._check_criterion()  # its class and settings: the usual `repr` has an address
+        parameters["criterion"] = (type(criterion).__qualname__, vars(criterion))
+        held_out = None if validation is None else read_validation(validation, examples.schema)
+        arrays = () if held_out is None else ([(c.values, c.missing) for _, c in held_out[0].items()], held_out[1])
+        digested = {**self._digested_targets(target), "sample_weight": target.weights, "validation": arrays}
+        if anchors:
+            digested["concepts"] = [
+                (network, n.calls, n.call_numbers, n.rows, n.values) for network, n in sorted(anchors.items())
+            ]
+        return fit_digests(parameters, dict(examples.items()), **digested)
+
+    def _declarations(self, columns: Mapping[str, Any]) -> Mapping[int, Declaration]:
+        """The neural declarations of the background knowledge for these columns."""
+        if not columns or not self.background.strip():
+            return {}
+        return Program(self.background, Examples(columns).schema, self.limits).declarations
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Examples, Target, npt.NDArray[np.bool_]]:
+        """The examples, their targets and weights; and the mask of the rows with a positive weight."""
+        self._refuse_missing_targets(y)
+        if has_names(X):
+            examples = drop_free_text(X if isinstance(X, Examples) else Examples(X), self._mentioned())
+            y = column_or_1d(y, warn=True)
+            self.n_features_in_ = examples.shape[1]
+            self.feature_names_in_ = np.array(examples.names, dtype=object)
+        else:
+            X, y = validate_data(self, X, y, accept_sparse="csc", dtype=None, ensure_all_finite="allow-nan")
+            examples = examples_from_array(X)
+        warn_of_identifiers(examples)
+        if len(y) != len(examples):
+            raise DataError(
+                f"Found input variables with inconsistent numbers of samples: X has {len(examples)} and y has {len(y)}."
+            )
+        weights = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True)
+        target = self._read_targets(y, weights)
+        check_weights(target.weights)
+        positive = target.weights > 0
+        if not positive.all():
+            examples, target = examples[positive], target[positive]
+        self.schema_ = examples.schema
+        return examples, target, positive
+
+    def _mentioned(self) -> str:
+        """All parameters' text in which a column may be named."""
+        listed = self.tests.tests if isinstance(self.tests, CandidateGenerator) else self.tests
+        tests = [listed] if isinstance(listed, str) else listed
+        return "\n".join([self.background, *map(str, tests), *(self.modes or ()), *map(str, self.leaves or ())])
+
+    def _problem(self, examples: Examples) -> Problem:
+        problem = read_problem(
+            examples.schema,
+            background=self.background,
+            tests=self.tests,
+            bank=self.bank,
+            modes=self.modes,
+            limits=self.limits,
+            leaves=self.leaves,
+        )
+        return varying_candidates(problem, examples)
+
+    def _set_learned(
+        self, learned: LearnedTree, learner: NodeLearner, config: TrainingConfig, program: Program
+    ) -> None:
+        """Set the attributes that hold the tree, its networks and its model."""
+        classes = self._tree_classes
+        self.networks_: dict[str, Any] = learner.networks_of_tree(Tree(learned.root, classes))
+        self.tree_ = Tree(with_statistics(learned.root, learner.inference, config.min_reach), classes)
+        self.gradient_steps_ = learner.steps
+        self.model_ = NeurosymbolicTree(
+            self.tree_,
+            self.schema_,
+            background=program.text,
+            networks=self.networks_,
+            priors=learner.priors,
+            limits=self.limits,
+            device=config.device,
+            backend=learner.config.backend,
+        )
+        gains = [(self.model_.columns_of(test), gain) for test, gain in learned.test_gains]
+        self.feature_importances_ = column_importances(gains, self.schema_)
+
+    def _examples(self, X: Any) -> Examples:
+        if not has_names(X):
+            X = validate_data(self, X, reset=False, accept_sparse="csc", dtype=None, ensure_all_finite="allow-nan")
+        return Examples.read(X, self.schema_)

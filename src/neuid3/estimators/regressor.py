@@ -1,0 +1,228 @@
+"""NeuID3 as a scikit-learn regressor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import column_or_1d
+
+from neuid3.data.examples import Examples
+from neuid3.data.tables import number_targets, refuse_missing_labels
+from neuid3.errors import DataError
+from neuid3.estimators.parameters import REGRESSOR_CONSTRAINTS
+from neuid3.estimators.tree_estimator import TreeEstimator
+from neuid3.io.bank import Bank
+from neuid3.learning.goal_values import number_values
+from neuid3.learning.goals import NO_GOALS, GoalCandidates
+from neuid3.learning.problem import Problem
+from neuid3.logic.sandbox import Limits
+from neuid3.training.config import TrainingConfig
+from neuid3.tree.criteria import NumberCriterion, criterion_of
+from neuid3.tree.criterion import Criterion
+from neuid3.tree.record import HELD_OUT, NumberScore, number_score
+from neuid3.tree.target import Target
+
+if TYPE_CHECKING:
+    from torch import nn
+
+Numbers = npt.NDArray[np.float64]
+
+
+class NeuID3Regressor(RegressorMixin, TreeEstimator):  # type: ignore[misc]
+    """A regression tree whose tests are facts, networks, or rules over the outputs of networks.
+
+    A leaf holds a mean and a standard deviation. The prediction is Σ P(leaf | e) · mean.
+
+    Parameters
+    ----------
+    background : str
+        Rules, probabilistic facts and neural declarations in DeepProbLog's syntax.
+    networks : dict, optional
+        For a network of the program, a function that makes a new one, or a module, which counts as trained.
+        A declared network that is not given gets the default architecture for its input's shape.
+    tests : "auto", a list of tests, or a CandidateGenerator
+        The candidate tests, as for `NeuID3Classifier`.
+    bank : Bank, or the path of one, optional
+        Trained tests, which are tried first, as for `NeuID3Classifier`.
+    modes : list of str, optional
+        The columns that may fill each argument of a rule's head, as in `"gt_rank(+rank_1, +rank_2)"`.
+    leaves : list of str, optional
+        Goals with one open argument that leaves may hold besides a mean: the value of the argument is the number, as in
+        `"plus(first, second, Y)"`; see `NeuID3Classifier`.
+    training : "default" or TrainingConfig
+        How networks are trained, selected and reused, as for `NeuID3Classifier`.
+    criterion : {"squared_error"} or NumberCriterion
+        How good a split is: the reduction of the expected squared error, or a criterion of your own.
+    max_depth : int, optional
+        The most tests on a path.
+    min_mass : float
+        The least Σ P(κ|e) of a node that is split; each side must keep half of it.
+    min_gain : float
+        The least gain of a test, as a fraction of the variance of the training targets.
+    pruning : float
+        The penalty of a split: it must save `pruning` · log₂ (M / T) bits in the description length of its examples'
+        numbers, where M is the number of candidates and T the number of those with the same gain (0: no pruning).
+    time_limit : float, optional
+        Seconds after which no further node is split; the node in training at that time is finished.
+    n_jobs : int, optional
+        Workers that train networks; -1 for one per core. It does not change the tree.
+    random_state : int, RandomState, optional
+        With a number, the same fit gives the same tree.
+    verbose : int
+        1 prints nodes as they are grown, 2 also the gains of tests with networks that were trained to the end.
+    limits : Limits, optional
+        The time, memory and circuit size that the background knowledge may take, and the most candidates that it may
+        be expanded to.
+
+    Attributes
+    ----------
+    tree_ : Tree
+        The learned tree.
+    model_ : NeurosymbolicTree
+        The tree with its program, networks and priors.
+    networks_ : dict
+        The networks of the tree, by instance.
+    tests_ : list of TrainedTest
+        The atoms among the tests, with their networks, for reuse in another fit.
+    rule_tests_ : list of str
+        The candidates that were made from rules.
+    schema_ : dict
+        The kind of every column, by name.
+    n_features_in_ : int
+        The number of columns.
+    feature_names_in_ : array of shape (n_features_in_,)
+        The names of the columns.
+    feature_importances_ : array of shape (n_features_in_,)
+        The gain that each column contributes, as a fraction of the total.
+    concept_scores_ : tuple of ConceptScore
+        The concept accuracy of each network of the tree that has labels, on those that were held out.
+    training_record_ : TrainingRecord
+        The number of training rows, their digests, and scores on other rows.
+    gradient_steps_ : int
+        The number of gradient steps of the fit.
+
+    >>> reg = NeuID3Regressor().fit({"late": [True] * 4 + [False] * 4}, [30, 32, 31, 33, 2, 4, 3, 5])
+    >>> reg.predict({"late": [True, False]}).round(2).tolist()
+    [31.5, 3.5]
+    """
+
+    file_kind: ClassVar[str] = "regressor"
+    _parameter_constraints: ClassVar[dict[str, Any]] = REGRESSOR_CONSTRAINTS
+
+    def __init__(
+        self,
+        *,
+        background: str = "",
+        networks: Mapping[str, Callable[[], nn.Module] | nn.Module] | None = None,
+        tests: str | Sequence[Any] = "auto",
+        bank: Bank | Path | str | None = None,
+        modes: Sequence[str] | None = None,
+        leaves: Sequence[str] | None = None,
+        training: str | TrainingConfig = "default",
+        criterion: str | NumberCriterion = "squared_error",
+        max_depth: int | None = None,
+        min_mass: float = 2.0,
+        min_gain: float = 1e-7,
+        pruning: float = 0.75,
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        limits: Limits | None = None,
+    ) -> None:
+        super().__init__(
+            background=background,
+            networks=networks,
+            tests=tests,
+            bank=bank,
+            modes=modes,
+            leaves=leaves,
+            training=training,
+            criterion=criterion,
+            max_depth=max_depth,
+            min_mass=min_mass,
+            min_gain=min_gain,
+            pruning=pruning,
+            time_limit=time_limit,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+            limits=limits,
+        )
+
+    # What the targets are ------------------------------------------------------------------------
+
+    def _check_criterion(self) -> NumberCriterion:
+        return criterion_of(self.criterion, NumberCriterion)
+
+    def _refuse_missing_targets(self, y: Any) -> None:
+        refuse_missing_labels(y, "number")
+
+    def _read_targets(self, y: npt.NDArray[Any], weights: Numbers) -> Target:
+        numbers = number_targets(y)
+        counted = weights > 0
+        if not counted.any():  # `fit` refuses these weights
+            return Target(numbers, weights, self._check_criterion())
+        criterion = self._check_criterion().for_targets(numbers[counted], weights[counted])
+        return Target(criterion.standardized(numbers), weights, criterion)
+
+    def _validation_targets(self, y: Any, criterion: Criterion) -> tuple[Numbers, Numbers]:
+        assert isinstance(criterion, NumberCriterion)
+        numbers = number_targets(column_or_1d(y), "The validation examples")
+        return criterion.standardized(numbers), np.ones(len(numbers))
+
+    def _digested_targets(self, target: Target) -> dict[str, Any]:
+        criterion = target.criterion
+        assert isinstance(criterion, NumberCriterion)
+        return {"targets": target.values, "unit": np.array([criterion.center, criterion.scale])}
+
+    def _with_goals(self, target: Target, problem: Problem) -> tuple[Target, GoalCandidates]:
+        if not problem.goals:
+            return target, NO_GOALS
+        criterion = target.criterion
+        assert isinstance(criterion, NumberCriterion)
+        values = number_values(problem.goals, problem.program)
+        return target, GoalCandidates(problem.goals, tuple(criterion.standardized(of_goal) for of_goal in values))
+
+    @property
+    def _tree_classes(self) -> tuple[Any, ...]:
+        return ()
+
+    def _held_out_score(self, examples: Examples, y: Any) -> tuple[NumberScore, None]:
+        numbers = number_targets(column_or_1d(y))
+        if len(numbers) != len(examples):
+            raise DataError(f"y has {len(numbers)} numbers for {len(examples)} examples; give one for each.")
+        return number_score(HELD_OUT, self.model_.predict(examples), numbers), None
+
+    # Prediction ----------------------------------------------------------------------------------
+
+    @overload
+    def predict(self, X: Any, return_std: Literal[False] = False, *, threshold: float = 0.0) -> Numbers: ...
+
+    @overload
+    def predict(self, X: Any, return_std: Literal[True], *, threshold: float = 0.0) -> tuple[Numbers, Numbers]: ...
+
+    def predict(self, X: Any, return_std: bool = False, *, threshold: float = 0.0) -> Numbers | tuple[Numbers, Numbers]:
+        """The expected number of each example, Σ P(leaf | e) · mean, and with `return_std` its standard deviation.
+
+        The standard deviation is that of the mixture of leaves: of the numbers at each leaf, and of which leaf it is.
+
+        Parameters
+        ----------
+        X : a table with named columns, `Examples`, or an array, as in `fit`.
+        return_std : whether the predictive standard deviations are returned too.
+        threshold : the probability up to which branches are dropped, in [0, 1); 0 is exact. See
+            `NeurosymbolicTree.predict_proba`.
+
+        Returns
+        -------
+        Numbers, `(example,)`, or a pair of numbers and their standard deviations.
+        """
+        fitted = self._fitted()
+        means, deviations = fitted.model_.predict_number(fitted._examples(X), threshold=threshold)
+        return (means, deviations) if return_std else means
