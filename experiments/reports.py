@@ -8,7 +8,7 @@ from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
-from experiments import concept_reports, goal_reports, datasets, published, settings
+from experiments import concept_reports, datasets, goal_reports, published, settings
 from experiments.baselines import Training
 from experiments.cells import (
     ONE_INSTANCE,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from experiments.datasets.cards import Cards, cards
 from experiments.datasets.decks import decks
-from experiments.datasets.eleusis import CONCEPTS, Concept, Windows, eleusis
 from experiments.datasets.e9p import e9p
+from experiments.datasets.eleusis import CONCEPTS, Concept, Windows, eleusis
 from experiments.datasets.even_odd import even_odd
 from experiments.datasets.folds import Fold, uci_fold
 from experiments.datasets.hitting_sets import hitting_sets
@@ -32,9 +32,9 @@ __all__ = [
     "cards",
     "decks",
     "digits",
+    "e9p",
     "eleusis",
     "emnist_letters",
-    "e9p",
     "even_odd",
     "fashion_mnist",
     "hitting_sets",

@@ -11,7 +11,6 @@ from neuid3.explain.explanation import Explanation, LeafShare, Proof, Step
 from neuid3.explain.probabilities import JointProbabilities
 from neuid3.explain.proofs import proofs_of, related
 from neuid3.tree.model import TreeModel
-from neuid3.tree.tree import LeafNode
 
 # Proofs are listed only for steps that are reached with at least this probability.
 MIN_REACH = 0.01
@@ -67,13 +66,14 @@ def _leaves(view: ExampleView, joint: JointProbabilities, max_proofs: int) -> tu
     reach: list[float] = view.path_probabilities()[0].tolist()  # by node
     paths: list[tuple[Step, ...]] = []  # by node
     leaves = []
-    for node, node_reach in zip(view.nodes, reach, strict=True):
+    for index, (node, node_reach) in enumerate(zip(view.nodes, reach, strict=True)):
         path: tuple[Step, ...] = ()
         if node.parent is not None:
             path = (*paths[node.parent], _step(view, joint, node, node_reach, reach[node.parent], max_proofs))
         paths.append(path)
-        if isinstance(node.node, LeafNode):
-            leaves.append(LeafShare(path, node_reach, node.node.value))
+        component = view.of_components.get(index)  # a plain leaf, or a value of a leaf's goal
+        if component is not None:
+            leaves.append(LeafShare(path, node_reach, tuple(view.leaves[component].tolist())))
     return tuple(leaves)
 
 

@@ -219,9 +219,7 @@ def _fingerprint(formula: Formula) -> Hashable | None:
     return tuple(sorted(tuple(inputs) for inputs in by_network.values())), frozenset(variables - set(neural))
 
 
-def results(
-    root: Node, program: Program, classes: Sequence[Any] = ()
-) -> tuple[list[tuple[float, ...]], list[Formula]]:
+def results(root: Node, program: Program, classes: Sequence[Any] = ()) -> tuple[list[tuple[float, ...]], list[Formula]]:
     """The different class distributions of a tree's leaves, and the formula of each.
 
     A leaf with a goal has a result for each value of the goal. Its noise does not count: the same value of the goals of two

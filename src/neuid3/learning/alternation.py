@@ -246,7 +246,9 @@ class Alternation:
         A single leaf replaces no tree: the splits of that have paid their penalty.
         """
         errors = self._errors(before, tree)
-        return (tree.size > 1 or tree.computes) and (errors > 1e-6 or (tree.size < before.size and errors >= -CLEAR_ERRORS))
+        return (tree.size > 1 or tree.computes) and (
+            errors > 1e-6 or (tree.size < before.size and errors >= -CLEAR_ERRORS)
+        )
 
     def better(self, one: TrainedTree, other: TrainedTree) -> TrainedTree:
         """The smaller one of two trees, unless validation examples are likelier under the larger one by a standard error.

@@ -176,9 +176,7 @@ def _input_shapes(formula: Formula, schema: Schema, without: Container[str] = ()
     return shapes
 
 
-def _from_rules(
-    program: Program, most: int, named: Sequence[str], goals: Sequence[str]
-) -> tuple[AtomTest, ...]:
+def _from_rules(program: Program, most: int, named: Sequence[str], goals: Sequence[str]) -> tuple[AtomTest, ...]:
     """The tests of all rules and neural facts; warns of each rule that has none and that no other rule needs.
 
     Where the program, or a test in `named`, names a column for a network, the network is called only on columns of the
@@ -315,7 +313,9 @@ def make_candidates(
             columns = column_candidates(program.schema)
             collected.extend(columns.tests)
             numbers.extend(columns.numbers)
-            expanded = _from_modes(modes, program, most) if modes is not None else _from_rules(program, most, named, goals)
+            expanded = (
+                _from_modes(modes, program, most) if modes is not None else _from_rules(program, most, named, goals)
+            )
             collected.extend(expanded)
         elif isinstance(test, str):
             collected.append(_named(test, program.schema.get(test)))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,10 +14,15 @@ import numpy.typing as npt
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.sample import Floats, Sample
 from neuid3.tree.components import Components, components
-from neuid3.tree.criteria import FLOOR, PRIOR_MASS, Criterion, Target
+from neuid3.tree.criterion import FLOOR, PRIOR_MASS, Criterion, Mask
 from neuid3.tree.goals import Goal, GoalLeaf
 from neuid3.tree.leaves import LeafNode
+from neuid3.tree.record import AnyScore
+from neuid3.tree.target import Target
 from neuid3.tree.tree import Branch, Node, Path, Visit, fold, paths
+
+if TYPE_CHECKING:  # tables without networks are learned without PyTorch
+    import torch
 
 # While a tree is grown, a goal is tried with each of these noise rates, and each of these deviations of numbers around its
 # value, as a fraction of the deviation of all targets; for the leaves of a grown tree both are estimated.
@@ -67,8 +72,42 @@ class Option:
     deviation: float
 
 
+class _PlainLoss(Criterion):
+    """What a criterion with goals leaves to that of plain leaves: scores, and the loss of leaves in training."""
+
+    base: Criterion
+    description = property(lambda self: self.base.description)
+
+    def log_likelihoods(self, reach: Floats, statistics: Floats, targets: Floats) -> Floats:
+        return self.base.log_likelihoods(reach, statistics, targets)
+
+    def score(self, kind: str, reach: Floats, leaves: Sequence[LeafNode], targets: Floats) -> AnyScore:
+        return self.base.score(kind, reach, leaves, targets)
+
+    def initial_parameters(self, statistics: Floats, paths: int, flipped: bool, coins: Callable[[int], Mask]) -> Floats:
+        return self.base.initial_parameters(statistics, paths, flipped, coins)
+
+    def leaf_parameters(self, leaves: Sequence[LeafNode]) -> Floats:
+        return self.base.leaf_parameters(leaves)
+
+    def likelihoods(self, parameters: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        return self.base.likelihoods(parameters, targets)
+
+    def leaf_values(self, parameters: torch.Tensor) -> Floats:
+        return self.base.leaf_values(parameters)
+
+    def with_value(self, leaf: LeafNode, value: Floats) -> LeafNode:
+        return self.base.with_value(leaf, value)
+
+    def is_positive(self, targets: Any, flipped: Any = False) -> Any:
+        return self.base.is_positive(targets, flipped)
+
+    def positive_fraction(self, statistics: Floats) -> float | None:
+        return self.base.positive_fraction(statistics)
+
+
 @dataclass(frozen=True)
-class GoalCriterion(Criterion):
+class GoalCriterion(_PlainLoss):
     """A criterion whose leaves may also hold goals: a node is as impure as its best leaf leaves it, in bits.
 
     A target is a row: that of the criterion `base`, and the bits that it takes under each option. Bits add up like all
@@ -154,7 +193,7 @@ def with_goals(inference: ExactInference, candidates: GoalCandidates) -> ExactIn
     candidates : the goals; those that call a network which is not trained yet are left out.
     """
     sample = inference.sample
-    ready = [goal for goal in map(lambda g: bound_goal(inference, g), candidates.goals) if is_ready(inference, goal)]
+    ready = _ready(inference, candidates)
     if not ready:
         return inference
     options, columns = [], []
@@ -174,6 +213,11 @@ def with_goals(inference: ExactInference, candidates: GoalCandidates) -> ExactIn
     scored = copy.copy(inference)
     scored.sample = replace(sample, growth_target=Target(values, target.weights, criterion))
     return scored
+
+
+def _ready(inference: ExactInference, candidates: GoalCandidates) -> list[Goal]:
+    """The goals whose networks are all trained, with their instances."""
+    return [goal for goal in (bound_goal(inference, g) for g in candidates.goals) if is_ready(inference, goal)]
 
 
 def bound_goal(inference: ExactInference, goal: Goal) -> Goal:
@@ -242,7 +286,7 @@ def settled(root: Node, inference: ExactInference, candidates: GoalCandidates) -
     inference : exact inference with the networks of the tree.
     candidates : the goals to choose from.
     """
-    ready = [goal for goal in (bound_goal(inference, g) for g in candidates.goals) if is_ready(inference, goal)]
+    ready = _ready(inference, candidates)
     if not ready:
         return root
     reach = inference.reach([path for path, _ in paths(root)])
@@ -262,7 +306,8 @@ def with_leaf_nodes(root: Node, leaves: Sequence[LeafNode]) -> Node:
             return next(waiting)
         node = visit.node
         assert isinstance(node, Branch)
-        return Branch(node.test, *below, node.gain, statistics=node.statistics, summary=node.summary)
+        summary = node.summary.otherwise if isinstance(node.summary, GoalLeaf) else node.summary
+        return Branch(node.test, *below, node.gain, statistics=node.statistics, summary=summary)
 
     return fold(root, replaced)
 

@@ -62,7 +62,8 @@ class Head:
         The parameters.
         """
         layers = [
-            (2.0 * torch.rand((inputs + 1) * outputs, generator=random, dtype=torch.float64) - 1.0) / np.sqrt(max(inputs, 1))
+            (2.0 * torch.rand((inputs + 1) * outputs, generator=random, dtype=torch.float64) - 1.0)
+            / np.sqrt(max(inputs, 1))
             for inputs, outputs in self.shapes
         ]
         return torch.cat(layers).unsqueeze(0)

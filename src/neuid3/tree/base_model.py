@@ -21,8 +21,8 @@ from neuid3.logic.program import Program
 from neuid3.logic.sandbox import Limits
 from neuid3.networks.backend import Backend, select_backend
 from neuid3.tree.evidence import Evidence
-from neuid3.tree.inference import Inference, arrays_for, average_output
 from neuid3.tree.goals import Goal
+from neuid3.tree.inference import Inference, arrays_for, average_output
 from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.record import TrainingRecord
 from neuid3.tree.semantics import Semantics

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,8 +13,8 @@ import numpy.typing as npt
 from neuid3.errors import TreeError
 from neuid3.tree.goals import Goal, GoalLeaf, class_of_value
 from neuid3.tree.leaves import Leaf, LeafNode, NumberLeaf, leaf_moments
-from neuid3.tree.semantics import NetworkCall, Semantics
-from neuid3.tree.tree import Node, Path, paths
+from neuid3.tree.semantics import Semantics
+from neuid3.tree.tree import Branch, Node, Path, Visit, fold, paths
 
 Floats = npt.NDArray[np.float64]
 
@@ -47,18 +47,21 @@ class Components:
     @property
     def plain_values(self) -> Floats:
         """What the plain leaf of each component says, `(component, value)`."""
-        return np.array([leaf.value for leaf in self.leaves])[self.leaf_numbers]
+        values: Floats = np.array([leaf.value for leaf in self.leaves])[self.leaf_numbers]
+        return values
 
     @cached_property
     def noises(self) -> Floats:
         """The probability with which each component follows the plain leaf, `(component,)`; 1 for plain leaves."""
         noises = [leaf.noise if isinstance(leaf, GoalLeaf) else 1.0 for leaf in self.leaves]
-        return np.array(noises)[self.leaf_numbers]
+        of_components: Floats = np.array(noises)[self.leaf_numbers]
+        return of_components
 
     @cached_property
     def leaf_sums(self) -> Floats:
         """P(leaf | e) is P(component | e) times this matrix of 0 and 1, `(component, leaf)`."""
-        return (self.leaf_numbers[:, None] == np.arange(len(self.leaves))).astype(np.float64)
+        sums: Floats = (self.leaf_numbers[:, None] == np.arange(len(self.leaves))).astype(np.float64)
+        return sums
 
     def classes_of_values(self, classes: Sequence[Any]) -> npt.NDArray[np.int64]:
         """The number of the class that each component's value stands for, `(component,)`; −1 for plain leaves.
@@ -108,7 +111,8 @@ class Components:
         if not self.compute:
             return plain
         computed = self.classes_of_values(classes)[:, None] == np.arange(len(classes))
-        return self.noises[:, None] * plain + (1.0 - self.noises[:, None]) * computed
+        mixture: Floats = self.noises[:, None] * plain + (1.0 - self.noises[:, None]) * computed
+        return mixture
 
     def plain_leaves(self, classes: Sequence[Any]) -> list[LeafNode]:
         """A plain leaf for each component, with its class probabilities, or with the mean and deviation of its number.
@@ -154,7 +158,9 @@ class Components:
 def _of_numbers(moments: Floats) -> list[LeafNode]:
     """Leaves with these first two moments of a number."""
     deviations = np.sqrt(np.maximum(moments[:, 1] - moments[:, 0] ** 2, 0.0))
-    return [NumberLeaf(float(mean), float(deviation)) for mean, deviation in zip(moments[:, 0], deviations, strict=True)]
+    return [
+        NumberLeaf(float(mean), float(deviation)) for mean, deviation in zip(moments[:, 0], deviations, strict=True)
+    ]
 
 
 def _number(value: float | str | None) -> float:
@@ -198,16 +204,32 @@ def components(root: Node, semantics: Semantics) -> Components:
     return Components(tuple(leaves), tuple(conjunctions), np.array(numbers, dtype=np.int64), tuple(values))
 
 
+def with_expressions(root: Node, semantics: Semantics) -> Node:
+    """The tree with what each goal computes, for texts and pictures.
+
+    Parameters
+    ----------
+    root : the root of the tree.
+    semantics : the values and expressions of goals.
+
+    Returns
+    -------
+    The root of an equal tree.
+    """
+
+    def described(visit: Visit, below: tuple[Node, Node] | None) -> Node:
+        node = visit.node
+        if isinstance(node, Branch):
+            assert below is not None
+            return Branch(node.test, *below, node.gain, statistics=node.statistics, summary=node.summary)
+        if not isinstance(node, GoalLeaf):
+            return node
+        goal = replace(node.goal, expression=semantics.open_goal(node.goal).expression)
+        return GoalLeaf(goal, node.otherwise, node.noise, node.deviation)
+
+    return fold(root, described)
+
+
 def goals_of(root: Node) -> tuple[Goal, ...]:
     """The distinct goals of a tree's leaves, from left to right."""
     return tuple(dict.fromkeys(leaf.goal for _, leaf in paths(root) if isinstance(leaf, GoalLeaf)))
-
-
-def goal_tests(root: Node, semantics: Semantics) -> list[Any]:
-    """The tests of all values of the goals in a tree's leaves."""
-    return [test for goal in goals_of(root) for _, test in semantics.value_tests(goal)]
-
-
-def goal_network_calls(root: Node, semantics: Semantics) -> frozenset[NetworkCall]:
-    """The network calls of the goals in a tree's leaves."""
-    return frozenset(call for goal in goals_of(root) for call in semantics.goal_calls(goal))

@@ -49,7 +49,9 @@ def check_determined(text: str, goal: OpenGoal, program: Program) -> None:
     some_value, *twice = circuit.roots
     for number, root in enumerate(twice, 1):
         if root != FALSE:
-            others = compile_formulas([And((formulas[number], formula)) for formula in formulas[:number]], program.limits)
+            others = compile_formulas(
+                [And((formulas[number], formula)) for formula in formulas[:number]], program.limits
+            )
             other = next(i for i, node in enumerate(others.roots) if node != FALSE)
             world = _text(_world(others, others.roots[other], TRUE), program)
             raise NodeTestError(
@@ -118,4 +120,3 @@ def _phrase(variable: Variable, value: int, program: Program) -> str:
         case ChoiceVariable():
             heads = program.heads(variable)
             return heads[value] if value < len(heads) else f"not {' and not '.join(heads)}"
-

@@ -122,9 +122,7 @@ class GoalLeaf(LeafNode):
     noise: float
     deviation: float
 
-    def __init__(
-        self, goal: Goal | str, otherwise: LeafNode, noise: float = 0.0, deviation: float = 0.0
-    ) -> None:
+    def __init__(self, goal: Goal | str, otherwise: LeafNode, noise: float = 0.0, deviation: float = 0.0) -> None:
         if not isinstance(goal, (Goal, str)) or not isinstance(otherwise, LeafNode) or isinstance(otherwise, GoalLeaf):
             raise TreeError(
                 f"A leaf has the goal {goal!r:.60} and otherwise {otherwise!r:.60}; give a goal such as 'digit(second, Y)' "
@@ -187,9 +185,7 @@ class GoalLeaf(LeafNode):
         otherwise = leaf_from_json(fields)
         if otherwise is None or isinstance(otherwise, GoalLeaf):
             raise ValueError("the plain leaf of a goal is no plain leaf")
-        return cls(
-            Goal.from_json(json["goal"]), otherwise, as_number(json["noise"]), as_number(json["deviation"])
-        )
+        return cls(Goal.from_json(json["goal"]), otherwise, as_number(json["noise"]), as_number(json["deviation"]))
 
 
 def class_of_value(value: float | str, classes: Sequence[Any]) -> int | None:

@@ -17,7 +17,7 @@ from neuid3.errors import TreeError
 from neuid3.logic.sandbox import Limits
 from neuid3.networks.backend import Backend
 from neuid3.tree.base_model import BaseModel, check_threshold
-from neuid3.tree.components import components
+from neuid3.tree.components import components, with_expressions
 from neuid3.tree.descent import LazyEvaluator
 from neuid3.tree.tree import Tree
 
@@ -94,6 +94,8 @@ class TreeModel(BaseModel):
             backend=backend,
             goals=tree.goals,
         )
+        if any(not goal.expression for goal in tree.goals):
+            self.tree = Tree(with_expressions(tree.root, self.inference.semantics), tree.classes)
         self.components = components(tree.root, self.inference.semantics)
         self._reach = self.inference.compiled(self.components.paths)
         floats = self.inference.arrays.floats

@@ -303,9 +303,9 @@ class Tree:
     def network_instances(self) -> dict[str, tuple[str, ...]]:
         """The instances of each declared network that tests and goals of a learned tree call, in preorder; mostly one each."""
         instances: dict[str, dict[str, None]] = {}
-        for called in (*self.tests, *self.goals):
-            for network, instance in called.instances:
-                instances.setdefault(network, {})[instance] = None
+        called = [*(test.instances for test in self.tests), *(goal.instances for goal in self.goals)]
+        for network, instance in (pair for pairs in called for pair in pairs):
+            instances.setdefault(network, {})[instance] = None
         return {network: tuple(names) for network, names in instances.items()}
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -103,6 +102,7 @@ def enumerated(root: Any, X: Examples, seed: int) -> Any:
     return result
 
 
+@settings(max_examples=20)
 @given(trees(), st.integers(0, 99))
 def test_classes_of_goals_agree_with_enumeration_where_path_and_goal_share_variables(root: Any, seed: int) -> None:
     X = example(seed, 3)
@@ -112,19 +112,21 @@ def test_classes_of_goals_agree_with_enumeration_where_path_and_goal_share_varia
     assert model.leaf_probabilities(X).shape == (3, len(model.tree.leaves))
 
 
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(trees(), st.integers(0, 99))
 def test_problog_agrees(root: Any, seed: int) -> None:
     X = example(seed, 2)
     assert model_of(root, X, seed).verify(X) < 1e-9
 
 
+@settings(max_examples=5)
 @given(trees(), st.integers(0, 99))
 def test_trees_with_goals_are_saved_and_loaded(tmp_path_factory: Any, root: Any, seed: int) -> None:
     X = example(seed, 2)
     model = model_of(root, X, seed)
     path = model.save(tmp_path_factory.mktemp("goals") / "model")
-    networks = {name: (lambda net=net: net) for name, net in model.networks.items()}
+    called = {call.network for call in model.network_calls}
+    networks = {name: (lambda net=net: net) for name, net in model.networks.items() if name in called}
     again = load(path, networks=networks)
     assert again.tree == model.tree
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
@@ -238,7 +240,7 @@ def test_a_value_that_is_no_class_of_the_tree_is_refused() -> None:
 
 @pytest.mark.parametrize("noise", [-0.1, 1.1, float("nan"), "much", True])
 def test_noise_is_a_probability(noise: Any) -> None:
-    with pytest.raises(TreeError, match="noise .* is invalid; give a probability"):
+    with pytest.raises(TreeError, match=r"noise .* is invalid; give a probability"):
         GoalLeaf("digit(left, Y)", Leaf(0.5), noise)
 
 
@@ -248,7 +250,7 @@ def test_the_leaf_behind_a_goal_is_a_plain_one(otherwise: Any) -> None:
         GoalLeaf("digit(left, Y)", otherwise)
 
 
-def test_hostile_leaves_in_files_are_refused(tmp_path: Path) -> None:
+def test_hostile_leaves_in_files_are_refused() -> None:
     fields = leaf_to_json(GoalLeaf("digit(left, Y)", Leaf(0.5), 0.1))
     for change in ({"goal": 3}, {"noise": "x"}, {"otherwise": {"test": 1}}, {"otherwise": fields}, {"deviation": None}):
         with pytest.raises((TypeError, ValueError, KeyError)):

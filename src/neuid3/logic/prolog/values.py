@@ -11,7 +11,7 @@ from problog.logic import And, Clause, Constant, Not, Or, Term, Var
 
 from neuid3.errors import NodeTestError
 from neuid3.logic.prolog.grounder import Grounder, grounding_problem, substitute
-from neuid3.logic.prolog.reader import Statement, read_test
+from neuid3.logic.prolog.reader import ParsedProgram, Statement, read_test
 from neuid3.logic.prolog.terms import PrologTerm, name_of, rewrite, signature, source
 
 # Operators of expressions that are shown, with the priority of each: those of a higher one bind less.
@@ -43,13 +43,13 @@ def _values(grounder: Grounder, text: str) -> dict[str, Any]:
     for term in terms:
         value = _plain(term)
         if value is None:
-            shown = "unbound" if not isinstance(term, Term) or not term.is_ground() else source(term)
+            found = "unbound" if not isinstance(term, Term) or not term.is_ground() else source(term)
             raise NodeTestError(
-                f"Leaf {text!r} leaves {variable} {shown}; the values of {variable} must be numbers or names."
+                f"Leaf {text!r} leaves {variable} {found}; the values of {variable} must be numbers or names."
             )
         atom = source(substitute(goal, {variable: term}))
         described[atom] = {"value": value, "atom": atom}
-    shown = expression(grounder.parsed.statements, goal, variable)
+    shown = expression(grounder.parsed, goal, variable)
     values = sorted(described.values(), key=lambda entry: (isinstance(entry["value"], str), entry["value"]))
     return {"variable": variable, "values": values, "expression": "" if shown is None else _text(shown)}
 
@@ -79,15 +79,15 @@ def _plain(term: PrologTerm) -> int | float | str | None:
     return None
 
 
-def expression(
-    statements: Iterable[Statement], goal: PrologTerm, variable: str, depth: int = _MAX_DEPTH
-) -> PrologTerm | None:
+def expression(parsed: ParsedProgram, goal: PrologTerm, variable: str, depth: int = _MAX_DEPTH) -> PrologTerm | None:
     """What a goal computes for its variable, as a term: `digit(second)+9`; None where it is not one expression.
 
     It is one where each predicate on the way has one clause, whose body is a sequence of goals with one open argument each
     and of `is`, such as `nine_plus(I, Y) :- digit(I, D), Y is D + 9.`
     """
-    defining = [s for s in statements if signature(goal) in map(signature, s.heads)]
+    if signature(goal) in parsed.facts and goal.arity == 1:
+        return Term(str(goal.functor))  # the value of a column
+    defining = [s for s in parsed.statements if signature(goal) in map(signature, s.heads)]
     called = Term(goal.functor, *(a for a in goal.args if not (isinstance(a, Var) and str(a) == variable)))
     if not defining or depth == 0:
         return None
@@ -98,12 +98,10 @@ def expression(
     (statement, *others) = defining
     if others or statement.probabilities is not None or statement.neural is not None:
         return None
-    return _of_rule(statements, statement, goal, variable, depth)
+    return _of_rule(parsed, statement, goal, variable, depth)
 
 
-def _of_rule(
-    statements: Iterable[Statement], rule: Statement, goal: PrologTerm, variable: str, depth: int
-) -> PrologTerm | None:
+def _of_rule(parsed: ParsedProgram, rule: Statement, goal: PrologTerm, variable: str, depth: int) -> PrologTerm | None:
     """The expression of a goal that this rule alone defines; None where its body does more than compute."""
     known: dict[str, PrologTerm] = {}
     result = None
@@ -125,7 +123,7 @@ def _of_rule(
             if len(opened) != 1:
                 return None
             target = opened[0]
-            value = expression(statements, substitute(part, known), str(target), depth - 1)
+            value = expression(parsed, substitute(part, known), str(target), depth - 1)
         if value is None or not isinstance(target, Var) or str(target) in known:
             return None
         known[str(target)] = value
