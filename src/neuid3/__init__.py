@@ -31,8 +31,10 @@ if TYPE_CHECKING:
     from neuid3.logic.sandbox import Limits
     from neuid3.networks.defaults import LeNet
     from neuid3.training.config import TrainingConfig
+    from neuid3.tree.constraints import Constraints
     from neuid3.tree.goals import Goal, GoalLeaf
     from neuid3.tree.leaves import Leaf, NumberLeaf
+    from neuid3.tree.monotone import Violation, check_monotone
     from neuid3.tree.node_tests import AtomTest, NodeTest, register_test_kind
     from neuid3.tree.record import ConceptScore
     from neuid3.tree.tree import Branch, Tree
@@ -49,6 +51,7 @@ __all__ = [
     "Category",
     "Certificate",
     "ConceptScore",
+    "Constraints",
     "Distribution",
     "Examples",
     "Goal",
@@ -75,6 +78,8 @@ __all__ = [
     "TrainedTest",
     "TrainingConfig",
     "Tree",
+    "Violation",
+    "check_monotone",
     "evidence_page",
     "export_graphviz",
     "export_onnx",
@@ -118,6 +123,8 @@ _get_name, _names = lazy_names(
         "neuid3.networks.defaults": ("LeNet",),
         "neuid3.training.config": ("TrainingConfig",),
         "neuid3.tree.goals": ("Goal", "GoalLeaf"),
+        "neuid3.tree.constraints": ("Constraints",),
+        "neuid3.tree.monotone": ("Violation", "check_monotone"),
         "neuid3.tree.node_tests": ("AtomTest", "NodeTest", "register_test_kind"),
         "neuid3.tree.record": ("ConceptScore",),
         "neuid3.tree.leaves": ("Leaf", "NumberLeaf"),

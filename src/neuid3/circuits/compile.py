@@ -110,10 +110,10 @@ def _orders(formulas: Sequence[Formula], clock: Clock) -> Iterator[list[Variable
     yield first
     if len(first) > 2:
         yield first[::-1]
-        yield _force(formulas, first, clock)
+        yield force_order(formulas, first, clock)
 
 
-def _force(formulas: Sequence[Formula], order: list[Variable], clock: Clock, rounds: int = 30) -> list[Variable]:
+def force_order(formulas: Sequence[Formula], order: list[Variable], clock: Clock, rounds: int = 30) -> list[Variable]:
     """The variable order of the FORCE heuristic, which places variables of the same subformulas close together.
 
     Each subformula is a hyperedge; in every round a variable moves to the mean of the centres of its hyperedges.

@@ -58,7 +58,7 @@ class Reach:
         n, arrays = len(evidence), self.arrays
         probabilities = [self._roots(circuit, evidence) for circuit in self.circuits]
         roots = arrays.concatenate((*probabilities, arrays.full((1, n), 1.0)))  # (root, example)
-        if self._steps is not None and not arrays.records_gradients:
+        if self.shared_steps is not None and not arrays.records_gradients:
             return self._shared_products(roots).T
         if not self._most:
             return arrays.full((n, len(self.factors)), 1.0)
@@ -68,7 +68,7 @@ class Reach:
         return reached.T
 
     @cached_property
-    def _steps(self) -> list[_Step] | None:
+    def shared_steps(self) -> list[_Step] | None:
         """The products factor by factor with shared prefixes, where these save half of the multiplications; or None."""
         certain = sum(len(circuit.roots) for circuit in self.factored.circuits)
         factors = self.arrays.to_numpy(self.factors)
@@ -91,7 +91,7 @@ class Reach:
         arrays = self.arrays
         reached = arrays.full((len(self.factors), roots.shape[1]), 0.0)
         products: AnyArray = None
-        for step in self._steps or ():
+        for step in self.shared_steps or ():
             chosen = arrays.take(roots, step.factors)
             products = chosen if products is None else arrays.take(products, step.before) * chosen
             reached[step.paths] = arrays.take(products, step.ends)

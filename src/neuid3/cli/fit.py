@@ -87,6 +87,7 @@ def _classifier(options: FitOptions, rules: str, fit_data: FitData) -> NeuID3Cla
         pos_label=options.pos_label,
         class_weight=_weights(options.class_weight, fit_data.classes),
         max_depth=options.max_depth,
+        monotonic_cst=_directions(options.monotonic_cst),
         time_limit=options.time_limit,
         training=TrainingConfig(**_given(training)),
         limits=limits,
@@ -109,6 +110,8 @@ def _save_and_report(
     clf: NeuID3Classifier, fit_data: FitData, options: FitOptions, seconds: float, echo: Callable[[str], object]
 ) -> None:
     """Save the model, score it on the rows held out, and print tree and scores."""
+    from neuid3.tree.record import concept_texts
+
     out, remember_rows = options.model_file, not options.forget_rows
     clf.save(out, remember_rows=remember_rows)  # before anything else can fail
     set_outcome(f"the model is saved in {out}")
@@ -120,7 +123,7 @@ def _save_and_report(
     echo(f"\nThe tree{networks}, learned in {seconds:.0f} s:\n\n{clf.export_text()}\n")
     echo(scores_text(scores) + "\n")
     if concepts:
-        echo("\n".join(f"Labels of {score}." for score in concepts) + "\n")
+        echo("\n".join(f"Labels of {text}." for text in concept_texts(concepts)) + "\n")
     echo(f"Saved to {out}: the tree learned from {fit_data.training_rows.sum():,} rows.")
     if options.as_json:
         report = fit_report(clf, fit_data.table, scores, concepts, out, seconds)
@@ -130,6 +133,17 @@ def _save_and_report(
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that the user has given; the others have the defaults of the library."""
     return {name: value for name, value in options.items() if value is not None}
+
+
+def _directions(given: tuple[str, ...]) -> list[tuple[str, int]] | dict[str, int] | None:
+    """The parameter `monotonic_cst` of the classifier; pairs where a column is given twice, which it refuses."""
+    pairs = []
+    for entry in given:
+        name, _, direction = entry.rpartition("=")
+        if not name or direction.strip() not in ("1", "+1", "-1", "0"):
+            raise DataError(f"--monotone {entry!r} is no constraint; write COLUMN=1 or COLUMN=-1.")
+        pairs.append((name, int(direction)))
+    return pairs if len({name for name, _ in pairs}) < len(pairs) else dict(pairs) or None
 
 
 def _weights(given: tuple[str, ...], labels: npt.NDArray[Any]) -> str | dict[str, float] | None:

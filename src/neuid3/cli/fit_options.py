@@ -31,6 +31,7 @@ class FitOptions:
     max_depth: int | None
     time_limit: float | None
     pruning: float | None
+    monotonic_cst: tuple[str, ...]
     max_candidates: int | None
     restarts: int | None
     epochs: int | None
@@ -116,6 +117,14 @@ _PARAMETERS = (
         type=FiniteRange(0),
         metavar="NUMBER",
         help="Strength of pruning: the information that a split must gain; 0 keeps all splits.  [default: 0.75]",
+    ),
+    click.option(
+        "--monotone",
+        "monotonic_cst",
+        multiple=True,
+        metavar="COLUMN=DIRECTION",
+        help="Monotone constraint: 1 where the probability of the positive class never falls as the column rises, -1 where it "
+        "never rises; may be repeated.",
     ),
     click.option(
         "--max-candidates",

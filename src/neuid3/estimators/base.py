@@ -6,7 +6,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -35,7 +35,8 @@ from neuid3.logic.program import Declaration, Program
 from neuid3.logic.sandbox import Limits
 from neuid3.training.config import TrainingConfig, changed_training, read_training
 from neuid3.tree.anchors import Anchors, distinct
-from neuid3.tree.concept_accuracy import concept_scores
+from neuid3.tree.concept_accuracy import concept_scores, confirmed_values
+from neuid3.tree.constraints import read_constraints
 from neuid3.tree.criterion import Criterion
 from neuid3.tree.labels import read_labels, take_labels
 from neuid3.tree.target import Target, column_importances
@@ -74,7 +75,7 @@ class NeuID3Estimator(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     background, networks, tests, bank, modes, leaves, training, criterion, max_depth, min_mass, min_gain, pruning, time_limit, \
-n_jobs, random_state, verbose, limits : see `NeuID3Classifier`.
+n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst : see `NeuID3Classifier`.
 
     Attributes
     ----------
@@ -104,6 +105,8 @@ n_jobs, random_state, verbose, limits : see `NeuID3Classifier`.
         random_state: Any,
         verbose: int,
         limits: Limits | None,
+        monotonic_cst: Any,
+        interaction_cst: Any,
     ) -> None:
         self.background = background
         self.networks = networks
@@ -122,6 +125,8 @@ n_jobs, random_state, verbose, limits : see `NeuID3Classifier`.
         self.random_state = random_state
         self.verbose = verbose
         self.limits = limits
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
 
     # What the targets are ------------------------------------------------------------------------
 
@@ -308,6 +313,7 @@ n_jobs, random_state, verbose, limits : see `NeuID3Classifier`.
                 jobs=self.n_jobs,
                 verbose=self.verbose,
                 goals=goals,
+                time_limit=self.time_limit,
             )
             learned = learn_tree(learner, growth, checkpoint, deadline)
         warn_of_small_tree(learned, learner, self.max_depth, self.time_limit)
@@ -317,6 +323,7 @@ n_jobs, random_state, verbose, limits : see `NeuID3Classifier`.
         scores = concept_scores(self.model_, sample.examples, sample.held_out_anchors, trained) if anchors else ()
         self.model_.training_record = record.with_concepts(scores)
         if anchors:
+            self.model_.labelled_values = confirmed_values(self.model_, examples, anchors)
             self._warn_of_contradictions(examples, given, target, np.flatnonzero(kept))
         self.model_.candidates = tuple(dict.fromkeys(atom for test in problem.candidates.tests for atom in test.atoms))
 
@@ -390,7 +397,13 @@ n_jobs, random_state, verbose, limits : see `NeuID3Classifier`.
             limits=self.limits,
             leaves=self.leaves,
         )
-        return varying_candidates(problem, examples)
+        constraints = read_constraints(self.monotonic_cst, self.interaction_cst, examples.schema)
+        if problem.goals and constraints.directions:
+            raise ParameterError(
+                f"monotonic_cst constrains {constraints.directions[0][0]!r} and leaves may hold goals, whose values follow "
+                "rules and not the order of a column; leave one of them out."
+            )
+        return replace(varying_candidates(problem, examples), constraints=constraints)
 
     def _set_learned(
         self, learned: LearnedTree, learner: NodeLearner, config: TrainingConfig, program: Program

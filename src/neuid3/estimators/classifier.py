@@ -89,6 +89,12 @@ class NeuID3Classifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
     limits : Limits, optional
         The time, memory and circuit size that the background knowledge may take, and the most candidates that it may
         be expanded to.
+    monotonic_cst : dict, or array of shape (n_features,), optional
+        For each constrained column, 1 where the probability of the positive class (the second of `classes_`, or `pos_label`)
+        never falls as the column rises, and -1 where it never rises; 0 for no constraint. Numbers, Booleans and
+        probabilities can be constrained, for two classes.
+    interaction_cst : {"pairwise", "no_interactions"} or list of lists of columns, optional
+        Groups of columns that may be tested on one path; columns in no group form one more group.
 
     Attributes
     ----------
@@ -147,6 +153,8 @@ class NeuID3Classifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
         random_state: Any = None,
         verbose: int = 0,
         limits: Limits | None = None,
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
     ) -> None:
         super().__init__(
             background=background,
@@ -166,6 +174,8 @@ class NeuID3Classifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
             random_state=random_state,
             verbose=verbose,
             limits=limits,
+            monotonic_cst=monotonic_cst,
+            interaction_cst=interaction_cst,
         )
         self.pos_label = pos_label
         self.class_weight = class_weight

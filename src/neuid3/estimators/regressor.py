@@ -78,6 +78,11 @@ class NeuID3Regressor(RegressorMixin, TreeEstimator):  # type: ignore[misc]
     limits : Limits, optional
         The time, memory and circuit size that the background knowledge may take, and the most candidates that it may
         be expanded to.
+    monotonic_cst : dict, or array of shape (n_features,), optional
+        For each constrained column, 1 where the prediction never falls as the column rises, and -1 where it never rises; 0
+        for no constraint. Numbers, Booleans and probabilities can be constrained.
+    interaction_cst : {"pairwise", "no_interactions"} or list of lists of columns, optional
+        Groups of columns that may be tested on one path; columns in no group form one more group.
 
     Attributes
     ----------
@@ -134,6 +139,8 @@ class NeuID3Regressor(RegressorMixin, TreeEstimator):  # type: ignore[misc]
         random_state: Any = None,
         verbose: int = 0,
         limits: Limits | None = None,
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
     ) -> None:
         super().__init__(
             background=background,
@@ -153,6 +160,8 @@ class NeuID3Regressor(RegressorMixin, TreeEstimator):  # type: ignore[misc]
             random_state=random_state,
             verbose=verbose,
             limits=limits,
+            monotonic_cst=monotonic_cst,
+            interaction_cst=interaction_cst,
         )
 
     # What the targets are ------------------------------------------------------------------------

@@ -39,6 +39,7 @@ from neuid3.logic.quoting import entry_text
 from neuid3.logic.sandbox import Limits
 from neuid3.tree.components import Components
 from neuid3.tree.evidence import Evidence
+from neuid3.tree.instance_names import display_names
 from neuid3.tree.model import TreeModel
 from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.tree import LeafNode, Node, Tree, preorder
@@ -299,7 +300,8 @@ def view_example(model: TreeModel, example: Examples) -> ExampleView:
         evidence = model.evidence_of(example)
         weights = {variable: _value_probabilities(evidence, variable) for variable in variables}
     names = name_variables(variables, model.program)
-    readings = {v: _reading(v, names[v], weights[v], example, model.program) for v in variables}
+    networks = display_names(v.network for v in variables if isinstance(v, NeuralVariable))
+    readings = {v: _reading(v, names[v], weights[v], example, model.program, networks) for v in variables}
     return ExampleView(model.tree, formulas, weights, names, readings, model.program.limits, model.components)
 
 
@@ -316,7 +318,12 @@ def _value_probabilities(evidence: Evidence, variable: Variable) -> tuple[float,
 
 
 def _reading(
-    variable: Variable, names: VariableNames, weights: tuple[float, ...], example: Examples, program: Program
+    variable: Variable,
+    names: VariableNames,
+    weights: tuple[float, ...],
+    example: Examples,
+    program: Program,
+    networks: Mapping[str, str],
 ) -> Reading:
     ranked = sorted(zip(names.values, weights, strict=True), key=lambda pair: -pair[1])
     values = tuple((value, weight) for value, weight in ranked if weight > 0.0)
@@ -324,7 +331,8 @@ def _reading(
         case ChoiceVariable():
             return Reading(names.name, "chance", (), False, values)
         case NeuralVariable(network=network, inputs=inputs):
-            return Reading(names.name, "network", inputs, not bool(example.complete(inputs)[0]), values, network)
+            missing = not bool(example.complete(inputs)[0])
+            return Reading(names.name, "network", inputs, missing, values, networks[network])
         case ColumnVariable(column) | CellVariable(column):
             missing = not bool(example.complete([column])[0])
             kind = program.schema[column]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,13 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from neuid3.data.columns import Tensor
+from neuid3.data.examples import Examples
 from neuid3.errors import DataError, ParameterError, did_you_mean
 from neuid3.identifiability.certificate import Certificate
 from neuid3.identifiability.certification import certify, tree_variables
 from neuid3.identifiability.contradictions import find_contradictions
-from neuid3.identifiability.observations import Observations, observe
+from neuid3.identifiability.observations import BATCH_ROWS, UNKNOWN, Observations, observed_values
 from neuid3.identifiability.readings import ValueOf
 from neuid3.logic.formula import Literal, NeuralVariable, sources
+from neuid3.tree.anchors import distinct
+from neuid3.tree.concept_accuracy import confirmed_values
+from neuid3.tree.labels import model_labels
 from neuid3.tree.model import TreeModel
 from neuid3.tree.node_tests import AtomTest
 
@@ -56,13 +60,27 @@ def audit_model(
     """
     check_time_limit(time_limit)
     variables = tree_variables(model.tree.root, model.program)
-    observations = observe(model, X, variables, concepts)
+    examples, labels = model_labels(model, X, concepts)
+    observations = observed_values(model, examples, labels, variables)
     classes = None if y is None else _class_codes(y, model.classes, len(observations.complete))
     rows = observations.complete
-    certificate = observed_certificate(model, observations, seconds=float(time_limit), networks=networks)
+    fixed = {**model.labelled_values}
+    for name, values in confirmed_values(model, examples, distinct(labels)).items():
+        fixed[name] = tuple(sorted({*fixed.get(name, ()), *values}))
+    certificate = observed_certificate(
+        model,
+        observations,
+        given=settled_values(model, observations),
+        fixed=fixed,
+        seconds=float(time_limit),
+        networks=networks,
+    )
     if certificate.networks:
         contradicting = None if classes is None else find_contradictions(model, observations, classes)
         certificate = replace(certificate, incomplete_rows=int(np.sum(~rows)), contradictions=contradicting)
+        if certificate.given is not None:
+            wrong, compared = disagreements(model, examples, observations)
+            certificate = replace(certificate, given=replace(certificate.given, wrong=wrong, compared=compared))
     model.certificate = certificate
     return certificate
 
@@ -78,6 +96,8 @@ def observed_certificate(
     observations: Observations,
     *,
     settled: Iterable[ValueOf] = (),
+    given: Iterable[ValueOf] = (),
+    fixed: Mapping[str, Collection[int]] | None = None,
     seconds: float,
     networks: Mapping[str, Any] | None = None,
 ) -> Certificate:
@@ -87,7 +107,7 @@ def observed_certificate(
     ----------
     model : the tree with its program and networks.
     observations : the values of its variables.
-    settled : values that labels have settled.
+    settled, given, fixed : as in `certify`.
     seconds : the time limit.
     networks : factories and modules of networks that a fit was given, by name.
 
@@ -104,8 +124,56 @@ def observed_certificate(
         candidates=None if model.candidates is None else map(AtomTest, model.candidates),
         kinds=network_kinds(model, networks),
         settled=settled,
+        given=given,
+        fixed=fixed,
         seconds=seconds,
     )
+
+
+def settled_values(model: TreeModel, observations: Observations) -> set[ValueOf]:
+    """The values of network instances that labels have settled: those of the examples, and those of the fit.
+
+    Parameters
+    ----------
+    model : the tree with its networks.
+    observations : the values of its variables in examples, with their labels.
+
+    Returns
+    -------
+    Pairs of an instance and the index of a value.
+    """
+    of_fit = {(name, value) for name, values in model.labelled_values.items() for value in values}
+    return of_fit | {
+        (call.network, value)
+        for call, codes in observations.labels.items()
+        for value in np.unique(codes[codes != UNKNOWN]).tolist()
+    }
+
+
+def disagreements(model: TreeModel, examples: Examples, observations: Observations) -> tuple[int, int]:
+    """The number of labels that are not what the networks say, and of those that were compared.
+
+    Parameters
+    ----------
+    model : the tree with its networks.
+    examples : the examples.
+    observations : the values of its variables in these, with their labels.
+
+    Returns
+    -------
+    Two numbers.
+    """
+    arrays = model.inference.arrays
+    wrong = total = 0
+    with model.evaluating(), arrays.without_gradients():
+        for call, codes in observations.labels.items():
+            labelled = np.flatnonzero((codes != UNKNOWN) & examples.complete(call.inputs))
+            for start in range(0, len(labelled), BATCH_ROWS):
+                rows = labelled[start : start + BATCH_ROWS]
+                weights = arrays.to_numpy(model.evidence_of(examples[rows]).weights(call))  # (value, example)
+                wrong += int((weights.argmax(axis=0) != codes[rows]).sum())
+                total += len(rows)
+    return wrong, total
 
 
 def structural_certificate(model: TreeModel) -> Certificate:
@@ -124,7 +192,12 @@ def structural_certificate(model: TreeModel) -> Certificate:
             candidates = None if model.candidates is None else map(AtomTest, model.candidates)
             kinds = network_kinds(model)
             model.certificate = certify(
-                model.tree.root, model.program, candidates=candidates, kinds=kinds, seconds=SHORT_SECONDS
+                model.tree.root,
+                model.program,
+                candidates=candidates,
+                kinds=kinds,
+                fixed=model.labelled_values,
+                seconds=SHORT_SECONDS,
             )
         else:
             model.certificate = Certificate(())
@@ -141,9 +214,9 @@ def short_forms(model: TreeModel) -> dict[str, str]:
 
     Returns
     -------
-    The words by network instance; empty for trees without rules about networks.
+    The words, by what text calls the network; empty for trees without rules about networks.
     """
-    return {network.name: network.short_form for network in structural_certificate(model).networks}
+    return {network.display_name: network.short_form for network in structural_certificate(model).networks}
 
 
 def _has_bound_networks(model: TreeModel) -> bool:

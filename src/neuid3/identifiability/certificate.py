@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
 from neuid3.identifiability.readings import ReadingCount
+
+# The most labelled values that a short form lists.
+MAX_LISTED = 3
+
+_TIME_LIMIT = "The time limit was reached before a smallest set of labels was found"
 
 # So many standard deviations above their expected number, contradicting examples are more than noise.
 DEVIATIONS = 2.0
@@ -26,6 +32,8 @@ class NetworkCertificate:
     equivalent : networks that could stand in its place, with other tests.
     unused : values that no example has.
     exact : whether symmetries and rewritings were all found within the limits.
+    labelled : values that labels have fixed, where more would be open without them.
+    display_name : what text calls the network: without the number of its instance, unless the tree has several.
     """
 
     name: str
@@ -35,10 +43,12 @@ class NetworkCertificate:
     equivalent: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
     exact: bool = True
+    labelled: tuple[str, ...] = ()
+    display_name: str = ""
 
     @property
     def is_fixed(self) -> bool:
-        """Whether the tree by itself leaves one meaning of each value."""
+        """Whether the tree, with labels of its fit, leaves one meaning of each value."""
         return self.exact and self.fixed_up_to == "nothing" and not self.equivalent
 
     @property
@@ -49,7 +59,16 @@ class NetworkCertificate:
         words = "fixed" if self.fixed_up_to == "nothing" else f"fixed up to {self.fixed_up_to}"
         if self.equivalent:
             words += f"; {' or '.join(self.equivalent)} could stand in its place"
+        if self.labelled:
+            words += f", given labels of {_listed(self.labelled)}"
         return words if self.exact else f"{words}, as far as the limits allowed to see"
+
+
+def _listed(values: Sequence[str]) -> str:
+    """Values as words: `1`, `1 and 5`, or their number."""
+    if len(values) > MAX_LISTED:
+        return f"{len(values)} values"
+    return " and ".join(filter(None, (", ".join(values[:-1]), values[-1])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +100,40 @@ class Contradictions:
 
 
 @dataclass(frozen=True, slots=True)
+class GivenLabels:
+    """What labels that are known already leave open.
+
+    Attributes
+    ----------
+    readings : the number of maps of values that change no prediction of the examples and no labelled value.
+    missing : a smallest set of further values to label, as pairs of a network and a value.
+    missing_are_smallest : whether these settle everything and no smaller set does.
+    wrong : the number of labels that are not what the networks say.
+    compared : the number of labels that were compared with what the networks say.
+    """
+
+    readings: ReadingCount
+    missing: tuple[tuple[str, str], ...] = ()
+    missing_are_smallest: bool = True
+    wrong: int = 0
+    compared: int = 0
+
+    @property
+    def disagreement(self) -> str:
+        """A sentence about labels that are not what the networks say; such a network must learn them first."""
+        return disagreement_text(self.wrong, self.compared)
+
+
+def disagreement_text(wrong: int, compared: int) -> str:
+    """A sentence about labels that are not what the networks say; empty where there are none."""
+    if not wrong:
+        return ""
+    return (
+        f"Labels that are not what the networks say: {wrong:,} of {compared:,}; reread the tree or fit again with them."
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Certificate:
     """What a tree's networks are determined up to, by its structure and by examples.
 
@@ -100,6 +153,7 @@ class Certificate:
     labels : a smallest set of values to label, as pairs of a network and a value; labels of images with these values
         leave one reading.
     labels_are_smallest : whether the labels settle everything and no smaller set does.
+    given : what labels that are known already leave; None where there are none.
     contradictions : examples whose labels contradict their class; None where there are none, or no classes are given.
     """
 
@@ -114,6 +168,7 @@ class Certificate:
     incomplete_rows: int = 0
     labels: tuple[tuple[str, str], ...] = ()
     labels_are_smallest: bool = True
+    given: GivenLabels | None = None
     contradictions: Contradictions | None = None
 
     def __str__(self) -> str:
@@ -133,7 +188,7 @@ class Certificate:
     def _structural_lines(self) -> list[str]:
         lines = []
         for network in self.networks:
-            lines.append(f"{network.name} ({', '.join(network.values)}): {network.short_form}.")
+            lines.append(f"{self._name(network.name)} ({', '.join(network.values)}): {network.short_form}.")
             if network.unused:
                 verb = "has" if self.source == "labels" else "is read as"  # a card may show what no network says
                 lines.append(f"  No example {verb} {', '.join(network.unused)}.")
@@ -161,16 +216,36 @@ class Certificate:
             lines.append(f"{count}.")
             lines.extend(f"  {example}" for example in self.examples)
             lines.append(self._label_line())
+        if self.given is not None and self.given.disagreement:
+            lines.append(self.given.disagreement)
         if self.contradictions is not None:
             lines.append(str(self.contradictions))
         return lines
 
     def _label_line(self) -> str:
-        values = ", ".join(f"{name} = {value}" for name, value in self.labels)
+        if self.given is not None:
+            return self._given_line(self.given)
+        values = self._label_text(self.labels)
         if self.labels_are_smallest:
             return f"A smallest set of labels that leaves one reading: {values}." if values else "No label is needed."
-        bound = "The time limit was reached before a smallest set of labels was found"
-        return f"{bound}; to begin with: {values}." if values else f"{bound}."
+        return f"{_TIME_LIMIT}; to begin with: {values}." if values else f"{_TIME_LIMIT}."
+
+    def _given_line(self, given: GivenLabels) -> str:
+        """A sentence about what the labels that are known already leave."""
+        values = self._label_text(given.missing)
+        if not given.missing_are_smallest:
+            return f"{_TIME_LIMIT}; to begin with: {values}." if values else f"{_TIME_LIMIT}."
+        if not values:
+            return "The given labels leave one reading; no further label is needed."
+        several = "s" if given.readings != ReadingCount(1, True) else ""
+        return f"The given labels leave {given.readings} reading{several}; a smallest set of further labels: {values}."
+
+    def _label_text(self, labels: Iterable[tuple[str, str]]) -> str:
+        return ", ".join(f"{self._name(name)} = {value}" for name, value in labels)
+
+    def _name(self, instance: str) -> str:
+        """What text calls a network."""
+        return next((n.display_name for n in self.networks if n.name == instance and n.display_name), instance)
 
     def to_json(self) -> dict[str, Any]:
         """The certificate as plain values.
@@ -189,6 +264,7 @@ class Certificate:
                     "equivalent": list(network.equivalent),
                     "unused": list(network.unused),
                     "exact": network.exact,
+                    "labelled": list(network.labelled),
                 }
                 for network in self.networks
             ],
@@ -207,6 +283,15 @@ class Certificate:
             "examples": list(self.examples),
             "labels": [{"network": name, "value": value} for name, value in self.labels],
             "labels_are_smallest": self.labels_are_smallest,
+            "given_labels": None
+            if self.given is None
+            else {
+                "readings": {"number": self.given.readings.number, "exact": self.given.readings.exact},
+                "missing": [{"network": name, "value": value} for name, value in self.given.missing],
+                "missing_are_smallest": self.given.missing_are_smallest,
+                "wrong": self.given.wrong,
+                "compared": self.given.compared,
+            },
             "contradictions": None
             if self.contradictions is None
             else {

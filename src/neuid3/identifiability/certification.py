@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from neuid3.errors import CircuitLimitError, GroundingLimitError, SearchLimitError
-from neuid3.identifiability.certificate import Certificate, NetworkCertificate
+from neuid3.identifiability.certificate import Certificate, GivenLabels, NetworkCertificate
 from neuid3.identifiability.descriptions import description, reading_text, rewriting_text
 from neuid3.identifiability.forms import Rewriting, results
 from neuid3.identifiability.label_sets import smallest_labels
@@ -19,8 +19,9 @@ from neuid3.identifiability.structure import Structure, find_structure
 from neuid3.identifiability.symmetries import Deadline
 from neuid3.logic.formula import Formula, Literal, NeuralVariable, Variable, bottom_up
 from neuid3.logic.program import Program
+from neuid3.tree.instance_names import display_names
 from neuid3.tree.node_tests import NodeTest
-from neuid3.tree.tree import Node
+from neuid3.tree.tree import Node, test_names
 
 # So many re-readings are shown.
 EXAMPLES = 3
@@ -35,6 +36,8 @@ def certify(
     candidates: Iterable[NodeTest] | None = None,
     kinds: Mapping[str, Hashable] | None = None,
     settled: Iterable[ValueOf] = (),
+    given: Iterable[ValueOf] = (),
+    fixed: Mapping[str, Collection[int]] | None = None,
     seconds: float = 60.0,
 ) -> Certificate:
     """The certificate of a tree.
@@ -49,7 +52,10 @@ def certify(
     candidates : the tests that the tree could have been made of; None where only those of the tree are known.
     kinds : what must be the same of two networks that are exchanged, such as their architecture; a network that it does
         not name may be exchanged with any other.
-    settled : values that labels have settled.
+    settled : values that are not counted and that no label is needed for.
+    given : values that labels have settled; the certificate says what they leave, besides what is open without them.
+    fixed : for network instances, the values that they have learned from labels; what their values are fixed up to leaves
+        these as they are. A declared network that the tree does not call takes no place in it if it is named here.
     seconds : the time limit; what takes longer is a bound and says so.
 
     Returns
@@ -62,33 +68,72 @@ def certify(
     if not neural:
         return Certificate(())
     texts = {v.network: value_texts(v, program) for v in neural}
-    structure = find_structure(root, formulas, candidates or (), program, kinds, deadline)
+    names = display_names(texts)
+    tests = None if candidates is None else tuple(candidates)
+    structure = find_structure(root, formulas, tests or (), program, kinds, deadline)
+    labelled = structure if not fixed else find_structure(root, formulas, tests or (), program, kinds, deadline, fixed)
     empirical: dict[str, Any] = {}
     if codes is not None:
-        empirical = _empirical(formulas, codes, structure, settled, texts, program, deadline)
+        empirical = _empirical(formulas, codes, structure, settled, given, texts, program, deadline)
         empirical |= {"source": source, "rows": len(codes[neural[0]])}
     networks = tuple(
-        NetworkCertificate(
+        _network_certificate(
             name,
             texts[name],
-            description(name, structure, texts[name]),
-            tuple(
-                tuple(texts[name][v] for v in sorted(members))
-                for members in structure.classes.get(name, ())
-                if len(members) > 1
-            ),
-            _equivalent_networks(name, structure.rewritings),
+            structure,
+            labelled,
             () if codes is None else _unused(name, neural, codes, texts[name]),
-            structure.complete,
+            (fixed or {}).get(name, ()),
+            names,
         )
         for name in texts
     )
+    names_of_tests = test_names(root)
     return Certificate(
         networks,
         None if structure.group is None else structure.group.order,
-        tuple(rewriting_text(rewriting, texts) for rewriting in structure.rewritings),
+        tuple(rewriting_text(rewriting, texts, names, names_of_tests) for rewriting in labelled.rewritings),
         candidates is not None,
         **empirical,
+    )
+
+
+def _network_certificate(
+    name: str,
+    texts: tuple[str, ...],
+    structure: Structure,
+    labelled: Structure,
+    unused: tuple[str, ...],
+    fixed: Collection[int],
+    names: Mapping[str, str],
+) -> NetworkCertificate:
+    """The certificate of one network, with labels where they make a difference."""
+    with_labels, without = (_what_is_open(name, texts, of, names) for of in (labelled, structure))
+    return NetworkCertificate(
+        name,
+        texts,
+        with_labels[0],
+        with_labels[1],
+        with_labels[2],
+        unused,
+        labelled.complete,
+        tuple(texts[value] for value in sorted(fixed)) if with_labels != without else (),
+        names[name],
+    )
+
+
+def _what_is_open(
+    name: str, texts: tuple[str, ...], structure: Structure, names: Mapping[str, str]
+) -> tuple[str, tuple[tuple[str, ...], ...], tuple[str, ...]]:
+    """What the values of a network are fixed up to, its interchangeable values, and networks that could replace it."""
+    interchangeable = tuple(
+        tuple(texts[v] for v in sorted(members)) for members in structure.classes.get(name, ()) if len(members) > 1
+    )
+    others = _equivalent_networks(name, structure.rewritings)
+    return (
+        description(name, structure, texts, names),
+        interchangeable,
+        tuple(names.get(other, other) for other in others),
     )
 
 
@@ -97,6 +142,7 @@ def _empirical(
     codes: Mapping[Variable, npt.NDArray[Any]],
     structure: Structure,
     settled: Iterable[ValueOf],
+    given: Iterable[ValueOf],
     texts: Mapping[str, tuple[str, ...]],
     program: Program,
     deadline: Deadline,
@@ -106,7 +152,6 @@ def _empirical(
         problem = ReadingProblem(formulas, codes, structure.classes, program.limits, deadline)
     except (SearchLimitError, CircuitLimitError, GroundingLimitError):
         return {"readings": ReadingCount(1, False), "labels_are_smallest": False}
-    known = [value for value in settled if value in problem.values]
     # A network with a label keeps its name, so any of its values tells it from an equivalent one.
     to_settle = [
         [value for value in problem.values if value[0] in renamed]
@@ -114,16 +159,24 @@ def _empirical(
         else moved(rewriting.equivalence.reading)
         for rewriting in structure.rewritings
     ]
-    readings = problem.count(known, deadline)
-    is_unique = readings == ReadingCount(1, True)
-    labels, smallest = smallest_labels(problem, to_settle, known, deadline, search=not is_unique)
+
+    def left(known: Iterable[ValueOf]) -> tuple[ReadingCount, tuple[tuple[str, str], ...], bool]:
+        """The number of readings that keep these values, and a smallest set of further labels."""
+        known = [value for value in known if value in problem.values]
+        readings = problem.count(known, deadline)
+        is_unique = readings == ReadingCount(1, True)
+        labels, smallest = smallest_labels(problem, to_settle, known, deadline, search=not is_unique)
+        return readings, tuple((name, texts[name][value]) for name, value in labels), smallest
+
+    readings, labels, smallest = left(settled)
+    names, labelled = display_names(texts), tuple(given)
+    examples = () if readings == ReadingCount(1, True) else problem.examples(EXAMPLES, deadline)
     return {
         "readings": readings,
-        "examples": ()
-        if is_unique
-        else tuple(reading_text(reading, texts) for reading in problem.examples(EXAMPLES, deadline)),
-        "labels": tuple((name, texts[name][value]) for name, value in labels),
+        "examples": tuple(reading_text(reading, texts, names) for reading in examples),
+        "labels": labels,
         "labels_are_smallest": smallest,
+        "given": GivenLabels(*left(labelled)) if labelled else None,
     }
 
 

@@ -7,13 +7,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from neuid3.identifiability.forms import Rewriting
 from neuid3.identifiability.structure import Structure
 from neuid3.identifiability.symmetries import Images, Reading, moves
+from neuid3.tree.node_tests import NodeTest
 
 # The most elements of a group that are listed to describe it; dihedral groups of 20 values have 40.
 MAX_ELEMENTS = 1000
 
 
-def description(name: str, structure: Structure, texts: Sequence[str]) -> str:
-    """What the values of a network are fixed up to."""
+def description(name: str, structure: Structure, texts: Sequence[str], names: Mapping[str, str]) -> str:
+    """What the values of a network are fixed up to.
+
+    Parameters
+    ----------
+    name : the network instance.
+    structure : the symmetries and rewritings of its tree.
+    texts : its values as text.
+    names : what text calls each instance.
+
+    Returns
+    -------
+    Words such as "reversal", "nothing" or "unknown".
+    """
     if structure.group is None:
         return "unknown"
     if name not in structure.group.sizes:
@@ -26,7 +39,7 @@ def description(name: str, structure: Structure, texts: Sequence[str]) -> str:
         return "nothing"
     together = [structure.companions.get((name, images), ()) for images in maps]
     others = sorted(set().union(*together)) if all(together) else []
-    suffix = f", together with {' and '.join(others)}" if others else ""
+    suffix = f", together with {' and '.join(names.get(other, other) for other in others)}" if others else ""
     if size == 2:
         exchanged = "yes and no" if tuple(texts) == ("no", "yes") else f"{texts[0]} and {texts[1]}"
         return f"{exchanged} exchanged{suffix}"
@@ -98,13 +111,14 @@ def _cycles(images: Images, texts: Sequence[str]) -> str:
     return "".join(cycles)
 
 
-def reading_text(reading: Reading, texts: Mapping[str, Sequence[str]]) -> str:
+def reading_text(reading: Reading, texts: Mapping[str, Sequence[str]], names: Mapping[str, str] | None = None) -> str:
     """A reading as text: the values that are read as others.
 
     Parameters
     ----------
     reading : the image of every value of each network.
     texts : the values of each network as text.
+    names : what text calls each network; by default its name.
 
     Returns
     -------
@@ -117,18 +131,39 @@ def reading_text(reading: Reading, texts: Mapping[str, Sequence[str]]) -> str:
     for name, images in reading.items():
         changed = [f"{texts[name][v]} read as {texts[name][image]}" for v, image in enumerate(images) if v != image]
         if changed:
-            parts.append(f"{name}: {', '.join(changed)}")
+            parts.append(f"{(names or {}).get(name, name)}: {', '.join(changed)}")
     return "; ".join(parts)
 
 
-def rewriting_text(rewriting: Rewriting, texts: Mapping[str, Sequence[str]]) -> str:
-    """A sentence about a tree of other candidates that says the same."""
-    tests = ", ".join(f"{old} could be {new}" for old, new in rewriting.tests.items())
-    renamed = [f"{new} in the place of {old}" for old, new in rewriting.equivalence.networks.items() if old != new]
+def rewriting_text(
+    rewriting: Rewriting,
+    texts: Mapping[str, Sequence[str]],
+    names: Mapping[str, str],
+    test_names: Mapping[NodeTest, str],
+) -> str:
+    """A sentence about a tree of other candidates that says the same.
+
+    Parameters
+    ----------
+    rewriting : the replaced tests, and how networks and values are renamed.
+    texts : the values of each network as text.
+    names : what text calls each network.
+    test_names : what text calls each test of the tree.
+
+    Returns
+    -------
+    The sentence.
+    """
+    tests = ", ".join(f"{test_names.get(old, str(old))} could be {new}" for old, new in rewriting.tests.items())
+    renamed = [
+        f"{names.get(new, new)} in the place of {names.get(old, old)}"
+        for old, new in rewriting.equivalence.networks.items()
+        if old != new
+    ]
     changed = []
     for name, images in rewriting.equivalence.reading.items():
         if moves(images):
             is_reversal = len(images) > 2 and images == tuple(reversed(range(len(images))))
             what = "reversed" if is_reversal else "renamed as " + _cycles(images, texts[name])
-            changed.append(f"the values of {name} {what}")
+            changed.append(f"the values of {names.get(name, name)} {what}")
     return f"{tests}, with {' and '.join([*renamed, *changed])}."

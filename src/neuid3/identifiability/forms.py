@@ -9,10 +9,8 @@ from functools import partial
 from itertools import combinations, islice, product
 from typing import Any
 
-import numpy as np
-
 from neuid3.circuits.compile import compile_formulas
-from neuid3.identifiability.symmetries import Colours, Deadline, PairOfFunctions, Reading
+from neuid3.identifiability.symmetries import Deadline, PairOfFunctions, Reading
 from neuid3.logic.formula import And, Formula, Literal, NeuralVariable, Not, Or, bottom_up, draw_cells, rebuild
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import DEFAULT_LIMITS, Limits
@@ -90,7 +88,7 @@ def equivalence(
             b: a for ours, theirs in names.items() for a, b in zip(of_left[ours], of_right[theirs], strict=True)
         }
         pair = PairOfFunctions(left, _renamed(right, variables), limits, deadline)
-        colours = _fixed_colours(pair, kept)
+        colours = pair.fixed_colours(kept)
         reading = pair.isomorphism(colours, colours)
         if reading is not None:
             return Equivalence(names, reading)
@@ -148,16 +146,6 @@ def _renamed(formulas: Sequence[Formula], variables: Mapping[NeuralVariable, Neu
                 return node
 
     return rebuild(formulas, renamed)
-
-
-def _fixed_colours(pair: PairOfFunctions, fixed: Mapping[str, frozenset[int]]) -> Colours:
-    """Colours in which every fixed value is alone."""
-    colours: Colours = {}
-    for name, size in pair.sizes.items():
-        colours[name] = np.zeros(size, dtype=np.int64)
-        for i, value in enumerate(sorted(fixed.get(name, ()))):
-            colours[name][value] = i + 1
-    return colours
 
 
 def equivalence_classes(
@@ -273,6 +261,8 @@ def rewritings(
     program: Program,
     *,
     kinds: Mapping[str, Hashable] | None = None,
+    fixed: Mapping[str, Iterable[int]] | None = None,
+    apart: bool = False,
     deadline: Deadline | None = None,
 ) -> tuple[list[Rewriting], bool]:
     """The rewritings of a tree: arguments of its tests or whole networks exchanged, all tests being candidates.
@@ -285,6 +275,8 @@ def rewritings(
     candidates : the tests that the tree could have been made of.
     program : the background knowledge.
     kinds : what must be the same of two networks that are exchanged; see `equivalence`.
+    fixed : values of networks that keep their meaning; such networks keep their names too.
+    apart : whether tests of one predicate that call different instances of a network are replaced apart.
     deadline : the time by which the search must end.
 
     Returns
@@ -300,10 +292,10 @@ def rewritings(
     atoms = {test: atom for test in used if (atom := _atom(test)) is not None and _fingerprint(test.formula(program))}
     known = {atom: test for test in candidates if (atom := _atom(test)) is not None}
     instances = {network: instance for test in used for network, instance in test.instances}
-    by_form: dict[tuple[str, int], list[NodeTest]] = {}
+    by_form: dict[Hashable, list[NodeTest]] = {}
     for test, (predicate, arguments) in atoms.items():
-        by_form.setdefault((predicate, len(arguments)), []).append(test)
-    same_up_to_names = partial(equivalence, kinds=kinds, limits=program.limits, deadline=deadline)
+        by_form.setdefault((predicate, len(arguments), test.instances if apart else ()), []).append(test)
+    same_up_to_names = partial(equivalence, fixed=fixed, kinds=kinds, limits=program.limits, deadline=deadline)
     choices: list[list[dict[NodeTest, NodeTest]]] = []
     for tests in by_form.values():
         formulas = [test.formula(program) for test in tests]

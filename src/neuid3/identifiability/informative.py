@@ -21,6 +21,7 @@ from neuid3.logic.formula import NeuralVariable, Variable
 from neuid3.logic.program import Declaration, Program
 from neuid3.logic.quoting import atom_name
 from neuid3.tree.evidence import Evidence
+from neuid3.tree.instance_names import display_names
 from neuid3.tree.labels import image_digest
 from neuid3.tree.model import TreeModel
 
@@ -42,19 +43,18 @@ class UnlabelledImages:
     Attributes
     ----------
     calls : the variables of the tree's networks, in its order.
-    settled : values of networks that labels have settled.
+    names : what text calls each network.
     labelled : the number of labels of each value, by the declared network.
     """
 
     def __init__(self, model: TreeModel, examples: Examples, observations: Observations) -> None:
         self.program, self.examples, self.observations = model.program, examples, observations
         self.calls = [v for v in observations.codes if isinstance(v, NeuralVariable)]
-        self.settled: set[ValueOf] = set()
+        self.names = display_names(call.network for call in self.calls)
         self.labelled: Counter[ValueOf] = Counter()
         self._used: set[tuple[str, bytes]] = set()
         for call, codes in observations.labels.items():
             for row in np.flatnonzero(codes != UNKNOWN).tolist():
-                self.settled.add((call.network, int(codes[row])))
                 if self._use(call, row):
                     self.labelled[self.declared(call), int(codes[row])] += 1
 
@@ -137,7 +137,9 @@ def informative_images(model: TreeModel, images: UnlabelledImages, n: int) -> li
             best = waiting[key].pop()
             call, row = images.calls[-best.number], -best.row
             if images.take(call, row):
-                suggestions.append(images.suggestion(call, row, _reason(call, best.score), settles=False))
+                suggestions.append(
+                    images.suggestion(call, row, _reason(images.names[call.network], best.score), settles=False)
+                )
             continue
         calls = [call for call in images.calls if images.declared(call) == key[0]]
         first = next(
@@ -178,8 +180,8 @@ def _negated(image: _Scored) -> tuple[float, ...]:
     return tuple(-part for part in image)
 
 
-def _reason(call: NeuralVariable, score: float) -> str:
-    return f"{call.network} is unsure, and the class depends on it" if score > 0.1 else "a further image"
+def _reason(network: str, score: float) -> str:
+    return f"{network} is unsure, and the class depends on it" if score > 0.1 else "a further image"
 
 
 def _least_sure(images: UnlabelledImages, call: NeuralVariable, value: int, number: int) -> Ints:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from itertools import chain, count
 from typing import Any, TypeVar
@@ -14,7 +15,7 @@ from neuid3.identifiability.audit import network_kinds
 from neuid3.identifiability.rereading import SECONDS, Order, Rereading, most_likely_rereading
 from neuid3.identifiability.symmetries import Deadline
 from neuid3.tree.anchors import distinct
-from neuid3.tree.concept_accuracy import check_labels, label_likelihoods
+from neuid3.tree.concept_accuracy import check_labels, confirmed_values, label_likelihoods
 from neuid3.tree.labels import model_labels
 from neuid3.tree.model import TreeModel
 from neuid3.tree.node_tests import AtomTest
@@ -45,7 +46,7 @@ def reread_model(
 
     Returns
     -------
-    A new model; the given one where no form makes the labels more likely.
+    A new model, which knows the values that labels have fixed; the given one where nothing is new.
 
     Raises
     ------
@@ -75,11 +76,30 @@ def reread_model(
         name=lambda network: next(
             n for n in chain([network], (f"{network}#{i}" for i in count(2))) if n not in model.networks
         ),
+        apart=True,
         deadline=Deadline.after(time_limit),
     )
-    if not reading.gain:
-        return model
-    return _applied(reading, model, calls)
+    reread = _applied(reading, model, calls) if reading.gain else model
+    known = _kept_values(reading, model)
+    for name, values in confirmed_values(reread, examples, distinct(labels)).items():
+        known[name] = tuple(sorted({*known.get(name, ()), *values}))
+    if known != dict(reread.labelled_values):
+        reread = copy.copy(reread)
+        reread.labelled_values, reread.certificate = known, None
+    return reread
+
+
+def _kept_values(reading: Rereading, model: TreeModel) -> dict[str, tuple[int, ...]]:
+    """The values that labels had fixed before and that keep their names."""
+    kept = {name: values for name, values in model.labelled_values.items() if name not in model.networks}
+    declarations = model.program.declarations
+    declared = {instance: declarations[number].network for number, instance in model.declarations_and_instances}
+    for name, source in reading.networks.items():
+        values = model.labelled_values.get(source.instance, ())
+        same = tuple(value for value in values if source.order[value] == value)
+        if same and declared[source.instance] == reading.declared[name]:
+            kept[name] = same
+    return kept
 
 
 def _is_given(instance: str, networks: Mapping[str, Any] | None) -> bool:

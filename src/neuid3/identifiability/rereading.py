@@ -83,6 +83,7 @@ def most_likely_rereading(
     fixed: Collection[str] = (),
     name: Callable[[str], str] | None = None,
     first_form: bool = False,
+    apart: bool = False,
     deadline: Deadline | None = None,
 ) -> Rereading:
     """Among the structural re-readings of a tree, the one under which labels are most likely.
@@ -98,6 +99,7 @@ def most_likely_rereading(
     name : a name for a new instance of a declared network; by default the name of the network.
     first_form : whether, of readings under which labels are equally likely, the one is chosen whose tests stand first
         among the candidates.
+    apart : whether tests of one predicate that call different instances of a network are replaced apart.
     deadline : where it passes, the best reading so far is returned.
 
     Returns
@@ -107,7 +109,9 @@ def most_likely_rereading(
     """
     listed = tuple(candidates)
     places = {test.bind({}): place for place, test in reversed(list(enumerate(listed)))} if first_form else {}
-    choice = _Choice(program, likelihoods, listed, kinds, frozenset(fixed), name or str, deadline or Deadline(), places)
+    choice = _Choice(
+        program, likelihoods, listed, kinds, frozenset(fixed), name or str, deadline or Deadline(), places, apart
+    )
     current = choice.unchanged(root)
     try:
         for _ in range(MAX_STEPS):
@@ -132,6 +136,7 @@ class _Choice:
     name: Callable[[str], str]
     deadline: Deadline
     places: Mapping[NodeTest, int]  # of candidates, where earlier forms are preferred
+    apart: bool
 
     def unchanged(self, root: Node) -> Rereading:
         """The tree as it is."""
@@ -168,7 +173,9 @@ class _Choice:
         group = symmetry_group(formulas, self.program.limits, self.deadline)
         pair = PairOfFunctions(formulas, formulas, self.program.limits, self.deadline)
         search = GroupSearch(group, interchangeable_values(pair, group), self.deadline)
-        rewritten, _ = rewritings(reading.root, self.candidates, self.program, kinds=self.kinds, deadline=self.deadline)
+        rewritten, _ = rewritings(
+            reading.root, self.candidates, self.program, kinds=self.kinds, apart=self.apart, deadline=self.deadline
+        )
         best, best_form, chosen = before, form, None
         for rewriting in (None, *rewritten):
             found = self._rewritten(reading, rewriting, search)

@@ -49,9 +49,26 @@ def find_structure(
     program: Program,
     kinds: Mapping[str, Hashable] | None,
     deadline: Deadline,
+    fixed: Mapping[str, Iterable[int]] | None = None,
 ) -> Structure:
+    """The symmetries and rewritings of a tree.
+
+    Parameters
+    ----------
+    root : the root of the tree.
+    formulas : the formula of each of its results.
+    candidates : the tests that the tree could have been made of.
+    program : the background knowledge.
+    kinds : what must be the same of two networks that are exchanged; see `equivalence`.
+    deadline : what takes longer is left out.
+    fixed : values of networks that labels have fixed; only what leaves them in their places is found.
+
+    Returns
+    -------
+    The symmetries and rewritings.
+    """
     try:
-        group = symmetry_group(formulas, program.limits, deadline)
+        group = symmetry_group(formulas, program.limits, deadline, fixed=fixed)
         pair = PairOfFunctions(formulas, formulas, program.limits, deadline)
         classes = interchangeable_values(pair, group)
         companions = {
@@ -63,7 +80,9 @@ def find_structure(
     except (SearchLimitError, CircuitLimitError, GroundingLimitError):
         return Structure()
     try:
-        rewritten, complete = rewritings(root, candidates, program, kinds=kinds, deadline=deadline)
+        rewritten, complete = rewritings(
+            root, candidates, program, kinds=kinds, fixed=fixed, apart=True, deadline=deadline
+        )
     except (SearchLimitError, CircuitLimitError, GroundingLimitError):
         rewritten, complete = [], False
     return Structure(group, classes, tuple(rewritten), companions, complete)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from neuid3.data.examples import Examples
 from neuid3.errors import CircuitLimitError, GroundingLimitError, ParameterError, SearchLimitError
-from neuid3.identifiability.audit import check_time_limit, observed_certificate
-from neuid3.identifiability.certificate import Certificate
+from neuid3.identifiability.audit import check_time_limit, disagreements, observed_certificate, settled_values
+from neuid3.identifiability.certificate import Certificate, disagreement_text
 from neuid3.identifiability.certification import tree_variables
 from neuid3.identifiability.forms import results
 from neuid3.identifiability.informative import UnlabelledImages, informative_images, surest_images
-from neuid3.identifiability.observations import BATCH_ROWS, UNKNOWN, Observations, observe, value_texts
+from neuid3.identifiability.observations import Observations, observe, value_texts
 from neuid3.identifiability.readings import ReadingProblem, ValueOf
 from neuid3.identifiability.suggestions import LabelSuggestion, LabelSuggestions
 from neuid3.identifiability.symmetries import Deadline
@@ -69,36 +68,18 @@ def suggest_labels(
     deadline = Deadline.after(float(time_limit))
     observations = observe(model, X, variables, concepts)
     images = UnlabelledImages(model, examples, observations)
+    settled = settled_values(model, observations)
     certificate = observed_certificate(
-        model, observations, settled=images.settled, seconds=deadline.seconds_left, networks=networks
+        model, observations, settled=settled, seconds=deadline.seconds_left, networks=networks
     )
-    settling, complete = _settling(model, observations, certificate, images, int(n), deadline)
+    settling, complete = _settling(model, observations, certificate, images, settled, int(n), deadline)
     chosen = [*settling, *informative_images(model, images, int(n) - len(settling))]
     notes = (
-        _disagreement_note(model, examples, observations),
+        disagreement_text(*disagreements(model, examples, observations)),
         _settling_note(certificate, len(settling), complete),
         _number_note(len(chosen), int(n)),
     )
     return LabelSuggestions(tuple(chosen), tuple(filter(None, notes)), len(examples))
-
-
-def _disagreement_note(model: TreeModel, examples: Examples, observations: Observations) -> str:
-    """A sentence about labels that are not what the networks say; such a network must learn them first."""
-    arrays = model.inference.arrays
-    wrong = total = 0
-    with model.evaluating(), arrays.without_gradients():
-        for call, codes in observations.labels.items():
-            labelled = np.flatnonzero((codes != UNKNOWN) & examples.complete(call.inputs))
-            for start in range(0, len(labelled), BATCH_ROWS):
-                rows = labelled[start : start + BATCH_ROWS]
-                weights = arrays.to_numpy(model.evidence_of(examples[rows]).weights(call))  # (value, example)
-                wrong += int((weights.argmax(axis=0) != codes[rows]).sum())
-                total += len(rows)
-    return (
-        f"Labels that are not what the networks say: {wrong:,} of {total:,}; reread the tree or fit again with them."
-        if wrong
-        else ""
-    )
 
 
 def _settling_note(certificate: Certificate, settling: int, complete: bool) -> str:
@@ -136,6 +117,7 @@ def _settling(
     observations: Observations,
     certificate: Certificate,
     images: UnlabelledImages,
+    settled: Collection[ValueOf],
     n: int,
     deadline: Deadline,
 ) -> tuple[list[LabelSuggestion], bool]:
@@ -148,14 +130,14 @@ def _settling(
     labels = [(network, number[network, text]) for network, text in certificate.labels]
     suggestions: list[LabelSuggestion] = []
     places: list[tuple[tuple[str, ...], int]] = []  # columns and row of each suggestion
-    settled = 0
-    for (network, value), reason in _ordered(model, observations, certificate, labels, images.settled, deadline):
+    done = 0
+    for (network, value), reason in _ordered(model, observations, certificate, labels, settled, deadline):
         calls = [call for call in images.calls if call.network == network]
         # Another instance of the network may read a suggested image in the same way; the label then settles both.
         if any(
             call.inputs == inputs and observations.codes[call][row] == value for call in calls for inputs, row in places
         ):
-            settled += 1
+            done += 1
             continue
         if len(suggestions) == n:
             break
@@ -163,9 +145,9 @@ def _settling(
             if images.take(call, row):
                 suggestions.append(images.suggestion(call, row, reason, settles=True))
                 places.append((call.inputs, row))
-                settled += 1
+                done += 1
                 break
-    return suggestions, settled == len(labels)
+    return suggestions, done == len(labels)
 
 
 def _ordered(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -220,6 +220,23 @@ class PairOfFunctions:
         """
         return next(self._search(left or self.one_colour(), right or self.one_colour()), None)
 
+    def fixed_colours(self, fixed: Mapping[str, Iterable[int]]) -> Colours:
+        """The colouring in which every fixed value of a network is alone, and all others have the same colour.
+
+        Parameters
+        ----------
+        fixed : values by network; networks that the functions do not depend on are left out.
+
+        Returns
+        -------
+        Colours of the values of each network, `(value,)`.
+        """
+        colours = self.one_colour()
+        for name in self.sizes:
+            for i, value in enumerate(sorted(fixed.get(name, ()))):
+                colours[name][value] = i + 1
+        return colours
+
     def one_colour(self) -> Colours:
         """The colouring in which all values of a network have the same colour."""
         return {name: np.zeros(size, dtype=np.int64) for name, size in self.sizes.items()}
@@ -274,7 +291,11 @@ class SymmetryGroup:
 
 
 def symmetry_group(
-    formulas: Sequence[Formula], limits: Limits = DEFAULT_LIMITS, deadline: Deadline | None = None
+    formulas: Sequence[Formula],
+    limits: Limits = DEFAULT_LIMITS,
+    deadline: Deadline | None = None,
+    *,
+    fixed: Mapping[str, Iterable[int]] | None = None,
 ) -> SymmetryGroup:
     """The group of value permutations that leave a function unchanged.
 
@@ -283,6 +304,7 @@ def symmetry_group(
     formulas : a formula for each result of the function.
     limits : the size and time of its circuit.
     deadline : the time by which the search must end.
+    fixed : values of networks that every permutation leaves in their places.
 
     Returns
     -------
@@ -305,7 +327,7 @@ def symmetry_group(
     # The base is a sequence of values after whose individualisation every class has one value.
     prefixes: list[Colours] = []
     base: list[tuple[str, int]] = []
-    colours = pair.one_colour()
+    colours = pair.fixed_colours(fixed or {})
     while True:
         refined = pair.refine(colours, colours)
         assert refined is not None

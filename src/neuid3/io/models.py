@@ -20,7 +20,7 @@ from neuid3.io.serialize import (
 from neuid3.logic.sandbox import Limits
 from neuid3.tree.model import TreeModel
 from neuid3.tree.tree import Tree
-from neuid3.utils.json_values import as_texts
+from neuid3.utils.json_values import as_count, as_list, as_text, as_texts
 
 if TYPE_CHECKING:
     import torch
@@ -57,6 +57,8 @@ def save_model(model: TreeModel, path: Path | str, more: Mapping[str, Any], *, r
     }
     if model.candidates is not None:
         fields["candidates"] = list(model.candidates)
+    if model.labelled_values:
+        fields["labelled_values"] = {name: list(values) for name, values in sorted(model.labelled_values.items())}
     tensors: dict[str, Any] = {**tensors_of(networks)}
     if model.training_record is not None:
         record = model.training_record if remember_rows else model.training_record.without_rows()
@@ -102,7 +104,24 @@ def restore_model(
     model.training_record = record_from_json(fields.get("training_record"), saved.tensors, len(tree.classes))
     if fields.get("candidates") is not None:
         model.candidates = tuple(as_texts(fields["candidates"]))
+    model.labelled_values = _labelled_values(fields.get("labelled_values"), model)
     return model
+
+
+def _labelled_values(saved: Any, model: TreeModel) -> dict[str, tuple[int, ...]]:
+    """The values that networks have learned from labels, checked against the networks of the model."""
+    if saved is None:
+        return {}
+    if not isinstance(saved, dict):
+        raise TypeError(f"its labelled values are {saved!r:.40}")
+    sizes = {call.network: max(call.width, 2) for call in model.network_calls}
+    labelled = {as_text(name): tuple(map(as_count, as_list(values))) for name, values in saved.items()}
+    for name, values in labelled.items():
+        if name not in sizes and name not in model.program.networks:
+            raise ValueError(f"it has labels of a network {name!r:.40}, which the program does not have")
+        if any(value >= sizes.get(name, 0) for value in values):
+            raise ValueError(f"it has labels of values that {name!r:.40} does not have")
+    return labelled
 
 
 def _precision(name: Any) -> str:

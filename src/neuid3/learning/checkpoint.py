@@ -303,7 +303,7 @@ class CheckpointedLearner:
     def _state(self, instances: Mapping[str, Instance]) -> Json:
         """The state of the learner as JSON, with these new instances."""
         entries = {
-            name: {"network": i.network, "read": sorted(i.trained_on), "frozen": i.frozen, "reader": i.is_shared}
+            name: {"network": i.network, "trained_on": sorted(i.trained_on), "frozen": i.frozen, "shared": i.is_shared}
             for name, i in instances.items()
         }
         return {"instances": entries, "count": self.learner.count, "steps": self.learner.steps}
@@ -317,9 +317,9 @@ class CheckpointedLearner:
         if split is None:
             return None
         test = test_from_json(split["test"])
-        candidate = None if split["asked"] is None else _checked(test_from_json(split["asked"]), node, offered)
-        gain, choices = float(split["gain"]), float(split["among"])
-        return learner.make_split(node, test, gain, bool(split["vouched"]), candidate, choices)
+        candidate = None if split["candidate"] is None else _checked(test_from_json(split["candidate"]), node, offered)
+        gain, choices = float(split["gain"]), float(split["choices"])
+        return learner.make_split(node, test, gain, bool(split["validated"]), candidate, choices)
 
     def _restore_instances(self, saved: SavedFile) -> None:
         """Restore the networks of a file, and the numbers of networks and of gradient steps."""
@@ -327,7 +327,11 @@ class CheckpointedLearner:
         for name, entry in content["instances"].items():
             module = _filled(learner.network(entry["network"]), name, saved.tensors)
             instances[name] = Instance(
-                module.to(learner.device), entry["network"], frozenset(entry["read"]), entry["frozen"], entry["reader"]
+                module.to(learner.device),
+                entry["network"],
+                frozenset(entry["trained_on"]),
+                entry["frozen"],
+                entry["shared"],
             )
         learner.restore(instances, int(content["count"]), int(content["steps"]))
 
@@ -354,6 +358,8 @@ class CheckpointedLearner:
 
     def pretrain(self, starts: Mapping[str, nn.Module]) -> bool:
         """Pretrain networks by all candidates, or load those of the checkpoint; False where none can be pretrained."""
+        if not self.learner.may_pretrain:
+            return False
         path = self.checkpoint.pretrained_path
         saved = self.checkpoint.read(path)
         if saved is not None:
@@ -474,9 +480,9 @@ def _split_to_json(split: Split | None) -> Json | None:
     return {
         "test": test_to_json(split.test),
         "gain": split.gain,
-        "vouched": split.validated,
-        "asked": None if split.candidate is None else test_to_json(split.candidate),
-        "among": split.choices,
+        "validated": split.validated,
+        "candidate": None if split.candidate is None else test_to_json(split.candidate),
+        "choices": split.choices,
     }
 
 

@@ -22,6 +22,7 @@ from neuid3.learning.sample import Instance, same_weights
 from neuid3.logic.formula import NeuralVariable, sources
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import Limits
+from neuid3.tree.constraints import FREE, Constraints
 from neuid3.tree.goals import Goal
 from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.semantics import Semantics
@@ -39,6 +40,7 @@ class Problem:
     bank_tests : tests of the bank, which are tried before others are trained.
     generator : the candidates of each node.
     goals : the goals that leaves may hold.
+    constraints : what the tree must keep to.
     """
 
     program: Program
@@ -47,6 +49,7 @@ class Problem:
     bank_tests: frozenset[NodeTest]
     generator: CandidateGenerator
     goals: tuple[Goal, ...] = ()
+    constraints: Constraints = FREE
 
     @property
     def are_neural(self) -> bool:

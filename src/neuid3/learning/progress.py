@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from types import TracebackType
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Task as BarTask
+from rich.text import Text
 
 from neuid3.learning.grow import OpenNode, Split
 
@@ -57,15 +59,17 @@ class ProgressBar(SilentProgress):
     Parameters
     ----------
     gains : whether the gains of all neural tests are shown at every node.
+    time_limit : the seconds that the fit may take, shown beside those that it has taken; None without a limit.
     """
 
-    def __init__(self, gains: bool = False) -> None:
-        self.gains = gains
+    def __init__(self, gains: bool = False, time_limit: float | None = None) -> None:
+        self.gains, self.time_limit = gains, time_limit
         self.console = Console(stderr=True, highlight=False)
         self.bar = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(),
             TimeRemainingColumn(),
+            *([] if time_limit is None else [_TimeBudget(self)]),
             console=self.console,
             transient=True,
         )
@@ -120,9 +124,14 @@ class ProgressBar(SilentProgress):
 
     def tree(self, text: str, leaves: int, bits: float) -> None:
         self._report_nodes()
-        seconds = time.monotonic() - self.started
         tree = "a single leaf" if leaves == 1 else f"{leaves} leaves"
-        self.console.print(f"{text}: {tree}, {bits:.3f} bits per unseen example; {seconds:.1f} s so far", markup=False)
+        line = f"{text}: {tree}, {bits:.3f} bits per unseen example; {self._time_text()}"
+        self.console.print(line, markup=False, soft_wrap=True)
+
+    def _time_text(self) -> str:
+        """The seconds that the fit has taken, and those that it may take."""
+        seconds = time.monotonic() - self.started
+        return f"{seconds:.1f} s so far" if self.time_limit is None else f"{seconds:.1f} of {self.time_limit:g} s"
 
     def _report_nodes(self) -> None:
         """Print one line about all nodes that were finished since the last line."""
@@ -131,8 +140,20 @@ class ProgressBar(SilentProgress):
             return
         numbers = f"node {last}" if first == last else f"nodes {first} to {last}, the last"
         self.last_report = time.monotonic() - self.started
-        self.console.print(f"{numbers} {self.latest}; {self.last_report:.1f} s so far", markup=False)
+        self.console.print(f"{numbers} {self.latest}; {self._time_text()}", markup=False, soft_wrap=True)
         self.first_unreported = self.nodes
+
+
+class _TimeBudget(ProgressColumn):
+    """The part of the bar with the seconds that a fit has taken and may take."""
+
+    def __init__(self, progress: ProgressBar) -> None:
+        super().__init__()
+        self.progress = progress
+
+    def render(self, task: BarTask) -> Text:  # noqa: ARG002 - rich's own signature
+        seconds = time.monotonic() - self.progress.started
+        return Text(f"{seconds:.0f} of {self.progress.time_limit:g} s")
 
 
 def path_text(node: OpenNode) -> str:

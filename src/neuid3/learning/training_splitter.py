@@ -130,7 +130,7 @@ class TrainingSplitter:
     def _train(self, node: OpenNode, ready: Mapping[NodeTest, Sequence[ScoredCandidate]]) -> list[ScoredCandidate]:
         """The scores of tests whose networks are trained for this node."""
         tasks: list[tuple[NodeTest, NodeTest, Task]] = []
-        gains_to_beat = self._gains_to_beat(node, ready)
+        gains_to_beat = self.gains_to_beat(node, ready)
         for test, gain in gains_to_beat.items():
             bound = self.inference.bound(test)
             untrained = self.ready.untrained(bound)
@@ -152,7 +152,7 @@ class TrainingSplitter:
         self.steps += steps
         return [candidate for candidate in candidates if candidate is not None]
 
-    def _gains_to_beat(
+    def gains_to_beat(
         self, node: OpenNode, ready: Mapping[NodeTest, Sequence[ScoredCandidate]]
     ) -> dict[NodeTest, float]:
         """The tests to train, each with the gain that it must beat, in bits per example.
@@ -160,6 +160,15 @@ class TrainingSplitter:
         These are the tests that no trained network serves, and the best of those that one does. Shared networks are not
         trained further. But some images may differ from those that they were trained on: at the root, each of their
         tests is also trained with a network of its own, which must gain more than the shared network.
+
+        Parameters
+        ----------
+        node : the node, with the rows that reach it and their P(κ|e).
+        ready : for each test of the node its scores with networks that are trained already.
+
+        Returns
+        -------
+        The gain of each test that is to be trained; 0 where there is none to beat.
         """
         shared = {test for test in ready if self.ready.has_shared_network(test)}
         best = {test: max(scored, key=lambda candidate: candidate.gain) for test, scored in ready.items() if scored}

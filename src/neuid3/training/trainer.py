@@ -155,16 +155,24 @@ class BatchedTrainer:
             arguments.append(batch.flatten(1, 2))
         return arguments
 
-    def _outputs(
+    def outputs(
         self,
         rows: torch.Tensor,
         augmentations: Sequence[Mapping[str, Augmentation]] | None = None,
         label_losses: dict[int, torch.Tensor] | None = None,
     ) -> Outputs:
-        """All outputs of all networks on rows `(restart, row)`, each `(row, value)`.
+        """All outputs of all networks on a minibatch.
 
-        With `label_losses`, networks that have labels also run on some of these, in the same pass, and the loss of the
-        labels is added to that of their restart.
+        Parameters
+        ----------
+        rows : the rows of each restart, `(restart, row)`.
+        augmentations : for each restart the augmentation of each column; None for images as they are.
+        label_losses : where given, networks that have labels also run on some of these, in the same pass, and the loss of
+            the labels is added to that of their restart.
+
+        Returns
+        -------
+        The outputs of each network call of each restart, `(row, value)`.
         """
         outputs: Outputs = {}
         for group in self.network_groups:
@@ -242,15 +250,20 @@ class BatchedTrainer:
             for rows in torch.split(order, self.config.batch_size, dim=1):
                 # A last batch of one example has no variance, which batch normalisation cannot take.
                 if rows.shape[1] > 1 or min(order.shape[1], self.config.batch_size) == 1:
-                    self._step(rows)
+                    self.step(rows)
                 if self.steps >= goal:
                     break
 
     def _any_healthy(self) -> bool:
         return any(run.failed is None for run in self.runs)
 
-    def _step(self, rows: torch.Tensor) -> None:
-        """A gradient step of all restarts, on a minibatch of rows `(restart, row)`."""
+    def step(self, rows: torch.Tensor) -> None:
+        """A gradient step of all restarts on a minibatch.
+
+        Parameters
+        ----------
+        rows : the rows of each restart, `(restart, row)`.
+        """
         rate_factor, beta1 = one_cycle(self.steps, self.total_steps) if self.config.one_cycle else (1.0, 0.9)
         augmentations = [
             run.training_augmentations(columns, rows.shape[1], self._progress)
@@ -259,7 +272,7 @@ class BatchedTrainer:
         for optimizer in self._optimizers():
             optimizer.zero_grad()
         label_losses: dict[int, torch.Tensor] = {}
-        outputs = self._outputs(rows, augmentations, label_losses)
+        outputs = self.outputs(rows, augmentations, label_losses)
         self._update_averages(outputs, rows, DECAY)
         outputs = self._with_averages(outputs, rows)
         losses = []
@@ -309,7 +322,7 @@ class BatchedTrainer:
         blocks = torch.split(validation, _BLOCK, dim=1)
         with torch.no_grad():
             for start, rows in zip(range(0, validation.shape[1], _BLOCK), blocks, strict=True):
-                outputs = self._outputs(rows, self._evaluation_augmentations(rows.shape[1]))
+                outputs = self.outputs(rows, self._evaluation_augmentations(rows.shape[1]))
                 outputs = self._with_averages(outputs, rows)
                 for task_group in self.task_groups:
                     block = task_group.path_probabilities(outputs, rows[task_group.members]).double().cpu().numpy()
@@ -334,7 +347,7 @@ class BatchedTrainer:
         if any(missing.masks for missing in self.missing):
             with torch.no_grad():
                 for rows in torch.split(torch.stack([run.training_rows for run in self.runs]), _BLOCK, dim=1):
-                    outputs = self._outputs(rows, self._evaluation_augmentations(rows.shape[1]))
+                    outputs = self.outputs(rows, self._evaluation_augmentations(rows.shape[1]))
                     self._update_averages(outputs, rows, 1.0)
         return running
 

@@ -58,6 +58,8 @@ class BaseModel:
     network_calls : the network calls that the tests and the goals of leaves need.
     training_record : digests of the training rows and scores on held-out rows; None where there is no record.
     candidates : the atoms that the model could have been made of; None where they are not known.
+    labelled_values : for network instances, the values that they have learned from labels, by index; for a labelled network
+        that the tests do not call, none.
     certificate : what the values of the networks are fixed up to, as last found by an audit or an export; None before.
     """
 
@@ -81,6 +83,7 @@ class BaseModel:
         self.priors = priors or Priors()
         self.training_record: TrainingRecord | None = None
         self.candidates: tuple[str, ...] | None = None
+        self.labelled_values: Mapping[str, tuple[int, ...]] = {}
         self.certificate: Certificate | None = None
         self.precision, self.device = _precision(dtype), device
         self.backend = backend

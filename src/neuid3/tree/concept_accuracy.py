@@ -110,6 +110,36 @@ def _correct(model: TreeModel, examples: Examples, labels: NetworkLabels, call: 
     return correct
 
 
+def confirmed_values(model: TreeModel, examples: Examples, labels: Anchors) -> dict[str, tuple[int, ...]]:
+    """The values that networks of a tree have learned as labels name them.
+
+    Parameters
+    ----------
+    model : the tree with its networks.
+    examples : the labelled examples, with the kinds of the model's schema.
+    labels : the labels, by declared network.
+
+    Returns
+    -------
+    For each network instance the values whose labelled inputs it reads as this value in more than half of the cases; none
+    for a labelled network that the tree does not call, by its declared name.
+    """
+    confirmed: dict[str, tuple[int, ...]] = {}
+    of_instances = {
+        instance: (model.program.declarations[_declared(model, instance)].network, call)
+        for instance, call in _first_calls(model).items()
+    }
+    with model.evaluating():
+        for instance, (network, call) in of_instances.items():
+            if network in labels:
+                outputs, values = label_outputs(model.inference, model.networks, examples, labels[network], call)
+                right = outputs.argmax(1) == values
+                learned = tuple(v for v in np.unique(values).tolist() if right[values == v].mean() > 0.5)
+                confirmed |= {instance: learned} if learned else {}
+    called = {network for network, _ in of_instances.values()}
+    return confirmed | {network: () for network in labels if network not in called}
+
+
 def label_outputs(
     inference: Inference, networks: Mapping[str, Any], examples: Examples, labels: NetworkLabels, call: NetworkCall
 ) -> tuple[Floats, npt.NDArray[np.int64]]:

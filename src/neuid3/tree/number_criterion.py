@@ -180,6 +180,10 @@ class NumberCriterion(Criterion):
         """
         return _ratio(statistics[..., 1], statistics[..., 0])
 
+    def number(self, statistics: Floats) -> Floats:
+        """The mean, standardized."""
+        return self.means(statistics)
+
     def impurity(self, statistics: Floats) -> Floats:
         """The variance along the last axis, as a fraction of the variance of all training targets."""
         variance: Floats = np.maximum(_ratio(statistics[..., 2], statistics[..., 0]) - self.means(statistics) ** 2, 0.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from math import prod
@@ -16,6 +16,7 @@ import numpy.typing as npt
 from neuid3.data.columns import Boolean, Category, Column, Distribution, Number, Probability, Schema, Tensor
 from neuid3.data.examples import Examples
 from neuid3.errors import NeuID3Error
+from neuid3.tree.instance_names import display_names
 
 # Above this many rows, or bytes of tensor columns, a record holds only the number of rows: digests of all of them would
 # take more than 1.2 MB in the file, or another pass over images that may not fit in memory.
@@ -130,6 +131,22 @@ class ConceptScore:
         if self.accuracy is None:
             return f"{self.concept} ({self.network}): trained on {self.trained:,} labels, none held out"
         return f"{self.concept} ({self.network}): concept accuracy {self.accuracy:.3f} on {self.labels:,} labels"
+
+
+def concept_texts(scores: Iterable[ConceptScore]) -> list[str]:
+    """The text of each score of a tree's networks, in which instances have numbers only if a network has several.
+
+    Parameters
+    ----------
+    scores : the scores of all networks of a tree.
+
+    Returns
+    -------
+    The texts.
+    """
+    listed = list(scores)
+    names = display_names(dict.fromkeys(score.network for score in listed))
+    return [str(replace(score, network=names[score.network])) for score in listed]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Any, TypeVar
@@ -302,11 +302,7 @@ class Tree:
     @property
     def network_instances(self) -> dict[str, tuple[str, ...]]:
         """The instances of each declared network that tests and goals of a learned tree call, in preorder; mostly one each."""
-        instances: dict[str, dict[str, None]] = {}
-        called = [*(test.instances for test in self.tests), *(goal.instances for goal in self.goals)]
-        for network, instance in (pair for pairs in called for pair in pairs):
-            instances.setdefault(network, {})[instance] = None
-        return {network: tuple(names) for network, names in instances.items()}
+        return _network_instances([*self.tests, *self.goals])
 
     @property
     def test_names(self) -> dict[NodeTest, str]:
@@ -316,17 +312,41 @@ class Tree:
         >>> list(Tree(Branch(one, Branch(other, Leaf(1.0), Leaf(0.0)), Leaf(0.0))).test_names.values())
         ['odd(a) [net#1]', 'odd(b) [net#2]']
         """
-        several = {network for network, names in self.network_instances.items() if len(names) > 1}
-        names = {}
-        for test in self.tests:
-            called = [instance for network, instance in test.instances if network in several]
-            names[test] = f"{test} [{', '.join(called)}]" if called else str(test)
-        return names
+        return test_names(self.root)
 
     @property
     def depth(self) -> int:
         """The most tests on a path from the root to a leaf."""
         return max(visit.depth for visit in preorder(self.root))
+
+
+def test_names(root: Node) -> dict[NodeTest, str]:
+    """The name of each test below a root, as in `Tree.test_names`.
+
+    Parameters
+    ----------
+    root : the root.
+
+    Returns
+    -------
+    The names, in preorder.
+    """
+    tests = tuple(dict.fromkeys(branch.test for branch in branches(root)))
+    several = {network for network, names in _network_instances(tests).items() if len(names) > 1}
+    names = {}
+    for test in tests:
+        called = [instance for network, instance in test.instances if network in several]
+        names[test] = f"{test} [{', '.join(called)}]" if called else str(test)
+    return names
+
+
+def _network_instances(callers: Iterable[NodeTest | Goal]) -> dict[str, tuple[str, ...]]:
+    """The instances of each declared network that tests and goals call."""
+    instances: dict[str, dict[str, None]] = {}
+    for caller in callers:
+        for network, instance in caller.instances:
+            instances.setdefault(network, {})[instance] = None
+    return {network: tuple(names) for network, names in instances.items()}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,11 +13,16 @@ def as_text(value: Any) -> str:
     return value
 
 
-def as_texts(value: Any) -> list[str]:
-    """The value, if it is a list of strings."""
+def as_list(value: Any) -> list[Any]:
+    """The value, if it is a list."""
     if not isinstance(value, list):
         raise TypeError(f"{value!r:.40} is not a list")
-    return list(map(as_text, value))
+    return value
+
+
+def as_texts(value: Any) -> list[str]:
+    """The value, if it is a list of strings."""
+    return list(map(as_text, as_list(value)))
 
 
 def as_number(value: Any) -> Any:

@@ -44,8 +44,10 @@ def test_networks_that_no_rule_can_teach_alone_are_pretrained_by_all(pretrained:
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("fields", [{"pretrain": False}, {"validation_fraction": 0.0}, {"reuse": False}])
-def test_without_pretraining_the_tree_is_a_single_leaf(fields: dict[str, Any]) -> None:
-    assert parity_classifier(**fields).fit(*parity()).tree_.depth == 0
+def test_without_pretraining_the_tree_is_a_single_leaf(fields: dict[str, Any], tmp_path: Path) -> None:
+    assert parity_classifier(**fields).fit(*parity(), checkpoint=tmp_path / "fit").tree_.depth == 0
+    assert (tmp_path / "fit" / "fit.json").is_file()
+    assert not (tmp_path / "fit" / "pretrained.neuid3").exists()
 
 
 def test_every_declared_network_has_one_instance(pretrained: Any) -> None:

@@ -1,4 +1,4 @@
-"""Responses of symbolic columns against circuits."""
+"""Responses of symbolic columns against exact inference, one test at a time."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from neuid3 import Examples, NeuID3Classifier
 from neuid3.data.columns import Category, Distribution
+from neuid3.learning import Candidates, NodeLearner, ReferenceSplitter
 from neuid3.learning.grow import OpenNode
-from neuid3.learning.symbolic_splitter import SymbolicSplitter
 
 
 @given(seed=st.integers(0, 10_000), holes=st.floats(0.05, 0.5))
@@ -31,18 +31,17 @@ def test_values_of_a_column_on_the_path_are_counted_as_circuits_compute_them(see
         kinds={"colour": Category(("red", "green", "blue", "grey")), "seen": Distribution(("a", "b", "c", "d"))},
     )
     y = ((colour == "red") | (seen[:, 1] > 0.3)) ^ (rng.random(n) < 0.2)
-    nodes = []
+    best_split, compared = NodeLearner.best_split, []
 
-    def both_ways(self: SymbolicSplitter, node: OpenNode, *more: Any) -> Any:
-        found = at_once(self, node, *more)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(SymbolicSplitter, "_narrowed", lambda *_: {})
-            np.testing.assert_allclose(found[0], at_once(self, node, *more)[0], rtol=0, atol=1e-12)
-        nodes.append(node)
-        return found
+    def checking(self: NodeLearner, node: OpenNode) -> Any:
+        reference = ReferenceSplitter(self.inference, min_child_mass=0.0).candidates(node, self.offered(node))
+        for expected in reference:
+            (scored,) = self.symbolic.candidates(node, Candidates((expected.test,), ()))
+            assert scored.gain == pytest.approx(expected.gain, abs=1e-6)
+            compared.append(expected.test)
+        return best_split(self, node)
 
-    at_once = SymbolicSplitter._gains
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(SymbolicSplitter, "_gains", both_ways)
-        NeuID3Classifier(pruning=0.0, max_depth=4, min_mass=4, random_state=0).fit(X, y)
-    assert len(nodes) > 3
+        patch.setattr(NodeLearner, "best_split", checking)
+        NeuID3Classifier(pruning=0.0, max_depth=4, min_mass=0, random_state=0).fit(X, y)
+    assert len(compared) > 20

@@ -87,7 +87,7 @@ def test_the_gradient_of_a_step_is_that_of_the_sum_over_all_values_with_the_aver
     given = task(recipe)
     rows = given.training_rows[:40]
     trainer = BatchedTrainer([Restart(given, 0)])
-    trainer._step(torch.from_numpy(rows)[None])
+    trainer.step(torch.from_numpy(rows)[None])
     slopes = {name: leaf.grad[0] for name, leaf in trainer.network_groups[0].networks.weights.items()}
 
     net = given.initial_networks[0]["net"]

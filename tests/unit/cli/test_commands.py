@@ -387,7 +387,7 @@ def test_a_report_tells_which_rows_it_leaves_out(model: Path) -> None:
 # Options that messages speak of ---------------------------------------------------------------------
 
 # What only Python can set, so that no message about it reaches the command line.
-ONLY_PYTHON = {"training", "criterion", "backend", "reuse", "device", "networks", "limits", "loss"}
+ONLY_PYTHON = {"training", "criterion", "backend", "reuse", "device", "networks", "limits", "loss", "interaction_cst"}
 
 
 def texts_of_errors_and_warnings() -> Iterator[str]:

@@ -177,8 +177,8 @@ def test_a_network_of_its_own_must_gain_more_than_a_shared_one_on_the_same_examp
     ready = {test: list(neural.ready.scored(node, test)) for test in neural.tests}
     test = neural.tests[5]
     ready[test][0].bits = 100.0  # as if it had a large gain
-    gains = neural._gains_to_beat(node, ready)
+    gains = neural.gains_to_beat(node, ready)
     assert gains[test] == neural.ready.validation_bits(node, ready[test][0].test)
     assert all(gain == 0.0 for other, gain in gains.items() if other != test)
     below = replace(node, path=((AtomTest("c6_on(c6)", (("c6_net", "c0_net#1"),)), True),))
-    assert not neural._gains_to_beat(below, ready), "below the root, shared networks are used as they are"
+    assert not neural.gains_to_beat(below, ready), "below the root, shared networks are used as they are"

@@ -151,9 +151,9 @@ def test_the_loss_is_the_cross_entropy_and_rules_are_not_normalised_as_paths_are
     trainer = BatchedTrainer([Restart(given, 0), Restart(given, 1)])
     group = trainer.task_groups[0]
     shown = torch.from_numpy(rows).expand(2, 20)
-    likelihoods = group.likelihoods(group.path_probabilities(trainer._outputs(shown), shown), shown).detach()
+    likelihoods = group.likelihoods(group.path_probabilities(trainer.outputs(shown), shown), shown).detach()
     mean = given.target.weights[~given.unseen].mean()
-    losses = group.losses(group.path_probabilities(trainer._outputs(shown), shown), shown)
+    losses = group.losses(group.path_probabilities(trainer.outputs(shown), shown), shown)
     for restart in range(2):
         plain = plain_likelihoods(given, restart, rows)
         assert likelihoods[restart].tolist() == pytest.approx(plain, rel=1e-4)

@@ -23,7 +23,7 @@ def evaluate(given: Task, rows: torch.Tensor) -> tuple[float, np.ndarray, np.nda
     trainer = BatchedTrainer([Restart(given, 0)])
     group = trainer.task_groups[0]
     with torch.no_grad():
-        paths = group.path_probabilities(trainer._outputs(rows[None]), rows[None])
+        paths = group.path_probabilities(trainer.outputs(rows[None]), rows[None])
         loss = group.losses(paths, rows[None])
         return float(loss), paths[0, 0].double().numpy(), torch.softmax(group.leaves, 2)[0].numpy()
 

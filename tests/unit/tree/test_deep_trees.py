@@ -117,5 +117,5 @@ def test_products_with_common_beginnings_have_the_bits_of_products_one_by_one(dt
     reach = Reach(factorise(tests, ways), torch_arrays(dtype))
     one_by_one = reach(Weights())
     with torch.no_grad():
-        assert reach._steps is not None
+        assert reach.shared_steps is not None
         assert torch.equal(reach(Weights()), one_by_one.detach())

@@ -22,6 +22,7 @@ from neuid3.identifiability.audit import short_forms
 from neuid3.logic.formula import NeuralVariable, Source, sources
 from neuid3.logic.quoting import atom_name, entry_text
 from neuid3.tree.goals import GoalLeaf
+from neuid3.tree.instance_names import display_names
 from neuid3.tree.model import TreeModel
 from neuid3.tree.semantics import NetworkCall
 from neuid3.tree.tree import Branch, LeafNode, Masses, NetworkStatistics, Node
@@ -245,6 +246,11 @@ class _ContentBuilder:
     images: int
     mass_text: Callable[[Node], str]
 
+    @property
+    def names(self) -> dict[str, str]:
+        """What the page calls each network instance."""
+        return display_names(sorted({call.network for call in self.model.network_calls}))
+
     def content(self) -> PageContent:
         branches = [node for node in self.responses.nodes if isinstance(node.node, Branch)]
         rules = self.model.program.clauses_behind([node.node.test.goal for node in branches])  # type: ignore[union-attr]
@@ -298,7 +304,7 @@ class _ContentBuilder:
             node.number,
             name,
             rules,
-            tuple(sorted({network for network, _, _ in calls})),
+            tuple(sorted({self.names[network] for network, _, _ in calls})),
             columns,
             branch.gain,
             branch.statistics,
@@ -347,13 +353,13 @@ class _ContentBuilder:
                 for inputs in by_inputs
             }
             yield PredicateContent(
-                network,
+                self.names[network],
                 atom_name(declaration.predicate),
                 tuple(by_inputs),
                 tuple(sorted({branch for numbers in by_inputs.values() for branch in numbers})),
                 sum(len(of_call.rows) for of_call in values.values()),
                 tuple(self._value(name, code, values, len(names)) for code, name in enumerate(names)),
-                fixed.get(network, ""),
+                fixed.get(self.names[network], ""),
             )
 
     def _variables(self, node: Node) -> frozenset[Source]:
@@ -398,7 +404,8 @@ class _ContentBuilder:
         responses = [self.responses.yes_probabilities(node) for node in branches]
         columns = [(name, column) for name, column in self.examples.items() if is_textual(column)]
         network_values = {
-            (network, inputs): values.by_row() for (network, inputs, _), values in self.responses.network_values.items()
+            (self.names[network], inputs): values.by_row()
+            for (network, inputs, _), values in self.responses.network_values.items()
         }
         for row in rows:
             yield ExampleContent(

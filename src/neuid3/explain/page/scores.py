@@ -19,6 +19,7 @@ from neuid3.tree.record import (
     Mask,
     Score,
     TrainingRecord,
+    concept_texts,
     score_of,
 )
 
@@ -80,7 +81,7 @@ def score_sentences(
     record : the training record of the tree.
     concepts : the concept accuracy of networks on the labels of the table.
     """
-    of_labels = tuple(f"On labels of this table: {score}." for score in concepts)
+    of_labels = tuple(f"On labels of this table: {text}." for text in concept_texts(concepts))
     return (*_table_sentences(groups, record), *of_labels, *record_sentences(record))
 
 
@@ -121,7 +122,7 @@ def record_sentences(record: TrainingRecord | None) -> tuple[str, ...]:
         )
     if held_out is None:
         lines.append("No score on rows that had no part in learning is recorded.")
-    lines += [f"Labels of {score}." for score in record.concepts]
+    lines += [f"Labels of {text}." for text in concept_texts(record.concepts)]
     return tuple(lines)
 
 
