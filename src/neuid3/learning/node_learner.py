@@ -368,10 +368,7 @@ class NodeLearner:
         -------
         Whether there are pretrained networks now.
         """
-        if self.network_learning is None:
-            return False
-        if not len(self.goals) and not (self.config.pretrain and self.config.reuse):
-        if self.network_learning is None or not self.may_pretrain:
+        if self.network_learning is None or not (self.may_pretrain or len(self.goals)):
             return False
         return self.network_learning.pretrain(self.offered(self.root), starts)
 
