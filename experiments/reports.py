@@ -392,4 +392,5 @@ _DRAW: Mapping[str, Callable[[Results], tuple[list[Table], list[str]]]] = {
     "even-odd": concept_reports.even_odd_report,
     "decks": concept_reports.decks_report,
     "e9p": goal_reports.e9p_report,
+    "switched": goal_reports.switched_report,
 }

@@ -25,12 +25,14 @@ FIELD_NAMES: Mapping[str, tuple[str, str | None, str]] = {
     "even-odd": ("images", "labels", "seed"),
     "decks": ("concept", "labels", "seed"),
     "e9p": ("images", "rows", "seed"),
+    "switched": ("images", None, "seed"),
 }
 EXPERIMENTS = tuple(FIELD_NAMES)
 
 TREE = "tree"
 UCI_MODELS = {"onehot": (TREE, "mlp", "sklearn"), "mnist": (TREE, "mlp", "soft")}
 ELEUSIS_MODELS = ("lean", "soft", "nn44m")
+SWITCHED_MODELS = (TREE, "cnn")
 POOLS = ("union", "opt", "nf", "bad")
 
 # The number of labelled images in even-odd: one of each digit.
@@ -175,6 +177,12 @@ def units(experiment: str, recipe: str = "default") -> list[Unit]:
                 Unit("e9p", "mnist", percentage, TREE, recipe, seed)
                 for seed in range(SEEDS_OF["e9p"])
                 for percentage in E9P_FRACTIONS
+            ]
+        case "switched":
+            return [
+                Unit("switched", "mnist", None, model, recipe if model == TREE else None, seed)
+                for seed in range(SEEDS_OF["switched"])
+                for model in SWITCHED_MODELS
             ]
     raise DataError(f"There is no experiment {experiment!r}.{did_you_mean(experiment, EXPERIMENTS)}")
 

@@ -13,6 +13,7 @@ from experiments.datasets.images import digits, emnist_letters, fashion_mnist, m
 from experiments.datasets.labels import labelled_eleusis
 from experiments.datasets.pools import POOL_BACKGROUND, can_express, pool
 from experiments.datasets.problem import Problem, TrueValues
+from experiments.datasets.switched import switched
 from experiments.datasets.tables import UCI, TableSpec
 from experiments.datasets.uci import Table, uci_table
 
@@ -41,6 +42,7 @@ __all__ = [
     "labelled_eleusis",
     "mnist",
     "pool",
+    "switched",
     "uci_fold",
     "uci_table",
 ]

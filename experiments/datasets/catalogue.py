@@ -45,6 +45,7 @@ def catalogue() -> tuple[Entry, ...]:
         *(Entry(concept.name, f"Eleusis: {concept.description}", *cards) for concept in CONCEPTS.values()),
         Entry("hitting sets", "four images and a template: NSIL's rows", *_location(rows)),
         Entry("e9p", "two digits and a computed class: NSIL's rows", *_location(map(e9p_file, E9P_PARTS))),
+        Entry("switched", "sums and products of two digits", *_made_of_digits(digits)),
         Entry("even-odd", "sums of two digits", *_made_of_digits(digits)),
         Entry("decks", "16 decks of 52 drawn cards", *_location(drawings)),
         *(

@@ -368,14 +368,14 @@ class NodeLearner:
         -------
         Whether there are pretrained networks now.
         """
-        if self.network_learning is None or not (self.may_pretrain or len(self.goals)):
+        if self.network_learning is None or not self.may_pretrain:
             return False
         return self.network_learning.pretrain(self.offered(self.root), starts)
 
     @property
     def may_pretrain(self) -> bool:
-        """Whether the configuration allows pretraining."""
-        return self.config.pretrain and self.config.reuse
+        """Whether the configuration allows pretraining; goals need it."""
+        return len(self.goals) > 0 or (self.config.pretrain and self.config.reuse)
 
     def next_number(self) -> int:
         """The number of the next network."""
