@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from neuid3.data.examples import Examples
     from neuid3.data.priors import Priors
     from neuid3.data.reading.files import ImageFiles
+    from neuid3.data.reading.interpretations import read_interpretations
     from neuid3.data.reading.table import read_frame, read_table
     from neuid3.errors import NeuID3Error
     from neuid3.estimators.classifier import NeuID3Classifier
@@ -89,6 +90,7 @@ __all__ = [
     "load",
     "plot_tree",
     "read_frame",
+    "read_interpretations",
     "read_table",
     "register",
     "register_test_kind",
@@ -103,6 +105,7 @@ _get_name, _names = lazy_names(
         "neuid3.data.examples": ("Examples",),
         "neuid3.data.priors": ("Priors",),
         "neuid3.data.reading.files": ("ImageFiles",),
+        "neuid3.data.reading.interpretations": ("read_interpretations",),
         "neuid3.data.reading.table": ("read_frame", "read_table"),
         "neuid3.errors": ("NeuID3Error",),
         "neuid3.estimators.classifier": ("NeuID3Classifier",),

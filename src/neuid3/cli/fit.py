@@ -83,6 +83,7 @@ def _classifier(options: FitOptions, rules: str, fit_data: FitData) -> NeuID3Cla
         background=rules,
         tests=list(options.tests) or "auto",
         modes=list(options.modes) or None,
+        leaves=list(options.leaves) or None,
         bank=options.bank,
         pos_label=options.pos_label,
         class_weight=_weights(options.class_weight, fit_data.classes),
@@ -115,6 +116,9 @@ def _save_and_report(
     out, remember_rows = options.model_file, not options.forget_rows
     clf.save(out, remember_rows=remember_rows)  # before anything else can fail
     set_outcome(f"the model is saved in {out}")
+    if fit_data.calibration_rows.any():
+        examples, targets, _ = fit_data.rows(fit_data.calibration_rows)
+        clf.calibrate(examples, targets)
     scores = held_out_scores(clf, fit_data)
     warn_of_contradictions(clf, fit_data)
     concepts = concept_scores(clf, fit_data)
@@ -124,7 +128,8 @@ def _save_and_report(
     echo(scores_text(scores) + "\n")
     if concepts:
         echo("\n".join(f"Labels of {text}." for text in concept_texts(concepts)) + "\n")
-    echo(f"Saved to {out}: the tree learned from {fit_data.training_rows.sum():,} rows.")
+    calibrated = f", calibrated by {fit_data.calibration_rows.sum():,}" if fit_data.calibration_rows.any() else ""
+    echo(f"Saved to {out}: the tree learned from {fit_data.training_rows.sum():,} rows{calibrated}.")
     if options.as_json:
         report = fit_report(clf, fit_data.table, scores, concepts, out, seconds)
         click.echo(json.dumps(report, indent=1, ensure_ascii=False))

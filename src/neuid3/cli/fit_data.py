@@ -37,6 +37,7 @@ class FitData:
     declarations : the neural declarations that labels of concepts refer to; empty where the table has no labels.
     labels : the labels of concepts.
     anchors : the same, with one label for an image.
+    calibration_rows : the mask of the rows held out to calibrate the tree.
     """
 
     table: TableData
@@ -44,11 +45,12 @@ class FitData:
     declarations: Mapping[int, Declaration]
     labels: Anchors
     anchors: Anchors
+    calibration_rows: npt.NDArray[np.bool_]
 
     @property
     def training_rows(self) -> npt.NDArray[np.bool_]:
         """The mask of the rows that are learned from."""
-        return ~self.test_rows
+        return ~(self.test_rows | self.calibration_rows)
 
     @property
     def classes(self) -> npt.NDArray[np.str_]:
@@ -87,7 +89,25 @@ def read_fit_data(options: FitOptions, rules: str, echo: Callable[[str], object]
     labels = read_labels(table.concepts, table.examples, declarations, location=row_location(table.lines))
     anchors = distinct(labels)
     test_rows = _held_out_rows(table.labels, options.held_out, options.seed, anchors)
-    return FitData(table, test_rows, declarations, labels, anchors)
+    calibration_rows = _calibration_rows(test_rows, options.calibration, options.seed)
+    return FitData(table, test_rows, declarations, labels, anchors, calibration_rows)
+
+
+def _calibration_rows(test_rows: npt.NDArray[np.bool_], fraction: float, seed: int) -> npt.NDArray[np.bool_]:
+    """A mask of a random fraction of all rows, none of which is held out already.
+
+    They are drawn without regard to classes: calibration rows must come about as later rows do.
+    """
+    import numpy as np
+
+    chosen, others = np.zeros(len(test_rows), dtype=bool), np.flatnonzero(~test_rows)
+    count = round(fraction * len(test_rows))
+    if count >= len(others):
+        raise DataError(
+            f"--calibration {fraction:g} with the rows held out leaves none to learn from; hold out less, or calibrate with less."
+        )
+    chosen[np.random.default_rng([seed, 1]).permutation(others)[:count]] = True
+    return chosen
 
 
 def _declared_kinds(types: tuple[str, ...]) -> dict[str, str]:

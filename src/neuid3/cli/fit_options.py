@@ -22,10 +22,12 @@ class FitOptions:
     background: Path | None
     tests: tuple[str, ...]
     modes: tuple[str, ...]
+    leaves: tuple[str, ...]
     types: tuple[str, ...]
     concept_file: Path | None
     out: Path | None
     held_out: float
+    calibration: float
     pos_label: str | None
     class_weight: tuple[str, ...]
     max_depth: int | None
@@ -83,6 +85,13 @@ _PARAMETERS = (
         help="Mode declaration: the columns allowed as arguments of a rule, such as 'higher(+second, +first)'; may be repeated.",
     ),
     click.option(
+        "--leaf",
+        "leaves",
+        multiple=True,
+        metavar="GOAL",
+        help="Goal whose value is the class, such as 'plus(first, second, Y)', or a mode of such goals; may be repeated.",
+    ),
+    click.option(
         "--type",
         "types",
         multiple=True,
@@ -98,6 +107,14 @@ _PARAMETERS = (
         metavar="FRACTION",
         show_default=True,
         help="Fraction of rows held out to score the tree.",
+    ),
+    click.option(
+        "--calibration",
+        type=FiniteRange(0, 0.9),
+        default=0.0,
+        metavar="FRACTION",
+        show_default=True,
+        help="Fraction of rows held out to calibrate the tree, so that `predict --coverage` can be used.",
     ),
     click.option(
         "--pos-label",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,8 +24,17 @@ if TYPE_CHECKING:
 @concepts_option
 @limit_option
 @click.option("--out", type=FILE, metavar="FILE", help="File of the page.  [default: the model's name.html]")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object with the scores and the reliability, for programs."
+)
 def report(
-    model: Path, table: Path, target: str | None, concept_file: Path | None, limits: Limits | None, out: Path | None
+    model: Path,
+    table: Path,
+    target: str | None,
+    concept_file: Path | None,
+    limits: Limits | None,
+    out: Path | None,
+    as_json: bool,
 ) -> None:
     """Write an HTML page about a model and its predictions for a table.
 
@@ -48,11 +58,17 @@ def report(
         labels = [classes.get(cell, cell) for cell in text_table.columns[target] or ()]
     examples = model_examples(tree, text_table)
     concepts = model_concepts(tree, text_table, examples, concept_file)
-    page, scores = page_and_scores(tree, examples, labels, concepts=concepts)
+    page, scores, reliability = page_and_scores(tree, examples, labels, concepts=concepts)
     save_page(out, page)
     set_outcome(f"the page is written to {out}")
+    if as_json:
+        content = {"page": str(out), "scores": list(scores), "reliability": reliability and reliability.to_json()}
+        click.echo(json.dumps(content, indent=1, ensure_ascii=False))
+        return
     click.echo(f"Written to {out}.")
     for sentence in scores:
         click.echo(sentence)
+    if reliability is not None:
+        click.echo(f"Calibration: {reliability}.")
     if unlabelled:
         click.echo(f"Rows without a class in {target!r}, left out of the page: {unlabelled:,}.")

@@ -23,6 +23,7 @@ from neuid3.data.columns import (
     looks_like_quantity,
 )
 from neuid3.data.examples import Examples
+from neuid3.data.parts import GroupedRows
 from neuid3.errors import DataError
 
 # Larger sums of weights overflow in logarithms of factorials.
@@ -215,7 +216,7 @@ def is_constant(column: Any) -> bool:
     """Whether all entries of a column are equal, or all are missing."""
     if column.missing is not None and column.missing.all():
         return True
-    if column.missing is not None or column.values.ndim > 1:
+    if column.missing is not None or isinstance(column.values, GroupedRows) or column.values.ndim > 1:
         return False
     first = column.values[0]
     return all(bool((part == first).all()) for part in (column.values[:BLOCK_ROWS], column.values[BLOCK_ROWS:]))

@@ -22,6 +22,7 @@ from neuid3.learning.goals import NO_GOALS, GoalCandidates
 from neuid3.learning.problem import Problem
 from neuid3.logic.sandbox import Limits
 from neuid3.training.config import TrainingConfig
+from neuid3.tree.conformal import number_intervals
 from neuid3.tree.criteria import NumberCriterion, criterion_of
 from neuid3.tree.criterion import Criterion
 from neuid3.tree.record import HELD_OUT, NumberScore, number_score
@@ -202,11 +203,44 @@ class NeuID3Regressor(RegressorMixin, TreeEstimator):  # type: ignore[misc]
     def _tree_classes(self) -> tuple[Any, ...]:
         return ()
 
-    def _held_out_score(self, examples: Examples, y: Any) -> tuple[NumberScore, None]:
+    def _numbers(self, examples: Examples, y: Any) -> Numbers:
+        """The number of each example; an error where they are not as many."""
         numbers = number_targets(column_or_1d(y))
         if len(numbers) != len(examples):
             raise DataError(f"y has {len(numbers)} numbers for {len(examples)} examples; give one for each.")
+        return numbers
+
+    def _calibration_targets(self, examples: Examples, y: Any) -> tuple[Numbers, None]:
+        return self._numbers(examples, y), None
+
+    def _held_out_score(self, examples: Examples, y: Any) -> tuple[NumberScore, None]:
+        numbers = self._numbers(examples, y)
         return number_score(HELD_OUT, self.model_.predict(examples), numbers), None
+
+    def predict_intervals(self, X: Any, coverage: float = 0.9, *, by_leaf: bool = False) -> Numbers:
+        """The interval of plausible numbers of each example, by split conformal prediction; see `calibrate`.
+
+        An interval has the true number with a probability of `coverage` or more, for examples that come from where those
+        of the calibration came from.
+
+        Parameters
+        ----------
+        X : the examples.
+        coverage : the probability with which the interval must have the true number, between 0 and 1.
+        by_leaf : whether coverage must hold among the examples of every leaf with enough calibration rows, and among those
+            of all other leaves together. Intervals then have a length for each leaf.
+
+        Returns
+        -------
+        Lower and upper end, `(example, 2)`.
+
+        Raises
+        ------
+        DataError : where the regressor is not calibrated, or with too few rows for this coverage.
+        ParameterError : where the coverage is not between 0 and 1.
+        """
+        fitted = self._fitted()
+        return number_intervals(fitted.model_, fitted._examples(X), coverage, by_leaf)
 
     # Prediction ----------------------------------------------------------------------------------
 

@@ -28,6 +28,7 @@ from neuid3.logic.formula import (
     NeuralVariable,
     Not,
     Or,
+    QueryVariable,
     Truth,
     Variable,
     bottom_up,
@@ -330,6 +331,8 @@ def _reading(
     match variable:
         case ChoiceVariable():
             return Reading(names.name, "chance", (), False, values)
+        case QueryVariable(columns=columns):
+            return Reading(names.name, "boolean", columns, False, values)
         case NeuralVariable(network=network, inputs=inputs):
             missing = not bool(example.complete(inputs)[0])
             return Reading(names.name, "network", inputs, missing, values, networks[network])

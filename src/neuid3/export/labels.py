@@ -101,6 +101,7 @@ def ranked_classes(shares: Sequence[float], classes: Sequence[Label]) -> list[tu
 def leaf_name(leaf: LeafNode, tree: Tree) -> str:
     """What a leaf predicts: the name of its most probable class, its number, or what its goal computes.
 
+    >>> from neuid3.tree.leaves import NumberLeaf
     >>> leaf_name(Leaf(0.9), Tree(Leaf(0.9))), leaf_name(NumberLeaf(2.5), Tree(NumberLeaf(2.5)))
     ('pos', '2.5')
     """

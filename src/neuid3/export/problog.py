@@ -16,9 +16,11 @@ from neuid3.logic.formula import (
     FLIPPED,
     ColumnVariable,
     Compare,
+    Derivation,
     Formula,
     Literal,
     NeuralVariable,
+    QueryVariable,
     bottom_up,
     draw_cells,
 )
@@ -120,10 +122,12 @@ def translate(
     tests = tuple(dict.fromkeys((*tree.tests, *(path[-1][0] for path in leaf_components.paths if path))))
     formulas = [test.formula(program) for test in tests]
     variables = _variables(formulas)
+    derived = _derived(tests, formulas)
+    grounded = [test for test in tests if test not in derived]
     reply = program.request(
         {
             "do": "translate",
-            "tests": [_goal_to_json(test) for test in tests],
+            "tests": [_goal_to_json(test) for test in grounded],
             "constants": dict(constants or {}),
             "compares": any(isinstance(node, Compare) for node in bottom_up(formulas)),
             "neural": [_neural(v, evidence, constants) for v in variables if isinstance(v, NeuralVariable)],
@@ -136,17 +140,32 @@ def translate(
         raise ExportError(
             f"Column {reserved[0]!r} has a name that ProbLog reserves; rename the column to export the tree."
         )
-    goals = dict(zip(tests, reply["goals"], strict=True))
+    goals = dict(zip(grounded, reply["goals"], strict=True)) | {test: name for test, (name, _) in derived.items()}
     classes = tuple(_class_atom(label, taken) for label in tree.classes)
     mentioned = " ".join([*reply["goals"], *reply["clauses"]])
     sections = [
         ("columns of this example", list(_facts(program, evidence, formulas, mentioned))),
         ("numbers of this example", _numbers(program, formulas, evidence, reply, constants or {})),
+        ("parts of this example", _part_facts(derived, evidence)),
         ("background knowledge", [*(f"% {line}" for line in instance_lines(tree)), *reply["clauses"]]),
+        ("queries", [line for name, query in derived.values() for line in query.clauses(name)]),
         ("the tree", list(_tree_clauses(tree, leaf_components, goals, classes, taken))),
     ]
     text = "\n\n".join("\n".join([f"% {title}", *lines]) for title, lines in sections if lines)
     return Translation(text + "\n", classes)
+
+
+def _derived(tests: Sequence[NodeTest], formulas: Sequence[Formula]) -> dict[NodeTest, tuple[str, Derivation]]:
+    """The tests that are computed from columns, each with the atom that stands for it and what computes it."""
+    return {
+        test: (f"neuid3_query_{number}", formula.variable.query)
+        for number, (test, formula) in enumerate(zip(tests, formulas, strict=True), 1)
+        if isinstance(formula, Literal) and isinstance(formula.variable, QueryVariable)
+    }
+
+
+def _part_facts(derived: Mapping[NodeTest, tuple[str, Derivation]], evidence: Evidence) -> list[str]:
+    return list(dict.fromkeys(line for _, query in derived.values() for line in query.facts(evidence.examples)))
 
 
 def _goal_to_json(test: NodeTest) -> dict[str, Any]:

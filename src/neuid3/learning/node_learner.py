@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neuid3.data.parts import has_parts
 from neuid3.data.priors import Priors
 from neuid3.learning.candidates import Candidates
 from neuid3.learning.generators import CandidateGenerator, FixedCandidates, NodeCandidates
@@ -17,11 +18,13 @@ from neuid3.learning.grow import OpenNode, Split, split_node
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.node_bounds import NodeBounds
 from neuid3.learning.progress import SilentProgress
+from neuid3.learning.query_splitter import QuerySplitter
 from neuid3.learning.sample import Factory, Floats, Instance, Sample
 from neuid3.learning.splitter import Splitter, best_candidate
 from neuid3.learning.symbolic_splitter import SymbolicSplitter
 from neuid3.logic.program import Program
 from neuid3.networks.backend import select_backend
+from neuid3.queries.refine import Language
 from neuid3.training.config import TrainingConfig
 from neuid3.tree.components import goals_of
 from neuid3.tree.constraints import FREE, Constraints, TestOrders
@@ -138,6 +141,9 @@ class NodeLearner:
             )
         self.symbolic = SymbolicSplitter(self.inference, candidates, min_child_mass)
         self.splitters: tuple[Splitter, ...] = (self.symbolic, *(() if self.neural is None else (self.neural,)))
+        if has_parts(sample.examples.schema):
+            language = Language(sample.examples.schema)
+            self.splitters = (*self.splitters, QuerySplitter(self.inference, language, min_child_mass))
 
     @property
     def root(self) -> OpenNode:

@@ -27,6 +27,7 @@ from neuid3.data.columns import (
     looks_like_quantity,
 )
 from neuid3.data.examples import Examples
+from neuid3.data.parts import Parts, Relation
 from neuid3.data.reading.cells import (
     InferredKind,
     as_numbers,
@@ -425,6 +426,11 @@ def _column_as(name: str, kind: Kind, table: TextTable) -> Column:
             return image_column(name, table, format_of_shape(name, shape), shape)
         case Distribution():
             raise DataError(f"The model reads {name!r} as a distribution, which a cell of a table cannot hold.")
+        case Parts() | Relation():
+            raise DataError(
+                f"The model reads {name!r} as {kind_name(kind)} of examples, which a cell of a table cannot hold; give their "
+                f"table with --{kind_name(kind)}."
+            )
 
 
 # Images ---------------------------------------------------------------------------------------------

@@ -13,9 +13,10 @@ import numpy.typing as npt
 
 from neuid3.data.columns import Boolean, Category, Column, Distribution, Number, Probability, Tensor
 from neuid3.data.examples import Examples
+from neuid3.data.parts import Parts, Relation
 from neuid3.errors import DataError, did_you_mean
 from neuid3.explain.page.responses import MIN_REACH, Floats, NetworkValues, PageNode, PageResponses, page_responses
-from neuid3.explain.page.scores import RowGroups, group_rows, learned_rows
+from neuid3.explain.page.scores import RowGroups, group_rows, learned_rows, page_reliability
 from neuid3.export.labels import mass_formatter
 from neuid3.export.meanings import instance_lines
 from neuid3.identifiability.audit import short_forms
@@ -24,6 +25,7 @@ from neuid3.logic.quoting import atom_name, entry_text
 from neuid3.tree.goals import GoalLeaf
 from neuid3.tree.instance_names import display_names
 from neuid3.tree.model import TreeModel
+from neuid3.tree.reliability import Reliability
 from neuid3.tree.semantics import NetworkCall
 from neuid3.tree.tree import Branch, LeafNode, Masses, NetworkStatistics, Node
 
@@ -185,6 +187,7 @@ class PageContent:
     examples : the examples that are shown anywhere on the page.
     row_groups : training rows and others, with their scores.
     errors : examples that are predicted to be of another class, with the probability of their own.
+    reliability : how often predictions are right on rows that the tree was not learned from, if these have classes.
     """
 
     classes: tuple[str, ...]
@@ -196,6 +199,7 @@ class PageContent:
     examples: tuple[ExampleContent, ...]
     row_groups: RowGroups
     errors: tuple[Tile, ...]
+    reliability: Reliability | None = None
 
 
 def page_content(model: TreeModel, X: Any, y: Any = None, images: int = 9, table: Any = None) -> PageContent:
@@ -276,6 +280,7 @@ class _ContentBuilder:
             tuple(self._examples(rows, branches, predicates, probabilities)),
             group_rows(self.learned, probabilities, self.labels),
             errors,
+            page_reliability(self.learned, probabilities, self.labels),
         )
 
     # Nodes -------------------------------------------------------------------------------------------
@@ -485,6 +490,8 @@ def entry_summary(column: Column, row: int) -> str:
             return f"{value:.4g}"
         case Tensor():
             return ", ".join(f"{number:.3g}" for number in np.ravel(value))
+        case Parts() | Relation():
+            return f"{value.total}"
 
 
 def column_summary(column: Column, mass: Floats, max_values: int = 4) -> str:
@@ -517,6 +524,8 @@ def column_summary(column: Column, mass: Floats, max_values: int = 4) -> str:
             return _shares(dict(zip(map(str, values), means.tolist(), strict=True)), max_values)
         case Number():
             return _range(column.values, present)
+        case Parts() | Relation():
+            return f"{float(present @ column.values.counts) / total:.3g} on average"  # type: ignore[attr-defined]
         case Tensor():
             raise AssertionError("a tensor column is not symbolic")
 

@@ -35,7 +35,7 @@ function letters(index) {
 // Building blocks ----------------------------------------------------------------------------------
 
 function make(tag, attributes = {}, ...children) {
-  const drawing = ["svg", "path", "polyline"].includes(tag);
+  const drawing = ["svg", "path", "polyline", "circle"].includes(tag);
   const element = drawing ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value !== null && value !== false) element.setAttribute(name, value === true ? "" : value);
@@ -483,6 +483,23 @@ function networkCard(network, number) {
     make("div", { class: "values" }, ...values));
 }
 
+// Confidence from left to right, accuracy from bottom to top; vertical lines are two standard errors each way.
+function reliabilityCard(found) {
+  const x = (value) => 200 * value, y = (value) => 200 * (1 - value), clip = (value) => Math.min(1, Math.max(0, value));
+  const most = Math.max(...found.bins.map((bin) => bin.rows));
+  const marks = found.bins.flatMap((bin) => [
+    make("path", { class: "range", d: `M${x(bin.confidence)} ${y(clip(bin.accuracy - 2 * bin.standard_error))}V${y(clip(bin.accuracy + 2 * bin.standard_error))}` }),
+    make("circle", { class: "bin", cx: x(bin.confidence), cy: y(bin.accuracy), r: 2 + 3 * Math.sqrt(bin.rows / most) })]);
+  const drawing = make("svg", { class: "reliability", viewBox: "-6 -6 212 212", role: "img", "aria-label": "Reliability diagram" },
+    make("path", { class: "frame", d: "M0 0H200V200H0Z" }), make("path", { class: "ideal", d: "M0 200L200 0" }), ...marks);
+  const lines = found.bins.map((bin) => make("tr", {}, make("td", { "data-name": "said" }, percent(bin.confidence)),
+    make("td", { "data-name": "right" }, `${percent(bin.accuracy)} ± ${percent(bin.standard_error)}`), make("td", { "data-name": "rows" }, count(bin.rows))));
+  return make("article", { id: "reliability", tabindex: "-1", "aria-label": "Reliability" },
+    make("p", {}, `Expected calibration error ${fixed(found.calibration_error, 3)} (standard error ${fixed(found.standard_error, 3)}). On ${many(found.rows, "row", "rows")} a perfectly calibrated tree would show ${fixed(found.by_chance, 3)}.`),
+    make("div", { class: "pair" }, drawing, make("table", {},
+      make("thead", {}, make("tr", {}, ...["said", "right", "rows"].map((name) => make("th", { scope: "col" }, name)))), make("tbody", {}, ...lines))));
+}
+
 function drawEvidence() {
   const main = document.getElementById("evidence");
   const group = (...parts) => main.append(make("section", { class: "group" }, ...parts));
@@ -497,6 +514,9 @@ function drawEvidence() {
   if (content.errors.length) {
     group(titled("Where the tree is wrong", "Examples for which the tree predicts another class, with the probability of their own class, smallest first. Choose one to see whether the tree was learned from it."),
       make("article", {}, tiles(content.errors, (share) => `its class gets ${percent(share)}`, "Where the tree is wrong")));
+  }
+  if (content.reliability) {
+    group(titled("Whether its probabilities can be trusted", "How often predictions are right, by the probability that the tree gave them, on rows that it was not learned from where these are known. Dots on the diagonal are calibrated; the lines are two standard errors each way."), reliabilityCard(content.reliability));
   }
   const leaves = content.nodes.map((node, number) => number).filter((number) => !isTest(content.nodes[number]));
   group(titled("The leaves", "The ends of the paths, from all yes to all no."), make("div", { class: "leaves" }, ...leaves.map(leafCard)));

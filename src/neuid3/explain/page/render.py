@@ -23,6 +23,7 @@ from neuid3.export.unwrap import model_of
 from neuid3.tree.anchors import distinct
 from neuid3.tree.concept_accuracy import concept_scores
 from neuid3.tree.labels import model_labels
+from neuid3.tree.reliability import Reliability
 from neuid3.tree.tree import NetworkStatistics
 from neuid3.utils.files import write_atomically
 from neuid3.utils.versions import installed_version
@@ -69,8 +70,8 @@ def page_and_scores(
     title: str = TITLE,
     images: int = 9,
     concepts: Mapping[str, Any] | None = None,
-) -> tuple[str, tuple[str, ...]]:
-    """The evidence page, and the sentences about scores at its top."""
+) -> tuple[str, tuple[str, ...], Reliability | None]:
+    """The evidence page, the sentences about scores at its top, and the reliability on rows that were not learned from."""
     tree = model_of(model, "columns and networks, of which a page is made")
     labelled, labels = model_labels(tree, X, concepts)
     examples = tree.read(X)
@@ -86,7 +87,7 @@ def page_and_scores(
         content=script_json(_content_to_json(content, scores, _pictures(content, examples))),
         text=html.escape("\n".join((export_text(tree), "", *scores))),
     )
-    return page, scores
+    return page, scores, content.reliability
 
 
 def write_page(
@@ -203,6 +204,7 @@ def _content_to_json(content: PageContent, scores: Sequence[str], pictures: Page
         ],
         "instances": content.instances,
         "errors": _tiles_to_json(content.errors),
+        "reliability": None if content.reliability is None else content.reliability.to_json(),
         "examples": [
             {
                 "row": example.row,

@@ -22,6 +22,7 @@ from neuid3.tree.record import (
     concept_texts,
     score_of,
 )
+from neuid3.tree.reliability import Reliability, reliability
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,23 @@ def group_rows(learned: Mask | None, probabilities: npt.NDArray[np.float64], cod
     if learned is None:
         return RowGroups(None, None, group(np.ones(len(probabilities), dtype=bool)))
     return RowGroups(group(learned), group(~learned), None)
+
+
+def page_reliability(
+    learned: Mask | None, probabilities: npt.NDArray[np.float64], codes: Codes | None
+) -> Reliability | None:
+    """The reliability on the rows that the tree was not learned from, or on all if that is unknown; None without any.
+
+    Parameters
+    ----------
+    learned : whether the tree was learned from each row; None if that is unknown.
+    probabilities : the predicted class probabilities, `(row, class)`.
+    codes : the index of the class of each row, if known.
+    """
+    if codes is None or not probabilities.shape[1]:
+        return None
+    others = np.ones(len(codes), dtype=bool) if learned is None else ~learned
+    return reliability(probabilities[others], codes[others]) if others.any() else None
 
 
 def score_sentences(

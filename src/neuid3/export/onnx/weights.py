@@ -14,7 +14,7 @@ from neuid3.data.columns import OTHER, Boolean, Category, Distribution, Number, 
 from neuid3.errors import ExportError, MissingPriorError
 from neuid3.export.onnx.graph import PREFIX, Graph
 from neuid3.export.onnx.networks import precision, write_networks
-from neuid3.logic.formula import CellVariable, ChoiceVariable, ColumnVariable, NeuralVariable, Variable
+from neuid3.logic.formula import CellVariable, ChoiceVariable, ColumnVariable, NeuralVariable, QueryVariable, Variable
 from neuid3.tree.model import TreeModel
 from neuid3.tree.semantics import NetworkCall
 
@@ -78,6 +78,10 @@ class Weights:
                 return self.repeated(weights)
             case NeuralVariable():
                 return self._neural(variable)
+            case QueryVariable(query):
+                raise ExportError(
+                    f"ONNX has no tables of parts, which the test '{query}' reads; export the tree to ProbLog instead."
+                )
 
     # Columns -----------------------------------------------------------------------------------------
 
