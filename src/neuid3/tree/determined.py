@@ -120,3 +120,5 @@ def _phrase(variable: Variable, value: int, program: Program) -> str:
         case ChoiceVariable():
             heads = program.heads(variable)
             return heads[value] if value < len(heads) else f"not {' and not '.join(heads)}"
+        case _:
+            return f"{variable} = {value}"
