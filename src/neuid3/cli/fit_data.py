@@ -5,13 +5,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuid3.cli.common import row_location
-from neuid3.cli.fit_options import FitOptions
+from neuid3.cli.fit_options import FitOptions, read_relations
 from neuid3.errors import DataError, LabelWarning
-from neuid3.logic.sandbox import Limits
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
     from neuid3.data.examples import Examples
     from neuid3.data.reading import TableData
     from neuid3.data.reading.sheet import TextTable
-    from neuid3.estimators.classifier import NeuID3Classifier
+    from neuid3.estimators.tree_estimator import TreeEstimator
     from neuid3.logic.program import Declaration
     from neuid3.tree.anchors import Anchors
     from neuid3.tree.record import ConceptScore
@@ -32,7 +30,7 @@ class FitData:
 
     Attributes
     ----------
-    table : the rows of the table, with their classes.
+    table : the rows of the table, with their classes or numbers.
     test_rows : the mask of the rows held out.
     declarations : the neural declarations that labels of concepts refer to; empty where the table has no labels.
     labels : the labels of concepts.
@@ -53,17 +51,22 @@ class FitData:
         return ~(self.test_rows | self.calibration_rows)
 
     @property
-    def classes(self) -> npt.NDArray[np.str_]:
-        """The class of each row."""
+    def targets(self) -> npt.NDArray[Any]:
+        """The class or the number of each row."""
         assert self.table.labels is not None
         return self.table.labels
 
-    def rows(self, mask: npt.NDArray[np.bool_]) -> tuple[Examples, npt.NDArray[np.str_], dict[str, Any]]:
-        """The examples of some rows, their classes and the labels of their images."""
+    @property
+    def is_regression(self) -> bool:
+        """Whether numbers are predicted."""
+        return self.table.task == "regression"
+
+    def rows(self, mask: npt.NDArray[np.bool_]) -> tuple[Examples, npt.NDArray[Any], dict[str, Any]]:
+        """The examples of some rows, their targets and the labels of their images."""
         from neuid3.tree.anchors import selected_concepts
 
         concepts = selected_concepts(self.anchors, self.declarations, mask)
-        return self.table.examples[mask], self.classes[mask], concepts
+        return self.table.examples[mask], self.targets[mask], concepts
 
 
 def read_fit_data(options: FitOptions, rules: str, echo: Callable[[str], object]) -> FitData:
@@ -72,14 +75,16 @@ def read_fit_data(options: FitOptions, rules: str, echo: Callable[[str], object]
     from neuid3.data.reading.table import read_text_table
     from neuid3.tree.anchors import distinct
     from neuid3.tree.labels import label_columns, read_labels
+    from neuid3.tree.number_criterion import NumberCriterion
 
     types = _declared_kinds(options.types)
     text_table = open_text_table(options.table)
-    declarations = _declarations(rules, options.limits, text_table, types, options.concept_file)
+    declarations = _declarations(rules, options, text_table, types)
     table = read_text_table(
         text_table,
         types,
         target=options.target,
+        task=options.task,
         image_size=options.image_size,
         concept_columns=label_columns(text_table.columns, declarations),
         concept_file=options.concept_file,
@@ -88,7 +93,8 @@ def read_fit_data(options: FitOptions, rules: str, echo: Callable[[str], object]
     echo(f"{options.table.name}: {len(table.examples):,} rows\n\n{table}\n")
     labels = read_labels(table.concepts, table.examples, declarations, location=row_location(table.lines))
     anchors = distinct(labels)
-    test_rows = _held_out_rows(table.labels, options.held_out, options.seed, anchors)
+    strata = NumberCriterion().strata(table.labels) if table.task == "regression" else table.labels
+    test_rows = _held_out_rows(strata, options.held_out, options.seed, anchors)
     calibration_rows = _calibration_rows(test_rows, options.calibration, options.seed)
     return FitData(table, test_rows, declarations, labels, anchors, calibration_rows)
 
@@ -121,16 +127,18 @@ def _declared_kinds(types: tuple[str, ...]) -> dict[str, str]:
 
 
 def _declarations(
-    rules: str, limits: Limits | None, table: TextTable, types: Mapping[str, str], concept_file: Path | None
+    rules: str, options: FitOptions, table: TextTable, types: Mapping[str, str]
 ) -> Mapping[int, Declaration]:
     """The neural declarations of the rules, where labels of concepts may refer to them."""
     from neuid3.data.reading.table import text_schema
     from neuid3.logic.program import Program
+    from neuid3.logic.relations import with_relations
     from neuid3.tree.labels import looks_like_call
 
-    if concept_file is None and not any(map(looks_like_call, table.columns)):
+    if options.concept_file is None and not any(map(looks_like_call, table.columns)):
         return {}
-    return Program(rules, text_schema(table, types), limits).declarations
+    schema, relations = text_schema(table, types), read_relations(options.relations)
+    return Program(with_relations(rules, relations, schema, options.limits), schema, options.limits).declarations
 
 
 def _held_out_rows(labels: npt.NDArray[Any], fraction: float, seed: int, anchors: Anchors) -> npt.NDArray[Any]:
@@ -146,23 +154,25 @@ def _held_out_rows(labels: npt.NDArray[Any], fraction: float, seed: int, anchors
     return exchanged(held_out, anchored_rows(anchors, len(labels)), labels, np.random.default_rng(seed))
 
 
-def warn_of_contradictions(clf: NeuID3Classifier, fit_data: FitData) -> None:
+def warn_of_contradictions(estimator: TreeEstimator, fit_data: FitData) -> None:
     """Warn where labels contradict the classes of more lines of the table than noise explains."""
     import numpy as np
 
     from neuid3.identifiability import contradiction_message
 
-    if not fit_data.labels:
+    if not fit_data.labels or fit_data.is_regression:
         return
     table = fit_data.table
-    known = {label: number for number, label in enumerate(clf.classes_.tolist())}
-    classes = np.array([known[label] for label in fit_data.classes.tolist()])
-    message = contradiction_message(clf.model_, table.examples, fit_data.labels, classes, row_location(table.lines))
+    known = {label: number for number, label in enumerate(estimator.model_.classes)}
+    classes = np.array([known[label] for label in fit_data.targets.tolist()])
+    message = contradiction_message(
+        estimator.model_, table.examples, fit_data.labels, classes, row_location(table.lines)
+    )
     if message is not None:
         warnings.warn(message, LabelWarning, stacklevel=2)
 
 
-def concept_scores(clf: NeuID3Classifier, fit_data: FitData) -> tuple[ConceptScore, ...]:
+def concept_scores(estimator: TreeEstimator, fit_data: FitData) -> tuple[ConceptScore, ...]:
     """The concept accuracy on labels of held-out rows, where there are any, else on those that the fit held out."""
     examples, _, concepts = fit_data.rows(fit_data.test_rows)
-    return clf.score_concepts(examples, concepts) if concepts else clf.concept_scores_
+    return estimator.score_concepts(examples, concepts) if concepts else estimator.concept_scores_

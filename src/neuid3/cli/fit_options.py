@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import click
 
 from neuid3.cli.common import FILE, Command, FieldType, FiniteRange, concepts_option, limit_option
+from neuid3.errors import ParameterError
 from neuid3.logic.sandbox import LIMIT_RULES, Limits
 from neuid3.training.config import TRAINING_RULES
 
@@ -19,7 +21,9 @@ class FitOptions:
 
     table: Path
     target: str
+    task: str
     background: Path | None
+    relations: tuple[str, ...]
     tests: tuple[str, ...]
     modes: tuple[str, ...]
     leaves: tuple[str, ...]
@@ -63,12 +67,29 @@ class FitOptions:
 # In the order in which the help lists them.
 _PARAMETERS = (
     click.argument("table", type=FILE),
-    click.option("--target", required=True, metavar="COLUMN", help="The column with the classes to predict."),
+    click.option(
+        "--target", required=True, metavar="COLUMN", help="The column with the classes or numbers to predict."
+    ),
+    click.option(
+        "--task",
+        type=click.Choice(["auto", "classification", "regression"]),
+        default="auto",
+        show_default=True,
+        help="Whether classes or numbers are predicted. 'auto' predicts numbers where the target is a number column with a value "
+        "that is not whole, or with more than 20 different values.",
+    ),
     click.option(
         "--background",
         type=FILE,
         metavar="FILE",
         help="Background knowledge: a ProbLog program with rules and neural predicates.",
+    ),
+    click.option(
+        "--relations",
+        multiple=True,
+        metavar="NAME=RELATION,…",
+        help="Relations of a neural predicate or a category, such as rank=order,equal or 'rank[1..5]=order', for which rules "
+        "are written (see neuid3 rules --list); may be repeated.",
     ),
     click.option(
         "--tests",
@@ -225,3 +246,18 @@ _PARAMETERS = (
 def fit_parameters(command: Command) -> Command:
     """Add the argument and the options of the command `fit`; `FitOptions` has a field for each."""
     return reduce(lambda decorated, parameter: parameter(decorated), reversed(_PARAMETERS), command)
+
+
+def read_relations(given: Sequence[str]) -> dict[str, list[str]] | None:
+    """The relations of `--relations NAME=RELATION,…`.
+
+    >>> read_relations(["rank=order,equal", "size[small, large]=order"])
+    {'rank': ['order', 'equal'], 'size[small, large]': ['order']}
+    """
+    relations: dict[str, list[str]] = {}
+    for entry in given:
+        name, sign, names = entry.rpartition("=")
+        if not sign or not name.strip() or not names.strip():
+            raise ParameterError(f"--relations {entry} names no relation; write it as in --relations rank=order,equal.")
+        relations.setdefault(name.strip(), []).extend(part.strip() for part in names.split(","))
+    return relations or None

@@ -1,4 +1,4 @@
-"""The command `predict`: class probabilities of the rows of a table."""
+"""The command `predict`: class probabilities, or numbers, of the rows of a table."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ BATCH = 4096
 def predict(
     model: Path, table: Path, coverage: float | None, by_leaf: bool, limits: Limits | None, out: Path | None
 ) -> None:
-    """Predict the class of every row of a table.
+    """Predict the class or the number of every row of a table.
 
     Prints a CSV with the columns `prediction` and, for each class, `p_CLASS`: one line for each row of TABLE, in its
-    order. Only the columns that the tree tests are read; others may be missing. Sets need a model that was fitted with
-    `--calibration`.
+    order. Where numbers are predicted, the columns are `prediction` and its standard deviation `std`. Only the columns that
+    the tree tests are read; others may be missing. Sets need a model that was fitted with `--calibration`.
 
     Example: neuid3 predict cards.neuid3 new.csv --out predictions.csv
     """
@@ -56,28 +56,41 @@ def predict(
 def _lines(model: NeurosymbolicTree, text_table: TextTable, coverage: float | None, by_leaf: bool) -> Iterator[str]:
     from neuid3.data.reading import read_with_schema
 
-    head: list[list[Any]] = [["prediction", *(f"p_{label}" for label in model.classes)]]
+    names = ["std"] if model.predicts_numbers else [f"p_{label}" for label in model.classes]
+    head: list[list[Any]] = [["prediction", *names]]
     for start in range(0, len(text_table), BATCH):
         batch = text_table.take(range(start, min(start + BATCH, len(text_table))))
         examples = read_with_schema(batch, model.schema, model.columns)
-        probabilities = model.predict_proba(examples)
-        best = [model.classes[i] for i in probabilities.argmax(axis=1)]
-        rows = [[label, *(f"{p:.6f}" for p in row)] for label, row in zip(best, probabilities.tolist(), strict=True)]
-        lines = head + rows
+        lines = head + _rows(model, examples)
         if coverage is not None:
-            added = [*(["set"] if head else []), *_sets(model, examples, coverage, by_leaf)]
-            lines = [[*line, of_line] for line, of_line in zip(lines, added, strict=True)]
+            added = [*([_set_names(model)] if head else []), *_sets(model, examples, coverage, by_leaf)]
+            lines = [[*line, *of_line] for line, of_line in zip(lines, added, strict=True)]
         yield _csv(lines)
         head = []
 
 
-def _sets(model: NeurosymbolicTree, examples: Examples, coverage: float, by_leaf: bool) -> list[str]:
-    """The classes in the set of each row, separated by |."""
-    from neuid3.tree.conformal import class_sets
+def _rows(model: NeurosymbolicTree, examples: Examples) -> list[list[Any]]:
+    if model.predicts_numbers:
+        means, deviations = model.predict_number(examples)
+        return [[repr(mean), repr(std)] for mean, std in zip(means.tolist(), deviations.tolist(), strict=True)]
+    probabilities = model.predict_proba(examples)
+    best = [model.classes[i] for i in probabilities.argmax(axis=1)]
+    return [[label, *(f"{p:.6f}" for p in row)] for label, row in zip(best, probabilities.tolist(), strict=True)]
 
+
+def _set_names(model: NeurosymbolicTree) -> list[str]:
+    return ["low", "high"] if model.predicts_numbers else ["set"]
+
+
+def _sets(model: NeurosymbolicTree, examples: Examples, coverage: float, by_leaf: bool) -> list[list[str]]:
+    """For each row the classes in its set, separated by |, or the ends of its interval."""
+    from neuid3.tree.conformal import class_sets, number_intervals
+
+    if model.predicts_numbers:
+        return [list(map(repr, ends)) for ends in number_intervals(model, examples, coverage, by_leaf).tolist()]
     labels = [str(label) for label in model.classes]
     return [
-        "|".join(label for label, is_in in zip(labels, row, strict=True) if is_in)
+        ["|".join(label for label, is_in in zip(labels, row, strict=True) if is_in)]
         for row in class_sets(model, examples, coverage, by_leaf).tolist()
     ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("model", type=FILE)
 @click.argument("table", type=FILE)
-@click.option("--target", metavar="COLUMN", help="The column with the true classes, if the table has one.")
+@click.option("--target", metavar="COLUMN", help="The column with the true classes or numbers, if the table has one.")
 @concepts_option
 @limit_option
 @click.option("--out", type=FILE, metavar="FILE", help="File of the page.  [default: the model's name.html]")
@@ -48,14 +48,17 @@ def report(
     tree, text_table = open_inputs(model, table, limits)
     if target is not None and target not in text_table.columns:
         raise DataError(f"{table} has no column {target!r} with classes.{did_you_mean(target, text_table.columns)}")
-    from neuid3.data.reading.table import labelled_rows
+    from neuid3.data.reading.targets import labelled_rows, number_labels
     from neuid3.explain.page.render import page_and_scores, save_page
 
-    labels, unlabelled = None, 0
+    labels: Any = None
+    kind, unlabelled = "class", 0
     if target is not None:
-        text_table, unlabelled = labelled_rows(text_table, target)  # only these can be scored
+        kind = "number" if tree.predicts_numbers else "class"
+        text_table, unlabelled = labelled_rows(text_table, target, kind)  # only these can be scored
         classes = {str(label): label for label in tree.classes}
-        labels = [classes.get(cell, cell) for cell in text_table.columns[target] or ()]
+        cells = text_table.columns[target] or ()
+        labels = number_labels(text_table, target) if tree.predicts_numbers else [classes.get(c, c) for c in cells]
     examples = model_examples(tree, text_table)
     concepts = model_concepts(tree, text_table, examples, concept_file)
     page, scores, reliability = page_and_scores(tree, examples, labels, concepts=concepts)
@@ -71,4 +74,4 @@ def report(
     if reliability is not None:
         click.echo(f"Calibration: {reliability}.")
     if unlabelled:
-        click.echo(f"Rows without a class in {target!r}, left out of the page: {unlabelled:,}.")
+        click.echo(f"Rows without a {kind} in {target!r}, left out of the page: {unlabelled:,}.")

@@ -36,40 +36,6 @@ def refuse_missing_labels(y: Any, kind: str = "class") -> None:
         raise DataError(f"Input y contains NaN: every example needs a {kind}; drop the rows without one.")
 
 
-def number_targets(y: npt.NDArray[Any], where: str = "y") -> npt.NDArray[np.float64]:
-    """Targets as finite numbers.
-
-    Parameters
-    ----------
-    y : the targets, `(example,)`.
-    where : what holds them, for messages.
-
-    Raises
-    ------
-    DataError : where one is text, or not finite.
-    """
-    if y.dtype.kind in "OUS" and any(isinstance(label, (str, bytes)) for label in y.tolist()):
-        text = next(label for label in y.tolist() if isinstance(label, (str, bytes)))
-        raise DataError(
-            f"{where} holds text such as {text!r:.40}, and a regressor predicts numbers; to predict classes use "
-            "NeuID3Classifier, or `neuid3 fit --task classification`."
-        )
-    try:
-        numbers = y.astype(np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise DataError(
-            f"{where} holds something that is no number ({error}); give one number for each example."
-        ) from None
-    if np.isnan(numbers).any():
-        raise DataError(f"Input {where} contains NaN: every example needs a number; drop the rows without one.")
-    if not np.isfinite(numbers).all():
-        raise DataError(
-            f"Input {where} contains infinity or a value too large for dtype('float64'); every example needs a finite "
-            "number."
-        )
-    return numbers
-
-
 def has_missing_labels(labels: npt.NDArray[Any]) -> bool:
     """Whether a label is None, NaN or NA."""
     if labels.dtype == object:

@@ -96,6 +96,9 @@ class NeuID3Classifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
         probabilities can be constrained, for two classes.
     interaction_cst : {"pairwise", "no_interactions"} or list of lists of columns, optional
         Groups of columns that may be tested on one path; columns in no group form one more group.
+    relations : dict, optional
+        Rules that are written for a neural predicate or a category, as in `{"rank": ["order", "equal"]}`; `"rank[1..5]"`
+        declares the predicate too. `neuid3.logic.relations.RELATIONS` has all relations.
 
     Attributes
     ----------
@@ -156,6 +159,7 @@ class NeuID3Classifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
         limits: Limits | None = None,
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
+        relations: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         super().__init__(
             background=background,
@@ -177,6 +181,7 @@ class NeuID3Classifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
             limits=limits,
             monotonic_cst=monotonic_cst,
             interaction_cst=interaction_cst,
+            relations=relations,
         )
         self.pos_label = pos_label
         self.class_weight = class_weight

@@ -12,10 +12,12 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import column_or_1d
 
 from neuid3.data.examples import Examples
-from neuid3.data.tables import number_targets, refuse_missing_labels
+from neuid3.data.tables import refuse_missing_labels
+from neuid3.data.targets import number_targets
 from neuid3.errors import DataError
 from neuid3.estimators.parameters import REGRESSOR_CONSTRAINTS
 from neuid3.estimators.tree_estimator import TreeEstimator
+from neuid3.explain import Explanation
 from neuid3.io.bank import Bank
 from neuid3.learning.goal_values import number_values
 from neuid3.learning.goals import NO_GOALS, GoalCandidates
@@ -84,6 +86,9 @@ class NeuID3Regressor(RegressorMixin, TreeEstimator):  # type: ignore[misc]
         for no constraint. Numbers, Booleans and probabilities can be constrained.
     interaction_cst : {"pairwise", "no_interactions"} or list of lists of columns, optional
         Groups of columns that may be tested on one path; columns in no group form one more group.
+    relations : dict, optional
+        Rules that are written for a neural predicate or a category, as in `{"rank": ["order", "equal"]}`; `"rank[1..5]"`
+        declares the predicate too. `neuid3.logic.relations.RELATIONS` has all relations.
 
     Attributes
     ----------
@@ -134,7 +139,7 @@ class NeuID3Regressor(RegressorMixin, TreeEstimator):  # type: ignore[misc]
         max_depth: int | None = None,
         min_mass: float = 2.0,
         min_gain: float = 1e-7,
-        pruning: float = 0.75,
+        pruning: float = 0.6,
         time_limit: float | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -142,6 +147,7 @@ class NeuID3Regressor(RegressorMixin, TreeEstimator):  # type: ignore[misc]
         limits: Limits | None = None,
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
+        relations: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         super().__init__(
             background=background,
@@ -163,6 +169,7 @@ class NeuID3Regressor(RegressorMixin, TreeEstimator):  # type: ignore[misc]
             limits=limits,
             monotonic_cst=monotonic_cst,
             interaction_cst=interaction_cst,
+            relations=relations,
         )
 
     # What the targets are ------------------------------------------------------------------------
@@ -174,10 +181,7 @@ class NeuID3Regressor(RegressorMixin, TreeEstimator):  # type: ignore[misc]
         refuse_missing_labels(y, "number")
 
     def _read_targets(self, y: npt.NDArray[Any], weights: Numbers) -> Target:
-        numbers = number_targets(y)
-        counted = weights > 0
-        if not counted.any():  # `fit` refuses these weights
-            return Target(numbers, weights, self._check_criterion())
+        numbers, counted = number_targets(y), weights > 0
         criterion = self._check_criterion().for_targets(numbers[counted], weights[counted])
         return Target(criterion.standardized(numbers), weights, criterion)
 
@@ -269,3 +273,23 @@ class NeuID3Regressor(RegressorMixin, TreeEstimator):  # type: ignore[misc]
         fitted = self._fitted()
         means, deviations = fitted.model_.predict_number(fitted._examples(X), threshold=threshold)
         return (means, deviations) if return_std else means
+
+    def explain(
+        self, X: Any, row: int = 0, *, proofs: int = 5, changes: int = 3, threshold: float | None = None
+    ) -> Explanation:
+        """The explanation of a predicted number: what moves it, and the smallest change that moves it past a threshold.
+
+        Parameters
+        ----------
+        X : a table with named columns, `Examples`, or an array, as in `fit`.
+        row : the example.
+        proofs : the most proofs of a test.
+        changes : the most changes in a counterfactual.
+        threshold : the number that the changes move the prediction across; by default the mean of the training targets.
+
+        Returns
+        -------
+        The explanation; `print` shows it as text.
+        """
+        fitted = self._fitted()
+        return fitted.model_.explain(fitted._examples(X), row, proofs=proofs, changes=changes, threshold=threshold)

@@ -11,6 +11,7 @@ from typing import Literal as OneOf
 import numpy as np
 
 from neuid3.data.columns import Array
+from neuid3.logic.quoting import entry_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,6 +65,56 @@ class Proof:
 
 
 @dataclass(frozen=True, slots=True)
+class Criterion:
+    """A criterion that a rule counts.
+
+    Attributes
+    ----------
+    goal : the criterion as a goal, `wide` or `age > 65`.
+    probability : P(criterion | e); None where it is no test by itself.
+    thresholds : the comparisons that it depends on, each with the number of the example.
+    """
+
+    goal: str
+    probability: float | None
+    thresholds: tuple[tuple[str, str], ...]
+
+    def __str__(self) -> str:
+        if len(self.thresholds) == 1 and _is_comparison(self.goal):
+            ((comparison, value),) = self.thresholds
+            return f"{comparison} ({value})"
+        values = [f"{comparison}: {value}" for comparison, value in self.thresholds]
+        return f"{self.goal} ({', '.join(values)})" if values else self.goal
+
+    def to_dict(self) -> dict[str, Any]:
+        """The criterion as lists, dicts, strings and numbers, for JSON."""
+        thresholds = [{"comparison": comparison, "value": value} for comparison, value in self.thresholds]
+        return {"goal": self.goal, "probability": self.probability, "thresholds": thresholds}
+
+
+def _is_comparison(goal: str) -> bool:
+    return any(operator in goal for operator in ("<", ">", "=:=", "=\\="))
+
+
+@dataclass(frozen=True, slots=True)
+class CriterionCount:
+    """A goal that counts criteria, such as `at_least(2, …)`.
+
+    Attributes
+    ----------
+    goal : the goal, without its list.
+    criteria : what is counted, with the probability of each in the example.
+    """
+
+    goal: str
+    criteria: tuple[Criterion, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The count as lists, dicts, strings and numbers, for JSON."""
+        return {"goal": self.goal, "criteria": [criterion.to_dict() for criterion in self.criteria]}
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """One test on a path, with the response that the path takes.
 
@@ -75,6 +126,7 @@ class Step:
     reach : the probability of the path up to and including this step.
     given : the earlier responses that share variables with the test, and on which its proofs depend.
     proofs : the most probable proofs of the response, best first; None if the reach is too small.
+    counts : what the rules behind the test count, with the criteria in this example.
     """
 
     test: str
@@ -83,6 +135,7 @@ class Step:
     reach: float
     given: tuple[str, ...] = ()
     proofs: tuple[Proof, ...] | None = None
+    counts: tuple[CriterionCount, ...] = ()
 
     @property
     def carried(self) -> float:
@@ -99,28 +152,32 @@ class Step:
             "given": list(self.given),
             "proofs": None if self.proofs is None else [proof.to_dict() for proof in self.proofs],
             "carried": None if self.proofs is None else self.carried,
+            **({"counts": [count.to_dict() for count in self.counts]} if self.counts else {}),
         }
 
 
 @dataclass(frozen=True, slots=True)
 class LeafShare:
-    """A leaf, the path to it, and its contribution to every class.
+    """A leaf, the path to it, and its contribution to every class or to the predicted number.
 
     Attributes
     ----------
     steps : the path from the root to the leaf.
     probability : P(path | e).
-    leaf : P(class | leaf) for each class.
+    leaf : P(class | leaf) for each class; or the mean and the standard deviation of a number.
+    is_number : whether the leaf holds a number.
     """
 
     steps: tuple[Step, ...]
     probability: float
     leaf: tuple[float, ...]
+    is_number: bool = False
 
     @property
     def contributions(self) -> tuple[float, ...]:
-        """P(path | e) · P(class | leaf) for each class."""
-        return tuple(self.probability * share for share in self.leaf)
+        """P(path | e) · P(class | leaf) for each class; or P(path | e) · mean, as the only one."""
+        said = self.leaf[:1] if self.is_number else self.leaf
+        return tuple(self.probability * share for share in said)
 
     def to_dict(self) -> dict[str, Any]:
         """The leaf as lists, dicts, strings and numbers, for JSON."""
@@ -130,6 +187,30 @@ class LeafShare:
             "contributions": list(self.contributions),
             "path": [step.to_dict() for step in self.steps],
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """How far a test moves the predicted number away from the mean of the training examples.
+
+    The example reaches a branch with some probability, and its children with parts of it. What the test adds is the
+    probability times the mean of the training examples at each child, less the same at the branch. The mean at the root
+    and all moves add up to the prediction.
+
+    Attributes
+    ----------
+    test : the test.
+    amount : what it adds to the number, over all branches with this test.
+    response : the more probable response.
+    """
+
+    test: str
+    amount: float
+    response: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """The move as a dict of strings and numbers, for JSON."""
+        return {"test": self.test, "answer": self.response, "amount": self.amount}
 
 
 Kind = OneOf["boolean", "probability", "category", "distribution", "number", "network", "chance"]
@@ -147,7 +228,8 @@ class Reading:
     missing : whether one of these is missing; then the probabilities are priors.
     values : the values with a probability above 0 and their probabilities, most probable first.
     network : the network of a neural predicate.
-    number : the entry of a number column.
+    number : the entry of a number column, or the value of an expression.
+    undefined : whether the expression has no value for its operands, as a quotient by 0; then the probabilities are priors.
     """
 
     name: str
@@ -157,6 +239,7 @@ class Reading:
     values: tuple[tuple[str, float], ...]
     network: str | None = None
     number: float | None = None
+    undefined: bool = False
 
     @property
     def certain(self) -> bool:
@@ -173,7 +256,14 @@ class Reading:
             "values": [{"value": value, "probability": probability} for value, probability in self.values],
             "network": self.network,
             "number": self.number,
+            **({"undefined": True} if self.undefined else {}),
         }
+
+
+def number_of(reading: Reading) -> str:
+    """The number of a reading as text: an entry in full, a calculated one with six digits."""
+    assert reading.number is not None
+    return entry_text(reading.number) if reading.columns == (reading.name,) else f"{reading.number:.6g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +295,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Counterfactual:
-    """The fewest changes after which another class is the most probable one.
+    """The fewest changes after which another class is the most probable one, or a number is beyond a threshold.
 
     Attributes
     ----------
@@ -213,8 +303,8 @@ class Counterfactual:
         changes; or "too many" if there are too many sets of more than `searched` changes to try them all.
     searched : the size of the largest sets that were tried.
     changes : the changes.
-    prediction : the class that is then predicted.
-    probabilities : the probability of each class after the changes.
+    prediction : the class, or the number, that is then predicted.
+    probabilities : the probability of each class after the changes; empty where a number is predicted.
     """
 
     status: OneOf["found", "none", "impossible", "too many"]
@@ -242,14 +332,18 @@ class Explanation:
 
     Attributes
     ----------
-    classes : the classes of the tree.
-    probabilities : the probability of each class.
-    prediction : the most probable class.
+    classes : the classes of the tree; empty where it predicts numbers.
+    probabilities : the probability of each class; empty where it predicts numbers.
+    prediction : the most probable class, or the expected number.
     leaves : all leaves, with their paths and proofs.
     readings : the variables that the tests depend on, with their values in the example.
     other_responses : the smallest change of test responses that changes the class.
     other_facts : the smallest change of columns and network outputs that changes the class.
     images : the images that networks read, by column.
+    deviation : the predictive standard deviation of a number; None where a class is predicted.
+    threshold : the number that the changes move the prediction across; None where a class is predicted.
+    base : the mean of the training examples, from which `moves` start; None where it is not known.
+    moves : how far each test moves the predicted number, the largest first; empty where a class is predicted.
     """
 
     classes: tuple[Any, ...]
@@ -260,6 +354,10 @@ class Explanation:
     other_responses: Counterfactual
     other_facts: Counterfactual
     images: Mapping[str, Array] = field(default_factory=dict, repr=False)
+    deviation: float | None = None
+    threshold: float | None = None
+    base: float | None = None
+    moves: tuple[Move, ...] = ()
 
     def __str__(self) -> str:
         return self.text()
@@ -281,6 +379,7 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """The explanation as lists, dicts, strings and numbers; probabilities are in the order of `classes`."""
+        numbers = {} if self.deviation is None else self._numbers_to_dict()
         return {
             "classes": [plain(label) for label in self.classes],
             "probabilities": list(self.probabilities),
@@ -289,6 +388,15 @@ class Explanation:
             "readings": [reading.to_dict() for reading in self.readings],
             "other_answers": self.other_responses.to_dict(),
             "other_facts": self.other_facts.to_dict(),
+            **numbers,
+        }
+
+    def _numbers_to_dict(self) -> dict[str, Any]:
+        return {
+            "deviation": self.deviation,
+            "threshold": self.threshold,
+            "base": self.base,
+            "moves": [move.to_dict() for move in self.moves],
         }
 
     def json(self, indent: int | None = 2) -> str:
@@ -305,7 +413,7 @@ class Explanation:
         return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the flow of probability from the root to the classes; needs matplotlib (`pip install 'neuid3[plots]'`).
+        """Draw the flow of probability from the root to the classes or numbers; needs matplotlib (`pip install 'neuid3[plots]'`).
 
         Parameters
         ----------

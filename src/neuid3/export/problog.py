@@ -16,6 +16,7 @@ from neuid3.logic.formula import (
     FLIPPED,
     ColumnVariable,
     Compare,
+    CompareExpression,
     Derivation,
     Formula,
     Literal,
@@ -23,8 +24,9 @@ from neuid3.logic.formula import (
     QueryVariable,
     bottom_up,
     draw_cells,
+    expressions_in,
 )
-from neuid3.logic.program import Program
+from neuid3.logic.program import Program, comparison_from_json
 from neuid3.logic.quoting import RESERVED, atom_text, number_text, plain_name
 from neuid3.logic.sandbox import send_request
 from neuid3.tree.components import Components, components
@@ -41,7 +43,7 @@ _DECIMALS = 15
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """A tree as a program for one example, and the atom of each class."""
+    """A tree as a program for one example, and the atom of each class; of each leaf, where the tree predicts numbers."""
 
     program: str
     class_atoms: tuple[str, ...]
@@ -58,14 +60,14 @@ def to_problog(model: TreeModel, X: Any, row: int = 0) -> str:
 
     Returns
     -------
-    The text of the program, with a query for each class.
+    The text of the program, with a query for each class, or for each leaf of a tree that predicts numbers.
     """
     translation = translate_row(model, X, row)
     return translation.program + "\n" + _queries(translation)
 
 
 def verify(model: TreeModel, X: Any, *, rows: int = 10) -> float:
-    """The largest difference between the class probabilities of ProbLog and of this library.
+    """The largest difference between the class probabilities of ProbLog and of this library; for numbers, of the leaves.
 
     Parameters
     ----------
@@ -78,7 +80,7 @@ def verify(model: TreeModel, X: Any, *, rows: int = 10) -> float:
     The largest absolute difference of a probability; about 1e-12 in double precision.
     """
     examples = model.read(X)
-    expected = model.predict_proba(examples[:rows])
+    expected = (model.leaf_probabilities if model.predicts_numbers else model.predict_proba)(examples[:rows])
     largest = 0.0
     for row in range(min(rows, len(examples))):
         translation = translate_row(model, examples, row)
@@ -129,7 +131,8 @@ def translate(
             "do": "translate",
             "tests": [_goal_to_json(test) for test in grounded],
             "constants": dict(constants or {}),
-            "compares": any(isinstance(node, Compare) for node in bottom_up(formulas)),
+            "compares": any(isinstance(node, (Compare, CompareExpression)) for node in bottom_up(formulas)),
+            "calculates": bool(expressions_in(formulas)),
             "neural": [_neural(v, evidence, constants) for v in variables if isinstance(v, NeuralVariable)],
         }
     )
@@ -152,7 +155,8 @@ def translate(
         ("the tree", list(_tree_clauses(tree, leaf_components, goals, classes, taken))),
     ]
     text = "\n\n".join("\n".join([f"% {title}", *lines]) for title, lines in sections if lines)
-    return Translation(text + "\n", classes)
+    atoms = tuple(_leaf_atoms(tree, taken)) if tree.predicts_numbers else classes
+    return Translation(text + "\n", atoms)
 
 
 def _derived(tests: Sequence[NodeTest], formulas: Sequence[Formula]) -> dict[NodeTest, tuple[str, Derivation]]:
@@ -233,6 +237,8 @@ def _numbers(
 ) -> list[str]:
     """Clauses for all comparisons of number columns in the rules."""
     names = {c: constants.get(c, atom_text(c)) for c, kind in program.schema.items() if isinstance(kind, Number)}
+    if reply["calculated"]:
+        return [*_calculated(reply["calculated"], evidence), *_arithmetic(list(names.values()), reply["held"])]
     lines = list(_comparisons(formulas, evidence, names))
     if reply["held"] or any("neuid3_compare(" in line for line in (*reply["goals"], *reply["clauses"])):
         # A comparison that is never true has no fact; without this clause ProbLog raises an unknown-clause error.
@@ -260,6 +266,43 @@ def _comparisons(formulas: Sequence[Formula], evidence: Evidence, names: Mapping
                 yield from (f"{goal} :- neuid3_cell({name}, {k})." for k in sorted(cell.values))
             elif weights.index(1.0) in cell.values:
                 yield f"{goal}."
+
+
+def _calculated(comparisons: Sequence[Any], evidence: Evidence) -> Iterator[str]:
+    """A fact for each comparison that holds; where it is uncertain, a distribution over cells that it follows from."""
+    nodes = [comparison_from_json(node) for *_, node in comparisons]
+    present = [name for name, _ in evidence.examples.items() if not evidence.is_missing(name)]
+    cells = [node for node in draw_cells(nodes, present) if isinstance(node, Literal)]
+    numbers = {variable: i for i, variable in enumerate(dict.fromkeys(cell.variable for cell in cells), 1)}
+    weights = {variable: evidence.weights(variable)[:, 0].tolist() for variable in numbers}
+    for variable, number in numbers.items():
+        possible = [k for k, weight in enumerate(weights[variable]) if weight > 0.0]
+        if len(possible) > 1:
+            shares = [weights[variable][k] for k in possible]
+            yield _disjunction([f"neuid3_cell({number}, {k})" for k in possible], shares)
+    for (operator, left, right, _), cell in zip(comparisons, cells, strict=True):
+        possible = [k for k, weight in enumerate(weights[cell.variable]) if weight > 0.0]
+        goal = f"neuid3_compare('{operator}', {left}, {right})"
+        if len(possible) > 1:
+            number = numbers[cell.variable]
+            yield from (f"{goal} :- neuid3_cell({number}, {k})." for k in possible if k in cell.values)
+        elif possible[0] in cell.values:
+            yield f"{goal}."
+    yield "neuid3_compare(_, _, _) :- fail."
+
+
+def _arithmetic(columns: Sequence[str], operators: Sequence[str]) -> Iterator[str]:
+    """Clauses for arithmetic in which columns stand for themselves: a term with a column is not calculated."""
+    yield from (f"neuid3_number({column})." for column in columns)
+    yield "neuid3_symbolic(X) :- neuid3_number(X)."
+    yield "neuid3_symbolic(X) :- compound(X), X =.. [_ | Parts], neuid3_some(Parts)."
+    yield "neuid3_some([X | _]) :- neuid3_symbolic(X)."
+    yield "neuid3_some([_ | Parts]) :- neuid3_some(Parts)."
+    yield "neuid3_is(X, Y) :- neuid3_symbolic(Y), X = Y."
+    yield "neuid3_is(X, Y) :- \\+ neuid3_symbolic(Y), X is Y."
+    for operator in operators:
+        yield f"neuid3_holds('{operator}', X, Y) :- neuid3_some([X, Y]), neuid3_compare('{operator}', X, Y)."
+        yield f"neuid3_holds('{operator}', X, Y) :- \\+ neuid3_some([X, Y]), X {operator} Y."
 
 
 def _check_precision(column: str, constants: Iterable[float]) -> None:
@@ -297,27 +340,58 @@ def _class_atom(label: Any, taken: set[str]) -> str:
     return name
 
 
+def _leaf_atoms(tree: Tree, taken: set[str]) -> Iterator[str]:
+    """The atom of each leaf, from left to right."""
+    name = "leaf" if not any(name.startswith("leaf_") for name in taken) else "tree_leaf"
+    return (f"{name}_{i}" for i in range(1, len(tree.leaves) + 1))
+
+
 def _tree_clauses(
     tree: Tree, leaf_components: Components, goals: Mapping[Any, str], classes: Sequence[str], taken: set[str]
 ) -> Iterator[str]:
-    leaf_name = "leaf" if not any(name.startswith("leaf_") for name in taken) else "tree_leaf"
     choice_name = "d" if not any(name.startswith("d_") for name in taken) else "tree_d"
-    noise_name = "noise" if not any(name.startswith("noise_") for name in taken) else "tree_noise"
-    numbers = leaf_components.classes_of_values(tree.classes)
-    for i, (path, leaf) in enumerate(paths(tree.root), 1):
+    numbered = enumerate(zip(_leaf_atoms(tree, taken), paths(tree.root), strict=True), 1)
+    for i, (atom, (path, leaf)) in numbered:
         literals = [goals[test] if response else f"\\+ {goals[test]}" for test, response in path]
-        yield f"{leaf_name}_{i} :- {', '.join(literals) or 'true'}."
-        chosen = f"{leaf_name}_{i}"
-        if isinstance(leaf, GoalLeaf):  # its goal, except with the probability of noise
-            yield f"{leaf.noise!r}::{noise_name}_{i}."
-            for k in np.flatnonzero(leaf_components.leaf_numbers == i - 1):
-                value = goals[leaf_components.paths[k][-1][0]]
-                yield f"{classes[numbers[k]]} :- \\+ {noise_name}_{i}, {value}, {leaf_name}_{i}."
-            chosen = f"{noise_name}_{i}, {leaf_name}_{i}"
-        if len(classes) == 2:
+        yield f"{atom} :- {', '.join(literals) or 'true'}."
+        chosen = atom
+        if isinstance(leaf, GoalLeaf):
+            yield from _goal_clauses(tree, leaf_components, i - 1, atom, goals, classes)
+            chosen = f"{_noise_atom(atom)}, {atom}"
+        if tree.predicts_numbers:
+            mean, deviation = leaf.value
+            yield f"% {atom}: {mean!r} with deviation {deviation!r}"
+        elif len(classes) == 2:
             yield f"{leaf.value[1]!r}::{choice_name}_{i}."
             yield f"{classes[1]} :- {choice_name}_{i}, {chosen}."
             yield f"{classes[0]} :- \\+ {choice_name}_{i}, {chosen}."
         else:
             yield _disjunction([f"{choice_name}_{i}({name})" for name in classes], leaf.value)
             yield from (f"{name} :- {choice_name}_{i}({name}), {chosen}." for name in classes)
+
+
+def _noise_atom(leaf: str) -> str:
+    """The atom that a leaf follows its class distribution and not its goal."""
+    return f"{leaf}_noise"
+
+
+def _goal_clauses(
+    tree: Tree,
+    leaf_components: Components,
+    number: int,
+    atom: str,
+    goals: Mapping[Any, str],
+    classes: Sequence[str],
+) -> Iterator[str]:
+    """The clauses of a leaf's goal, which applies except with the probability of noise."""
+    leaf = leaf_components.leaves[number]
+    assert isinstance(leaf, GoalLeaf)
+    values = np.flatnonzero(leaf_components.leaf_numbers == number)
+    if tree.predicts_numbers:
+        yield f"% {atom}: {leaf.goal.label} with noise {leaf.noise!r} and deviation {leaf.deviation!r}"
+        return
+    yield f"{leaf.noise!r}::{_noise_atom(atom)}."
+    of_values = leaf_components.classes_of_values(tree.classes)
+    for k in values:
+        value = goals[leaf_components.paths[k][-1][0]]
+        yield f"{classes[of_values[k]]} :- \\+ {_noise_atom(atom)}, {value}, {atom}."

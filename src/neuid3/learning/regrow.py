@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -47,7 +48,7 @@ class Regrower:
     ) -> None:
         self.inference, self.sample, self.bounds = inference, inference.sample, bounds
         self.network_responses = responses
-        self.listed, self.offered = Candidates((*symbolic.tests, *responses), symbolic.numbers), offered
+        self.listed, self.offered = replace(symbolic, tests=(*symbolic.tests, *responses)), offered
         self.symbolic = SymbolicSplitter(inference, self.listed, min_child_mass, responses)
 
     @property

@@ -128,7 +128,7 @@ def read_constraints(monotonic_cst: Any, interaction_cst: Any, schema: Schema) -
     for name, _ in constrained:
         if not _is_ordered(schema[name]):
             raise ParameterError(
-                f"monotonic_cst constrains column {name!r}, which is a {kind_name(schema[name])} and has no order; "
+                f"monotonic_cst constrains column {name!r} of kind {kind_name(schema[name])}, which has no order; "
                 "constrain numbers, Booleans and probabilities only."
             )
     return Constraints(constrained, _groups(interaction_cst, list(schema)))

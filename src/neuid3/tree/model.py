@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from neuid3.circuits.arrays import AnyArray
-from neuid3.data.columns import Schema
+from neuid3.circuits.reach import Reach
+from neuid3.data.columns import Number, Schema
 from neuid3.data.examples import Examples
 from neuid3.data.priors import Priors
 from neuid3.errors import TreeError
@@ -19,6 +20,7 @@ from neuid3.networks.backend import Backend
 from neuid3.tree.base_model import BaseModel, check_threshold
 from neuid3.tree.components import components, with_expressions
 from neuid3.tree.descent import LazyEvaluator
+from neuid3.tree.inference import Inference
 from neuid3.tree.tree import Tree
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ class TreeModel(BaseModel):
     Attributes
     ----------
     program : the background knowledge, parsed for the schema.
+    expressions : the arithmetic expressions that the tests compare.
     inference : exact inference under the program; in numpy where no test calls a network, otherwise in torch.
     network_calls : the network calls that the tests and the goals of leaves need.
     components : the leaves, those with a goal divided by its values.
@@ -97,7 +100,7 @@ class TreeModel(BaseModel):
         if any(not goal.expression for goal in tree.goals):
             self.tree = Tree(with_expressions(tree.root, self.inference.semantics), tree.classes)
         self.components = components(tree.root, self.inference.semantics)
-        self._reach = self.inference.compiled(self.components.paths)
+        self._reach = self._compiled(complete=bool(self.expressions))
         floats = self.inference.arrays.floats
         self._center = float(np.mean([leaf.value[0] for leaf in tree.leaves])) if tree.predicts_numbers else 0.0
         self._component_values = floats(
@@ -153,7 +156,22 @@ class TreeModel(BaseModel):
         evidence = self.evidence_of(examples)
         if threshold > 0.0 or not self.inference.arrays.records_gradients:
             self._lazy_evaluator(evidence, threshold)
-        return self._reach(evidence)
+        calculated = {name for expression in self.expressions for name in expression.columns}
+        reach = self._joint_reach if any(map(evidence.is_missing, calculated)) else self._reach
+        return reach(evidence)
+
+    def _compiled(self, complete: bool) -> Reach:
+        """P(component | e) of all components, for examples in which no number is missing where they are `complete`."""
+        inference = self.inference
+        if complete:
+            numbers = frozenset(name for name, kind in self.schema.items() if isinstance(kind, Number))
+            inference = Inference(inference.semantics.with_complete(numbers), inference.arrays)
+        return inference.compiled(self.components.paths)
+
+    @cached_property
+    def _joint_reach(self) -> Reach:
+        """P(component | e) of all components, also where expressions share a missing column."""
+        return self._compiled(complete=False)
 
     def _leaf_mixture(self, examples: Examples, threshold: float) -> AnyArray:
         """What the leaves say, weighted by P(leaf | e): class probabilities, or moments of a number, `(example, value)`."""

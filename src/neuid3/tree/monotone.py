@@ -359,16 +359,42 @@ def monotone_tree(
     """
     if not constraints.directions or not isinstance(root, Branch):
         return root, []
+    leaves = [leaf for _, leaf in paths(root)]
+    values = np.array([leaf_number(leaf, positive) for leaf in leaves])
+    weights = np.array([1.0 if leaf.masses is None else sum(leaf.masses) for leaf in leaves])
+    return _with_numbers(root, values, monotone_values(root, program, constraints, values, weights), positive)
+
+
+def monotone_values(
+    root: Node,
+    program: Program,
+    constraints: Constraints,
+    values: npt.NDArray[np.float64],
+    weights: npt.NDArray[np.float64],
+) -> npt.NDArray[np.float64]:
+    """The nearest values of the leaves of a tree that keep to the constraints.
+
+    Where all trees of a sum have such values, the sum is monotone.
+
+    Parameters
+    ----------
+    root : the root of the tree; its tests must have an order, see `TestOrders`.
+    program : background knowledge.
+    constraints : the constraints.
+    values : what the leaves say, from left to right, `(leaf,)`.
+    weights : how much each counts, `(leaf,)`.
+
+    Returns
+    -------
+    The new values, `(leaf,)`.
+    """
     cells, orders = LeafCells(root, program), TestOrders(constraints, program)
     below = np.zeros((len(cells.leaves), len(cells.leaves)), dtype=bool)
     for column, direction in constraints.directions:
         related = cells.below(column)
         below |= related if direction > 0 else related.T
     below &= _ordered_by_tests([path for path, _ in cells.leaves], orders)
-    values = np.array([leaf_number(leaf, positive) for _, leaf in cells.leaves])
-    weights = np.array([1.0 if leaf.masses is None else sum(leaf.masses) for _, leaf in cells.leaves])
-    new = isotonic(values, weights, below)
-    return _with_numbers(root, values, new, positive)
+    return isotonic(values, weights, below)
 
 
 def _ordered_by_tests(leaf_paths: list[Path], orders: TestOrders) -> Relation:

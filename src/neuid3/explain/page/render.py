@@ -15,6 +15,7 @@ from typing import Any
 from neuid3.data.examples import Examples
 from neuid3.errors import ExportError
 from neuid3.explain.page.content import BranchContent, LeafContent, NodeMasses, PageContent, Tile, page_content
+from neuid3.explain.page.numbers import NumberContent
 from neuid3.explain.page.pictures import Entry, PageImages, page_images
 from neuid3.explain.page.scores import score_sentences
 from neuid3.export import export_text
@@ -47,9 +48,9 @@ def evidence_page(
 
     Parameters
     ----------
-    model : a model or a fitted classifier.
+    model : a model or a fitted estimator.
     X : the table to be shown.
-    y : the classes of its rows, if known.
+    y : the classes of its rows, or their numbers, if known.
     title : the title of the page.
     images : the most examples of each kind.
     concepts : labels of what networks see, as in `fit`, for their concept accuracy on this table; columns of `X` with
@@ -219,6 +220,15 @@ def _content_to_json(content: PageContent, scores: Sequence[str], pictures: Page
             for example in content.examples
         ],
         "pictures": pictures.pictures,
+        "numbers": content.numbers and _numbers_to_json(content.numbers),
+    }
+
+
+def _numbers_to_json(numbers: NumberContent) -> dict[str, Any]:
+    return {
+        "nodes": [{"said": node.said, "found": node.found, "residual": node.residual} for node in numbers.nodes],
+        "predictions": {str(row): [said, true] for row, said, true in numbers.predictions},
+        "points": numbers.points,
     }
 
 

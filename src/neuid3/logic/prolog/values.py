@@ -10,8 +10,9 @@ from problog.formula import LogicFormula
 from problog.logic import And, Clause, Constant, Not, Or, Term, Var
 
 from neuid3.errors import NodeTestError
+from neuid3.logic.prolog.checks import read_test
 from neuid3.logic.prolog.grounder import Grounder, grounding_problem, substitute
-from neuid3.logic.prolog.reader import ParsedProgram, Statement, read_test
+from neuid3.logic.prolog.reader import ParsedProgram, Statement
 from neuid3.logic.prolog.terms import PrologTerm, name_of, rewrite, signature, source
 
 # Operators of expressions that are shown, with the priority of each: those of a higher one bind less.
