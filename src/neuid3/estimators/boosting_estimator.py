@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from neuid3.errors import DataError
+from neuid3.errors import DataError, ParameterError
 from neuid3.estimators.base import NeuID3Estimator
 from neuid3.estimators.parameters import SHARED_CONSTRAINTS
 from neuid3.estimators.sum_model import NeurosymbolicSum
