@@ -118,7 +118,7 @@ def make_learner(
         progress=progress,
         constraints=problem.constraints,
     )
-    progress.expanded(problem.candidates.expanded)
+    progress.expanded(problem.candidates.names)
     return learner
 
 
