@@ -14,6 +14,9 @@ from neuid3.errors import ParameterError
 from neuid3.logic.sandbox import LIMIT_RULES, Limits
 from neuid3.training.config import TRAINING_RULES
 
+# What `--model` may be; the first is the default.
+MODELS = ("tree", "boosting")
+
 
 @dataclass(frozen=True)
 class FitOptions:
@@ -27,6 +30,8 @@ class FitOptions:
     tests: tuple[str, ...]
     modes: tuple[str, ...]
     types: tuple[str, ...]
+    model: str
+    max_splits: int | None
     concept_file: Path | None
     out: Path | None
     held_out: float
@@ -103,6 +108,19 @@ _PARAMETERS = (
         multiple=True,
         metavar="MODE",
         help="Mode declaration: the columns allowed as arguments of a rule, such as 'higher(+second, +first)'; may be repeated.",
+    ),
+    click.option(
+        "--model",
+        type=click.Choice(MODELS),
+        default=MODELS[0],
+        show_default=True,
+        help="What is learned: one tree, or a boosted sum of small trees.",
+    ),
+    click.option(
+        "--max-splits",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Maximum number of splits of a boosted sum, all trees together; 20 keep it readable.  [default: 2000]",
     ),
     click.option(
         "--type",

@@ -61,6 +61,7 @@ LEARNED = frozenset(
         "networks_",
         "rule_tests_",
         "schema_",
+        "sum_",
         "tree_",
     }
 )

@@ -171,20 +171,31 @@ class NodeCandidates:
         ------
         NodeTestError : where the generator offers something else than tests and number columns.
         """
-        listed = self._keeping(node, self.listed if listed is None else listed)
+        listed = self.keeping(node, self.listed if listed is None else listed)
         offered = self.generator.candidates(NodeContext(node, listed, self.program, self.seed))
         if offered is not listed:
             self._check(offered)
             self.program.formulas([atom for test in offered.tests for atom in test.atoms])
-            offered = self._keeping(node, offered)
+            offered = self.keeping(node, offered)
         return offered
 
-    def _keeping(self, node: OpenNode, offered: Candidates) -> Candidates:
+    def is_allowed(self, node: OpenNode, test: NodeTest) -> bool:
+        """Whether constraints allow a test below a path; splitters may come up with tests that no node was offered."""
+        if self.orders is None:
+            return True
+        columns = self._columns_on(node) | self.orders.columns(test)
+        return self.orders.constraints.may_interact(columns) and self.orders.of(test) is not None
+
+    def _columns_on(self, node: OpenNode) -> frozenset[str]:
+        """The columns that the tests of a path read."""
+        assert self.orders is not None
+        return frozenset[str]().union(*(self.orders.columns(test) for test, _ in node.path))
+
+    def keeping(self, node: OpenNode, offered: Candidates) -> Candidates:
         """The candidates that constraints allow below a path; the same object where a path of the same columns was asked."""
         if self.orders is None:
             return offered
-        orders = self.orders
-        used = frozenset[str]().union(*(orders.columns(test) for test, _ in node.path))
+        orders, used = self.orders, self._columns_on(node)
         known = self._allowed.get(used)
         if known is None or known[0] is not offered:
             may_interact = orders.constraints.may_interact

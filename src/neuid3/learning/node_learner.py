@@ -237,6 +237,7 @@ class NodeLearner:
         """
         offered = self.offered(node)
         scored = [candidate for splitter in self.splitters for candidate in splitter.candidates(node, offered)]
+        scored = [candidate for candidate in scored if self.candidates.is_allowed(node, candidate.test)]
         while (best := best_candidate(scored, self.penalty)) is not None:
             chosen, choices = best
             self.inference.add_instances(chosen.instances)

@@ -100,7 +100,7 @@ def network_responses(
     trainable = [name for name in networks if not inference.instances[name].frozen]
     responses: dict[NodeTest, Response] = {}
     for test in candidates:
-        decisions = {bound: _decisions(inference, bound) for bound in _bindings(test, trainable, shared_networks)}
+        decisions = {bound: _decisions(inference, bound) for bound in bindings(test, trainable, shared_networks)}
         if decisions:
             gains = {bound: sample.target.gain(decided) for bound, decided in decisions.items()}
             best = max(gains, key=lambda bound: gains[bound])
@@ -108,7 +108,7 @@ def network_responses(
     return responses
 
 
-def _bindings(test: NodeTest, networks: Sequence[str], shared_networks: SharedNetworks) -> list[NodeTest]:
+def bindings(test: NodeTest, networks: Sequence[str], shared_networks: SharedNetworks) -> list[NodeTest]:
     """A test whose networks are trained; one image's test with networks that can replace its own, those of its column first."""
     inference = shared_networks.inference
     instances, bound = inference.instances, inference.bound(test)
