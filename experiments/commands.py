@@ -14,7 +14,19 @@ from neuid3.utils.output import set_outcome
 Command = Callable[..., None]
 
 # As in `experiments.units`, which the command does not import before it runs.
-_EXPERIMENTS = ("uci", "eleusis", "background", "reuse", "labels", "hitting-sets", "even-odd", "decks", "keel")
+_EXPERIMENTS = (
+    "uci",
+    "eleusis",
+    "background",
+    "reuse",
+    "labels",
+    "hitting-sets",
+    "even-odd",
+    "decks",
+    "e9p",
+    "switched",
+    "keel",
+)
 
 
 @click.group()
@@ -132,6 +144,24 @@ def decks(concept: Any, labels: Any, seed: Any, **options: Any) -> None:
 def keel(table: Any, model: Any, fold: Any, **options: Any) -> None:
     """35 plain tables of the KEEL repository: trees, forests and boosting beside those of scikit-learn."""
     _run("keel", {"problem": table, "model": model, "number": fold}, **options)
+
+
+@reproduce.command()
+@_repeatable("--rows", type=click.Choice(["100", "10", "5"]))
+@_repeatable("--seed", type=int)
+@_run_options
+def e9p(rows: Any, seed: Any, **options: Any) -> None:
+    """The second of two digits, or 9 more where the first is odd, from 100, 10 and 5 per cent of NSIL's rows."""
+    _run("e9p", {"setting": rows, "number": seed}, **options)
+
+
+@reproduce.command()
+@_repeatable("--model", type=click.Choice(["tree", "cnn"]))
+@_repeatable("--seed", type=int)
+@_run_options
+def switched(model: Any, seed: Any, **options: Any) -> None:
+    """The sum or the product of two digits, as a Boolean column says: regression with images."""
+    _run("switched", {"model": model, "number": seed}, **options)
 
 
 @reproduce.command()

@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from experiments import datasets
 from experiments.datasets.decks import CONCEPTS as DECK_CONCEPTS
 from experiments.datasets.decks import LABELLED_CARDS
+from experiments.datasets.e9p import FRACTIONS as E9P_FRACTIONS
 from experiments.datasets.hitting_sets import SOURCES as HITTING_SETS
 from experiments.datasets.keel import FOLDS as KEEL_FOLDS
 from experiments.datasets.keel import TABLES as KEEL_TABLES
@@ -26,6 +27,8 @@ FIELD_NAMES: Mapping[str, tuple[str, str | None, str]] = {
     "even-odd": ("images", "labels", "seed"),
     "decks": ("concept", "labels", "seed"),
     "keel": ("table", None, "fold"),
+    "e9p": ("images", "rows", "seed"),
+    "switched": ("images", None, "seed"),
 }
 EXPERIMENTS = tuple(FIELD_NAMES)
 
@@ -35,6 +38,7 @@ ELEUSIS_MODELS = ("lean", "soft", "nn44m")
 # Ours, and for each the model of scikit-learn that it is set beside.
 KEEL_BESIDE = {TREE: "cart", "forest": "sklearn-forest", "boosting": "sklearn-boosting"}
 KEEL_MODELS = (*KEEL_BESIDE, *KEEL_BESIDE.values())
+SWITCHED_MODELS = (TREE, "cnn")
 POOLS = ("union", "opt", "nf", "bad")
 
 # The number of labelled images in even-odd: one of each digit.
@@ -59,7 +63,7 @@ class Unit:
     ----------
     experiment : one of `EXPERIMENTS`.
     problem : name of the table, of the concept, or of the images.
-    setting : variant of the table, pool of tests, reused tests, or number of labelled images; None where an experiment has
+    setting : variant of the table, pool of tests, reused tests, number of labelled images, or percentage of rows; None where an experiment has
         no settings.
     model : name of the model.
     recipe : "default" or "paper" for our tree, None for baselines.
@@ -180,6 +184,18 @@ def units(experiment: str, recipe: str = "default") -> list[Unit]:
                 for fold in range(KEEL_FOLDS)
                 for table in KEEL_TABLES
                 for model in KEEL_MODELS
+            ]
+        case "e9p":
+            return [
+                Unit("e9p", "mnist", percentage, TREE, recipe, seed)
+                for seed in range(SEEDS_OF["e9p"])
+                for percentage in E9P_FRACTIONS
+            ]
+        case "switched":
+            return [
+                Unit("switched", "mnist", None, model, recipe if model == TREE else None, seed)
+                for seed in range(SEEDS_OF["switched"])
+                for model in SWITCHED_MODELS
             ]
     raise DataError(f"There is no experiment {experiment!r}.{did_you_mean(experiment, EXPERIMENTS)}")
 
