@@ -66,6 +66,7 @@ class ForestEstimator(NeuID3Estimator):
     # Parameters of single trees, which forests do not have.
     monotonic_cst: Any = None
     interaction_cst: Any = None
+    leaves: Any = None
 
     def __init__(
         self,
