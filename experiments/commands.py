@@ -14,7 +14,7 @@ from neuid3.utils.output import set_outcome
 Command = Callable[..., None]
 
 # As in `experiments.units`, which the command does not import before it runs.
-_EXPERIMENTS = ("uci", "eleusis", "background", "reuse", "labels", "hitting-sets", "even-odd", "decks")
+_EXPERIMENTS = ("uci", "eleusis", "background", "reuse", "labels", "hitting-sets", "even-odd", "decks", "regression")
 
 
 @click.group()
@@ -125,6 +125,16 @@ def decks(concept: Any, labels: Any, seed: Any, **options: Any) -> None:
 
 
 @reproduce.command()
+@_repeatable("--table")
+@_repeatable("--model", type=click.Choice(["tree", "cart", "sklearn-forest", "sklearn-boosting"]))
+@_repeatable("--fold", type=int)
+@_run_options
+def regression(table: Any, model: Any, fold: Any, **options: Any) -> None:
+    """Tables with a number to predict, which come inside packages, in five folds."""
+    _run("regression", {"problem": table, "model": model, "number": fold}, **options)
+
+
+@reproduce.command()
 @click.argument("experiments", nargs=-1, type=click.Choice(_EXPERIMENTS))
 @click.option("--results", type=click.Path(path_type=Path), default=Path("results"), show_default=True)
 @click.option("--format", "style", type=click.Choice(["markdown", "json"]), default="markdown", show_default=True)
@@ -170,10 +180,13 @@ def figure(file: Path, results: Path) -> None:
 
 
 def _run(experiment: str, allowed: dict[str, Any], recipe: str, jobs: int, results: Path) -> None:
-    from experiments.learners import run
     from experiments.runner import run_units
     from experiments.units import select_units, units
 
+    if experiment == "regression":
+        from experiments.regression import run
+    else:
+        from experiments.learners import run
     outcomes = run_units(select_units(units(experiment, recipe), **allowed), results, run, jobs, click.echo)
     if any(outcome.error is not None for outcome in outcomes):
         raise SystemExit(1)

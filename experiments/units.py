@@ -10,6 +10,8 @@ from experiments import datasets
 from experiments.datasets.decks import CONCEPTS as DECK_CONCEPTS
 from experiments.datasets.decks import LABELLED_CARDS
 from experiments.datasets.hitting_sets import SOURCES as HITTING_SETS
+from experiments.datasets.numbers import FOLDS as NUMBER_FOLDS
+from experiments.datasets.numbers import TABLES as NUMBER_TABLES
 from experiments.settings import FOLDS, SEEDS, SEEDS_44M, SEEDS_OF
 from neuid3.errors import DataError, did_you_mean
 
@@ -23,12 +25,14 @@ FIELD_NAMES: Mapping[str, tuple[str, str | None, str]] = {
     "hitting-sets": ("images", None, "seed"),
     "even-odd": ("images", "labels", "seed"),
     "decks": ("concept", "labels", "seed"),
+    "regression": ("table", None, "fold"),
 }
 EXPERIMENTS = tuple(FIELD_NAMES)
 
 TREE = "tree"
 UCI_MODELS = {"onehot": (TREE, "mlp", "sklearn"), "mnist": (TREE, "mlp", "soft")}
 ELEUSIS_MODELS = ("lean", "soft", "nn44m")
+REGRESSION_MODELS = (TREE, "cart", "sklearn-forest", "sklearn-boosting")
 POOLS = ("union", "opt", "nf", "bad")
 
 # The number of labelled images in even-odd: one of each digit.
@@ -167,6 +171,13 @@ def units(experiment: str, recipe: str = "default") -> list[Unit]:
                 for seed in range(SEEDS_OF["decks"])
                 for concept in DECK_CONCEPTS
                 for labels in LABELLED_CARDS
+            ]
+        case "regression":
+            return [
+                Unit("regression", name, None, model, recipe if model == TREE else None, fold)
+                for fold in range(NUMBER_FOLDS)
+                for name in NUMBER_TABLES
+                for model in REGRESSION_MODELS
             ]
     raise DataError(f"There is no experiment {experiment!r}.{did_you_mean(experiment, EXPERIMENTS)}")
 
