@@ -14,7 +14,19 @@ from neuid3.utils.output import set_outcome
 Command = Callable[..., None]
 
 # As in `experiments.units`, which the command does not import before it runs.
-_EXPERIMENTS = ("uci", "eleusis", "background", "reuse", "labels", "hitting-sets", "even-odd", "decks", "regression")
+_EXPERIMENTS = (
+    "uci",
+    "eleusis",
+    "background",
+    "reuse",
+    "labels",
+    "hitting-sets",
+    "even-odd",
+    "decks",
+    "e9p",
+    "switched",
+    "regression",
+)
 
 
 @click.group()
@@ -132,6 +144,24 @@ def decks(concept: Any, labels: Any, seed: Any, **options: Any) -> None:
 def regression(table: Any, model: Any, fold: Any, **options: Any) -> None:
     """Tables with a number to predict, which come inside packages, in five folds."""
     _run("regression", {"problem": table, "model": model, "number": fold}, **options)
+
+
+@reproduce.command()
+@_repeatable("--rows", type=click.Choice(["100", "10", "5"]))
+@_repeatable("--seed", type=int)
+@_run_options
+def e9p(rows: Any, seed: Any, **options: Any) -> None:
+    """The second of two digits, or 9 more where the first is odd, from 100, 10 and 5 per cent of NSIL's rows."""
+    _run("e9p", {"setting": rows, "number": seed}, **options)
+
+
+@reproduce.command()
+@_repeatable("--model", type=click.Choice(["tree", "cnn"]))
+@_repeatable("--seed", type=int)
+@_run_options
+def switched(model: Any, seed: Any, **options: Any) -> None:
+    """The sum or the product of two digits, as a Boolean column says: regression with images."""
+    _run("switched", {"model": model, "number": seed}, **options)
 
 
 @reproduce.command()
