@@ -309,8 +309,8 @@ class NodeLearner:
 
     @property
     def may_pretrain(self) -> bool:
-        """Whether the configuration allows pretraining."""
-        return self.config.pretrain and self.config.reuse
+        """Whether all candidates may pretrain networks; not where columns have pretrained them before the first split."""
+        return self.config.pretrain and self.config.reuse and not self.config.shared
 
     def next_number(self) -> int:
         """The number of the next network."""
