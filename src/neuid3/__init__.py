@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from neuid3.data.examples import Examples
     from neuid3.data.priors import Priors
     from neuid3.data.reading.files import ImageFiles
+    from neuid3.data.reading.interpretations import read_interpretations
     from neuid3.data.reading.table import read_frame, read_table
     from neuid3.errors import NeuID3Error
     from neuid3.estimators.classifier import NeuID3Classifier
@@ -31,7 +32,9 @@ if TYPE_CHECKING:
     from neuid3.logic.sandbox import Limits
     from neuid3.networks.defaults import LeNet
     from neuid3.training.config import TrainingConfig
+    from neuid3.tree.constraints import Constraints
     from neuid3.tree.leaves import Leaf, NumberLeaf
+    from neuid3.tree.monotone import Violation, check_monotone
     from neuid3.tree.node_tests import AtomTest, NodeTest, register_test_kind
     from neuid3.tree.record import ConceptScore
     from neuid3.tree.tree import Branch, Tree
@@ -48,6 +51,7 @@ __all__ = [
     "Category",
     "Certificate",
     "ConceptScore",
+    "Constraints",
     "Distribution",
     "Examples",
     "ImageFiles",
@@ -72,6 +76,8 @@ __all__ = [
     "TrainedTest",
     "TrainingConfig",
     "Tree",
+    "Violation",
+    "check_monotone",
     "evidence_page",
     "export_graphviz",
     "export_onnx",
@@ -81,6 +87,7 @@ __all__ = [
     "load",
     "plot_tree",
     "read_frame",
+    "read_interpretations",
     "read_table",
     "register",
     "register_test_kind",
@@ -95,6 +102,7 @@ _get_name, _names = lazy_names(
         "neuid3.data.examples": ("Examples",),
         "neuid3.data.priors": ("Priors",),
         "neuid3.data.reading.files": ("ImageFiles",),
+        "neuid3.data.reading.interpretations": ("read_interpretations",),
         "neuid3.data.reading.table": ("read_frame", "read_table"),
         "neuid3.errors": ("NeuID3Error",),
         "neuid3.estimators.classifier": ("NeuID3Classifier",),
@@ -114,6 +122,8 @@ _get_name, _names = lazy_names(
         "neuid3.logic.sandbox": ("Limits",),
         "neuid3.networks.defaults": ("LeNet",),
         "neuid3.training.config": ("TrainingConfig",),
+        "neuid3.tree.constraints": ("Constraints",),
+        "neuid3.tree.monotone": ("Violation", "check_monotone"),
         "neuid3.tree.node_tests": ("AtomTest", "NodeTest", "register_test_kind"),
         "neuid3.tree.record": ("ConceptScore",),
         "neuid3.tree.leaves": ("Leaf", "NumberLeaf"),

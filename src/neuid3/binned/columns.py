@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from neuid3.data.columns import Boolean, Category, Column, Distribution, Number, Probability, Tensor, Value
 from neuid3.data.examples import Examples
+from neuid3.data.parts import Parts, Relation
 from neuid3.errors import DataError
 from neuid3.tree.node_tests import CutTest, FactTest, NodeTest, ValueTest
 
@@ -149,7 +150,7 @@ def bin_columns(
 def _binned(name: str, column: Column, mass: Floats, max_bins: int) -> BinnedColumn | None:
     missing = column.missing if column.missing is not None and column.missing.any() else None
     match column.kind:
-        case Tensor():
+        case Tensor() | Parts() | Relation():
             return None
         case Number():
             return _number_column(name, column.values, missing, mass, max_bins)

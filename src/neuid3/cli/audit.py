@@ -68,10 +68,12 @@ def audit(
 
 def _with_classes(tree: NeurosymbolicTree, table: TextTable, target: str, path: Path) -> tuple[TextTable, list[Any]]:
     """The rows that have a class, and their classes."""
-    from neuid3.data.reading.table import labelled_rows
+    from neuid3.data.reading.targets import labelled_rows
 
     if target not in table.columns:
         raise DataError(f"{path} has no column {target!r} with classes.{did_you_mean(target, table.columns)}")
+    if tree.predicts_numbers:
+        raise DataError("The tree predicts numbers, which labels of concepts cannot contradict; leave --target out.")
     names = {str(label): label for label in tree.classes}
     table, _ = labelled_rows(table, target)
     return table, [names.get(cell, cell) for cell in table.columns[target] or ()]

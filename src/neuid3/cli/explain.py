@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from neuid3.cli.common import FILE, limit_option, model_examples, open_inputs, out_option, write_output
+from neuid3.cli.common import FILE, FiniteRange, limit_option, model_examples, open_inputs, out_option, write_output
 from neuid3.errors import RowError
 from neuid3.export.figures import figure_bytes
 
@@ -27,12 +27,27 @@ if TYPE_CHECKING:
     "--format", "style", type=click.Choice(["text", "json", "svg", "problog"]), default="text", show_default=True
 )
 @click.option("--json", "style", flag_value="json", help="The same as --format json.")
+@click.option(
+    "--threshold",
+    type=FiniteRange(),
+    metavar="NUMBER",
+    help="For trees that predict numbers: what the changes move the number past.  [default: the training mean]",
+)
 @limit_option
 @out_option
-def explain(model: Path, table: Path, row: int, style: str, limits: Limits | None, out: Path | None) -> None:
+def explain(
+    model: Path,
+    table: Path,
+    row: int,
+    style: str,
+    threshold: float | None,
+    limits: Limits | None,
+    out: Path | None,
+) -> None:
     """Explain the prediction for one row of a table.
 
-    Shows the probabilities of the paths, the outputs of the networks, and changes of the row that would change the class.
+    Shows the probabilities of the paths, the outputs of the networks, and changes of the row that would change the class, or move
+    the number past a threshold.
     --format problog prints the tree as a ProbLog program for this row; --format svg draws a figure (needs matplotlib).
 
     Example: neuid3 explain cards.neuid3 new.csv --row 3
@@ -41,16 +56,17 @@ def explain(model: Path, table: Path, row: int, style: str, limits: Limits | Non
     if row >= len(text_table):
         raise RowError(f"There is no row {row}; {table} has {len(text_table)} rows, counted from 0.")
     examples = model_examples(tree, text_table.take([row]))
-    write_output([_explanation(tree, examples, style).rstrip("\n") + "\n"], out, model, table)
+    write_output([_explanation(tree, examples, style, threshold).rstrip("\n") + "\n"], out, model, table)
 
 
-def _explanation(model: NeurosymbolicTree, examples: Examples, style: str) -> str:
+def _explanation(model: NeurosymbolicTree, examples: Examples, style: str, threshold: float | None) -> str:
+    if style == "problog":
+        return model.to_problog(examples)
+    explanation = model.explain(examples, threshold=threshold)
     match style:
         case "text":
-            return model.explain(examples).text()
+            return explanation.text()
         case "json":
-            return model.explain(examples).json()
-        case "svg":
-            return figure_bytes(cast("Figure", model.explain(examples).plot().figure), "svg").decode()
+            return explanation.json()
         case _:
-            return model.to_problog(examples)
+            return figure_bytes(cast("Figure", explanation.plot().figure), "svg").decode()

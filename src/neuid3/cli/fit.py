@@ -25,7 +25,7 @@ from neuid3.utils.output import set_outcome
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from neuid3.estimators.classifier import NeuID3Classifier
+    from neuid3.estimators.tree_estimator import TreeEstimator
 
 
 @click.command()
@@ -35,7 +35,7 @@ def fit(**given: Any) -> None:
 
     TABLE is a CSV or Parquet file whose first line names the columns. The kind of each column is inferred, and printed before
     learning starts; cells with the path of a PNG or JPEG file, relative to the table's folder, are images. The tree is
-    scored on held-out rows.
+    scored on held-out rows. A target of numbers is predicted as such where these are not classes; see --task.
 
     \b
     Examples:
@@ -49,9 +49,9 @@ def fit(**given: Any) -> None:
     training, held_out = fit_data.training_rows.sum(), fit_data.test_rows.sum()
     echo(f"Learning {options.target!r} from {training:,} rows, with {held_out:,} held out.")
     started = time.monotonic()
-    clf = _classifier(options, rules, fit_data)
-    _learn(clf, fit_data, options.checkpoint)
-    _save_and_report(clf, fit_data, options, time.monotonic() - started, echo)
+    estimator = _estimator(options, rules, fit_data)
+    _learn(estimator, fit_data, options.checkpoint)
+    _save_and_report(estimator, fit_data, options, time.monotonic() - started, echo)
 
 
 def _checked_rules(options: FitOptions) -> str:
@@ -65,10 +65,8 @@ def _checked_rules(options: FitOptions) -> str:
     return rules
 
 
-def _classifier(options: FitOptions, rules: str, fit_data: FitData) -> NeuID3Classifier:
-    """The classifier with the parameters that the options stand for."""
-    from neuid3.estimators.classifier import NeuID3Classifier
-
+def _estimator(options: FitOptions, rules: str, fit_data: FitData) -> TreeEstimator:
+    """The classifier or regressor with the parameters that the options stand for."""
     training = {
         "restarts": options.restarts,
         "epochs": options.epochs,
@@ -79,14 +77,14 @@ def _classifier(options: FitOptions, rules: str, fit_data: FitData) -> NeuID3Cla
     limits = options.limits
     if options.max_candidates is not None:
         limits = replace(limits or Limits(), max_candidates=options.max_candidates)
-    return NeuID3Classifier(
+    kind, own = _kind_and_own_parameters(options, fit_data)
+    return kind(
         background=rules,
         tests=list(options.tests) or "auto",
         modes=list(options.modes) or None,
         bank=options.bank,
-        pos_label=options.pos_label,
-        class_weight=_weights(options.class_weight, fit_data.classes),
         max_depth=options.max_depth,
+        monotonic_cst=_directions(options.monotonic_cst),
         time_limit=options.time_limit,
         training=TrainingConfig(**_given(training)),
         limits=limits,
@@ -94,44 +92,83 @@ def _classifier(options: FitOptions, rules: str, fit_data: FitData) -> NeuID3Cla
         random_state=options.seed,
         verbose=1,
         **_given({"pruning": options.pruning}),
+        **own,
     )
 
 
-def _learn(clf: NeuID3Classifier, fit_data: FitData, checkpoint: Path | None) -> None:
-    examples, classes, concepts = fit_data.rows(fit_data.training_rows)
+def _kind_and_own_parameters(options: FitOptions, fit_data: FitData) -> tuple[type[TreeEstimator], dict[str, Any]]:
+    """The class of the estimator, and the parameters that only it has."""
+    if not fit_data.is_regression:
+        from neuid3.estimators.classifier import NeuID3Classifier
+
+        weights = _weights(options.class_weight, fit_data.targets)
+        return NeuID3Classifier, {"pos_label": options.pos_label, "class_weight": weights}
+    from neuid3.estimators.regressor import NeuID3Regressor
+
+    of_classes = {"--pos-label": options.pos_label, "--class-weight": options.class_weight}
+    for option, value in of_classes.items():
+        if value:
+            raise DataError(
+                f"{option} is for classes, and {options.target!r} holds numbers that are predicted as such; leave it out, or "
+                "add --task classification."
+            )
+    return NeuID3Regressor, {}
+
+
+def _learn(estimator: TreeEstimator, fit_data: FitData, checkpoint: Path | None) -> None:
+    examples, targets, concepts = fit_data.rows(fit_data.training_rows)
     with warnings.catch_warnings():
         # It counts the rows that are learned from; `warn_of_contradictions` names lines of the table.
         warnings.simplefilter("ignore", LabelWarning)
-        clf.fit(examples, classes, checkpoint=checkpoint, concepts=concepts or None)
+        estimator.fit(examples, targets, checkpoint=checkpoint, concepts=concepts or None)
 
 
 def _save_and_report(
-    clf: NeuID3Classifier, fit_data: FitData, options: FitOptions, seconds: float, echo: Callable[[str], object]
+    estimator: TreeEstimator, fit_data: FitData, options: FitOptions, seconds: float, echo: Callable[[str], object]
 ) -> None:
     """Save the model, score it on the rows held out, and print tree and scores."""
     from neuid3.tree.record import concept_texts
 
     out, remember_rows = options.model_file, not options.forget_rows
-    clf.save(out, remember_rows=remember_rows)  # before anything else can fail
+    estimator.save(out, remember_rows=remember_rows)  # before anything else can fail
     set_outcome(f"the model is saved in {out}")
-    scores = held_out_scores(clf, fit_data)
-    warn_of_contradictions(clf, fit_data)
-    concepts = concept_scores(clf, fit_data)
-    clf.save(out, remember_rows=remember_rows)  # with its score
-    networks = f", with {len(clf.networks_)} network{'s' * (len(clf.networks_) > 1)}" if clf.networks_ else ""
-    echo(f"\nThe tree{networks}, learned in {seconds:.0f} s:\n\n{clf.export_text()}\n")
+    if fit_data.calibration_rows.any():
+        examples, targets, _ = fit_data.rows(fit_data.calibration_rows)
+        estimator.calibrate(examples, targets)
+    scores = held_out_scores(estimator, fit_data)
+    warn_of_contradictions(estimator, fit_data)
+    concepts = concept_scores(estimator, fit_data)
+    estimator.save(out, remember_rows=remember_rows)  # with its score
+    networks = (
+        f", with {len(estimator.networks_)} network{'s' * (len(estimator.networks_) > 1)}"
+        if estimator.networks_
+        else ""
+    )
+    echo(f"\nThe tree{networks}, learned in {seconds:.0f} s:\n\n{estimator.export_text()}\n")
     echo(scores_text(scores) + "\n")
     if concepts:
         echo("\n".join(f"Labels of {text}." for text in concept_texts(concepts)) + "\n")
-    echo(f"Saved to {out}: the tree learned from {fit_data.training_rows.sum():,} rows.")
+    calibrated = f", calibrated by {fit_data.calibration_rows.sum():,}" if fit_data.calibration_rows.any() else ""
+    echo(f"Saved to {out}: the tree learned from {fit_data.training_rows.sum():,} rows{calibrated}.")
     if options.as_json:
-        report = fit_report(clf, fit_data.table, scores, concepts, out, seconds)
+        report = fit_report(estimator, fit_data.table, scores, concepts, out, seconds)
         click.echo(json.dumps(report, indent=1, ensure_ascii=False))
 
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that the user has given; the others have the defaults of the library."""
     return {name: value for name, value in options.items() if value is not None}
+
+
+def _directions(given: tuple[str, ...]) -> list[tuple[str, int]] | dict[str, int] | None:
+    """The parameter `monotonic_cst` of the classifier; pairs where a column is given twice, which it refuses."""
+    pairs = []
+    for entry in given:
+        name, _, direction = entry.rpartition("=")
+        if not name or direction.strip() not in ("1", "+1", "-1", "0"):
+            raise DataError(f"--monotone {entry!r} is no constraint; write COLUMN=1 or COLUMN=-1.")
+        pairs.append((name, int(direction)))
+    return pairs if len({name for name, _ in pairs}) < len(pairs) else dict(pairs) or None
 
 
 def _weights(given: tuple[str, ...], labels: npt.NDArray[Any]) -> str | dict[str, float] | None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from neuid3.data.examples import Examples
     from neuid3.data.reading import TableData
     from neuid3.data.reading.sheet import TextTable
-    from neuid3.estimators.classifier import NeuID3Classifier
+    from neuid3.estimators.tree_estimator import TreeEstimator
     from neuid3.logic.program import Declaration
     from neuid3.tree.anchors import Anchors
     from neuid3.tree.record import ConceptScore
@@ -32,11 +32,12 @@ class FitData:
 
     Attributes
     ----------
-    table : the rows of the table, with their classes.
+    table : the rows of the table, with their classes or numbers.
     test_rows : the mask of the rows held out.
     declarations : the neural declarations that labels of concepts refer to; empty where the table has no labels.
     labels : the labels of concepts.
     anchors : the same, with one label for an image.
+    calibration_rows : the mask of the rows held out to calibrate the tree.
     """
 
     table: TableData
@@ -44,24 +45,30 @@ class FitData:
     declarations: Mapping[int, Declaration]
     labels: Anchors
     anchors: Anchors
+    calibration_rows: npt.NDArray[np.bool_]
 
     @property
     def training_rows(self) -> npt.NDArray[np.bool_]:
         """The mask of the rows that are learned from."""
-        return ~self.test_rows
+        return ~(self.test_rows | self.calibration_rows)
 
     @property
-    def classes(self) -> npt.NDArray[np.str_]:
-        """The class of each row."""
+    def targets(self) -> npt.NDArray[Any]:
+        """The class or the number of each row."""
         assert self.table.labels is not None
         return self.table.labels
 
-    def rows(self, mask: npt.NDArray[np.bool_]) -> tuple[Examples, npt.NDArray[np.str_], dict[str, Any]]:
-        """The examples of some rows, their classes and the labels of their images."""
+    @property
+    def is_regression(self) -> bool:
+        """Whether numbers are predicted."""
+        return self.table.task == "regression"
+
+    def rows(self, mask: npt.NDArray[np.bool_]) -> tuple[Examples, npt.NDArray[Any], dict[str, Any]]:
+        """The examples of some rows, their targets and the labels of their images."""
         from neuid3.tree.anchors import selected_concepts
 
         concepts = selected_concepts(self.anchors, self.declarations, mask)
-        return self.table.examples[mask], self.classes[mask], concepts
+        return self.table.examples[mask], self.targets[mask], concepts
 
 
 def read_fit_data(options: FitOptions, rules: str, echo: Callable[[str], object]) -> FitData:
@@ -70,6 +77,7 @@ def read_fit_data(options: FitOptions, rules: str, echo: Callable[[str], object]
     from neuid3.data.reading.table import read_text_table
     from neuid3.tree.anchors import distinct
     from neuid3.tree.labels import label_columns, read_labels
+    from neuid3.tree.number_criterion import NumberCriterion
 
     types = _declared_kinds(options.types)
     text_table = open_text_table(options.table)
@@ -78,6 +86,7 @@ def read_fit_data(options: FitOptions, rules: str, echo: Callable[[str], object]
         text_table,
         types,
         target=options.target,
+        task=options.task,
         image_size=options.image_size,
         concept_columns=label_columns(text_table.columns, declarations),
         concept_file=options.concept_file,
@@ -86,8 +95,27 @@ def read_fit_data(options: FitOptions, rules: str, echo: Callable[[str], object]
     echo(f"{options.table.name}: {len(table.examples):,} rows\n\n{table}\n")
     labels = read_labels(table.concepts, table.examples, declarations, location=row_location(table.lines))
     anchors = distinct(labels)
-    test_rows = _held_out_rows(table.labels, options.held_out, options.seed, anchors)
-    return FitData(table, test_rows, declarations, labels, anchors)
+    strata = NumberCriterion().strata(table.labels) if table.task == "regression" else table.labels
+    test_rows = _held_out_rows(strata, options.held_out, options.seed, anchors)
+    calibration_rows = _calibration_rows(test_rows, options.calibration, options.seed)
+    return FitData(table, test_rows, declarations, labels, anchors, calibration_rows)
+
+
+def _calibration_rows(test_rows: npt.NDArray[np.bool_], fraction: float, seed: int) -> npt.NDArray[np.bool_]:
+    """A mask of a random fraction of all rows, none of which is held out already.
+
+    They are drawn without regard to classes: calibration rows must come about as later rows do.
+    """
+    import numpy as np
+
+    chosen, others = np.zeros(len(test_rows), dtype=bool), np.flatnonzero(~test_rows)
+    count = round(fraction * len(test_rows))
+    if count >= len(others):
+        raise DataError(
+            f"--calibration {fraction:g} with the rows held out leaves none to learn from; hold out less, or calibrate with less."
+        )
+    chosen[np.random.default_rng([seed, 1]).permutation(others)[:count]] = True
+    return chosen
 
 
 def _declared_kinds(types: tuple[str, ...]) -> dict[str, str]:
@@ -126,23 +154,25 @@ def _held_out_rows(labels: npt.NDArray[Any], fraction: float, seed: int, anchors
     return exchanged(held_out, anchored_rows(anchors, len(labels)), labels, np.random.default_rng(seed))
 
 
-def warn_of_contradictions(clf: NeuID3Classifier, fit_data: FitData) -> None:
+def warn_of_contradictions(estimator: TreeEstimator, fit_data: FitData) -> None:
     """Warn where labels contradict the classes of more lines of the table than noise explains."""
     import numpy as np
 
     from neuid3.identifiability import contradiction_message
 
-    if not fit_data.labels:
+    if not fit_data.labels or fit_data.is_regression:
         return
     table = fit_data.table
-    known = {label: number for number, label in enumerate(clf.classes_.tolist())}
-    classes = np.array([known[label] for label in fit_data.classes.tolist()])
-    message = contradiction_message(clf.model_, table.examples, fit_data.labels, classes, row_location(table.lines))
+    known = {label: number for number, label in enumerate(estimator.model_.classes)}
+    classes = np.array([known[label] for label in fit_data.targets.tolist()])
+    message = contradiction_message(
+        estimator.model_, table.examples, fit_data.labels, classes, row_location(table.lines)
+    )
     if message is not None:
         warnings.warn(message, LabelWarning, stacklevel=2)
 
 
-def concept_scores(clf: NeuID3Classifier, fit_data: FitData) -> tuple[ConceptScore, ...]:
+def concept_scores(estimator: TreeEstimator, fit_data: FitData) -> tuple[ConceptScore, ...]:
     """The concept accuracy on labels of held-out rows, where there are any, else on those that the fit held out."""
     examples, _, concepts = fit_data.rows(fit_data.test_rows)
-    return clf.score_concepts(examples, concepts) if concepts else clf.concept_scores_
+    return estimator.score_concepts(examples, concepts) if concepts else estimator.concept_scores_

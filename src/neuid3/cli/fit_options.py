@@ -19,6 +19,7 @@ class FitOptions:
 
     table: Path
     target: str
+    task: str
     background: Path | None
     tests: tuple[str, ...]
     modes: tuple[str, ...]
@@ -26,11 +27,13 @@ class FitOptions:
     concept_file: Path | None
     out: Path | None
     held_out: float
+    calibration: float
     pos_label: str | None
     class_weight: tuple[str, ...]
     max_depth: int | None
     time_limit: float | None
     pruning: float | None
+    monotonic_cst: tuple[str, ...]
     max_candidates: int | None
     restarts: int | None
     epochs: int | None
@@ -60,7 +63,17 @@ class FitOptions:
 # In the order in which the help lists them.
 _PARAMETERS = (
     click.argument("table", type=FILE),
-    click.option("--target", required=True, metavar="COLUMN", help="The column with the classes to predict."),
+    click.option(
+        "--target", required=True, metavar="COLUMN", help="The column with the classes or numbers to predict."
+    ),
+    click.option(
+        "--task",
+        type=click.Choice(["auto", "classification", "regression"]),
+        default="auto",
+        show_default=True,
+        help="Whether classes or numbers are predicted. 'auto' predicts numbers where the target is a number column with a value "
+        "that is not whole, or with more than 20 different values.",
+    ),
     click.option(
         "--background",
         type=FILE,
@@ -99,6 +112,14 @@ _PARAMETERS = (
         help="Fraction of rows held out to score the tree.",
     ),
     click.option(
+        "--calibration",
+        type=FiniteRange(0, 0.9),
+        default=0.0,
+        metavar="FRACTION",
+        show_default=True,
+        help="Fraction of rows held out to calibrate the tree, so that `predict --coverage` can be used.",
+    ),
+    click.option(
         "--pos-label",
         metavar="CLASS",
         help="Positive class, which rules describe.  [default: the second in sort order]",
@@ -116,6 +137,14 @@ _PARAMETERS = (
         type=FiniteRange(0),
         metavar="NUMBER",
         help="Strength of pruning: the information that a split must gain; 0 keeps all splits.  [default: 0.75]",
+    ),
+    click.option(
+        "--monotone",
+        "monotonic_cst",
+        multiple=True,
+        metavar="COLUMN=DIRECTION",
+        help="Monotone constraint: 1 where the probability of the positive class never falls as the column rises, -1 where it "
+        "never rises; may be repeated.",
     ),
     click.option(
         "--max-candidates",

@@ -14,7 +14,7 @@ from neuid3.utils.output import set_outcome
 # The module of each command, and its line in --help, shown without importing it.
 GROUPS = {
     "fit": ("neuid3.cli.fit", "Learn a tree from a table and save it."),
-    "predict": ("neuid3.cli.predict", "Predict the class of every row of a table."),
+    "predict": ("neuid3.cli.predict", "Predict the class or the number of every row of a table."),
     "show": ("neuid3.cli.show", "Show the tree of a model."),
     "explain": ("neuid3.cli.explain", "Explain the prediction for one row of a table."),
     "report": (

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,12 +20,21 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("model", type=FILE)
 @click.argument("table", type=FILE)
-@click.option("--target", metavar="COLUMN", help="The column with the true classes, if the table has one.")
+@click.option("--target", metavar="COLUMN", help="The column with the true classes or numbers, if the table has one.")
 @concepts_option
 @limit_option
 @click.option("--out", type=FILE, metavar="FILE", help="File of the page.  [default: the model's name.html]")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object with the scores and the reliability, for programs."
+)
 def report(
-    model: Path, table: Path, target: str | None, concept_file: Path | None, limits: Limits | None, out: Path | None
+    model: Path,
+    table: Path,
+    target: str | None,
+    concept_file: Path | None,
+    limits: Limits | None,
+    out: Path | None,
+    as_json: bool,
 ) -> None:
     """Write an HTML page about a model and its predictions for a table.
 
@@ -38,21 +48,30 @@ def report(
     tree, text_table = open_inputs(model, table, limits)
     if target is not None and target not in text_table.columns:
         raise DataError(f"{table} has no column {target!r} with classes.{did_you_mean(target, text_table.columns)}")
-    from neuid3.data.reading.table import labelled_rows
+    from neuid3.data.reading.targets import labelled_rows, number_labels
     from neuid3.explain.page.render import page_and_scores, save_page
 
-    labels, unlabelled = None, 0
+    labels: Any = None
+    kind, unlabelled = "class", 0
     if target is not None:
-        text_table, unlabelled = labelled_rows(text_table, target)  # only these can be scored
+        kind = "number" if tree.predicts_numbers else "class"
+        text_table, unlabelled = labelled_rows(text_table, target, kind)  # only these can be scored
         classes = {str(label): label for label in tree.classes}
-        labels = [classes.get(cell, cell) for cell in text_table.columns[target] or ()]
+        cells = text_table.columns[target] or ()
+        labels = number_labels(text_table, target) if tree.predicts_numbers else [classes.get(c, c) for c in cells]
     examples = model_examples(tree, text_table)
     concepts = model_concepts(tree, text_table, examples, concept_file)
-    page, scores = page_and_scores(tree, examples, labels, concepts=concepts)
+    page, scores, reliability = page_and_scores(tree, examples, labels, concepts=concepts)
     save_page(out, page)
     set_outcome(f"the page is written to {out}")
+    if as_json:
+        content = {"page": str(out), "scores": list(scores), "reliability": reliability and reliability.to_json()}
+        click.echo(json.dumps(content, indent=1, ensure_ascii=False))
+        return
     click.echo(f"Written to {out}.")
     for sentence in scores:
         click.echo(sentence)
+    if reliability is not None:
+        click.echo(f"Calibration: {reliability}.")
     if unlabelled:
-        click.echo(f"Rows without a class in {target!r}, left out of the page: {unlabelled:,}.")
+        click.echo(f"Rows without a {kind} in {target!r}, left out of the page: {unlabelled:,}.")

@@ -7,8 +7,10 @@ from neuid3.utils.lazy import lazy_names
 if TYPE_CHECKING:
     from neuid3.data.columns import Boolean, Category, Column, Distribution, Kind, Number, Probability, Schema, Tensor
     from neuid3.data.examples import Examples
+    from neuid3.data.parts import Parts, Relation
     from neuid3.data.priors import Priors
     from neuid3.data.reading.files import ImageFiles
+    from neuid3.data.reading.interpretations import read_interpretations
     from neuid3.data.reading.table import read_frame, read_table
 
 __all__ = [
@@ -20,11 +22,14 @@ __all__ = [
     "ImageFiles",
     "Kind",
     "Number",
+    "Parts",
     "Priors",
     "Probability",
+    "Relation",
     "Schema",
     "Tensor",
     "read_frame",
+    "read_interpretations",
     "read_table",
 ]
 
@@ -45,6 +50,8 @@ __getattr__, __dir__ = lazy_names(
         "neuid3.data.examples": ["Examples"],
         "neuid3.data.priors": ["Priors"],
         "neuid3.data.reading.files": ["ImageFiles"],
+        "neuid3.data.parts": ["Parts", "Relation"],
+        "neuid3.data.reading.interpretations": ["read_interpretations"],
         "neuid3.data.reading.table": ["read_frame", "read_table"],
     },
 )

@@ -10,6 +10,7 @@ from typing import Any, NoReturn, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
+from neuid3.data.parts import GroupedRows, Parts, Relation
 from neuid3.data.stores import MappedStore, StoredRows, as_store, torch_to_numpy
 from neuid3.errors import DataError, did_you_mean
 
@@ -106,7 +107,7 @@ class Tensor:
     shape: tuple[int, ...]
 
 
-Kind = Boolean | Probability | Number | Category | Distribution | Tensor
+Kind = Boolean | Probability | Number | Category | Distribution | Tensor | Parts | Relation
 Declared = Kind | str | Sequence[Value]
 Schema: TypeAlias = Mapping[str, Kind]
 
@@ -155,7 +156,7 @@ class Column:
     ----------
     kind : the kind of its entries.
     values : one entry for each row. Those of a tensor column may be `StoredRows` of a store: selecting rows of them fetches
-        nothing, `np.asarray` fetches all.
+        nothing, `np.asarray` fetches all. Those of parts and relations are `GroupedRows`.
     missing : mask of the missing entries; None where no entry is missing.
     origin : why an undeclared column is a category: "text" for strings, "labels" for a pandas Categorical.
     """
@@ -168,7 +169,7 @@ class Column:
     def __post_init__(self) -> None:
         # Values share memory with the caller's array wherever that saves a copy, so they must not be written to.
         missing = self.missing if self.missing is not None and bool(self.missing.any()) else None
-        if not isinstance(self.values, StoredRows):
+        if not isinstance(self.values, (StoredRows, GroupedRows)):
             object.__setattr__(self, "values", _read_only(self.values))
         object.__setattr__(self, "missing", None if missing is None else _read_only(missing))
 
@@ -520,7 +521,7 @@ def _declare(name: str, column: Column, declared: Declared | None) -> Column:
             _refuse(
                 name, f"is declared {declared!r} and holds a {kind_name(column.kind)}; correct `kinds` or the data."
             )
-    elif isinstance(declared, (Boolean, Probability, Number, Category, Distribution, Tensor)):
+    elif isinstance(declared, Kind):
         kind = declared
     else:
         _refuse(name, f"is declared {declared!r}; use a kind such as 'category' or Category(('a', 'b')).")
@@ -571,10 +572,24 @@ def convert(name: str, column: Column, kind: Kind, unseen: dict[str, list[Value]
             return Column(kind, column.values[:, [actual.index(value) for value in expected]], missing)
         case (Distribution(actual), Distribution(expected)):
             _refuse(name, f"is a distribution over {actual}; one over {expected} is needed.")
+        case (Parts() | Relation(), Parts() | Relation()) if type(column.kind) is type(kind):
+            return _convert_rows(name, column, kind)
         case (Tensor(actual), Tensor(expected)):
             _refuse(name, f"has tensors of shape {actual}; {expected} is needed.")
         case (actual_kind, _):
             _refuse(name, f"is a {kind_name(actual_kind)}; a {kind_name(kind)} is needed.")
+
+
+def _convert_rows(name: str, column: Column, kind: Parts | Relation) -> Column:
+    """A column of parts or of a relation whose own columns are converted to those of the kind."""
+    rows = cast("GroupedRows", column.values)
+    if isinstance(kind, Relation) and isinstance(column.kind, Relation) and kind.types != column.kind.types:
+        _refuse(name, f"relates {' and '.join(column.kind.types)}; {' and '.join(kind.types)} are needed.")
+    table = rows.table
+    if table is None and kind.columns:
+        _refuse(name, f"has no column {kind.columns[0][0]!r}, which is needed; add it to the table of its rows.")
+    converted = None if table is None or not kind.columns else table.conform(kind.schema)
+    return Column(kind, cast("Array", replace(rows, table=converted)))
 
 
 def all_missing(kind: Kind, length: int) -> Column:

@@ -25,6 +25,7 @@ from neuid3.data.columns import (
     read_column,
     refuse_image_paths,
 )
+from neuid3.data.parts import GroupedRows
 from neuid3.data.stores import concatenate, torch_to_numpy
 from neuid3.errors import DataError, RowError, did_you_mean
 
@@ -45,11 +46,16 @@ class Examples:
     kinds : the kinds of columns that cannot be inferred:
         `kinds={"p_alarm": "probability", "rank": Distribution((1, 2, 3)), "note": "ignore"}`.
     names : the names of the columns of a 2-D array.
+    parts : tables of the parts that examples own, each with the name of the column that holds the key of the owner:
+        `parts={"car": (cars, "train"), "load": (loads, "car")}`. The key of an example, or of a part that owns others, is
+        its entry in the column of that name, which is then no column to learn from; without one, its row, from 0.
+    relations : tables of tuples of parts, by name. A column that is called as a type of part, such as `piece` or
+        `piece_2`, holds keys of parts; others are columns of the tuples. `(table, {"a": "piece", "b": "piece"})` says which.
 
     Raises
     ------
     DataError
-        Where a column is invalid, columns differ in length, or `kinds` names no column.
+        Where a column is invalid, columns differ in length, `kinds` names no column, or a key names no owner.
 
     >>> X = Examples({"alarm": [True, False, None], "age": [31.5, float("nan"), 47.0]})
     >>> X
@@ -58,7 +64,7 @@ class Examples:
     (2, 2)
     """
 
-    __slots__ = ("_columns", "_length")
+    __slots__ = ("__weakref__", "_columns", "_length")
 
     _columns: dict[str, Column]
     _length: int
@@ -69,7 +75,15 @@ class Examples:
         kinds: Mapping[str, Declared] | None = None,
         *,
         names: Sequence[str] | None = None,
+        parts: Mapping[str, tuple[Any, str]] | None = None,
+        relations: Mapping[str, Any] | None = None,
     ) -> None:
+        if parts or relations:
+            from neuid3.data.part_tables import with_parts
+
+            whole = with_parts(data, kinds or {}, parts or {}, relations or {})
+            self._columns, self._length = whole._columns, whole._length
+            return
         declared = {str(name): kind for name, kind in (kinds or {}).items()}
         raw: dict[str, Any] = data._columns if isinstance(data, Examples) else named_columns(data, names)
         for name in declared:
@@ -266,12 +280,17 @@ class Examples:
             if column.missing is not None or other.missing is not None:
                 masks = [np.zeros(len(c), dtype=bool) if c.missing is None else c.missing for c in (column, other)]
                 missing = np.concatenate(masks)
-            columns[name] = Column(column.kind, cast("Array", concatenate((column.values, other.values))), missing)
+            columns[name] = Column(column.kind, cast("Array", _in_sequence(column.values, other.values)), missing)
         return Examples._of(columns, len(self) + len(more))
 
     def __repr__(self) -> str:
         kinds = ", ".join(f"{name}: {kind_name(column.kind)}" for name, column in self._columns.items())
         return f"Examples({self._length} rows; {kinds})"
+
+
+def _in_sequence(values: Any, more: Any) -> Any:
+    """The entries of two columns of one kind, one after the other."""
+    return values.concatenated(more) if isinstance(values, GroupedRows) else concatenate((values, more))
 
 
 def _row_indices(key: Any, length: int) -> Any:

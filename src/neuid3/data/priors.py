@@ -27,6 +27,7 @@ from neuid3.data.columns import (
     stack_columns,
 )
 from neuid3.data.examples import Examples
+from neuid3.data.parts import Parts, Relation
 from neuid3.errors import DataError, MissingPriorError, did_you_mean
 
 ColumnPrior = float | Mapping[Value, float] | Sequence[float]
@@ -185,7 +186,7 @@ def _means(columns: Sequence[npt.NDArray[np.bool_]], weights: Floats | None) -> 
 
 
 def _column_prior(column: Column, weights: Floats | None) -> ColumnPrior | None:
-    if isinstance(column.kind, Tensor):  # not read: it may be larger than memory
+    if isinstance(column.kind, (Tensor, Parts, Relation)):  # not read: it may be larger than memory
         return None
     present, counts = column.values, weights
     if column.missing is not None:
@@ -206,7 +207,7 @@ def _column_prior(column: Column, weights: Floats | None) -> ColumnPrior | None:
             distinct, indices = np.unique(present, return_inverse=True)
             sums = np.bincount(indices, counts, len(distinct))
             return dict(zip(distinct.tolist(), (sums / sums.sum()).tolist(), strict=True))
-        case Tensor():
+        case Tensor() | Parts() | Relation():
             return None
 
 
@@ -252,6 +253,8 @@ def check_priors(priors: Priors, schema: Schema) -> None:
                     _is_sample(given),
                     "a list of finite numbers, or a mapping of numbers to weights",
                 )
+            case Parts() | Relation():
+                fits, needed = False, "left out: its entries are never missing"
             case Tensor():
                 fits, needed = False, "given for the networks that read it, in `networks`"
         if not fits:

@@ -23,6 +23,7 @@ from neuid3.data.columns import (
     looks_like_quantity,
 )
 from neuid3.data.examples import Examples
+from neuid3.data.parts import GroupedRows
 from neuid3.errors import DataError
 
 # Larger sums of weights overflow in logarithms of factorials.
@@ -33,40 +34,6 @@ def refuse_missing_labels(y: Any, kind: str = "class") -> None:
     """Refuse labels of which some are missing; `kind` says what every example needs."""
     if y is not None and has_missing_labels(np.asarray(y)):
         raise DataError(f"Input y contains NaN: every example needs a {kind}; drop the rows without one.")
-
-
-def number_targets(y: npt.NDArray[Any], where: str = "y") -> npt.NDArray[np.float64]:
-    """Targets as finite numbers.
-
-    Parameters
-    ----------
-    y : the targets, `(example,)`.
-    where : what holds them, for messages.
-
-    Raises
-    ------
-    DataError : where one is text, or not finite.
-    """
-    if y.dtype.kind in "OUS" and any(isinstance(label, (str, bytes)) for label in y.tolist()):
-        text = next(label for label in y.tolist() if isinstance(label, (str, bytes)))
-        raise DataError(
-            f"{where} holds text such as {text!r:.40}, and a regressor predicts numbers; to predict classes use "
-            "NeuID3Classifier, or `neuid3 fit --task classification`."
-        )
-    try:
-        numbers = y.astype(np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise DataError(
-            f"{where} holds something that is no number ({error}); give one number for each example."
-        ) from None
-    if np.isnan(numbers).any():
-        raise DataError(f"Input {where} contains NaN: every example needs a number; drop the rows without one.")
-    if not np.isfinite(numbers).all():
-        raise DataError(
-            f"Input {where} contains infinity or a value too large for dtype('float64'); every example needs a finite "
-            "number."
-        )
-    return numbers
 
 
 def has_missing_labels(labels: npt.NDArray[Any]) -> bool:
@@ -215,7 +182,7 @@ def is_constant(column: Any) -> bool:
     """Whether all entries of a column are equal, or all are missing."""
     if column.missing is not None and column.missing.all():
         return True
-    if column.missing is not None or column.values.ndim > 1:
+    if column.missing is not None or isinstance(column.values, GroupedRows) or column.values.ndim > 1:
         return False
     first = column.values[0]
     return all(bool((part == first).all()) for part in (column.values[:BLOCK_ROWS], column.values[BLOCK_ROWS:]))

@@ -6,7 +6,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -35,6 +35,7 @@ from neuid3.logic.sandbox import Limits
 from neuid3.training.config import TrainingConfig, changed_training, read_training
 from neuid3.tree.anchors import Anchors, distinct
 from neuid3.tree.concept_accuracy import concept_scores, confirmed_values
+from neuid3.tree.constraints import read_constraints
 from neuid3.tree.criterion import Criterion
 from neuid3.tree.labels import read_labels, take_labels
 from neuid3.tree.target import Target, column_importances
@@ -73,7 +74,7 @@ class NeuID3Estimator(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     background, networks, tests, bank, modes, training, criterion, max_depth, min_mass, min_gain, pruning, time_limit, \
-n_jobs, random_state, verbose, limits : see `NeuID3Classifier`.
+n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst : see `NeuID3Classifier`.
 
     Attributes
     ----------
@@ -102,6 +103,8 @@ n_jobs, random_state, verbose, limits : see `NeuID3Classifier`.
         random_state: Any,
         verbose: int,
         limits: Limits | None,
+        monotonic_cst: Any,
+        interaction_cst: Any,
     ) -> None:
         self.background = background
         self.networks = networks
@@ -119,6 +122,8 @@ n_jobs, random_state, verbose, limits : see `NeuID3Classifier`.
         self.random_state = random_state
         self.verbose = verbose
         self.limits = limits
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
 
     # What the targets are ------------------------------------------------------------------------
 
@@ -382,7 +387,8 @@ n_jobs, random_state, verbose, limits : see `NeuID3Classifier`.
             modes=self.modes,
             limits=self.limits,
         )
-        return varying_candidates(problem, examples)
+        constraints = read_constraints(self.monotonic_cst, self.interaction_cst, examples.schema)
+        return replace(varying_candidates(problem, examples), constraints=constraints)
 
     def _set_learned(
         self, learned: LearnedTree, learner: NodeLearner, config: TrainingConfig, program: Program

@@ -24,6 +24,7 @@ from neuid3.io.bank import Bank
 from neuid3.logic.sandbox import Limits
 from neuid3.training.config import TrainingConfig
 from neuid3.tree.anchors import Anchors
+from neuid3.tree.conformal import class_sets
 from neuid3.tree.criteria import ClassCriterion, criterion_of
 from neuid3.tree.criterion import Criterion
 from neuid3.tree.record import HELD_OUT, Score, score_of
@@ -82,6 +83,12 @@ class NeuID3Classifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
     limits : Limits, optional
         The time, memory and circuit size that the background knowledge may take, and the most candidates that it may
         be expanded to.
+    monotonic_cst : dict, or array of shape (n_features,), optional
+        For each constrained column, 1 where the probability of the positive class (the second of `classes_`, or `pos_label`)
+        never falls as the column rises, and -1 where it never rises; 0 for no constraint. Numbers, Booleans and
+        probabilities can be constrained, for two classes.
+    interaction_cst : {"pairwise", "no_interactions"} or list of lists of columns, optional
+        Groups of columns that may be tested on one path; columns in no group form one more group.
 
     Attributes
     ----------
@@ -139,6 +146,8 @@ class NeuID3Classifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
         random_state: Any = None,
         verbose: int = 0,
         limits: Limits | None = None,
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
     ) -> None:
         super().__init__(
             background=background,
@@ -157,6 +166,8 @@ class NeuID3Classifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
             random_state=random_state,
             verbose=verbose,
             limits=limits,
+            monotonic_cst=monotonic_cst,
+            interaction_cst=interaction_cst,
         )
         self.pos_label = pos_label
         self.class_weight = class_weight
@@ -205,14 +216,47 @@ class NeuID3Classifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
         if message is not None:
             warnings.warn(message, LabelWarning, stacklevel=4)
 
-    def _held_out_score(self, examples: Examples, y: Any) -> tuple[Score, npt.NDArray[np.int64]]:
+    def _class_codes(self, examples: Examples, y: Any) -> npt.NDArray[np.int64]:
+        """The code of the class of each example; an error where one is unknown or they are not as many."""
         known = {label: code for code, label in enumerate(self.classes_.tolist())}
         labels = column_or_1d(y).tolist()
         unknown = [label for label in labels if label not in known]
         if unknown or len(labels) != len(examples):
             problem = f"the class {unknown[0]!r}, which the tree does not have" if unknown else f"{len(labels)} labels"
             raise DataError(f"y has {problem}, for {len(examples)} examples; give one of the tree's classes for each.")
-        codes = np.array([known[label] for label in labels], dtype=np.int64)
+        return np.array([known[label] for label in labels], dtype=np.int64)
+
+    def _calibration_targets(self, examples: Examples, y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+        codes = self._class_codes(examples, y)
+        return codes, codes
+
+    def predict_sets(self, X: Any, coverage: float = 0.9, *, by_leaf: bool = False) -> npt.NDArray[np.bool_]:
+        """The set of plausible classes of each example, by split conformal prediction; see `calibrate`.
+
+        A set has the true class with a probability of `coverage` or more, for examples that come from where those of the
+        calibration came from. It always has the predicted class; where it has others too, the tree abstains between them.
+
+        Parameters
+        ----------
+        X : the examples.
+        coverage : the probability with which the set must have the true class, between 0 and 1.
+        by_leaf : whether coverage must hold among the examples of every leaf with enough calibration rows, and among those
+            of all other leaves together. Sets are larger then.
+
+        Returns
+        -------
+        Whether each class is in the set, `(example, class)`, in the order of `classes_`.
+
+        Raises
+        ------
+        DataError : where the classifier is not calibrated, or with too few rows for this coverage.
+        ParameterError : where the coverage is not between 0 and 1.
+        """
+        fitted = self._fitted()
+        return class_sets(fitted.model_, fitted._examples(X), coverage, by_leaf)
+
+    def _held_out_score(self, examples: Examples, y: Any) -> tuple[Score, npt.NDArray[np.int64]]:
+        codes = self._class_codes(examples, y)
         return score_of(HELD_OUT, self.model_.predict_proba(examples), codes), codes
 
     # Prediction ----------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class NeurosymbolicTree(TreeModel):
-    """A tree that gives exact class probabilities for batches of examples, with gradients into its networks.
+    """A tree that gives exact class probabilities or numbers for batches of examples, with gradients into its networks.
 
     Parameters and attributes are those of `TreeModel`. The paper's worked example:
 
@@ -61,7 +61,9 @@ class NeurosymbolicTree(TreeModel):
         rules = self.program.text.strip()
         return tree_html(self.tree, "Background knowledge", f"<pre>{escape(rules)}</pre>" if rules else "")
 
-    def explain(self, X: Any, row: int = 0, *, proofs: int = 5, changes: int = 3) -> Explanation:
+    def explain(
+        self, X: Any, row: int = 0, *, proofs: int = 5, changes: int = 3, threshold: float | None = None
+    ) -> Explanation:
         """The explanation of a prediction: the paths to its leaves, proofs of their tests, and counterfactual changes.
 
         Parameters
@@ -70,12 +72,14 @@ class NeurosymbolicTree(TreeModel):
         row : the example to explain.
         proofs : the most proofs of a test.
         changes : the most changes in a counterfactual.
+        threshold : the number that the changes move a predicted number across; by default the mean of the training
+            examples.
 
         Returns
         -------
         The explanation; `print` shows it as text.
         """
-        return explain(self, X, row, proofs=proofs, changes=changes)
+        return explain(self, X, row, proofs=proofs, changes=changes, threshold=threshold)
 
     def audit(
         self, X: Any, y: Any = None, *, concepts: Mapping[str, Any] | None = None, time_limit: float = 60.0

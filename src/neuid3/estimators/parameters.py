@@ -34,6 +34,8 @@ SHARED_CONSTRAINTS: dict[str, Any] = {
     "random_state": ["random_state"],
     "verbose": ["verbose"],
     "limits": [Limits, None],
+    "monotonic_cst": [dict, Mapping, "array-like", None],
+    "interaction_cst": [StrOptions({"pairwise", "no_interactions"}), list, tuple, set, frozenset, None],
 }
 
 CLASSIFIER_CONSTRAINTS: dict[str, Any] = {

@@ -12,13 +12,16 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import column_or_1d
 
 from neuid3.data.examples import Examples
-from neuid3.data.tables import number_targets, refuse_missing_labels
+from neuid3.data.tables import refuse_missing_labels
+from neuid3.data.targets import number_targets
 from neuid3.errors import DataError
 from neuid3.estimators.parameters import REGRESSOR_CONSTRAINTS
 from neuid3.estimators.tree_estimator import TreeEstimator
+from neuid3.explain import Explanation
 from neuid3.io.bank import Bank
 from neuid3.logic.sandbox import Limits
 from neuid3.training.config import TrainingConfig
+from neuid3.tree.conformal import number_intervals
 from neuid3.tree.criteria import NumberCriterion, criterion_of
 from neuid3.tree.criterion import Criterion
 from neuid3.tree.record import HELD_OUT, NumberScore, number_score
@@ -72,6 +75,11 @@ class NeuID3Regressor(RegressorMixin, TreeEstimator):  # type: ignore[misc]
     limits : Limits, optional
         The time, memory and circuit size that the background knowledge may take, and the most candidates that it may
         be expanded to.
+    monotonic_cst : dict, or array of shape (n_features,), optional
+        For each constrained column, 1 where the prediction never falls as the column rises, and -1 where it never rises; 0
+        for no constraint. Numbers, Booleans and probabilities can be constrained.
+    interaction_cst : {"pairwise", "no_interactions"} or list of lists of columns, optional
+        Groups of columns that may be tested on one path; columns in no group form one more group.
 
     Attributes
     ----------
@@ -121,12 +129,14 @@ class NeuID3Regressor(RegressorMixin, TreeEstimator):  # type: ignore[misc]
         max_depth: int | None = None,
         min_mass: float = 2.0,
         min_gain: float = 1e-7,
-        pruning: float = 0.75,
+        pruning: float = 0.6,
         time_limit: float | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
         limits: Limits | None = None,
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
     ) -> None:
         super().__init__(
             background=background,
@@ -145,6 +155,8 @@ class NeuID3Regressor(RegressorMixin, TreeEstimator):  # type: ignore[misc]
             random_state=random_state,
             verbose=verbose,
             limits=limits,
+            monotonic_cst=monotonic_cst,
+            interaction_cst=interaction_cst,
         )
 
     # What the targets are ------------------------------------------------------------------------
@@ -156,10 +168,7 @@ class NeuID3Regressor(RegressorMixin, TreeEstimator):  # type: ignore[misc]
         refuse_missing_labels(y, "number")
 
     def _read_targets(self, y: npt.NDArray[Any], weights: Numbers) -> Target:
-        numbers = number_targets(y)
-        counted = weights > 0
-        if not counted.any():  # `fit` refuses these weights
-            return Target(numbers, weights, self._check_criterion())
+        numbers, counted = number_targets(y), weights > 0
         criterion = self._check_criterion().for_targets(numbers[counted], weights[counted])
         return Target(criterion.standardized(numbers), weights, criterion)
 
@@ -177,11 +186,44 @@ class NeuID3Regressor(RegressorMixin, TreeEstimator):  # type: ignore[misc]
     def _tree_classes(self) -> tuple[Any, ...]:
         return ()
 
-    def _held_out_score(self, examples: Examples, y: Any) -> tuple[NumberScore, None]:
+    def _numbers(self, examples: Examples, y: Any) -> Numbers:
+        """The number of each example; an error where they are not as many."""
         numbers = number_targets(column_or_1d(y))
         if len(numbers) != len(examples):
             raise DataError(f"y has {len(numbers)} numbers for {len(examples)} examples; give one for each.")
+        return numbers
+
+    def _calibration_targets(self, examples: Examples, y: Any) -> tuple[Numbers, None]:
+        return self._numbers(examples, y), None
+
+    def _held_out_score(self, examples: Examples, y: Any) -> tuple[NumberScore, None]:
+        numbers = self._numbers(examples, y)
         return number_score(HELD_OUT, self.model_.predict(examples), numbers), None
+
+    def predict_intervals(self, X: Any, coverage: float = 0.9, *, by_leaf: bool = False) -> Numbers:
+        """The interval of plausible numbers of each example, by split conformal prediction; see `calibrate`.
+
+        An interval has the true number with a probability of `coverage` or more, for examples that come from where those
+        of the calibration came from.
+
+        Parameters
+        ----------
+        X : the examples.
+        coverage : the probability with which the interval must have the true number, between 0 and 1.
+        by_leaf : whether coverage must hold among the examples of every leaf with enough calibration rows, and among those
+            of all other leaves together. Intervals then have a length for each leaf.
+
+        Returns
+        -------
+        Lower and upper end, `(example, 2)`.
+
+        Raises
+        ------
+        DataError : where the regressor is not calibrated, or with too few rows for this coverage.
+        ParameterError : where the coverage is not between 0 and 1.
+        """
+        fitted = self._fitted()
+        return number_intervals(fitted.model_, fitted._examples(X), coverage, by_leaf)
 
     # Prediction ----------------------------------------------------------------------------------
 
@@ -210,3 +252,23 @@ class NeuID3Regressor(RegressorMixin, TreeEstimator):  # type: ignore[misc]
         fitted = self._fitted()
         means, deviations = fitted.model_.predict_number(fitted._examples(X), threshold=threshold)
         return (means, deviations) if return_std else means
+
+    def explain(
+        self, X: Any, row: int = 0, *, proofs: int = 5, changes: int = 3, threshold: float | None = None
+    ) -> Explanation:
+        """The explanation of a predicted number: what moves it, and the smallest change that moves it past a threshold.
+
+        Parameters
+        ----------
+        X : a table with named columns, `Examples`, or an array, as in `fit`.
+        row : the example.
+        proofs : the most proofs of a test.
+        changes : the most changes in a counterfactual.
+        threshold : the number that the changes move the prediction across; by default the mean of the training targets.
+
+        Returns
+        -------
+        The explanation; `print` shows it as text.
+        """
+        fitted = self._fitted()
+        return fitted.model_.explain(fitted._examples(X), row, proofs=proofs, changes=changes, threshold=threshold)

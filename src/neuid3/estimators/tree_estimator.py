@@ -27,6 +27,7 @@ from neuid3.io.estimators import estimator_to_json, learned_from_json, parameter
 from neuid3.io.models import save_model
 from neuid3.io.trained_tests import TrainedTest, trained_tests
 from neuid3.tree.concept_accuracy import score_concepts
+from neuid3.tree.conformal import calibration_of
 from neuid3.tree.record import AnyScore, ConceptScore, TrainingRecord
 from neuid3.tree.tree import Tree
 
@@ -78,6 +79,40 @@ class TreeEstimator(NeuID3Estimator):
     @abstractmethod
     def _held_out_score(self, examples: Examples, y: Any) -> tuple[AnyScore, npt.NDArray[np.int64] | None]:
         """The score on examples with these targets, and the codes of their classes, if they have any."""
+
+    def calibrate(self, X: Any, y: Any) -> Self:
+        """Calibrate the tree by examples that had no part in learning, for `predict_sets` or `predict_intervals`.
+
+        The calibration is saved with the model. A later call replaces it, and so does a later fit, which ends it. A warning
+        says where each of these rows is equal to a training row.
+
+        Parameters
+        ----------
+        X : the examples, which must come from where later ones come from.
+        y : the target of each.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError : where targets do not fit.
+        """
+        check_is_fitted(self)
+        examples = self._examples(X)
+        targets, codes = self._calibration_targets(examples, y)
+        record = self.training_record_
+        learned = None if record is None else record.learned(examples, self.schema_, codes)
+        if learned is not None and learned.all():
+            message = "Each of these rows is equal to a training row, so that sets will be smaller than they should be."
+            warnings.warn(message, UserWarning, stacklevel=2)
+        self.model_.calibration = calibration_of(self.model_, examples, targets)
+        return self
+
+    @abstractmethod
+    def _calibration_targets(self, examples: Examples, y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64] | None]:
+        """The targets of calibration rows, as the model predicts them, and the codes of their classes, if any."""
 
     @property
     def concept_scores_(self) -> tuple[ConceptScore, ...]:

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import math
+from numbers import Real
 from typing import Any
 
 from neuid3.errors import DataError
-from neuid3.explain.counterfactuals import ResponseInterventions, VariableInterventions, smallest_change
+from neuid3.explain.counterfactuals import (
+    BeyondThreshold,
+    OtherClass,
+    OtherPrediction,
+    ResponseInterventions,
+    VariableInterventions,
+    smallest_change,
+)
 from neuid3.explain.example_view import ExampleView, ExplainedNode, images_of, one_row, view_example
-from neuid3.explain.explanation import Explanation, LeafShare, Proof, Step
+from neuid3.explain.explanation import Explanation, LeafShare, Move, Proof, Step
 from neuid3.explain.probabilities import JointProbabilities
 from neuid3.explain.proofs import proofs_of, related
 from neuid3.tree.model import TreeModel
-from neuid3.tree.tree import LeafNode
+from neuid3.tree.tree import Branch, LeafNode
 
 # Proofs are listed only for steps that are reached with at least this probability.
 MIN_REACH = 0.01
 
 
-def explain(model: TreeModel, X: Any, row: int = 0, *, proofs: int = 5, changes: int = 3) -> Explanation:
-    """The explanation of the class that a model predicts for one example.
+def explain(
+    model: TreeModel, X: Any, row: int = 0, *, proofs: int = 5, changes: int = 3, threshold: float | None = None
+) -> Explanation:
+    """The explanation of the class or number that a model predicts for one example.
 
     Parameters
     ----------
@@ -27,6 +38,7 @@ def explain(model: TreeModel, X: Any, row: int = 0, *, proofs: int = 5, changes:
     row : the example.
     proofs : the most proofs for each step of a path.
     changes : the most changes in a counterfactual.
+    threshold : the number that the changes move a predicted number across; by default the mean of the training examples.
 
     Returns
     -------
@@ -34,7 +46,7 @@ def explain(model: TreeModel, X: Any, row: int = 0, *, proofs: int = 5, changes:
 
     Raises
     ------
-    DataError : if `proofs`, `changes` or `row` is out of range.
+    DataError : if `proofs`, `changes` or `row` is out of range, or `threshold` is no number or the tree predicts classes.
 
     >>> from neuid3 import Branch, Examples, Leaf, NeurosymbolicTree, Tree
     >>> X = Examples({"alarm": [True], "age": [35]}, kinds={"age": "number"})
@@ -46,21 +58,76 @@ def explain(model: TreeModel, X: Any, row: int = 0, *, proofs: int = 5, changes:
     if proofs < 1 or changes < 0:
         raise DataError(f"proofs={proofs!r} and changes={changes!r} must be whole numbers from 1 and from 0.")
     example = one_row(model, X, row)
-    probabilities = model.predict_proba(example)[0]
-    predicted = int(probabilities.argmax())
     view = view_example(model, example)
     joint = JointProbabilities(view)
     readings = tuple(view.readings.values())
+    other: OtherPrediction
+    probabilities: tuple[float, ...] = ()
+    numbers: dict[str, Any] = {}
+    if model.predicts_numbers:
+        means, deviations = model.predict_number(example)
+        prediction: Any = float(means[0])
+        limit = _default_threshold(view) if threshold is None else _checked_threshold(threshold)
+        other = BeyondThreshold(limit, above=prediction <= limit)
+        numbers = {"deviation": float(deviations[0]), "threshold": limit, **_moves(view)}
+    else:
+        if threshold is not None:
+            raise DataError(
+                f"threshold={threshold!r} is for trees that predict numbers, and this one predicts classes."
+            )
+        probabilities = tuple(model.predict_proba(example)[0].tolist())
+        predicted = max(range(len(probabilities)), key=probabilities.__getitem__)
+        prediction, other = model.tree.classes[predicted], OtherClass(model.tree.classes, predicted)
     return Explanation(
         model.tree.classes,
-        tuple(probabilities.tolist()),
-        model.tree.classes[predicted],
+        probabilities,
+        prediction,
         _leaves(view, joint, proofs),
         readings,
-        smallest_change(view, ResponseInterventions(view, joint), predicted, changes),
-        smallest_change(view, VariableInterventions(view), predicted, changes),
+        smallest_change(view, ResponseInterventions(view, joint), other, changes),
+        smallest_change(view, VariableInterventions(view), other, changes),
         images_of(example, readings),
+        **numbers,
     )
+
+
+def _checked_threshold(threshold: Any) -> float:
+    if isinstance(threshold, bool) or not isinstance(threshold, Real) or not math.isfinite(threshold):
+        raise DataError(f"threshold={threshold!r} is no number; give one in the unit of the target.")
+    return float(threshold)
+
+
+def _default_threshold(view: ExampleView) -> float:
+    """The mean of the training examples; where it is not known, the middle between the smallest and the largest leaf."""
+    root = view.tree.root
+    summary = root.summary if isinstance(root, Branch) else root
+    means = view.leaves[:, 0]
+    return float(means.min() / 2 + means.max() / 2) if summary is None else summary.value[0]
+
+
+def _moves(view: ExampleView) -> dict[str, Any]:
+    """How far each test moves the number, and the mean that the moves start from; empty where a branch has no summary."""
+    nodes = [node.node for node in view.nodes]
+    said = [node.summary if isinstance(node, Branch) else node for node in nodes]
+    if any(leaf is None for leaf in said):
+        return {}
+    means = [leaf.value[0] for leaf in said if leaf is not None]
+    base = means[0]
+    reach: list[float] = view.path_probabilities()[0].tolist()  # by node
+    amounts: dict[int, float] = {}
+    passed: dict[tuple[int, bool], float] = {}
+    for i, node in enumerate(view.nodes):
+        if node.parent is None:
+            continue
+        test, response = node.path[-1]
+        # Relative to the base, so that large means with small differences lose no digits.
+        amounts[test] = amounts.get(test, 0.0) + reach[i] * (means[i] - means[node.parent])
+        passed[test, response] = passed.get((test, response), 0.0) + reach[i]
+    moves = [
+        Move(view.test_names[test], amount, passed.get((test, True), 0.0) >= passed.get((test, False), 0.0))
+        for test, amount in amounts.items()
+    ]
+    return {"base": base, "moves": tuple(sorted(moves, key=lambda move: -abs(move.amount)))}
 
 
 def _leaves(view: ExampleView, joint: JointProbabilities, max_proofs: int) -> tuple[LeafShare, ...]:
@@ -73,7 +140,7 @@ def _leaves(view: ExampleView, joint: JointProbabilities, max_proofs: int) -> tu
             path = (*paths[node.parent], _step(view, joint, node, node_reach, reach[node.parent], max_proofs))
         paths.append(path)
         if isinstance(node.node, LeafNode):
-            leaves.append(LeafShare(path, node_reach, node.node.value))
+            leaves.append(LeafShare(path, node_reach, node.node.value, view.tree.predicts_numbers))
     return tuple(leaves)
 
 

@@ -1,4 +1,4 @@
-"""Smallest counterfactuals: the fewest changes after which another class is the most probable one.
+"""Smallest counterfactuals: the fewest changes after which the prediction is another one.
 
 There are two kinds of interventions.
 
@@ -9,7 +9,8 @@ not `age > 40`, are never forced together.
 *Values of variables.* A column or the output of a network is forced to a value; all other variables keep their
 probabilities, and the responses of all tests follow. The probabilistic facts of the program are not changed.
 
-The class changes when another class is more probable than the predicted one by more than `MARGIN`. Sets are tried by size,
+The class changes when another class is more probable than the predicted one by more than `MARGIN`; a number, when it is on the
+other side of a threshold. Sets are tried by size,
 so the first one found is a smallest one, and all sets of its size are compared. A set is extended only by interventions on
 tests that are still reachable after it. This is complete: if no intervention in the rest of a set concerns a reachable
 test, the rest can be dropped, so the set is not a smallest one.
@@ -20,7 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -80,18 +81,76 @@ class InterventionSpace(Protocol):
         ...
 
 
-def smallest_change(view: ExampleView, space: InterventionSpace, predicted: int, max_changes: int) -> Counterfactual:
-    """The nearest of the smallest sets of interventions after which another class is the most probable.
+class OtherPrediction(Protocol):
+    """What a counterfactual is to reach: a prediction that differs from the present one.
+
+    Outcomes are mixtures of what the leaves say, `(set, value)`. If no leaf reaches it, no mixture of leaves does.
+    """
+
+    def reached(self, outcomes: Floats) -> npt.NDArray[np.bool_]:
+        """Whether each outcome is another prediction, `(set,)`."""
+        ...
+
+    def quality(self, outcome: Floats) -> float:
+        """The larger, the better an outcome, `(value,)`, is among equally near ones."""
+        ...
+
+    def found(self, changes: tuple[Change, ...], outcome: Floats) -> Counterfactual:
+        """The counterfactual of these changes with this outcome."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class OtherClass:
+    """Another class than the predicted one, which has the number `predicted` among `classes`."""
+
+    classes: tuple[Any, ...]
+    predicted: int
+
+    def reached(self, outcomes: Floats) -> npt.NDArray[np.bool_]:
+        return np.asarray((outcomes > outcomes[:, [self.predicted]] + MARGIN).any(axis=1))
+
+    def quality(self, outcome: Floats) -> float:
+        return float(outcome.max())
+
+    def found(self, changes: tuple[Change, ...], outcome: Floats) -> Counterfactual:
+        prediction = self.classes[int(outcome.argmax())]
+        return Counterfactual("found", len(changes), changes, prediction, tuple(outcome.tolist()))
+
+
+@dataclass(frozen=True, slots=True)
+class BeyondThreshold:
+    """A number above a threshold, or below it; at the threshold itself it has not crossed it."""
+
+    threshold: float
+    above: bool
+
+    def reached(self, outcomes: Floats) -> npt.NDArray[np.bool_]:
+        sign = 1.0 if self.above else -1.0
+        return np.asarray(sign * (outcomes[:, 0] - self.threshold) > MARGIN * max(abs(self.threshold), MARGIN))
+
+    def quality(self, outcome: Floats) -> float:
+        """The nearer to the threshold, the better."""
+        return -abs(float(outcome[0]) - self.threshold)
+
+    def found(self, changes: tuple[Change, ...], outcome: Floats) -> Counterfactual:
+        return Counterfactual("found", len(changes), changes, float(outcome[0]))
+
+
+def smallest_change(
+    view: ExampleView, space: InterventionSpace, other: OtherPrediction, max_changes: int
+) -> Counterfactual:
+    """The nearest of the smallest sets of interventions after which the prediction is another one.
 
     Parameters
     ----------
     view : the example.
     space : the possible interventions.
-    predicted : the index of the predicted class.
+    other : the predictions that are other ones.
     max_changes : the most interventions in a set.
     """
-    if not _prefers_another(view.leaves, predicted).any():
-        return Counterfactual("impossible", 0)  # no leaf prefers another class, so no mixture of leaves does
+    if not other.reached(view.leaves).any():
+        return Counterfactual("impossible", 0)
     sets: list[IndexSet] = [()]
     _, reached = _outcomes(view, space, sets)
     for size in range(1, max_changes + 1):
@@ -101,29 +160,24 @@ def smallest_change(view: ExampleView, space: InterventionSpace, predicted: int,
         if not extended:
             return Counterfactual("impossible", size - 1)
         sets = extended
-        classes, reached = _outcomes(view, space, sets)
-        changed = [(sets[i], classes[i]) for i in np.flatnonzero(_prefers_another(classes, predicted))]
+        outcomes, reached = _outcomes(view, space, sets)
+        changed = [(sets[i], outcomes[i]) for i in np.flatnonzero(other.reached(outcomes))]
         consistent = [(s, p) for s, p in changed if space.consistent([space.interventions[i] for i in s])]
         if consistent:
-            return _nearest(view, space, consistent)
+            return _nearest(other, space, consistent)
     return Counterfactual("none", max_changes)
 
 
 def _outcomes(
     view: ExampleView, space: InterventionSpace, sets: Sequence[IndexSet]
 ) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """P(class) after each set of interventions, `(set, class)`, and which nodes it leaves reachable, `(set, node)`."""
-    classes, reached = [], []
+    """What the leaves say after each set of interventions, `(set, value)`, and which nodes it leaves reachable, `(set, node)`."""
+    outcomes, reached = [], []
     for start in range(0, len(sets), BATCH_SIZE):
         reach = space.reach(_forced(space, sets[start : start + BATCH_SIZE]))
-        classes.append(reach[:, view.leaf_indices] @ view.leaves)
+        outcomes.append(reach[:, view.leaf_indices] @ view.leaves)
         reached.append(reach > 0.0)
-    return np.concatenate(classes), np.concatenate(reached)
-
-
-def _prefers_another(classes: Floats, predicted: int) -> npt.NDArray[np.bool_]:
-    """Whether another class is more probable than the predicted one, for each row."""
-    return np.asarray((classes > classes[:, [predicted]] + MARGIN).any(axis=1))
+    return np.concatenate(outcomes), np.concatenate(reached)
 
 
 def _extend(
@@ -151,16 +205,14 @@ def _forced(space: InterventionSpace, sets: Sequence[IndexSet]) -> Forced:
 
 
 def _nearest(
-    view: ExampleView, space: InterventionSpace, candidates: Iterable[tuple[IndexSet, Floats]]
+    other: OtherPrediction, space: InterventionSpace, candidates: Iterable[tuple[IndexSet, Floats]]
 ) -> Counterfactual:
     def rank(candidate: tuple[IndexSet, Floats]) -> tuple[tuple[float, ...], float, IndexSet]:
-        indices, classes = candidate
-        return space.distance([space.interventions[i] for i in indices]), -float(classes.max()), indices
+        indices, outcome = candidate
+        return space.distance([space.interventions[i] for i in indices]), -other.quality(outcome), indices
 
-    indices, classes = min(candidates, key=rank)
-    changes = tuple(space.change(space.interventions[i]) for i in indices)
-    prediction = view.tree.classes[int(classes.argmax())]
-    return Counterfactual("found", len(indices), changes, prediction, tuple(classes.tolist()))
+    indices, outcome = min(candidates, key=rank)
+    return other.found(tuple(space.change(space.interventions[i]) for i in indices), outcome)
 
 
 class ResponseInterventions:

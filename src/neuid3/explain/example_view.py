@@ -28,6 +28,7 @@ from neuid3.logic.formula import (
     NeuralVariable,
     Not,
     Or,
+    QueryVariable,
     Truth,
     Variable,
     bottom_up,
@@ -178,7 +179,7 @@ class ExampleView:
 
     @cached_property
     def leaves(self) -> Floats:
-        """P(class | leaf), `(leaf, class)`."""
+        """P(class | leaf), `(leaf, class)`; or the mean and the deviation at each leaf, `(leaf, 2)`."""
         return np.array([leaf.value for leaf in self.tree.leaves])
 
 
@@ -290,6 +291,8 @@ def _reading(
     match variable:
         case ChoiceVariable():
             return Reading(names.name, "chance", (), False, values)
+        case QueryVariable(columns=columns):
+            return Reading(names.name, "boolean", columns, False, values)
         case NeuralVariable(network=network, inputs=inputs):
             missing = not bool(example.complete(inputs)[0])
             return Reading(names.name, "network", inputs, missing, values, networks[network])

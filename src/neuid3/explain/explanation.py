@@ -104,23 +104,26 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class LeafShare:
-    """A leaf, the path to it, and its contribution to every class.
+    """A leaf, the path to it, and its contribution to every class or to the predicted number.
 
     Attributes
     ----------
     steps : the path from the root to the leaf.
     probability : P(path | e).
-    leaf : P(class | leaf) for each class.
+    leaf : P(class | leaf) for each class; or the mean and the standard deviation of a number.
+    is_number : whether the leaf holds a number.
     """
 
     steps: tuple[Step, ...]
     probability: float
     leaf: tuple[float, ...]
+    is_number: bool = False
 
     @property
     def contributions(self) -> tuple[float, ...]:
-        """P(path | e) · P(class | leaf) for each class."""
-        return tuple(self.probability * share for share in self.leaf)
+        """P(path | e) · P(class | leaf) for each class; or P(path | e) · mean, as the only one."""
+        said = self.leaf[:1] if self.is_number else self.leaf
+        return tuple(self.probability * share for share in said)
 
     def to_dict(self) -> dict[str, Any]:
         """The leaf as lists, dicts, strings and numbers, for JSON."""
@@ -130,6 +133,30 @@ class LeafShare:
             "contributions": list(self.contributions),
             "path": [step.to_dict() for step in self.steps],
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """How far a test moves the predicted number away from the mean of the training examples.
+
+    The example reaches a branch with some probability, and its children with parts of it. What the test adds is the
+    probability times the mean of the training examples at each child, less the same at the branch. The mean at the root
+    and all moves add up to the prediction.
+
+    Attributes
+    ----------
+    test : the test.
+    amount : what it adds to the number, over all branches with this test.
+    response : the more probable response.
+    """
+
+    test: str
+    amount: float
+    response: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """The move as a dict of strings and numbers, for JSON."""
+        return {"test": self.test, "answer": self.response, "amount": self.amount}
 
 
 Kind = OneOf["boolean", "probability", "category", "distribution", "number", "network", "chance"]
@@ -205,7 +232,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Counterfactual:
-    """The fewest changes after which another class is the most probable one.
+    """The fewest changes after which another class is the most probable one, or a number is beyond a threshold.
 
     Attributes
     ----------
@@ -213,8 +240,8 @@ class Counterfactual:
         changes; or "too many" if there are too many sets of more than `searched` changes to try them all.
     searched : the size of the largest sets that were tried.
     changes : the changes.
-    prediction : the class that is then predicted.
-    probabilities : the probability of each class after the changes.
+    prediction : the class, or the number, that is then predicted.
+    probabilities : the probability of each class after the changes; empty where a number is predicted.
     """
 
     status: OneOf["found", "none", "impossible", "too many"]
@@ -242,14 +269,18 @@ class Explanation:
 
     Attributes
     ----------
-    classes : the classes of the tree.
-    probabilities : the probability of each class.
-    prediction : the most probable class.
+    classes : the classes of the tree; empty where it predicts numbers.
+    probabilities : the probability of each class; empty where it predicts numbers.
+    prediction : the most probable class, or the expected number.
     leaves : all leaves, with their paths and proofs.
     readings : the variables that the tests depend on, with their values in the example.
     other_responses : the smallest change of test responses that changes the class.
     other_facts : the smallest change of columns and network outputs that changes the class.
     images : the images that networks read, by column.
+    deviation : the predictive standard deviation of a number; None where a class is predicted.
+    threshold : the number that the changes move the prediction across; None where a class is predicted.
+    base : the mean of the training examples, from which `moves` start; None where it is not known.
+    moves : how far each test moves the predicted number, the largest first; empty where a class is predicted.
     """
 
     classes: tuple[Any, ...]
@@ -260,6 +291,10 @@ class Explanation:
     other_responses: Counterfactual
     other_facts: Counterfactual
     images: Mapping[str, Array] = field(default_factory=dict, repr=False)
+    deviation: float | None = None
+    threshold: float | None = None
+    base: float | None = None
+    moves: tuple[Move, ...] = ()
 
     def __str__(self) -> str:
         return self.text()
@@ -281,6 +316,7 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """The explanation as lists, dicts, strings and numbers; probabilities are in the order of `classes`."""
+        numbers = {} if self.deviation is None else self._numbers_to_dict()
         return {
             "classes": [plain(label) for label in self.classes],
             "probabilities": list(self.probabilities),
@@ -289,6 +325,15 @@ class Explanation:
             "readings": [reading.to_dict() for reading in self.readings],
             "other_answers": self.other_responses.to_dict(),
             "other_facts": self.other_facts.to_dict(),
+            **numbers,
+        }
+
+    def _numbers_to_dict(self) -> dict[str, Any]:
+        return {
+            "deviation": self.deviation,
+            "threshold": self.threshold,
+            "base": self.base,
+            "moves": [move.to_dict() for move in self.moves],
         }
 
     def json(self, indent: int | None = 2) -> str:
@@ -305,7 +350,7 @@ class Explanation:
         return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the flow of probability from the root to the classes; needs matplotlib (`pip install 'neuid3[plots]'`).
+        """Draw the flow of probability from the root to the classes or numbers; needs matplotlib (`pip install 'neuid3[plots]'`).
 
         Parameters
         ----------

@@ -8,7 +8,15 @@ from dataclasses import dataclass, replace
 
 from neuid3.data.columns import Boolean, Probability
 from neuid3.explain.explanation import Assignment
-from neuid3.logic.formula import Boundary, CellVariable, ChoiceVariable, ColumnVariable, NeuralVariable, Variable
+from neuid3.logic.formula import (
+    Boundary,
+    CellVariable,
+    ChoiceVariable,
+    ColumnVariable,
+    NeuralVariable,
+    QueryVariable,
+    Variable,
+)
 from neuid3.logic.program import Program
 from neuid3.logic.quoting import number_text
 
@@ -55,6 +63,8 @@ def _names(variable: Variable, program: Program) -> VariableNames:
             return _fact(head) if values is None else _valued(head, values)
         case ChoiceVariable():
             return _choice(program.heads(variable))
+        case QueryVariable(query):
+            return _fact(str(query))
 
 
 def _fact(name: str) -> VariableNames:
@@ -107,7 +117,7 @@ def _instance(variable: Variable) -> str:
             return network
         case ChoiceVariable(arguments=arguments):
             return ", ".join(arguments)
-        case ColumnVariable() | CellVariable():
+        case ColumnVariable() | CellVariable() | QueryVariable():
             return "column"
 
 
@@ -116,7 +126,7 @@ def _origin(variable: Variable) -> str:
     match variable:
         case NeuralVariable(declaration=number) | ChoiceVariable(clause=number):
             return f"clause {number + 1}"
-        case ColumnVariable() | CellVariable():
+        case ColumnVariable() | CellVariable() | QueryVariable():
             return ""
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from neuid3.errors import ExportError
 from neuid3.explain.explanation import Explanation, LeafShare, Reading
-from neuid3.explain.text import mentioned, ranked_text
+from neuid3.explain.text import mentioned, number_writer, ranked_text
 from neuid3.export.labels import class_name
 from neuid3.export.palette import FLOW_COLOURS
 from neuid3.logic.quoting import entry_text
@@ -23,6 +23,9 @@ MIN_PROBABILITY = 0.01
 
 # The most readings that are drawn.
 MAX_READINGS = 9
+
+# The most tests that the line below the title names.
+MAX_MOVES = 4
 
 # Positions in the drawing, which is a unit square.
 READINGS_RIGHT, FLOW_LEFT, FLOW_RIGHT, CLASSES_LEFT, BAR = 0.24, 0.29, 0.74, 0.87, 0.007
@@ -54,19 +57,34 @@ def draw_explanation(explanation: Explanation, ax: Axes | None = None) -> Axes:
         ax = _own_axes(e)
     ax.set(xlim=(0, 1), ylim=(0, 1))
     ax.axis("off")
-    colours = [FLOW_COLOURS[i % len(FLOW_COLOURS)] for i in range(len(e.classes))]
+    is_number = e.deviation is not None
+    colours = [FLOW_COLOURS[i % len(FLOW_COLOURS)] for i in range(1 if is_number else len(e.classes))]
     ordered = sorted(e.leaves, key=lambda leaf: -leaf.probability)
     probable = [leaf for i, leaf in enumerate(ordered) if leaf.probability >= MIN_PROBABILITY or i == 0]
     visible = [leaf for leaf in e.leaves if leaf in probable]
     root, leaves = _boxes(visible)
     scale = _lay_out(root, leaves)
     _draw_tree(ax, root, scale, colours)
-    _draw_classes(ax, e, leaves, scale, colours)
+    if is_number:
+        _draw_numbers(ax, e, visible, leaves, scale, colours[0])
+    else:
+        _draw_classes(ax, e, leaves, scale, colours)
     _draw_readings(ax, e, mentioned(e, visible)[:MAX_READINGS])
-    ax.text(0.0, 0.99, f"Predicted: {class_name(e.prediction)}", fontsize=13, fontweight="bold", va="top")
-    ax.text(0.0, 0.935, ranked_text(e.classes, e.probabilities, 2), fontsize=9, va="top", color="0.35")
+    title, subtitle = _titles(e)
+    ax.text(0.0, 0.99, f"Predicted: {title}", fontsize=13, fontweight="bold", va="top")
+    ax.text(0.0, 0.935, subtitle, fontsize=9, va="top", color="0.35")
     ax.text(0.0, 0.075, _caption(e, len(e.leaves) - len(visible)), fontsize=8, va="top", color="0.25")
     return ax
+
+
+def _titles(e: Explanation) -> tuple[str, str]:
+    """The prediction, and what it is made of."""
+    if e.deviation is None:
+        return class_name(e.prediction), ranked_text(e.classes, e.probabilities, 2)
+    write = number_writer(e)
+    moves = [f"{'+' if m.amount > 0 else '−'}{write(abs(m.amount))} {m.test}" for m in e.moves[:MAX_MOVES]]
+    start = "" if e.base is None else f"mean {write(e.base)}  "
+    return f"{write(e.prediction)} ± {write(e.deviation)}", start + "  ".join(moves)
 
 
 def _own_axes(e: Explanation) -> Axes:
@@ -83,7 +101,7 @@ def _own_axes(e: Explanation) -> Axes:
 
 def _boxes(visible: Sequence[LeafShare]) -> tuple[_Box, list[_Box]]:
     """The boxes of the paths to the visible leaves: the root, and the leaves from top to bottom."""
-    root = _Box(1.0, [0.0] * len(visible[0].leaf))
+    root = _Box(1.0, [0.0] * len(visible[0].contributions))
     boxes: dict[tuple[int, bool], _Box] = {}  # by the parent and the response
     leaves = []
     for leaf in visible:
@@ -93,7 +111,7 @@ def _boxes(visible: Sequence[LeafShare]) -> tuple[_Box, list[_Box]]:
             box.label = step.test
             child = boxes.get((id(box), step.response))
             if child is None:
-                child = boxes[id(box), step.response] = _Box(step.reach, [0.0] * len(leaf.leaf))
+                child = boxes[id(box), step.response] = _Box(step.reach, [0.0] * len(leaf.contributions))
                 box.children.append((f"{'yes' if step.response else 'no'} {step.probability:.2f}", child))
             box = child
             _add(box, leaf)
@@ -102,7 +120,8 @@ def _boxes(visible: Sequence[LeafShare]) -> tuple[_Box, list[_Box]]:
 
 
 def _add(box: _Box, leaf: LeafShare) -> None:
-    box.by_class = [mass + more for mass, more in zip(box.by_class, leaf.contributions, strict=True)]
+    shares = (leaf.probability,) if leaf.is_number else leaf.contributions
+    box.by_class = [mass + more for mass, more in zip(box.by_class, shares, strict=True)]
 
 
 def _with_levels(root: _Box) -> list[tuple[_Box, int]]:
@@ -212,6 +231,19 @@ def _draw_classes(ax: Axes, e: Explanation, leaves: Sequence[_Box], scale: float
             tops[c] -= width
 
 
+def _draw_numbers(
+    ax: Axes, e: Explanation, shown: Sequence[LeafShare], leaves: Sequence[_Box], scale: float, colour: str
+) -> None:
+    """Draw each leaf as a bar with its mean, its deviation and what it adds to the prediction."""
+    write = number_writer(e)
+    for leaf, box in zip(shown, leaves, strict=True):
+        height = box.mass * scale
+        ax.add_patch(_rectangle(box.x, box.middle - height / 2, BAR, height, colour))
+        ax.text(box.x - 0.006, box.middle + height / 2 + 0.006, f"{box.mass:.2f}", fontsize=8, va="bottom", ha="left")
+        text = f"{write(leaf.leaf[0])} ± {write(leaf.leaf[1])}, adds {write(leaf.contributions[0])}"
+        ax.text(box.x + 0.02, box.middle, text, fontsize=9, va="center")
+
+
 def _rectangle(x: float, y: float, width: float, height: float, colour: str) -> Any:
     from matplotlib.patches import Rectangle
 
@@ -269,10 +301,9 @@ def _draw_readings(ax: Axes, e: Explanation, rows: Sequence[Reading]) -> None:
 
 def _caption(e: Explanation, hidden: int) -> str:
     """The counterfactuals, and the number of leaves that are not drawn."""
+    said: Callable[[Any], str] = class_name if e.deviation is None else number_writer(e)
     counterfactuals = [c for c in (e.other_responses, e.other_facts) if c.status == "found"]
-    lines = [
-        f"If {' and '.join(map(str, c.changes))}, it would be {class_name(c.prediction)}." for c in counterfactuals
-    ]
+    lines = [f"If {' and '.join(map(str, c.changes))}, it would be {said(c.prediction)}." for c in counterfactuals]
     if hidden:
         lines.append(f"{hidden} {'leaf' if hidden == 1 else 'leaves'} with less than {MIN_PROBABILITY} not drawn.")
     return "\n".join(_truncated(line, 170) for line in dict.fromkeys(lines))

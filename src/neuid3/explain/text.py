@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from neuid3.explain.explanation import Counterfactual, Explanation, LeafShare, Proof, Reading, Step
-from neuid3.export.labels import class_name, share_text
+from neuid3.export.labels import class_name, number_format, share_text
 from neuid3.logic.quoting import entry_text
+from neuid3.tree.leaves import NumberLeaf
 
 # The leading paths are listed until they have this much of the probability, and at most this many of them.
 COVERAGE, MAX_PATHS = 0.95, 5
@@ -21,10 +22,11 @@ def explanation_text(explanation: Explanation, decimals: int = 2) -> str:
     e = explanation
     leading = leading_leaves(e.leaves)
     sections = [
+        ("What moves it", list(_moves(e, decimals))),
         ("Where the probability goes", list(_paths(e, leading, decimals))),
         ("Why", list(_reasons(leading, e.readings, decimals))),
         ("What the tree reads", [f"  {_reading(reading, decimals)}" for reading in mentioned(e, e.leaves)]),
-        ("What would change it", list(_changes(e, decimals))),
+        (_change_title(e, decimals), list(_changes(e, decimals))),
     ]
     paragraphs = [f"{title}\n" + "\n".join(lines) for title, lines in sections if lines]
     return "\n\n".join([_headline(e, decimals), *paragraphs])
@@ -48,7 +50,15 @@ def mentioned(e: Explanation, leaves: Iterable[LeafShare]) -> list[Reading]:
     return [reading for reading in e.readings if reading.name in names]
 
 
+def number_writer(e: Explanation, decimals: int = 2) -> Callable[[float], str]:
+    """A function that writes numbers of an explanation with the digits in which the leaves differ."""
+    return number_format([NumberLeaf(*leaf.leaf) for leaf in e.leaves], decimals)
+
+
 def _headline(e: Explanation, decimals: int) -> str:
+    if e.deviation is not None:
+        write = number_writer(e, decimals)
+        return f"Predicted: {write(e.prediction)} ± {write(e.deviation)}"
     return f"Predicted: {class_name(e.prediction)}   ({ranked_text(e.classes, e.probabilities, decimals)})"
 
 
@@ -58,18 +68,41 @@ def ranked_text(classes: Iterable[Any], probabilities: Iterable[float], decimals
     return ", ".join(share_text(class_name(label), p, decimals) for label, p in pairs)
 
 
+def _moves(e: Explanation, decimals: int) -> Iterator[str]:
+    """The mean of the training examples, and what each test adds to it; empty where a class is predicted."""
+    if e.base is None or e.deviation is None:
+        return
+    write = number_writer(e, decimals)
+    visible = [move for move in e.moves if float(write(move.amount)) != 0.0]
+    rows = [(write(e.base), "the mean of the training examples")]
+    for move in visible:
+        sign = "+" if move.amount > 0 else "−"
+        rows.append((f"{sign}{write(abs(move.amount))}", f"{move.test}: {'yes' if move.response else 'no'}"))
+    width = max(len(amount) for amount, _ in rows)
+    yield from (f"  {amount:>{width}}  {text}" for amount, text in rows)
+
+
 def _paths(e: Explanation, leading: Sequence[LeafShare], decimals: int) -> Iterator[str]:
     for leaf in leading:
         path = ", ".join(_step(step, decimals) for step in leaf.steps) or "the only leaf"
-        contributions = ", ".join(
-            f"{p:.{decimals}f} to {class_name(label)}" for label, p in zip(e.classes, leaf.contributions, strict=True)
-        )
         yield f"  {leaf.probability:.{decimals}f}  {path}"
-        yield f"  {'':{decimals + 2}}  → {ranked_text(e.classes, leaf.leaf, decimals)}; adds {contributions}"
+        yield f"  {'':{decimals + 2}}  → {_leaf_text(e, leaf, decimals)}"
     rest = len(e.leaves) - len(leading)
     if rest:
         mass = max(0.0, 1.0 - sum(leaf.probability for leaf in leading))
         yield f"  {mass:.{decimals}f}  in {rest} other {'leaf' if rest == 1 else 'leaves'}"
+
+
+def _leaf_text(e: Explanation, leaf: LeafShare, decimals: int) -> str:
+    """What a leaf says and adds to the prediction."""
+    if leaf.is_number:
+        write = number_writer(e, decimals)
+        mean, deviation = leaf.leaf
+        return f"{write(mean)} ± {write(deviation)}; adds {write(leaf.contributions[0])}"
+    contributions = ", ".join(
+        f"{p:.{decimals}f} to {class_name(label)}" for label, p in zip(e.classes, leaf.contributions, strict=True)
+    )
+    return f"{ranked_text(e.classes, leaf.leaf, decimals)}; adds {contributions}"
 
 
 def _step(step: Step, decimals: int) -> str:
@@ -121,6 +154,13 @@ def _reading(reading: Reading, decimals: int) -> str:
     return f"{reading.name}: {reading.values[0][0] if reading.certain else values}"
 
 
+def _change_title(e: Explanation, decimals: int) -> str:
+    if e.threshold is None:
+        return "What would change it"
+    direction = "above" if e.prediction <= e.threshold else "below"
+    return f"What would move it {direction} {number_writer(e, decimals)(e.threshold)}"
+
+
 def _changes(e: Explanation, decimals: int) -> Iterator[str]:
     yield f"  Other responses: {_counterfactual(e, e.other_responses, 'test responses', decimals)}"
     yield f"  Other facts: {_counterfactual(e, e.other_facts, 'facts', decimals)}"
@@ -130,10 +170,12 @@ def _counterfactual(e: Explanation, counterfactual: Counterfactual, changed: str
     match counterfactual.status:
         case "found":
             conditions = " and ".join(map(str, counterfactual.changes))
+            if e.deviation is not None:
+                return f"if {conditions}, it would be {number_writer(e, decimals)(counterfactual.prediction)}."
             probabilities = ranked_text(e.classes, counterfactual.probabilities, decimals)
             return f"if {conditions}, it would be {class_name(counterfactual.prediction)} ({probabilities})."
         case "impossible":
-            return f"no {changed} would change the class."
+            return f"no {changed} would {'change the class' if e.threshold is None else 'do that'}."
         case "none":
             return f"none with up to {_counted(counterfactual.searched)}."
         case "too many":

@@ -22,7 +22,7 @@ class DeepProbLogProgram:
     Attributes
     ----------
     program : the text of the program. The image of column `card` is `tensor(card(0))`: entry 0 of the tensor source `card`.
-    class_atoms : the atom of each class, in the order of the tree's classes.
+    class_atoms : the atom of each class, in the order of the tree's classes; of each leaf, where it predicts numbers.
     networks : the networks, by the names that the program uses.
     tensors : the tensors of the example, by their tensor source.
     """
@@ -64,7 +64,7 @@ class DeepProbLogProgram:
         return model
 
     def class_probabilities(self) -> list[float]:
-        """The probability of each class according to DeepProbLog, in the order of the tree's classes."""
+        """The probability of each class according to DeepProbLog; of each leaf, where the tree predicts numbers."""
         model = self.model()
         from deepproblog.query import Query
         from problog.logic import Term

@@ -7,16 +7,18 @@ from typing import Any
 
 from neuid3.export.labels import (
     class_shares,
+    distribution_text,
     is_near_chance,
     mass_formatter,
     network_summary,
+    number_format,
     printable,
     ranked_classes,
     share_text,
 )
-from neuid3.export.palette import WARNING, class_colours, paler
+from neuid3.export.palette import WARNING, leaf_colours
 from neuid3.export.unwrap import tree_of
-from neuid3.tree.tree import Branch, Leaf, Visit, preorder
+from neuid3.tree.tree import Branch, LeafNode, Visit, preorder
 
 
 def export_graphviz(tree: Any, decimals: int = 2) -> str:
@@ -24,14 +26,14 @@ def export_graphviz(tree: Any, decimals: int = 2) -> str:
 
     Parameters
     ----------
-    tree : a `Tree`, a model or a fitted classifier.
+    tree : a `Tree`, a model or a fitted estimator.
     decimals : the number of decimals of gains and class probabilities.
 
     Returns
     -------
     The text of the file.
 
-    >>> from neuid3.tree.tree import Tree
+    >>> from neuid3.tree.tree import Leaf, Tree
     >>> print(export_graphviz(Tree(Branch("alarm", Leaf(0.9), Leaf(0.2)))))
     digraph tree {
       node [shape=box, style="rounded,filled", fillcolor=white, fontname=monospace];
@@ -45,7 +47,8 @@ def export_graphviz(tree: Any, decimals: int = 2) -> str:
     """
     exported = tree_of(tree)
     mass = mass_formatter(exported.root)
-    colours, names = class_colours(len(exported.classes)), exported.test_names
+    names, colour = exported.test_names, leaf_colours(exported)
+    write = number_format(exported.leaves, decimals) if exported.predicts_numbers else str
 
     def statements(visit: Visit) -> Iterator[str]:
         node = visit.node
@@ -63,9 +66,10 @@ def export_graphviz(tree: Any, decimals: int = 2) -> str:
                 for label, p in ranked_classes(shares, exported.classes)
                 if round(p, decimals) > 0
             ]
-        if isinstance(node, Leaf):
-            predicted = max(range(len(colours)), key=node.probabilities.__getitem__)
-            style = f', fillcolor="{paler(colours[predicted])}"'
+        if exported.predicts_numbers and (leaf := node.summary if isinstance(node, Branch) else node) is not None:
+            lines.append(distribution_text(leaf, write))
+        if isinstance(node, LeafNode):
+            style = f', fillcolor="{colour(node)}"'
         yield f'n{visit.number} [label="{_label(lines)}"{style}];'
         if visit.parent is not None:
             yield f'n{visit.parent} -> n{visit.number} [label="{"yes" if visit.response else "no"}"];'

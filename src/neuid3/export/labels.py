@@ -1,10 +1,11 @@
-"""Text labels of nodes: class names, class shares, masses and network statistics."""
+"""Text labels of nodes: class names, class shares, numbers, masses and network statistics."""
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from neuid3.tree.tree import Branch, Label, Leaf, LeafNode, Node, Tree, preorder
 
@@ -97,13 +98,43 @@ def ranked_classes(shares: Sequence[float], classes: Sequence[Label]) -> list[tu
     return sorted(pairs, key=lambda pair: -pair[1])
 
 
-def leaf_name(leaf: LeafNode, tree: Tree) -> str:
+def number_format(leaves: Iterable[LeafNode], decimals: int = 2) -> Callable[[float], str]:
+    """A function that writes numbers with the digits in which leaves differ: `decimals` + 2 of their largest difference.
+
+    >>> number_format([NumberLeaf(108.80459), NumberLeaf(268.87)])(178.21212)
+    '178.2'
+    >>> number_format([NumberLeaf(1e9), NumberLeaf(1e9 + 0.5)])(1e9 + 0.25)
+    '1000000000.2500'
+    """
+    values = [leaf.value for leaf in leaves]
+    means = [mean for mean, _ in values]
+    spread = max(max(means) - min(means), max(deviation for _, deviation in values))
+    largest = max(map(abs, means), default=0.0)
+    places = decimals + 1 - math.floor(math.log10(spread or largest or 1.0))
+    if largest >= 1e15 or (largest and places > 12):
+        digits = min(17, decimals + 2 + max(0, math.ceil(math.log10(largest / (spread or largest)))))
+        return lambda number: f"{number:.{digits}g}"
+    return lambda number: f"{number + 0.0:.{min(max(places, 0), 15)}f}"
+
+
+def distribution_text(leaf: LeafNode, write: Callable[[float], str]) -> str:
+    """The mean and the deviation of a leaf that holds a number.
+
+    >>> distribution_text(NumberLeaf(2.5, 0.5), "{:.1f}".format)
+    '2.5 ± 0.5'
+    """
+    mean, deviation = leaf.value
+    return f"{write(mean)} ± {write(deviation)}"
+
+
+def leaf_name(leaf: LeafNode, tree: Tree, write: Callable[[float], str] = "{:.6g}".format) -> str:
     """What a leaf predicts: the name of its most probable class, or its number.
 
+    >>> from neuid3.tree.leaves import NumberLeaf
     >>> leaf_name(Leaf(0.9), Tree(Leaf(0.9))), leaf_name(NumberLeaf(2.5), Tree(NumberLeaf(2.5)))
     ('pos', '2.5')
     """
-    return f"{leaf.value[0]:.6g}" if tree.predicts_numbers else ranked_classes(leaf.value, tree.classes)[0][0]
+    return write(leaf.value[0]) if tree.predicts_numbers else ranked_classes(leaf.value, tree.classes)[0][0]
 
 
 def share_text(label: str, share: float, decimals: int = 2) -> str:

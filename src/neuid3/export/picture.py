@@ -10,9 +10,11 @@ from typing import Any, Literal
 from neuid3.export.galleries import Gallery, GalleryExample, galleries
 from neuid3.export.labels import (
     class_shares,
+    distribution_text,
     is_near_chance,
     mass_formatter,
     network_summary,
+    number_format,
     printable,
     ranked_classes,
     share_text,
@@ -20,9 +22,9 @@ from neuid3.export.labels import (
 from neuid3.export.layout import Box, PlacedBox, arrange
 from neuid3.export.marks import Curve, Image, Label, Mark, Picture, Rectangle, text_width
 from neuid3.export.meanings import network_lines
-from neuid3.export.palette import WARNING, class_colours, paler
+from neuid3.export.palette import WARNING, class_colours, leaf_colours, number_colour
 from neuid3.export.unwrap import model_of, tree_of
-from neuid3.tree.tree import Branch, Leaf, LeafNode, Node, Path, Tree, Visit, fold, node_paths, preorder
+from neuid3.tree.tree import Branch, LeafNode, Node, Path, Tree, Visit, fold, node_paths, preorder
 
 # Font sizes, in the units of the picture: tests and classes, statistics, and captions of images.
 LARGE, SMALL, TINY = 12.0, 10.0, 8.0
@@ -91,7 +93,8 @@ class _Drawing:
         visits = zip(preorder(tree.root, depth), node_paths(tree.root, depth), strict=True) if by_path else ()
         self.galleries = {visit.number: by_path[path] for visit, (path, _) in visits if path in by_path}
         self.names = tree.test_names
-        self.colours = class_colours(len(tree.classes))
+        self.colours, self.leaf_colour = class_colours(len(tree.classes)), leaf_colours(tree)
+        self.write = number_format(tree.leaves) if tree.predicts_numbers else str
         self.mass = mass_formatter(tree.root)
         self.total_mass = sum(tree.root.masses or ())
 
@@ -99,9 +102,8 @@ class _Drawing:
         """The box of a node with all boxes below it; a branch without boxes below it is collapsed."""
         node = visit.node
         match node:
-            case Leaf(probabilities):
-                predicted = max(range(len(probabilities)), key=probabilities.__getitem__)
-                fill, rows = paler(self.colours[predicted]), self._leaf(node)
+            case LeafNode():
+                fill, rows = self.leaf_colour(node), self._leaf(node)
             case Branch() if below is not None:
                 fill, rows = PAPER, self._branch(node, visit.number)
             case Branch():
@@ -127,14 +129,24 @@ class _Drawing:
         return 1.0 + 5.0 * min(sum(node.masses) / self.total_mass, 1.0)
 
     def _tooltip(self, node: Node) -> str:
-        """The whole test and the shares of all classes."""
+        """The whole test and the shares of all classes, or the mean and deviation."""
         shares = class_shares(node)
         lines = [] if isinstance(node, LeafNode) else [printable(self.names[node.test])]
+        lines += self._distribution(node)
         ranked = [] if shares is None else ranked_classes(shares, self.tree.classes)
         return "\n".join([*lines, *(share_text(label, share, 4) for label, share in ranked)])
 
-    def _leaf(self, leaf: Leaf) -> list[_Row]:
-        (predicted, share), *others = ranked_classes(leaf.probabilities, self.tree.classes)
+    def _distribution(self, node: Node) -> list[str]:
+        """The mean and the deviation of the numbers at a node; empty for classes."""
+        leaf = node.summary if isinstance(node, Branch) else node
+        return [distribution_text(leaf, self.write)] if self.tree.predicts_numbers and leaf is not None else []
+
+    def _leaf(self, leaf: LeafNode) -> list[_Row]:
+        if self.tree.predicts_numbers:
+            deviation = f"± {self.write(leaf.value[1])}"
+            rows = [_line(self.write(leaf.value[0]), LARGE, bold=True), _line(deviation, SMALL, GREY)]
+            return [*rows, *self._statistics(leaf, with_shares=False)]
+        (predicted, share), *others = ranked_classes(leaf.value, self.tree.classes)
         *above, last = _wrapped(predicted, CLASS_CHARACTERS, 2)
         rows = [_line(line, LARGE, bold=True) for line in (*above, share_text(last, share))]
         rows += [_line(share_text(_truncated(label), p), SMALL, GREY) for label, p in others[:2] if p >= 0.005]
@@ -151,6 +163,7 @@ class _Drawing:
         if shares is not None:
             rows.append(_bar(shares, self.colours))
             rows += [_line(_shares_text(shares, self.tree), SMALL, GREY)] if with_shares else []
+        rows += [_line(text, SMALL, GREY) for text in self._distribution(node) if with_shares]
         parts = [f"mass {self.mass(node)}"] if self.mass(node) else []
         parts += [f"gain {node.gain:.2f}"] if isinstance(node, Branch) and node.gain is not None else []
         rows += [_line(" · ".join(parts), SMALL, GREY)] if parts else []
@@ -239,7 +252,7 @@ def _legend(tree: Tree, width: float, notes: Sequence[str]) -> tuple[list[Mark],
     """The colours of the classes and notes, in lines above the tree, and the height of the legend."""
     marks: list[Mark] = []
     x, y = 0.0, 0.0
-    for label, colour in zip(tree.classes, class_colours(len(tree.classes)), strict=True):
+    for label, colour in _legend_entries(tree):
         name = _truncated(printable(label))
         entry_width = 14.0 + text_width(name, SMALL)
         if x and x + entry_width > max(width, 300.0):
@@ -251,6 +264,14 @@ def _legend(tree: Tree, width: float, notes: Sequence[str]) -> tuple[list[Mark],
             y += 16.0
             marks.append(Label(0.0, y + 9.0, line, SMALL, "start", colour=GREY))
     return marks, y + 26.0
+
+
+def _legend_entries(tree: Tree) -> list[tuple[object, str]]:
+    """The classes with their colours; of a tree that predicts numbers, the smallest and the largest mean of a leaf."""
+    if not tree.predicts_numbers:
+        return list(zip(tree.classes, class_colours(len(tree.classes)), strict=True))
+    means, write = sorted({leaf.value[0] for leaf in tree.leaves}), number_format(tree.leaves)
+    return [(write(mean), number_colour(mean, tree)) for mean in dict.fromkeys((means[0], means[-1]))]
 
 
 def _right_end(marks: Sequence[Mark]) -> float:

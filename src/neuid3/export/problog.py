@@ -16,9 +16,11 @@ from neuid3.logic.formula import (
     FLIPPED,
     ColumnVariable,
     Compare,
+    Derivation,
     Formula,
     Literal,
     NeuralVariable,
+    QueryVariable,
     bottom_up,
     draw_cells,
 )
@@ -36,7 +38,7 @@ _DECIMALS = 15
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """A tree as a program for one example, and the atom of each class."""
+    """A tree as a program for one example, and the atom of each class; of each leaf, where the tree predicts numbers."""
 
     program: str
     class_atoms: tuple[str, ...]
@@ -53,14 +55,14 @@ def to_problog(model: TreeModel, X: Any, row: int = 0) -> str:
 
     Returns
     -------
-    The text of the program, with a query for each class.
+    The text of the program, with a query for each class, or for each leaf of a tree that predicts numbers.
     """
     translation = translate_row(model, X, row)
     return translation.program + "\n" + _queries(translation)
 
 
 def verify(model: TreeModel, X: Any, *, rows: int = 10) -> float:
-    """The largest difference between the class probabilities of ProbLog and of this library.
+    """The largest difference between the class probabilities of ProbLog and of this library; for numbers, of the leaves.
 
     Parameters
     ----------
@@ -73,7 +75,7 @@ def verify(model: TreeModel, X: Any, *, rows: int = 10) -> float:
     The largest absolute difference of a probability; about 1e-12 in double precision.
     """
     examples = model.read(X)
-    expected = model.predict_proba(examples[:rows])
+    expected = (model.leaf_probabilities if model.predicts_numbers else model.predict_proba)(examples[:rows])
     largest = 0.0
     for row in range(min(rows, len(examples))):
         translation = translate_row(model, examples, row)
@@ -115,10 +117,12 @@ def translate(
     """
     formulas = [test.formula(program) for test in tree.tests]
     variables = _variables(formulas)
+    derived = _derived(tree.tests, formulas)
+    grounded = [test for test in tree.tests if test not in derived]
     reply = program.request(
         {
             "do": "translate",
-            "tests": [_goal_to_json(test) for test in tree.tests],
+            "tests": [_goal_to_json(test) for test in grounded],
             "constants": dict(constants or {}),
             "compares": any(isinstance(node, Compare) for node in bottom_up(formulas)),
             "neural": [_neural(v, evidence, constants) for v in variables if isinstance(v, NeuralVariable)],
@@ -131,17 +135,33 @@ def translate(
         raise ExportError(
             f"Column {reserved[0]!r} has a name that ProbLog reserves; rename the column to export the tree."
         )
-    goals = dict(zip(tree.tests, reply["goals"], strict=True))
+    goals = dict(zip(grounded, reply["goals"], strict=True)) | {test: name for test, (name, _) in derived.items()}
     classes = tuple(_class_atom(label, taken) for label in tree.classes)
     mentioned = " ".join([*reply["goals"], *reply["clauses"]])
     sections = [
         ("columns of this example", list(_facts(program, evidence, formulas, mentioned))),
         ("numbers of this example", _numbers(program, formulas, evidence, reply, constants or {})),
+        ("parts of this example", _part_facts(derived, evidence)),
         ("background knowledge", [*(f"% {line}" for line in instance_lines(tree)), *reply["clauses"]]),
+        ("queries", [line for name, query in derived.values() for line in query.clauses(name)]),
         ("the tree", list(_tree_clauses(tree, goals, classes, taken))),
     ]
     text = "\n\n".join("\n".join([f"% {title}", *lines]) for title, lines in sections if lines)
-    return Translation(text + "\n", classes)
+    atoms = tuple(_leaf_atoms(tree, taken)) if tree.predicts_numbers else classes
+    return Translation(text + "\n", atoms)
+
+
+def _derived(tests: Sequence[NodeTest], formulas: Sequence[Formula]) -> dict[NodeTest, tuple[str, Derivation]]:
+    """The tests that are computed from columns, each with the atom that stands for it and what computes it."""
+    return {
+        test: (f"neuid3_query_{number}", formula.variable.query)
+        for number, (test, formula) in enumerate(zip(tests, formulas, strict=True), 1)
+        if isinstance(formula, Literal) and isinstance(formula.variable, QueryVariable)
+    }
+
+
+def _part_facts(derived: Mapping[NodeTest, tuple[str, Derivation]], evidence: Evidence) -> list[str]:
+    return list(dict.fromkeys(line for _, query in derived.values() for line in query.facts(evidence.examples)))
 
 
 def _goal_to_json(test: NodeTest) -> dict[str, Any]:
@@ -273,16 +293,25 @@ def _class_atom(label: Any, taken: set[str]) -> str:
     return name
 
 
+def _leaf_atoms(tree: Tree, taken: set[str]) -> Iterator[str]:
+    """The atom of each leaf, from left to right."""
+    name = "leaf" if not any(name.startswith("leaf_") for name in taken) else "tree_leaf"
+    return (f"{name}_{i}" for i in range(1, len(tree.leaves) + 1))
+
+
 def _tree_clauses(tree: Tree, goals: Mapping[Any, str], classes: Sequence[str], taken: set[str]) -> Iterator[str]:
-    leaf_name = "leaf" if not any(name.startswith("leaf_") for name in taken) else "tree_leaf"
     choice_name = "d" if not any(name.startswith("d_") for name in taken) else "tree_d"
-    for i, (path, leaf) in enumerate(paths(tree.root), 1):
+    numbered = enumerate(zip(_leaf_atoms(tree, taken), paths(tree.root), strict=True), 1)
+    for i, (atom, (path, leaf)) in numbered:
         literals = [goals[test] if response else f"\\+ {goals[test]}" for test, response in path]
-        yield f"{leaf_name}_{i} :- {', '.join(literals) or 'true'}."
-        if len(classes) == 2:
+        yield f"{atom} :- {', '.join(literals) or 'true'}."
+        if tree.predicts_numbers:
+            mean, deviation = leaf.value
+            yield f"% {atom}: {mean!r} with deviation {deviation!r}"
+        elif len(classes) == 2:
             yield f"{leaf.value[1]!r}::{choice_name}_{i}."
-            yield f"{classes[1]} :- {choice_name}_{i}, {leaf_name}_{i}."
-            yield f"{classes[0]} :- \\+ {choice_name}_{i}, {leaf_name}_{i}."
+            yield f"{classes[1]} :- {choice_name}_{i}, {atom}."
+            yield f"{classes[0]} :- \\+ {choice_name}_{i}, {atom}."
         else:
             yield _disjunction([f"{choice_name}_{i}({name})" for name in classes], leaf.value)
-            yield from (f"{name} :- {choice_name}_{i}({name}), {leaf_name}_{i}." for name in classes)
+            yield from (f"{name} :- {choice_name}_{i}({name}), {atom}." for name in classes)

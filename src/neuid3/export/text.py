@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
 
 from neuid3.export.labels import (
     class_name,
     class_shares,
+    distribution_text,
     leaf_name,
     mass_formatter,
     network_summary,
+    number_format,
     printable,
     ranked_classes,
     share_text,
@@ -19,7 +21,7 @@ from neuid3.export.labels import (
 )
 from neuid3.export.meanings import network_lines
 from neuid3.export.unwrap import model_of, tree_of
-from neuid3.tree.tree import LeafNode, Node, Tree, preorder
+from neuid3.tree.tree import Branch, LeafNode, Node, Tree, preorder
 
 # With more classes than this a line shows only the largest shares.
 MAX_CLASSES = 4
@@ -33,22 +35,23 @@ def export_text(tree: Any, decimals: int = 2, *, rules: bool = False) -> str:
     """A tree as indented text; the first line shows the root's test.
 
     Each line gives, as far as they are known, the gain in bits, the mass of the examples that reach the node and the share
-    of each class. A test with networks also shows how decided these are, from 0 (chance) to 1 (certain), and its gain on
+    of each class. In a tree that predicts numbers the gain is a fraction of the variance of all numbers, and a line ends with
+    their mean and standard deviation at the node. A test with networks also shows how decided these are, from 0 (chance) to 1 (certain), and its gain on
     unseen examples and on those that the networks were trained on; `(!)` marks a test that is close to chance. Below the
     tree of a model stands what the values of each network in its rules are fixed up to: see `NeurosymbolicTree.audit`.
     Where a tree has several instances of a declared network, it says so there, and each test names those that it calls.
 
     Parameters
     ----------
-    tree : a `Tree`, a model or a fitted classifier.
-    decimals : the number of decimals of gains and class shares.
+    tree : a `Tree`, a model or a fitted estimator.
+    decimals : the number of decimals of gains and class shares; numbers have the digits in which leaves differ.
     rules : whether the clauses of background knowledge behind the tests follow below the tree.
 
     Returns
     -------
     One line for each node.
 
-    >>> from neuid3.tree.tree import Branch, Leaf
+    >>> from neuid3.tree.tree import Leaf
     >>> print(export_text(Tree(Branch("alarm", Leaf(0.9), Leaf(0.2)), classes=("quiet", "call"))))
     alarm?
     ├─ yes: call   quiet 0.10  call 0.90
@@ -78,22 +81,29 @@ def _rows(tree: Tree, decimals: int) -> Iterator[tuple[tuple[str, int], str, str
     """For each node its line in the tree and the width of that, its gain, network statistics, mass and class shares."""
     mass = mass_formatter(tree.root)
     widest = max(len(mass(visit.node)) for visit in preorder(tree.root))
-    for line, node in _lines(tree):
+    write = number_format(tree.leaves, decimals) if tree.predicts_numbers else str
+    for line, node in _lines(tree, write):
         gain = "" if isinstance(node, LeafNode) or node.gain is None else f"gain {node.gain:.{decimals}f}"
         mass_text = f"mass {mass(node):>{widest}}" if mass(node) else ""
-        yield line, gain, network_summary(node, decimals), mass_text, _shares(node, tree, decimals)
+        content = _distribution(node, write) if tree.predicts_numbers else _shares(node, tree, decimals)
+        yield line, gain, network_summary(node, decimals), mass_text, content
 
 
-def _lines(tree: Tree) -> Iterator[tuple[tuple[str, int], Node]]:
+def _lines(tree: Tree, write: Callable[[float], str]) -> Iterator[tuple[tuple[str, int], Node]]:
     """The nodes in preorder, yes before no, each with its edges and name as text, and the width of that."""
     indents = [""]  # of the children of the last node of every depth
     names = tree.test_names
     for visit in preorder(tree.root):
         node, above = visit.node, indents[max(visit.depth - 1, 0)]
-        name = leaf_name(node, tree) if isinstance(node, LeafNode) else f"{printable(names[node.test])}?"
+        name = leaf_name(node, tree, write) if isinstance(node, LeafNode) else f"{printable(names[node.test])}?"
         edge, below = ("", "") if visit.response is None else EDGES[visit.response]
         yield (f"{above}{edge}{name}", INDENT * visit.depth + text_cells(name)), node
         indents[visit.depth :] = [above + below]
+
+
+def _distribution(node: Node, write: Callable[[float], str]) -> str:
+    leaf = node.summary if isinstance(node, Branch) else node
+    return "" if leaf is None else distribution_text(leaf, write)
 
 
 def _shares(node: Node, tree: Tree, decimals: int) -> str:

@@ -288,6 +288,8 @@ def _layers(network: Any) -> Hashable:
 
 
 def _class_codes(y: Any, classes: tuple[Any, ...], n: int) -> npt.NDArray[np.int64]:
+    if not classes:
+        raise DataError("The tree predicts numbers, which labels of concepts cannot contradict; leave y out.")
     labels = np.asarray(y)
     if labels.shape != (n,):
         raise DataError(f"y has shape {labels.shape} for {n} examples; give one class for each.")

@@ -226,7 +226,9 @@ def _dependence(model: TreeModel, examples: Examples, call: NeuralVariable) -> F
 def _largest_differences(model: TreeModel, examples: Examples, call: NeuralVariable) -> Floats:
     leaves = list(paths(model.tree.root))
     reach = model.inference.compiled([path for path, _ in leaves])
-    classes = np.array([leaf.value for _, leaf in leaves])  # (leaf, class)
+    said = np.array([leaf.value for _, leaf in leaves])  # (leaf, class), or (leaf, mean and deviation)
+    if model.predicts_numbers:  # as fractions of the largest difference
+        said = (said[:, :1] - said[:, 0].min()) / (float(np.ptp(said[:, 0])) or 1.0)
     arrays = model.inference.arrays
     differences = np.zeros(len(examples))
     with model.evaluating(), arrays.without_gradients():
@@ -234,6 +236,6 @@ def _largest_differences(model: TreeModel, examples: Examples, call: NeuralVaria
             batch = slice(start, start + BATCH_ROWS)
             evidence = model.evidence_of(examples[batch])
             of_values = (arrays.to_numpy(reach(_ValueGiven(evidence, call, value))) for value in range(call.size))
-            probabilities = np.stack([reached @ classes for reached in of_values])  # (value, example, class)
+            probabilities = np.stack([reached @ said for reached in of_values])  # (value, example, class)
             differences[batch] = np.ptp(probabilities, axis=0).max(axis=1)
     return differences

@@ -38,6 +38,10 @@ _EARLY_NAMES = {
 _NOT_IN_PAPER = frozenset({"augment", "reuse", "validation_fraction"})
 
 
+# Parameters that may be more than plain values.
+_CONSTRAINTS = frozenset({"monotonic_cst", "interaction_cst"})
+
+
 def estimator_to_json(estimator: Any) -> Json:
     """The parameters that JSON can represent, and the fitted attributes."""
     parameters = estimator.get_params(deep=False)
@@ -47,9 +51,7 @@ def estimator_to_json(estimator: Any) -> Json:
         parameters["max_candidates"] = parameters["limits"].max_candidates
     names = getattr(estimator, "feature_names_in_", None)
     return {
-        "parameters": {
-            name: value for name, value in map(_by_name, parameters.items()) if name == "training" or _is_plain(value)
-        },
+        "parameters": {name: value for name, value in map(_by_name, parameters.items()) if _is_saved(name, value)},
         # A regressor has no classes.
         **({"labels": labels_to_json(estimator.classes_)} if hasattr(estimator, "classes_") else {}),
         "features": int(estimator.n_features_in_),
@@ -66,7 +68,7 @@ def parameters_from_json(fields: Mapping[str, Any], known: Container[str]) -> di
     saved = dict(fields["parameters"])
     training = saved.pop("training", None)
     for name, value in saved.items():
-        if not _is_plain(value):
+        if not _is_saved(name, value):
             raise ValueError(f"its parameter {name} is {value!r:.40}")
     parameters = {name: value for name, value in saved.items() if name in known}
     try:
@@ -144,3 +146,19 @@ def _is_plain(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return all(isinstance(item, str) for item in value)
     return value is None or isinstance(value, (str, bool, int)) or (isinstance(value, float) and math.isfinite(value))
+
+
+def _is_constraint(value: Any) -> bool:
+    """Whether JSON represents constraints exactly: directions by column or in a list, or groups of columns."""
+    if isinstance(value, dict):
+        return all(isinstance(name, str) and isinstance(direction, int) for name, direction in value.items())
+    if isinstance(value, (list, tuple)):
+        return all(
+            isinstance(item, (str, int)) or (isinstance(item, (list, tuple)) and _is_constraint(item)) for item in value
+        )
+    return _is_plain(value)
+
+
+def _is_saved(name: str, value: Any) -> bool:
+    """Whether a file holds this parameter."""
+    return name == "training" or (_is_constraint(value) if name in _CONSTRAINTS else _is_plain(value))

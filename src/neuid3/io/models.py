@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from neuid3.io.calibration import calibration_from_tensors, calibration_tensors, without_calibration
 from neuid3.io.container import SavedFile, write_container
 from neuid3.io.networks import NetworkFactories, networks_from_json, networks_to_json, tensors_of
 from neuid3.io.record import record_from_json, record_tensors, record_to_json, without_record
@@ -64,6 +65,7 @@ def save_model(model: TreeModel, path: Path | str, more: Mapping[str, Any], *, r
         record = model.training_record if remember_rows else model.training_record.without_rows()
         fields["training_record"] = record_to_json(record)
         tensors |= record_tensors(record)
+    tensors |= calibration_tensors(model.calibration)
     return write_container(Path(path), SavedFile(fields, model.program.text, tensors))
 
 
@@ -90,7 +92,7 @@ def restore_model(
     """
     fields = saved.fields
     tree = tree_from_json(fields["tree"])
-    tensors = without_record(fields.get("training_record"), saved.tensors)
+    tensors = without_calibration(without_record(fields.get("training_record"), saved.tensors))
     model = kind(
         tree,
         schema_from_json(fields["schema"]),
@@ -102,6 +104,7 @@ def restore_model(
         device=device,
     )
     model.training_record = record_from_json(fields.get("training_record"), saved.tensors, len(tree.classes))
+    model.calibration = calibration_from_tensors(saved.tensors, len(tree.leaves))
     if fields.get("candidates") is not None:
         model.candidates = tuple(as_texts(fields["candidates"]))
     model.labelled_values = _labelled_values(fields.get("labelled_values"), model)

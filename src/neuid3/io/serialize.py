@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neuid3.data.columns import Boolean, Category, Distribution, Kind, Number, Probability, Schema, Tensor, kind_name
+from neuid3.data.parts import Parts, Relation
 from neuid3.data.priors import Priors
 from neuid3.errors import ModelFileError
 from neuid3.tree.leaves import leaf_from_json, leaf_to_json, masses_from_json
@@ -55,6 +56,10 @@ def _kind_to_json(kind: Kind) -> Json:
             return {"kind": kind_name(kind), "values": list(values)}
         case Tensor(shape):
             return {"kind": "tensor", "shape": list(shape)}
+        case Parts():
+            return {"kind": "parts", "columns": schema_to_json(kind.schema)}
+        case Relation(types):
+            return {"kind": "relation", "types": list(types), "columns": schema_to_json(kind.schema)}
         case _:
             return {"kind": kind_name(kind)}
 
@@ -77,6 +82,10 @@ def _kind_from_json(fields: Json) -> Kind:
             if len(fields["shape"]) > MAX_AXES:
                 raise ValueError(f"the tensor {fields['name']!r:.40} has too many axes")
             return Tensor(tuple(as_count(side) for side in fields["shape"]))
+        case "parts":
+            return Parts(tuple(schema_from_json(fields["columns"]).items()))
+        case "relation":
+            return Relation(tuple(map(as_text, fields["types"])), tuple(schema_from_json(fields["columns"]).items()))
         case other:
             raise ValueError(f"{other!r} is not a kind of column")
 

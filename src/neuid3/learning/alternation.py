@@ -1,4 +1,4 @@
-"""Alternation of growing, joint training and regrowing, judged on validation examples."""
+"""Alternation of growing, joint training and regrowing, compared on validation examples."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from neuid3.binned.cuts import shortest_cut
 from neuid3.data.columns import Column
+from neuid3.learning.node_bounds import NodeBounds
 from neuid3.logic.formula import Compare, Formula
 from neuid3.tree.criteria import Criterion
 
@@ -43,7 +44,13 @@ class SortedColumn:
         self.below = np.concatenate(([0.0], np.cumsum(masses) / max(float(masses.sum()), 1e-300)))
 
     def best_cut(
-        self, rows: Any, statistics: Floats, criterion: Criterion, path: SignedFormulas, min_child_mass: float
+        self,
+        rows: Any,
+        statistics: Floats,
+        criterion: Criterion,
+        path: SignedFormulas,
+        min_child_mass: float,
+        bounds: NodeBounds | None = None,
     ) -> tuple[float, float, int] | None:
         """The threshold with the highest gain, its gain, and the number of thresholds; None where none has gain.
 
@@ -58,7 +65,14 @@ class SortedColumn:
         criterion : scores the cuts.
         path : the path κ to the node, as formulas with responses.
         min_child_mass : the least mass of each child.
+        bounds : what monotone constraints leave to the leaves below the node.
         """
+
+        def gain_of(yes: Floats, no: Floats) -> Floats:
+            if bounds is None:
+                return criterion.gain(yes, no)
+            return bounds.gain(criterion, yes, no, bounds.orders.of_cut(self.name))
+
         order = self._in_order(rows)
         order = order[criterion.mass(statistics[order]) > 0]
         values = self.column.values[rows[order]]
@@ -74,7 +88,7 @@ class SortedColumn:
         yes = below + self._fraction_below(thresholds, path)[:, None] * missing
         mass = criterion.mass(yes)
         large = np.minimum(mass, criterion.mass(total) - mass) >= min_child_mass
-        gains = np.where(large, criterion.gain(yes, total - yes), 0.0)
+        gains = np.where(large, gain_of(yes, total - yes), 0.0)
         best = int(np.argmax(gains))
         if gains[best] <= 0:
             return None
@@ -82,7 +96,7 @@ class SortedColumn:
         if self.column.missing is not None:
             # Values that do not reach this node may lie between the midpoint and the cut.
             of_cut = below[best] + self._fraction_below(np.array([cut]), path) * missing
-            gain = float(criterion.gain(of_cut, total - of_cut))
+            gain = float(gain_of(of_cut, total - of_cut))
         return (cut, gain, len(ends)) if gain > 0 else None
 
     def _in_order(self, rows: Any) -> npt.NDArray[np.int64]:

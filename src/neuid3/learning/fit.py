@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,13 +19,19 @@ from neuid3.learning.problem import Problem, check_device, check_networks
 from neuid3.learning.progress import ProgressBar, SilentProgress
 from neuid3.learning.sample import Sample
 from neuid3.training.config import TrainingConfig
+from neuid3.tree.criteria import ClassCriterion
 from neuid3.tree.criterion import Criterion
+from neuid3.tree.monotone import check_two_classes
 from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.record import VALIDATION, TrainingRecord
 from neuid3.tree.tree import Branch, Node, paths
 
 # The bits on unseen examples that a trained test must save, for each unit of `pruning`.
 BITS_PER_PRUNING = 8 / 3
+
+
+# Each test with its gain times the mass of its node.
+TestGains = tuple[tuple[NodeTest, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +46,7 @@ class LearnedTree:
     """
 
     root: Node
-    test_gains: tuple[tuple[NodeTest, float], ...]
+    test_gains: TestGains
     skipped_nodes: int
 
 
@@ -50,9 +56,12 @@ def check_fit(problem: Problem, networks: Mapping[str, Any], config: TrainingCon
     Raises
     ------
     NetworkError : where a given network is not used, is no network, or cannot run on the device.
+    ParameterError : where more than two classes are to be monotone.
     DataError : where the paper's training is to be used with anything but two classes.
     """
     check_networks(networks, problem.program)
+    if problem.constraints.directions:
+        check_two_classes(criterion.degrees_of_freedom + 1 if isinstance(criterion, ClassCriterion) else 0)
     is_paper = config.loss == "branches" and config.validation_fraction is None
     if is_paper and not criterion.is_binary:
         raise DataError(
@@ -107,6 +116,7 @@ def make_learner(
         generator=problem.generator,
         bank_tests=problem.bank_tests,
         progress=progress,
+        constraints=problem.constraints,
     )
     progress.expanded(problem.candidates.expanded)
     return learner
@@ -138,7 +148,18 @@ def learn_tree(
             from neuid3.learning.alternation import alternate
 
             root, test_gains = alternate(grower, grown, limits, is_out_of_time)
-    return LearnedTree(root, test_gains, timed.skipped_nodes)
+    root, lost = learner.constrained(root)
+    return LearnedTree(root, _without(test_gains, lost), timed.skipped_nodes)
+
+
+def _without(test_gains: TestGains, lost: Sequence[Branch]) -> TestGains:
+    """The tests with their gains, without one entry for each branch that the tree has lost."""
+    remaining = list(test_gains)
+    for branch in lost:
+        entry = next((entry for entry in remaining if entry[0] == branch.test), None)
+        if entry is not None:
+            remaining.remove(entry)
+    return tuple(remaining)
 
 
 def warn_of_small_tree(

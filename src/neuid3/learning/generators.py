@@ -6,7 +6,7 @@ import hashlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +17,7 @@ from neuid3.errors import NodeTestError
 from neuid3.learning.candidates import Candidates
 from neuid3.learning.grow import OpenNode
 from neuid3.logic.program import Program
+from neuid3.tree.constraints import TestOrders
 from neuid3.tree.node_tests import NodeTest
 
 
@@ -143,10 +144,20 @@ class NodeCandidates:
     listed : the candidates that its `tests` stand for.
     program : background knowledge.
     seed : the seed of the fit.
+    orders : constraints, and the order in which they put the sides of each test; None where there are none.
     """
 
-    def __init__(self, generator: CandidateGenerator, listed: Candidates, program: Program, seed: int) -> None:
+    def __init__(
+        self,
+        generator: CandidateGenerator,
+        listed: Candidates,
+        program: Program,
+        seed: int,
+        orders: TestOrders | None = None,
+    ) -> None:
         self.generator, self.listed, self.program, self.seed = generator, listed, program, seed
+        self.orders = orders
+        self._allowed: dict[frozenset[str], tuple[Candidates, Candidates]] = {}
 
     def at(self, node: OpenNode, listed: Candidates | None = None) -> Candidates:
         """The candidates of a node; `listed` takes the place of those of the fit.
@@ -155,12 +166,31 @@ class NodeCandidates:
         ------
         NodeTestError : where the generator offers something else than tests and number columns.
         """
-        listed = self.listed if listed is None else listed
+        listed = self._keeping(node, self.listed if listed is None else listed)
         offered = self.generator.candidates(NodeContext(node, listed, self.program, self.seed))
         if offered is not listed:
             self._check(offered)
             self.program.formulas([atom for test in offered.tests for atom in test.atoms])
+            offered = self._keeping(node, offered)
         return offered
+
+    def _keeping(self, node: OpenNode, offered: Candidates) -> Candidates:
+        """The candidates that constraints allow below a path; the same object where a path of the same columns was asked."""
+        if self.orders is None:
+            return offered
+        orders = self.orders
+        used = frozenset[str]().union(*(orders.columns(test) for test, _ in node.path))
+        known = self._allowed.get(used)
+        if known is None or known[0] is not offered:
+            may_interact = orders.constraints.may_interact
+            tests = tuple(
+                test
+                for test in offered.tests
+                if may_interact(used | orders.columns(test)) and orders.of(test) is not None
+            )
+            numbers = tuple(name for name in offered.numbers if may_interact(used | {name}))
+            known = self._allowed[used] = offered, replace(offered, tests=tests, numbers=numbers)
+        return known[1]
 
     def _check(self, offered: Candidates) -> None:
         name = type(self.generator).__name__

@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
+from neuid3.learning.node_bounds import NodeBounds
 from neuid3.tree.criteria import Criterion
 from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.tree import Branch, Node, Path
@@ -51,6 +52,7 @@ class OpenNode:
     reach_of_rows : P(κ | e) of each of `rows`.
     size : the number of all examples.
     used : the candidates that the path has used up.
+    bounds : what monotone constraints leave to the leaves below; None where there are none.
     """
 
     path: Path
@@ -58,20 +60,22 @@ class OpenNode:
     reach_of_rows: Floats
     size: int
     used: frozenset[NodeTest] = frozenset()
+    bounds: NodeBounds | None = None
 
     @classmethod
-    def root(cls, size: int) -> OpenNode:
+    def root(cls, size: int, bounds: NodeBounds | None = None) -> OpenNode:
         """The root: all examples reach it with probability 1.
 
         Parameters
         ----------
         size : the number of all examples.
+        bounds : what monotone constraints leave to the leaves.
 
         Returns
         -------
         The open root.
         """
-        return cls((), np.arange(size, dtype=np.int32), full_reach(size), size)
+        return cls((), np.arange(size, dtype=np.int32), full_reach(size), size, bounds=bounds)
 
     @cached_property
     def reach(self) -> Floats:
@@ -245,6 +249,11 @@ def _grow(
     yes_statistics, no_statistics = learner.leaf_statistics(yes), learner.leaf_statistics(no)
     if min(criterion.mass(yes_statistics), criterion.mass(no_statistics)) < limits.min_mass / 2:
         return leaf
+    if node.bounds is not None:
+        bounds = node.bounds.children(criterion, split.test, yes_statistics, no_statistics)
+        if bounds is None:
+            return leaf
+        yes, no = replace(yes, bounds=bounds[0]), replace(no, bounds=bounds[1])
     left = cast("GrownSubtree", (yield _grow(learner, yes, yes_statistics, limits, on_node)))
     right = cast("GrownSubtree", (yield _grow(learner, no, no_statistics, limits, on_node)))
     grown = GrownSubtree(

@@ -12,7 +12,7 @@ from neuid3.circuits.arrays import Arrays
 from neuid3.data.columns import Distribution, Probability
 from neuid3.data.priors import Priors, network_call_name
 from neuid3.learning.sample import Floats, Instance, Sample
-from neuid3.logic.formula import ColumnVariable, NeuralVariable, Source, Variable, sources
+from neuid3.logic.formula import ColumnVariable, NeuralVariable, QueryVariable, Source, Variable, sources
 from neuid3.tree.inference import Inference, average_output
 from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.semantics import NetworkCall, Semantics
@@ -106,7 +106,7 @@ class ExactInference:
                 column = self.sample.examples.column(name)
                 return column.missing is None and not isinstance(column.kind, (Probability, Distribution))
             case _:
-                return False
+                return isinstance(source, QueryVariable)
 
     def conditional(self, path: Path, test: NodeTest, rows: Any = None) -> Floats:
         """P(τ | κ, e) of the examples of these rows, by default of all, `(example,)`; one half where κ is impossible."""

@@ -14,6 +14,7 @@ from neuid3.learning.grow import OpenNode
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.initialize import NetworkInitializer
 from neuid3.learning.joint import joint_task, with_leaves
+from neuid3.learning.node_bounds import NodeBounds
 from neuid3.learning.pretraining import Pretrainer
 from neuid3.learning.progress import SilentProgress
 from neuid3.learning.ready_splitter import ReadySplitter
@@ -123,13 +124,19 @@ class NetworkLearning:
         """The tree in the form under which labels are most likely, with `first_form` the first of them."""
         return reread(root, self.inference, self.initializer, self.splitter.tests, first_form)
 
-    def regrower(self, symbolic: Candidates, offered: Callable[[OpenNode, Candidates], Candidates]) -> Regrower | None:
+    def regrower(
+        self,
+        symbolic: Candidates,
+        offered: Callable[[OpenNode, Candidates], Candidates],
+        bounds: NodeBounds | None = None,
+    ) -> Regrower | None:
         """A learner that regrows the tree from the predictions of its networks; None where these cannot be used.
 
         Parameters
         ----------
         symbolic : the candidates without networks.
         offered : of some candidates, those that a node is offered.
+        bounds : what monotone constraints leave to the leaves.
         """
         unseen = self.inference.sample.unseen
         if not self.may_regrow or not 0 < unseen.sum() < len(unseen):
@@ -138,7 +145,9 @@ class NetworkLearning:
         if all(self.inference.instances[name].frozen for name in networks):
             return None  # the tree was grown with these networks as they are
         responses = network_responses(networks, self.pretrainer.columns, self.splitter.tests)
-        return Regrower(self.inference, symbolic, responses, self.min_child_mass, offered) if responses else None
+        if not responses:
+            return None
+        return Regrower(self.inference, symbolic, responses, self.min_child_mass, offered, bounds)
 
     def pretrain(self, offered: Candidates, starts: Mapping[str, nn.Module]) -> bool:
         """Train one instance of each network by all candidates at once; False where they teach nothing together.

@@ -9,23 +9,29 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neuid3.data.parts import has_parts
 from neuid3.data.priors import Priors
 from neuid3.learning.candidates import Candidates
 from neuid3.learning.generators import CandidateGenerator, FixedCandidates, NodeCandidates
-from neuid3.learning.grow import OpenNode, Split
+from neuid3.learning.grow import OpenNode, Split, split_node
 from neuid3.learning.inference import ExactInference
+from neuid3.learning.node_bounds import NodeBounds
 from neuid3.learning.progress import SilentProgress
+from neuid3.learning.query_splitter import QuerySplitter
 from neuid3.learning.sample import Factory, Floats, Instance, Sample
 from neuid3.learning.splitter import Splitter, best_candidate
 from neuid3.learning.symbolic_splitter import SymbolicSplitter
 from neuid3.logic.program import Program
 from neuid3.networks.backend import select_backend
+from neuid3.queries.refine import Language
 from neuid3.training.config import TrainingConfig
+from neuid3.tree.constraints import FREE, Constraints, TestOrders
 from neuid3.tree.criteria import Criterion
 from neuid3.tree.inference import arrays_for
+from neuid3.tree.monotone import monotone_tree
 from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.semantics import Semantics
-from neuid3.tree.tree import Node
+from neuid3.tree.tree import Branch, Node
 
 if TYPE_CHECKING:
     from torch import nn
@@ -57,6 +63,7 @@ class NodeLearner:
     generator : the candidates of each node; by default all of `candidates`.
     bank_tests : tests of a bank, which are tried before others are trained.
     progress : receives reports.
+    constraints : what the tree must keep to.
     """
 
     def __init__(
@@ -79,11 +86,16 @@ class NodeLearner:
         generator: CandidateGenerator | None = None,
         bank_tests: frozenset[NodeTest] = frozenset(),
         progress: SilentProgress | None = None,
+        constraints: Constraints = FREE,
     ) -> None:
         self.sample, self.penalty = sample, penalty
         self.progress = progress or SilentProgress()
-        self.candidates = NodeCandidates(generator or FixedCandidates(), candidates, program, seed)
         semantics = Semantics(program, candidates.tests)
+        self.orders = None if constraints.is_empty else TestOrders(constraints, program)
+        if self.orders is not None:
+            self.orders.check(candidates.tests)
+        self.bounds = NodeBounds(self.orders) if self.orders is not None and constraints.directions else None
+        self.candidates = NodeCandidates(generator or FixedCandidates(), candidates, program, seed, self.orders)
         at_root = self.candidates.at(self.root).tests
         neural = [test for test in dict.fromkeys((*candidates.tests, *at_root)) if semantics.is_neural(test)]
         may_add_neural = not isinstance(generator, FixedCandidates | None) and bool(program.networks)
@@ -119,11 +131,14 @@ class NodeLearner:
             )
         self.symbolic = SymbolicSplitter(self.inference, candidates, min_child_mass)
         self.splitters: tuple[Splitter, ...] = (self.symbolic, *(() if self.neural is None else (self.neural,)))
+        if has_parts(sample.examples.schema):
+            language = Language(sample.examples.schema)
+            self.splitters = (*self.splitters, QuerySplitter(self.inference, language, min_child_mass))
 
     @property
     def root(self) -> OpenNode:
         """The root, with all examples."""
-        return OpenNode.root(len(self.sample))
+        return OpenNode.root(len(self.sample), self.bounds)
 
     @property
     def criterion(self) -> Criterion:
@@ -217,12 +232,26 @@ class NodeLearner:
         """
         offered = self.offered(node)
         scored = [candidate for splitter in self.splitters for candidate in splitter.candidates(node, offered)]
-        best = best_candidate(scored, self.penalty)
-        if best is None:
-            return None
-        chosen, choices = best
-        self.inference.add_instances(chosen.instances)
-        return self.make_split(node, chosen.test, chosen.gain, chosen.validated, chosen.candidate, choices)
+        while (best := best_candidate(scored, self.penalty)) is not None:
+            chosen, choices = best
+            self.inference.add_instances(chosen.instances)
+            if self._keeps_order(node, chosen.test):
+                return self.make_split(node, chosen.test, chosen.gain, chosen.validated, chosen.candidate, choices)
+            scored.remove(chosen)
+        return None
+
+    def _keeps_order(self, node: OpenNode, test: NodeTest) -> bool:
+        """Whether the children of a split predict in the order of monotone constraints, as they will be estimated."""
+        if node.bounds is None or node.bounds.orders.of(test) == 0:
+            return True
+        split = Split(test, self._responses(node, test), 0.0, False, None)
+        yes, no = (self.leaf_statistics(child) for child in split_node(node, split, 0.0))
+        return node.bounds.children(self.criterion, test, yes, no) is not None
+
+    def _responses(self, node: OpenNode, test: NodeTest) -> Floats:
+        """P(τ | κ, e) of the examples that reach a node, Boolean where all of them are certain."""
+        certain = self.symbolic.certain_responses(node, test)
+        return self.inference.conditional(node.path, test, node.rows) if certain is None else certain
 
     def make_split(
         self, node: OpenNode, test: NodeTest, gain: float, validated: bool, candidate: NodeTest | None, choices: float
@@ -245,9 +274,7 @@ class NodeLearner:
         if self.config.reuse:
             for network, instance in test.instances:
                 self.inference.bindings.setdefault(network, instance)
-        certain = self.symbolic.certain_responses(node, test)
-        responses = self.inference.conditional(node.path, test, node.rows) if certain is None else certain
-        return Split(test, responses, gain, validated, candidate, choices)
+        return Split(test, self._responses(node, test), gain, validated, candidate, choices)
 
     # The finished tree ------------------------------------------------------------------------------
 
@@ -285,12 +312,28 @@ class NodeLearner:
             return root
         return self.network_learning.reread(root, first_form)
 
+    def constrained(self, root: Node) -> tuple[Node, list[Branch]]:
+        """The finished tree with leaf values that keep to monotone constraints, and the branches that it lost.
+
+        Parameters
+        ----------
+        root : the root of the tree.
+
+        Returns
+        -------
+        The root of the new tree, the same one without constraints; and the branches that became leaves.
+        """
+        if self.orders is None:
+            return root, []
+        positive = getattr(self.criterion, "positive", 0)
+        return monotone_tree(root, self.orders.program, self.orders.constraints, positive)
+
     def regrower(self) -> Regrower | None:
         """A learner that regrows the tree from the predictions of its networks; None where these cannot be used."""
         if self.network_learning is None:
             return None
         symbolic = Candidates(self.symbolic.tests, tuple(self.symbolic.numbers))
-        return self.network_learning.regrower(symbolic, self.candidates.at)
+        return self.network_learning.regrower(symbolic, self.candidates.at, self.bounds)
 
     def pretrain(self, starts: Mapping[str, nn.Module]) -> bool:
         """Train one instance of each network by all candidates of the root at once; False where they teach nothing together.

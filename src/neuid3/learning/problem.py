@@ -21,6 +21,7 @@ from neuid3.learning.sample import Instance, same_weights
 from neuid3.logic.formula import NeuralVariable, sources
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import Limits
+from neuid3.tree.constraints import FREE, Constraints
 from neuid3.tree.node_tests import NodeTest
 
 
@@ -35,6 +36,7 @@ class Problem:
     reused : network instances that came with trained tests, by name.
     bank_tests : tests of the bank, which are tried before others are trained.
     generator : the candidates of each node.
+    constraints : what the tree must keep to.
     """
 
     program: Program
@@ -42,6 +44,7 @@ class Problem:
     reused: Mapping[str, Instance]
     bank_tests: frozenset[NodeTest]
     generator: CandidateGenerator
+    constraints: Constraints = FREE
 
     @property
     def are_neural(self) -> bool:

@@ -10,6 +10,7 @@ from neuid3.learning.candidates import Candidates
 from neuid3.learning.column_pretraining import ColumnPretraining
 from neuid3.learning.grow import OpenNode, Split
 from neuid3.learning.inference import ExactInference
+from neuid3.learning.node_bounds import NodeBounds
 from neuid3.learning.ready_splitter import MAX_BINDINGS
 from neuid3.learning.responses import BooleanResponse, ProbabilisticResponse, Response
 from neuid3.learning.sample import Floats, same_architecture
@@ -32,6 +33,7 @@ class Regrower:
     responses : tests with networks, and their responses for all examples.
     min_child_mass : the least mass of each child.
     offered : the candidates of each node, given those of all nodes.
+    bounds : what monotone constraints leave to the leaves.
     """
 
     def __init__(
@@ -41,8 +43,9 @@ class Regrower:
         responses: Mapping[NodeTest, Response],
         min_child_mass: float,
         offered: Callable[[OpenNode, Candidates], Candidates],
+        bounds: NodeBounds | None = None,
     ) -> None:
-        self.inference, self.sample = inference, inference.sample
+        self.inference, self.sample, self.bounds = inference, inference.sample, bounds
         self.network_responses = responses
         self.listed, self.offered = Candidates((*symbolic.tests, *responses), symbolic.numbers), offered
         self.symbolic = SymbolicSplitter(inference, self.listed, min_child_mass, responses)
@@ -50,7 +53,7 @@ class Regrower:
     @property
     def root(self) -> OpenNode:
         """The root, with all examples."""
-        return OpenNode.root(len(self.sample))
+        return OpenNode.root(len(self.sample), self.bounds)
 
     @property
     def criterion(self) -> Criterion:

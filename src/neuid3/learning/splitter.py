@@ -150,4 +150,8 @@ class ReferenceSplitter:
             yes += statistics * response
             no += statistics * (1.0 - response)
         is_large = bool(min(criterion.mass(yes), criterion.mass(no)) >= self.min_child_mass)
-        return (max(float(criterion.gain(yes, no)), 0.0) if is_large else 0.0), is_large
+        if node.bounds is None:
+            gain = float(criterion.gain(yes, no))
+        else:
+            gain = float(node.bounds.gain(criterion, yes, no, node.bounds.orders.of(test)))
+        return (max(gain, 0.0) if is_large else 0.0), is_large

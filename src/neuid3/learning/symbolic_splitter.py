@@ -24,7 +24,7 @@ from neuid3.learning.responses import (
 from neuid3.learning.sample import Floats
 from neuid3.learning.splitter import CUT_EXPONENT, GAIN_TOLERANCE, ScoredCandidate
 from neuid3.logic.formula import ColumnVariable, Compare, Literal, Source, sources
-from neuid3.tree.criteria import Target
+from neuid3.tree.criteria import Criterion, Target
 from neuid3.tree.node_tests import CutTest, NodeTest
 from neuid3.tree.tree import Path
 
@@ -111,7 +111,9 @@ class SymbolicSplitter:
             statistics = target.statistics()
             path = [(self.semantics.formula(test), response) for test, response in node.path]
             for name in offered.numbers:
-                cut = self.numbers[name].best_cut(node.rows, statistics, target.criterion, path, self.min_child_mass)
+                cut = self.numbers[name].best_cut(
+                    node.rows, statistics, target.criterion, path, self.min_child_mass, node.bounds
+                )
                 if cut is not None:
                     threshold, gain, cuts = cut
                     yield ScoredCandidate(CutTest(name, threshold), gain, math.nan, None, False, cuts**CUT_EXPONENT)
@@ -132,19 +134,29 @@ class SymbolicSplitter:
         criterion = target.criterion
         yes = self.responses.yes_sums(node.rows, target)
         is_large = self._is_large(yes, total)
-        gains = np.where(is_large, criterion.gain(yes, total - yes), 0.0)
+        orders = self._orders(node)
+        gains = np.where(is_large, _gain(node, criterion, yes, total - yes, orders), 0.0)
         shared = set(self._shared(node.path)) - set(left_out)
         for variable, possible in self._narrowed(node.path).items():
             indices = sorted(i for i in shared if self._value_of(i, variable))
             if indices:
                 by_value = self._by_value(node, variable, possible, target.statistics())
                 counted = np.array([by_value[list(self._value_of(i, variable))].sum(0) for i in indices])
-                gains[indices], is_large[indices] = criterion.gain(counted, total - counted), True
+                gains[indices], is_large[indices] = (
+                    _gain(node, criterion, counted, total - counted, orders[indices]),
+                    True,
+                )
                 shared -= set(indices)
         for i in shared:
             responses = self.inference.conditional(node.path, self.tests[i], node.rows)
-            gains[i], is_large[i] = target.gain(responses), True
+            gains[i], is_large[i] = float(_gain(node, criterion, *target.sides(responses), orders[i])), True
         return gains, is_large
+
+    def _orders(self, node: OpenNode) -> npt.NDArray[np.int64]:
+        """The order in which constraints put the sides of each test, 0 without constraints, `(test,)`."""
+        if node.bounds is None:
+            return np.zeros(len(self.tests), dtype=np.int64)
+        return np.array([node.bounds.orders.of(test) or 0 for test in self.tests])
 
     def _is_large(self, yes: Floats, total: Floats) -> Any:
         """Whether both children have enough mass, `(test,)`."""
@@ -192,3 +204,8 @@ class SymbolicSplitter:
                 below: Floats = self.sample.examples.column(column).values[node.rows] <= threshold
                 return below
         return self.responses.certain(self._indices[test], node.rows) if test in self._indices else None
+
+
+def _gain(node: OpenNode, criterion: Criterion, yes: Floats, no: Floats, orders: Any) -> Floats:
+    """The gains of splits at a node, within the bounds of monotone constraints where there are any."""
+    return criterion.gain(yes, no) if node.bounds is None else node.bounds.gain(criterion, yes, no, orders)

@@ -7,6 +7,7 @@ from neuid3.utils.lazy import lazy_names
 if TYPE_CHECKING:
     from neuid3.logic.formula import And, Compare, Formula, Literal, Not, Or, Truth, Variable
     from neuid3.logic.program import Declaration, Program, Rule
+    from neuid3.logic.quoting import atom_text, number_text
     from neuid3.logic.sandbox import Limits
 
 __all__ = [
@@ -22,6 +23,8 @@ __all__ = [
     "Rule",
     "Truth",
     "Variable",
+    "atom_text",
+    "number_text",
 ]
 
 __getattr__, __dir__ = lazy_names(
@@ -29,6 +32,7 @@ __getattr__, __dir__ = lazy_names(
     {
         "neuid3.logic.formula": ["And", "Compare", "Formula", "Literal", "Not", "Or", "Truth", "Variable"],
         "neuid3.logic.program": ["Declaration", "Program", "Rule"],
+        "neuid3.logic.quoting": ["atom_text", "number_text"],
         "neuid3.logic.sandbox": ["Limits"],
     },
 )

@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any, Protocol
 from typing import Literal as OneOf
 
 from neuid3.errors import NodeTestError
@@ -89,7 +90,41 @@ class CellVariable:
         return len(self.boundaries) + 1
 
 
-Variable = ColumnVariable | ChoiceVariable | NeuralVariable | CellVariable
+class Derivation(Protocol):
+    """A Boolean that is computed from columns, such as a query over parts; a hashable value."""
+
+    def holds(self, examples: Any) -> Any:
+        """Whether it is true of each example, as a mask."""
+        ...
+
+    def clauses(self, name: str) -> list[str]:
+        """Clauses that define an atom of this name to be the same Boolean."""
+        ...
+
+    def facts(self, example: Any) -> list[str]:
+        """What the clauses need to know about an example."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class QueryVariable:
+    """A Boolean that is computed from columns and certain for every example, such as a query over parts.
+
+    Attributes
+    ----------
+    query : computes it.
+    columns : the columns that it is computed from.
+    """
+
+    query: Derivation
+    columns: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        return 2
+
+
+Variable = ColumnVariable | ChoiceVariable | NeuralVariable | CellVariable | QueryVariable
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +239,7 @@ class Or:
 Formula = Truth | Literal | Compare | Not | And | Or
 
 # A source of dependence between tests: a random variable, or the name of a number column.
-Source = ColumnVariable | ChoiceVariable | NeuralVariable | str
+Source = ColumnVariable | ChoiceVariable | NeuralVariable | QueryVariable | str
 
 
 def parts_of(formula: Formula) -> tuple[Formula, ...]:
@@ -256,7 +291,7 @@ def columns_read(variables: Iterable[Source]) -> frozenset[str]:
     columns: set[str] = set()
     for source in variables:
         match source:
-            case NeuralVariable(inputs=inputs):
+            case NeuralVariable(inputs=inputs) | QueryVariable(columns=inputs):
                 columns.update(inputs)
             case ColumnVariable(column) | str(column):
                 columns.add(column)

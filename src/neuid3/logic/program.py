@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from neuid3.data.columns import Boolean, Category, Distribution, Kind, Probability, Schema, kind_name
+from neuid3.data.parts import Parts, Relation
 from neuid3.logic.formula import (
     And,
     ChoiceVariable,
@@ -134,7 +135,8 @@ class Program:
         -------
         The reply, as JSON values.
         """
-        columns = {name: _kind_to_json(kind) for name, kind in self.schema.items()}
+        symbolic = {name: kind for name, kind in self.schema.items() if not isinstance(kind, (Parts, Relation))}
+        columns = {name: _kind_to_json(kind) for name, kind in symbolic.items()}
         return send_request({**fields, "program": self.text, "columns": columns}, self.limits)
 
     def clauses_behind(self, atoms: Sequence[str]) -> list[tuple[str, ...]]:

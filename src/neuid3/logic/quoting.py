@@ -17,6 +17,14 @@ BARE = re.compile(r"[a-z][A-Za-z0-9_]*")
 def atom_text(name: str) -> str:
     """A name as an atom, in quotes where it needs them.
 
+    Parameters
+    ----------
+    name : the name, of a column or of a value.
+
+    Returns
+    -------
+    The atom, as rules and goals spell it.
+
     >>> atom_text("alarm"), atom_text("petal length (cm)")
     ('alarm', "'petal length (cm)'")
     """
@@ -41,6 +49,14 @@ def number_text(number: float) -> str:
     """The shortest text that reads back as the same number; all tests, images and programs use it.
 
     ProbLog has no name for infinity, and reads 1e999 as infinity.
+
+    Parameters
+    ----------
+    number : a number.
+
+    Returns
+    -------
+    The number, as rules and goals spell it.
 
     >>> number_text(0.1 + 0.2), number_text(2.5), number_text(1e22), number_text(float("-inf"))
     ('0.30000000000000004', '2.5', '1e+22', '-1e999')

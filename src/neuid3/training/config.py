@@ -97,7 +97,7 @@ class TrainingConfig:
     min_reach : float
         Examples that reach a node with P(κ|e) below it are left out of the node, also in a tree without networks.
     prune : bool
-        Whether splits must pay the penalty that the `pruning` of the classifier sets.
+        Whether splits must save the bits that the `pruning` of the classifier demands.
     device : str
         Where networks run, as torch names it.
     backend : str or `neuid3.networks.Backend`

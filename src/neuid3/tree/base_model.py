@@ -1,4 +1,4 @@
-"""What every model has: a program with its networks and priors, the tests that it asks, and their exact inference."""
+"""The base class of models: a program with its networks and priors, tests, and their exact inference."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neuid3.circuits.arrays import AnyArray
-from neuid3.data.columns import Boolean, Category, Distribution, Number, Probability, Schema, Tensor
+from neuid3.data.columns import Kind, Schema
 from neuid3.data.examples import Examples
 from neuid3.data.priors import Priors, check_priors, column_priors, network_call_name
 from neuid3.errors import DataError, NetworkError, did_you_mean
@@ -20,6 +20,7 @@ from neuid3.logic.formula import NeuralVariable, Source, Truth, columns_of, colu
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import Limits
 from neuid3.networks.backend import Backend, select_backend
+from neuid3.tree.conformal import Calibration
 from neuid3.tree.evidence import Evidence
 from neuid3.tree.inference import Inference, arrays_for, average_output
 from neuid3.tree.node_tests import NodeTest
@@ -55,6 +56,7 @@ class BaseModel:
     inference : exact inference under the program; in numpy where no test calls a network, otherwise in torch.
     network_calls : the network calls that the tests need.
     training_record : digests of the training rows and scores on held-out rows; None where there is no record.
+    calibration : scores of rows that had no part in learning, for sets and intervals; None before `calibrate`.
     candidates : the atoms that the model could have been made of; None where they are not known.
     labelled_values : for network instances, the values that they have learned from labels, by index; for a labelled network
         that the tests do not call, none.
@@ -79,6 +81,7 @@ class BaseModel:
         self.networks = dict(networks or {})
         self.priors = priors or Priors()
         self.training_record: TrainingRecord | None = None
+        self.calibration: Calibration | None = None
         self.candidates: tuple[str, ...] | None = None
         self.labelled_values: Mapping[str, tuple[int, ...]] = {}
         self.certificate: Certificate | None = None
@@ -318,7 +321,6 @@ def _as_schema(schema: Any) -> Schema:
     """The schema itself, or that of `Examples` in its place; a `DataError` for anything else."""
     if isinstance(schema, Examples):
         return schema.schema
-    kinds = (Boolean, Category, Distribution, Number, Probability, Tensor)
-    if not isinstance(schema, Mapping) or not all(isinstance(kind, kinds) for kind in schema.values()):
+    if not isinstance(schema, Mapping) or not all(isinstance(kind, Kind) for kind in schema.values()):
         raise DataError("The schema must be that of some examples: pass X.schema, or the Examples themselves.")
     return schema

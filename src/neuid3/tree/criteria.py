@@ -155,6 +155,19 @@ class ClassCriterion(Criterion):
     def is_pure(self, statistics: Floats) -> bool:
         return bool(np.count_nonzero(statistics > 1e-9 * max(float(statistics.sum()), 1e-300)) <= 1)
 
+    def number(self, statistics: Floats) -> Floats:
+        """The probability of the positive class, of two classes."""
+        probability: Floats = self.frequencies(statistics)[..., self.positive]
+        return probability
+
+    def excess(self, statistics: Floats, numbers: Floats) -> Floats:
+        """The bits per example by which the classes take longer to code with these probabilities of the positive class."""
+        own = np.stack((1.0 - self.number(statistics), self.number(statistics)), axis=-1)
+        other = np.clip(np.stack((1.0 - numbers, numbers), axis=-1), FLOOR, None)
+        logs = np.log2(own / other, out=np.zeros_like(own), where=own > 0)
+        bits: Floats = (own * logs).sum(axis=-1)
+        return bits
+
     def minority_mass(self, statistics: Floats) -> float:
         """The mass outside the majority class."""
         return float(statistics.sum() - statistics.max())
@@ -255,6 +268,11 @@ class GiniCriterion(ClassCriterion):
             self.mass(statistics) > 0, 1.0 - (self.frequencies(statistics) ** 2).sum(axis=-1), 0.0
         )
         return impurity
+
+    def excess(self, statistics: Floats, numbers: Floats) -> Floats:
+        """The increase of the expected squared error of the probabilities of two classes."""
+        squares: Floats = 2.0 * (self.number(statistics) - numbers) ** 2
+        return squares
 
 
 # Criteria by name --------------------------------------------------------------------------------

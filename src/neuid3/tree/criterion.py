@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_ch
 import numpy as np
 import numpy.typing as npt
 
+from neuid3.errors import ParameterError
 from neuid3.tree.leaves import LeafNode
 from neuid3.tree.record import AnyScore
 
@@ -256,6 +257,42 @@ class Criterion(Protocol):
         Bits.
         """
         return sum(self.code_length(leaf, node) for leaf in leaves)
+
+    # What monotone constraints need ----------------------------------------------------------------
+
+    def number(self, statistics: Floats) -> Floats:  # noqa: ARG002 - for criteria that have it
+        """What a leaf of these statistics predicts, as the number that monotone constraints are about.
+
+        Parameters
+        ----------
+        statistics : the statistics of a node, `(…, statistic)`.
+
+        Returns
+        -------
+        Numbers, with one axis fewer.
+
+        Raises
+        ------
+        ParameterError : where the targets have no order.
+        """
+        raise ParameterError(
+            f"{type(self).__name__} has no method `number`, which monotonic_cst needs; add it, or leave out monotonic_cst."
+        )
+
+    def excess(self, statistics: Floats, numbers: Floats) -> Floats:
+        """By how much impurity grows, per unit of mass, where leaves predict these numbers instead of their own.
+
+        Parameters
+        ----------
+        statistics : the statistics of leaves, `(…, statistic)`.
+        numbers : what they predict, with one axis fewer.
+
+        Returns
+        -------
+        Differences of impurity, 0 or more; by default the squares of differences.
+        """
+        squares: Floats = (self.number(statistics) - numbers) ** 2
+        return squares
 
     # What a leaf says ----------------------------------------------------------------------------
 

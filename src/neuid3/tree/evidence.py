@@ -17,6 +17,7 @@ from neuid3.logic.formula import (
     ChoiceVariable,
     ColumnVariable,
     NeuralVariable,
+    QueryVariable,
     Variable,
 )
 from neuid3.tree.semantics import NetworkCall
@@ -170,6 +171,8 @@ class Evidence:
                 return self._cells(variable)
             case ChoiceVariable(weights=weights):
                 return self.arrays.repeated(self.arrays.floats(np.array(weights)), len(self))
+            case QueryVariable(query):
+                return self.arrays.one_hot(query.holds(self.examples).astype(np.int64), 2)
             case NeuralVariable():
                 return self._neural(variable)
 

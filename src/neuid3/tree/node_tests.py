@@ -211,7 +211,7 @@ def register_test_kind(name: str) -> Callable[[_Kind], _Kind]:
 def test_to_json(test: NodeTest) -> dict[str, Any]:
     """The fields of a test, and its kind.
 
-    The kinds of this module are told apart by their fields, so that files of all versions are alike.
+    The kinds of this module are distinguished by their fields, so that files of all versions are alike.
 
     Raises
     ------

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from itertools import pairwise
 from math import prod
 from typing import Any, TypeAlias
 
@@ -15,6 +16,7 @@ import numpy.typing as npt
 
 from neuid3.data.columns import Boolean, Category, Column, Distribution, Number, Probability, Schema, Tensor
 from neuid3.data.examples import Examples
+from neuid3.data.parts import GroupedRows, Parts, RelatedRows, Relation
 from neuid3.errors import NeuID3Error
 from neuid3.tree.instance_names import display_names
 
@@ -332,6 +334,9 @@ def _rows(examples: Examples) -> Iterator[bytes]:
 
 def _bytes_of(column: Column, block: slice) -> npt.NDArray[np.uint8]:
     """Some entries of a column as bytes, `(row, byte)`; equal entries have equal bytes, whatever the table's dtype."""
+    grouped: Any = column.values
+    if isinstance(grouped, GroupedRows):
+        return _group_digests(grouped[block])
     entries = np.asarray(column.values[block])
     values: npt.NDArray[Any]
     match column.kind:
@@ -341,7 +346,7 @@ def _bytes_of(column: Column, block: slice) -> npt.NDArray[np.uint8]:
             values = entries.astype("<i8")
         case Number() | Probability() | Distribution():
             values = entries.astype("<f8") + 0.0  # -0.0 becomes 0.0
-        case Tensor():
+        case Tensor() | Parts() | Relation():
             values = entries.astype("<f4") / np.float32(255) if entries.dtype == np.uint8 else entries.astype("<f4")
             values = values + 0.0
     flat = np.ascontiguousarray(values.reshape(len(values), -1))
@@ -349,6 +354,18 @@ def _bytes_of(column: Column, block: slice) -> npt.NDArray[np.uint8]:
     if missing.any():
         flat = np.where(missing[:, None], np.zeros((), flat.dtype), flat)
     return np.hstack([flat.view(np.uint8).reshape(len(flat), -1), missing[:, None].view(np.uint8)])
+
+
+def _group_digests(groups: GroupedRows) -> npt.NDArray[np.uint8]:
+    """16 bytes of a cryptographic hash for each example, over its parts or tuples, `(row, byte)`."""
+    rows = [b""] * groups.total if groups.table is None else list(_rows(groups.table))
+    if isinstance(groups, RelatedRows):
+        rows = [row + arguments.tobytes() for row, arguments in zip(rows, groups.arguments.astype("<i8"), strict=True)]
+    digests = [
+        blake2b(b"".join(len(row).to_bytes(8, "little") + row for row in rows[start:end]), digest_size=16).digest()
+        for start, end in pairwise(groups.offsets.tolist())
+    ]
+    return np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(len(groups), 16)
 
 
 def _tensor_bytes(examples: Examples) -> int:

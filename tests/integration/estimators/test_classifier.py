@@ -199,7 +199,7 @@ def test_a_missing_image_follows_the_average_output_of_its_final_network() -> No
     learned = clf.model_.learn_priors(X).predict_proba(Examples({"image": [None, images[0]]}))[0]
     assert unknown == pytest.approx(
         learned, abs=0.05
-    )  # a fifth of the examples judged the network and did not train it
+    )  # a fifth of the examples validated the network and did not train it
     assert unknown == pytest.approx(seen.mean(0), abs=0.05)
     ready = NeuID3Classifier(
         background="nn(n, [X]) :: eight(X).", networks={"n": next(iter(clf.networks_.values()))}, tests=["eight(image)"]

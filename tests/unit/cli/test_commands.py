@@ -158,7 +158,7 @@ def test_a_rule_that_is_never_tried_is_reported_and_is_an_error_where_it_is_name
 
 @pytest.mark.usefixtures("folder")
 def test_a_target_of_many_numbers_is_told_of_regression() -> None:
-    output = run("fit", "people.csv", "--target", "age", "--max-depth", "0").stdout
+    output = run("fit", "people.csv", "--target", "age", "--task", "classification", "--max-depth", "0").stdout
     assert re.search(r"'age' holds \d+ different numbers in 200 rows.*--task regression", output)
 
 
@@ -387,7 +387,7 @@ def test_a_report_tells_which_rows_it_leaves_out(model: Path) -> None:
 # Options that messages speak of ---------------------------------------------------------------------
 
 # What only Python can set, so that no message about it reaches the command line.
-ONLY_PYTHON = {"training", "criterion", "backend", "reuse", "device", "networks", "limits", "loss"}
+ONLY_PYTHON = {"training", "criterion", "backend", "reuse", "device", "networks", "limits", "loss", "interaction_cst"}
 
 
 def texts_of_errors_and_warnings() -> Iterator[str]:

@@ -196,6 +196,15 @@ def test_the_journey_of_a_fit_opens_at_most_twelve_files_each_once() -> None:
     assert 8 <= len(files) <= 12
 
 
+def test_the_files_of_both_journeys_define_what_the_page_says_of_them() -> None:
+    rows = re.findall(r"^\| \d+ \| `([\w/]+\.py)` \| .*?`([\w.]+)`", page_text("where.md"), flags=re.MULTILINE)
+    assert len(rows) > 18
+    for path, names in rows:
+        source = (ROOT / "src" / "neuid3" / path).read_text(encoding="utf-8")
+        for name in names.split("."):
+            assert re.search(rf"^ *(?:def|class) {name}\b", source, flags=re.MULTILINE), f"{path} defines no {name}"
+
+
 _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s#:]*)(?:#([^)\s]+))?\)")
 
 

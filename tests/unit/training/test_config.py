@@ -105,8 +105,9 @@ def test_fields_are_parameters_of_the_classifier() -> None:
         clf.set_params(training__epoch=3)
 
 
-def test_there_is_room_for_parameters_to_come() -> None:
-    assert len(NeuID3Classifier().get_params(deep=False)) <= 18
+def test_a_classifier_has_few_parameters() -> None:
+    """The 18 of version 0.2.0, and at most five for what came later; how networks are trained is one of them."""
+    assert len(NeuID3Classifier().get_params(deep=False)) <= 18 + 5
 
 
 @pytest.mark.parametrize("name", ["recipe", "epochs", "epsilon", "warm_starts", "read_together", "max_candidates"])

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from neuid3.data.columns import (
-    LEARN_NUMBERS,
     Boolean,
     Category,
     Column,
@@ -24,15 +19,13 @@ from neuid3.data.columns import (
     Tensor,
     all_missing,
     kind_name,
-    looks_like_quantity,
 )
 from neuid3.data.examples import Examples
+from neuid3.data.parts import Parts, Relation
 from neuid3.data.reading.cells import (
     InferredKind,
-    as_numbers,
     boolean_column,
     category_column,
-    cells_and_missing,
     infer_kind,
     number_column,
     probability_column,
@@ -48,6 +41,15 @@ from neuid3.data.reading.pictures import (
     scan_image_column,
 )
 from neuid3.data.reading.sheet import TextTable, open_text_table, text_table_from_frame
+from neuid3.data.reading.targets import (
+    Labels,
+    Task,
+    class_labels,
+    labelled_rows,
+    number_labels,
+    target_notes,
+    task_of,
+)
 from neuid3.errors import DataError, did_you_mean
 
 KINDS = ("boolean", "category", "number", "probability", "image", "ignore")
@@ -63,7 +65,7 @@ class ColumnSummary:
     Attributes
     ----------
     name : the column.
-    kind : the kind that it was read as, `class` for the target, `left out` for a column that is ignored.
+    kind : the kind that it was read as, `class` or `target` for the target, `left out` for a column that is ignored.
     details : its values, range or format, and its number of missing cells.
     """
 
@@ -79,19 +81,21 @@ class TableData:
     Attributes
     ----------
     examples : the examples, without the target.
-    labels : the class of each example; None without a target.
+    labels : the class or the number of each example; None without a target.
     columns : how each column was read.
     notes : sentences about rows left out, resized images and targets that look numeric.
     concepts : labels of concepts by network call, as `fit` takes them, None where there is none.
     lines : the line of the file in which each example begins; None for tables without lines.
+    task : "classification" or "regression"; None without a target.
     """
 
     examples: Examples
-    labels: npt.NDArray[np.str_] | None
+    labels: Labels | None
     columns: tuple[ColumnSummary, ...]
     notes: tuple[str, ...]
     concepts: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
     lines: Sequence[int] | None = None
+    task: Task | None = None
 
     def __str__(self) -> str:
         rows = [("column", "read as", "found"), *((c.name, c.kind, c.details) for c in self.columns)]
@@ -105,6 +109,7 @@ def read_table(
     types: Mapping[str, str] | None = None,
     *,
     target: str | None = None,
+    task: str = "classification",
     image_size: int = MAX_IMAGE_SIDE,
     schema: Schema | None = None,
     concept_columns: Collection[str] = (),
@@ -117,7 +122,10 @@ def read_table(
     path : the file.
     types : the kinds of columns whose kind should not be inferred from their text: `{"rank": "category",
         "p_alarm": "probability", "name": "ignore"}`.
-    target : the column with the classes, which is not among the columns of the examples; rows without a class are left out.
+    target : the column with the classes or numbers to predict, which is not among the columns of the examples; rows without
+        one are left out.
+    task : "classification" to read classes, "regression" to read numbers, or "auto": numbers where every cell is one, and
+        some are not whole or more than 20 are different.
     image_size : the largest height and width of images, in pixels; images of different sizes are resized to one size.
     schema : the schema of a fitted classifier (`clf.schema_`), by which columns are read instead, images in its sizes.
     concept_columns : columns with labels for images, such as `rank(first)`, which become `.concepts`.
@@ -136,6 +144,7 @@ def read_table(
         open_text_table(path),
         types,
         target=target,
+        task=task,
         image_size=image_size,
         schema=schema,
         concept_columns=concept_columns,
@@ -149,6 +158,7 @@ def read_frame(
     *,
     folder: Path | str,
     target: str | None = None,
+    task: str = "classification",
     image_size: int = MAX_IMAGE_SIDE,
     schema: Schema | None = None,
     concept_columns: Collection[str] = (),
@@ -159,7 +169,7 @@ def read_frame(
     Parameters
     ----------
     frame : a DataFrame, or a mapping of names to columns, of strings, numbers and Booleans.
-    types, target, image_size, schema, concept_columns, concept_file : as in `read_table`.
+    types, target, task, image_size, schema, concept_columns, concept_file : as in `read_table`.
     folder : the folder that image paths are relative to; a path that leads out of it is refused.
 
     Returns
@@ -180,6 +190,7 @@ def read_frame(
         text_table_from_frame(frame, folder),
         types,
         target=target,
+        task=task,
         image_size=image_size,
         schema=schema,
         concept_columns=concept_columns,
@@ -192,6 +203,7 @@ def read_text_table(
     types: Mapping[str, str] | None = None,
     *,
     target: str | None = None,
+    task: str = "classification",
     image_size: int = MAX_IMAGE_SIDE,
     schema: Schema | None = None,
     concept_columns: Collection[str] = (),
@@ -202,7 +214,7 @@ def read_text_table(
     Parameters
     ----------
     table : the cells.
-    types, target, image_size, schema, concept_columns, concept_file : as in `read_table`.
+    types, target, task, image_size, schema, concept_columns, concept_file : as in `read_table`.
 
     Returns
     -------
@@ -217,18 +229,22 @@ def read_text_table(
         raise DataError("`schema` declares the kind of every column; leave `types` out.")
     declared = dict(types or {})
     _check_types(declared, table, target)
-    labels, notes = None, []
+    labels: Labels | None = None
+    notes: list[str] = []
+    found: Task | None = None
     if target is not None:
-        table, unlabelled = labelled_rows(table, target)
-        notes += [f"{unlabelled:,} rows have no class in {target!r} and were left out."] if unlabelled else []
-        labels = _labels(table, target)
-        notes += _quantity_note(labels, target, table.commas)
+        found = task_of(table, target, task)
+        kind = "number" if found == "regression" else "class"
+        table, unlabelled = labelled_rows(table, target, kind)
+        notes += [f"{unlabelled:,} rows have no {kind} in {target!r} and were left out."] if unlabelled else []
+        labels = number_labels(table, target) if found == "regression" else class_labels(table, target)
+        notes += target_notes(labels, target, table, found, inferred=task == "auto")
     if schema is not None:
         by_schema = tuple(ColumnSummary(name, kind_name(kind), "as in the schema") for name, kind in schema.items())
         images = [name for name, kind in schema.items() if isinstance(kind, Tensor)]
         concepts = table_concepts(table, concept_columns, concept_file, images)
         examples = read_with_schema(table, schema, schema)
-        return TableData(examples, labels, by_schema, tuple(notes), concepts, table.lines)
+        return TableData(examples, labels, by_schema, tuple(notes), concepts, table.lines, found)
     summaries = {
         name: _summarize_column(name, table, declared.get(name))
         for name in table.columns
@@ -261,11 +277,17 @@ def read_text_table(
             f"as in types={{{first.name!r}: 'category'}}."
         )
     if labels is not None and target is not None:
-        summaries[target] = ColumnSummary(target, "class", summarize_values(set(labels.tolist())))
+        summaries[target] = _target_summary(target, labels)
     concepts = table_concepts(table, concept_columns, concept_file, [image_files.name for image_files in image_columns])
     summaries |= {name: _concept_summary(name, concepts[name]) for name in concept_columns}
     columns_read = tuple(summaries[name] for name in table.columns)
-    return TableData(Examples(columns), labels, columns_read, tuple(notes), concepts, table.lines)
+    return TableData(Examples(columns), labels, columns_read, tuple(notes), concepts, table.lines, found)
+
+
+def _target_summary(name: str, labels: Labels) -> ColumnSummary:
+    if labels.dtype.kind == "f":
+        return ColumnSummary(name, "target", f"numbers from {labels.min():g} to {labels.max():g}")
+    return ColumnSummary(name, "class", summarize_values(set(labels.tolist())))
 
 
 def _concept_summary(name: str, labels: Sequence[str | None]) -> ColumnSummary:
@@ -347,48 +369,6 @@ def _check_types(declared: Mapping[str, str], table: TextTable, target: str | No
             raise DataError(f"Column {name!r} is declared {kind!r}, an unknown kind.{did_you_mean(kind, KINDS)}")
 
 
-# Classes --------------------------------------------------------------------------------------------
-
-
-def labelled_rows(table: TextTable, target: str) -> tuple[TextTable, int]:
-    """The rows that have a class, and the number of rows without one."""
-    _, missing = cells_and_missing(target, table)
-    if missing.all():
-        raise DataError(f"{table.path}: no row has a class in column {target!r}; name another target.")
-    if not missing.any():
-        return table, 0
-    return table.take(np.flatnonzero(~missing).tolist()), int(missing.sum())
-
-
-def _labels(table: TextTable, target: str) -> npt.NDArray[np.str_]:
-    cells, _ = cells_and_missing(target, table)
-    counts = Counter(cells)
-    if len(counts) == 1:
-        raise DataError(
-            f"{table.path}: every row has the class {cells[0]!r} in column {target!r}; at least two classes are needed."
-        )
-    numbers = as_numbers(counts, table.commas)
-    if numbers is not None and bool((numbers != np.round(numbers)).any()):
-        raise DataError(f"{table.path}: column {target!r} holds quantities such as {cells[0]}. {LEARN_NUMBERS}")
-    if len(counts) > max(2, len(cells) // 2):
-        raise DataError(
-            f"{table.path}: column {target!r} has {len(counts):,} different values in {len(cells):,} rows; "
-            f"classes that most rows share are needed.{'' if numbers is None else f' {LEARN_NUMBERS}'}"
-        )
-    return np.array(cells)
-
-
-def _quantity_note(labels: npt.NDArray[np.str_], target: str, commas: bool) -> list[str]:
-    """A sentence about a target whose numbers look like a quantity; empty for any other target."""
-    different = set(labels.tolist())
-    if as_numbers(different, commas) is None or not looks_like_quantity(len(different), len(labels)):
-        return []
-    return [
-        f"{target!r} holds {len(different):,} different numbers in {len(labels):,} rows, each of which is learned as a "
-        f"class of its own. {LEARN_NUMBERS}"
-    ]
-
-
 # Columns --------------------------------------------------------------------------------------------
 
 
@@ -425,6 +405,11 @@ def _column_as(name: str, kind: Kind, table: TextTable) -> Column:
             return image_column(name, table, format_of_shape(name, shape), shape)
         case Distribution():
             raise DataError(f"The model reads {name!r} as a distribution, which a cell of a table cannot hold.")
+        case Parts() | Relation():
+            raise DataError(
+                f"The model reads {name!r} as {kind_name(kind)} of examples, which a cell of a table cannot hold; give their "
+                f"table with --{kind_name(kind)}."
+            )
 
 
 # Images ---------------------------------------------------------------------------------------------

@@ -11,18 +11,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.data.columns import Boolean, Category, Column, Distribution, Number, Probability, Tensor
 from neuid3.data.examples import Examples
 from neuid3.errors import DataError, did_you_mean
+from neuid3.explain.page.entries import column_summary, entry_summary, is_textual
+from neuid3.explain.page.numbers import NumberContent, check_numbers, number_content
 from neuid3.explain.page.responses import MIN_REACH, Floats, NetworkValues, PageNode, PageResponses, page_responses
-from neuid3.explain.page.scores import RowGroups, group_rows, learned_rows
+from neuid3.explain.page.scores import RowGroups, group_numbers, group_rows, learned_rows, page_reliability
 from neuid3.export.labels import mass_formatter
 from neuid3.export.meanings import instance_lines
 from neuid3.identifiability.audit import short_forms
 from neuid3.logic.formula import NeuralVariable, sources
-from neuid3.logic.quoting import atom_name, entry_text
+from neuid3.logic.quoting import atom_name
 from neuid3.tree.instance_names import display_names
 from neuid3.tree.model import TreeModel
+from neuid3.tree.reliability import Reliability
 from neuid3.tree.semantics import NetworkCall
 from neuid3.tree.tree import Branch, LeafNode, Masses, NetworkStatistics, Node
 
@@ -31,9 +33,6 @@ UNDECIDED = (0.05, 0.95)
 
 # The most examples of a network; a network of many values shows fewer of each.
 MAX_NETWORK_EXAMPLES = 96
-
-# A tensor of at most this many numbers is written as numbers.
-FEW_NUMBERS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,7 @@ class BranchContent:
 
 @dataclass(frozen=True, slots=True)
 class LeafContent:
-    """A leaf: its class probabilities and masses."""
+    """A leaf: what it says, class probabilities or a mean and a deviation, and its masses."""
 
     number: int
     probabilities: tuple[float, ...]
@@ -148,8 +147,8 @@ class ExampleContent:
     Attributes
     ----------
     row : its row in the table.
-    label : the index of its class, if known.
-    probabilities : the predicted class probabilities.
+    label : the index of its class, if known; None where numbers are predicted.
+    probabilities : the predicted class probabilities; none where numbers are predicted.
     responses : P(yes | reached) at every branch; None where the example does not reach it.
     values : its symbolic entries as text, by column.
     network_values : for every neural predicate and each of its calls, the index of the most probable value.
@@ -179,7 +178,10 @@ class PageContent:
     instances : a sentence for each declared network of which the tree has several instances.
     examples : the examples that are shown anywhere on the page.
     row_groups : training rows and others, with their scores.
-    errors : examples that are predicted to be of another class, with the probability of their own.
+    errors : examples that are predicted to be of another class, with the probability of their own; of numbers, those with
+        the largest errors, with the fraction of the largest one.
+    reliability : how often predictions are right on rows that the tree was not learned from, if these have classes.
+    numbers : what the page of a tree that predicts numbers shows besides; None for classes.
     """
 
     classes: tuple[str, ...]
@@ -191,6 +193,8 @@ class PageContent:
     examples: tuple[ExampleContent, ...]
     row_groups: RowGroups
     errors: tuple[Tile, ...]
+    reliability: Reliability | None = None
+    numbers: NumberContent | None = None
 
 
 def page_content(model: TreeModel, X: Any, y: Any = None, images: int = 9, table: Any = None) -> PageContent:
@@ -200,7 +204,7 @@ def page_content(model: TreeModel, X: Any, y: Any = None, images: int = 9, table
     ----------
     model : the tree with its program and networks.
     X : the examples.
-    y : their classes, if known.
+    y : their classes or numbers, if known.
     images : the most examples of each kind.
     table : the whole table if `X` has only the columns that the tree reads; training rows are recognised by all columns.
 
@@ -211,12 +215,13 @@ def page_content(model: TreeModel, X: Any, y: Any = None, images: int = 9, table
     if isinstance(images, bool) or not isinstance(images, int) or images < 1:
         raise DataError(f"images={images!r} is no number of pictures; give a whole number, 1 or more.")
     examples = model.read(X)
-    labels = None if y is None else _labels(model, y, len(examples))
+    is_number = model.predicts_numbers
+    labels = None if y is None or is_number else _labels(model, y, len(examples))
+    numbers = check_numbers(y, len(examples)) if y is not None and is_number else None
     learned = learned_rows(model, X if table is None else table, labels)
     mass_text = mass_formatter(model.tree.root)
-    return _ContentBuilder(
-        model, examples, labels, learned, page_responses(model, examples), images, mass_text
-    ).content()
+    responses = page_responses(model, examples)
+    return _ContentBuilder(model, examples, labels, learned, responses, images, mass_text, numbers).content()
 
 
 def _labels(model: TreeModel, y: Any, rows: int) -> npt.NDArray[np.int64]:
@@ -240,6 +245,7 @@ class _ContentBuilder:
     responses: PageResponses
     images: int
     mass_text: Callable[[Node], str]
+    numbers: Floats | None = None
 
     @property
     def names(self) -> dict[str, str]:
@@ -258,6 +264,8 @@ class _ContentBuilder:
             for node in self.responses.nodes
         )
         predicates = tuple(self._predicates(branches))
+        if self.model.predicts_numbers:
+            return self._number_content(nodes, branches, predicates)
         probabilities = self.responses.classes()
         errors = self._errors(probabilities)
         rows = sorted({tile.row for tile in (*errors, *_branch_tiles(nodes), *_predicate_tiles(predicates))})
@@ -271,7 +279,40 @@ class _ContentBuilder:
             tuple(self._examples(rows, branches, predicates, probabilities)),
             group_rows(self.learned, probabilities, self.labels),
             errors,
+            page_reliability(self.learned, probabilities, self.labels),
         )
+
+    def _number_content(
+        self,
+        nodes: tuple[BranchContent | LeafContent, ...],
+        branches: Sequence[PageNode],
+        predicates: tuple[PredicateContent, ...],
+    ) -> PageContent:
+        """The content of the page of a tree that predicts numbers."""
+        predictions = self.responses.classes()[:, 0]
+        errors = self._largest_errors(predictions)
+        rows = sorted({tile.row for tile in (*errors, *_branch_tiles(nodes), *_predicate_tiles(predicates))})
+        return PageContent(
+            (),
+            len(self.examples),
+            self.examples.names,
+            nodes,
+            predicates,
+            tuple(instance_lines(self.model.tree)),
+            tuple(self._examples(rows, branches, predicates, np.empty((len(self.examples), 0)))),
+            group_numbers(self.learned, predictions, self.numbers),
+            errors,
+            numbers=number_content(self.model.tree, self.responses, self.numbers, rows),
+        )
+
+    def _largest_errors(self, predictions: Floats) -> tuple[Tile, ...]:
+        """The examples whose numbers are farthest from their predictions."""
+        if self.numbers is None:
+            return ()
+        errors = np.abs(predictions - self.numbers)
+        largest = float(errors.max())
+        rows = smallest(-errors, errors > 0.0, self.images)
+        return tuple(Tile(int(row), float(errors[row]) / largest, self.examples.names) for row in rows)
 
     # Nodes -------------------------------------------------------------------------------------------
 
@@ -440,79 +481,3 @@ def in_order(test: str, columns: Sequence[str]) -> tuple[str, ...]:
     """
     names = [atom_name(token) for token in re.findall(r"'(?:\\.|[^'\\])*'|\w+", test)]
     return tuple(sorted(columns, key=lambda name: names.index(name) if name in names else len(names)))
-
-
-# Entries and columns as text ---------------------------------------------------------------------
-
-
-def is_textual(column: Column) -> bool:
-    """Whether the entries of a column are written as text instead of drawn."""
-    return not isinstance(column.kind, Tensor) or math.prod(column.kind.shape) <= FEW_NUMBERS
-
-
-def entry_summary(column: Column, row: int) -> str:
-    """One entry as text."""
-    if column.missing is not None and column.missing[row]:
-        return "missing"
-    value = column.values[row]
-    match column.kind:
-        case Boolean():
-            return "true" if value else "false"
-        case Category() as kind:
-            return str(kind.domain[int(value)])
-        case Distribution(values):
-            return f"{values[int(value.argmax())]} ({value.max():.0%})"
-        case Number():
-            return entry_text(value)
-        case Probability():
-            return f"{value:.4g}"
-        case Tensor():
-            return ", ".join(f"{number:.3g}" for number in np.ravel(value))
-
-
-def column_summary(column: Column, mass: Floats, max_values: int = 4) -> str:
-    """A summary of a symbolic column over weighted examples.
-
-    Parameters
-    ----------
-    column : the column.
-    mass : the weight of each example.
-    max_values : the most values that are listed.
-
-    >>> column_summary(Column(Number(), np.array([1.0, 5.0, 9.0, 2.0])), np.array([1.0, 1.0, 1.0, 0.0]))
-    '1 to 9, median 5'
-    >>> column_summary(Column(Boolean(), np.array([True, False, True])), np.array([1.0, 1.0, 2.0]))
-    'true 75%, false 25%'
-    """
-    present = mass if column.missing is None else np.where(column.missing, 0.0, mass)
-    total = float(present.sum())
-    if total <= MIN_REACH:
-        return "missing" if float(mass.sum()) > MIN_REACH else "no examples"
-    match column.kind:
-        case Boolean() | Probability():
-            true_share = float(present @ column.values.astype(np.float64)) / total
-            return _shares({"true": true_share, "false": 1.0 - true_share}, max_values)
-        case Category() as kind:
-            frequencies = np.bincount(column.values, present, len(kind.domain)) / total
-            return _shares(dict(zip(map(str, kind.domain), frequencies.tolist(), strict=True)), max_values)
-        case Distribution(values):
-            means = (present @ np.nan_to_num(column.values)) / total
-            return _shares(dict(zip(map(str, values), means.tolist(), strict=True)), max_values)
-        case Number():
-            return _range(column.values, present)
-        case Tensor():
-            raise AssertionError("a tensor column is not symbolic")
-
-
-def _shares(shares: dict[str, float], max_values: int) -> str:
-    ranked = [(name, share) for name, share in sorted(shares.items(), key=lambda pair: -pair[1]) if share >= 0.005]
-    rest = f", {len(ranked) - max_values} more" if len(ranked) > max_values else ""
-    return ", ".join(f"{name} {share:.0%}" for name, share in ranked[:max_values]) + rest
-
-
-def _range(values: Floats, mass: Floats) -> str:
-    rows = np.flatnonzero(mass > MIN_REACH)
-    order = rows[np.argsort(values[rows], kind="stable")]
-    half = np.searchsorted(np.cumsum(mass[order]), mass[order].sum() / 2)
-    low, middle, high = (float(values[order[i]]) for i in (0, min(half, len(order) - 1), -1))
-    return f"{entry_text(low)} to {entry_text(high)}, median {entry_text(middle)}"

@@ -5,6 +5,7 @@ const content = JSON.parse(document.getElementById("content").textContent);
 const examples = new Map(content.examples.map((example) => [example.row, example]));
 const rows = content.examples.map((example) => example.row);
 const isTest = (node) => node.test !== undefined;
+const numbers = content.numbers; // null for a tree that predicts classes
 let chosen = null;
 
 // Numbers as text ------------------------------------------------------------------------------------------
@@ -35,7 +36,7 @@ function letters(index) {
 // Building blocks ----------------------------------------------------------------------------------
 
 function make(tag, attributes = {}, ...children) {
-  const drawing = ["svg", "path", "polyline"].includes(tag);
+  const drawing = ["svg", "path", "polyline", "circle", "text", "title"].includes(tag);
   const element = drawing ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value !== null && value !== false) element.setAttribute(name, value === true ? "" : value);
@@ -89,9 +90,18 @@ function picture(example, column) {
 
 const hasPicture = (example, column) => example.pictures[column] !== undefined;
 
+// The class or number of an example, if it is known.
+function truth(example) {
+  if (numbers) return numbers.predictions[example.row][1] ?? "";
+  return example.label === null ? "" : content.classes[example.label];
+}
+
+// What a leaf says, in a few words.
+const saidAt = (number) => (numbers ? numbers.nodes[number].said : shareText(content.nodes[number].probabilities, 1));
+
 function tile([row, probability, columns], meaning, labelled = true) {
   const example = examples.get(row);
-  const label = example.label === null || !labelled ? "" : content.classes[example.label];
+  const label = labelled ? truth(example) : "";
   const entries = columns.filter((column) => column in example.values).map((column) => `${column}: ${example.values[column]}`);
   const drawn = columns.filter((column) => hasPicture(example, column));
   const spoken = [`Example ${row}`, meaning(probability), label && `labelled ${label}`, ...entries].filter(Boolean).join(", ");
@@ -184,7 +194,7 @@ function drawTree() {
     const edge = make("span", { class: "answer" }, step ? (step.response ? "yes" : "no") : "");
     const what = isTest(node)
       ? make("span", { class: "what" }, code(node.test), ...networkMark(node))
-      : make("span", { class: "what" }, shareText(node.probabilities, 1), bar(node.probabilities));
+      : make("span", { class: "what" }, saidAt(number), numbers ? null : bar(node.probabilities));
     const item = make("div", { class: "node", role: "treeitem", id: `tree-${number}`, "aria-level": depth + 1, tabindex: number ? "-1" : "0" },
       make("span", { class: isTest(node) ? "badge" : "badge leaf" }, names.get(number)), edge, what, make("span", { class: "number" }));
     item.style.marginLeft = `${depth * 1.4}rem`;
@@ -231,7 +241,7 @@ function showFlow() {
     item.querySelector(".number").textContent = percent(reached[number]);
     item.classList.toggle("away", reached[number] < 0.0005);
     const doubt = isTest(node) && node.statistics && node.statistics.nearChance ? ", close to chance" : "";
-    const what = isTest(node) ? `Test ${names.get(number)}, ${node.test}${doubt}` : `Leaf ${names.get(number)}, ${shareText(node.probabilities, 1).textContent}`;
+    const what = isTest(node) ? `Test ${names.get(number)}, ${node.test}${doubt}` : `Leaf ${names.get(number)}, ${numbers ? saidAt(number) : saidAt(number).textContent}`;
     const step = parents.get(number);
     const side = step ? `, the ${step.response ? "yes" : "no"} side of test ${names.get(step.number)}` : "";
     const who = chosen === null ? "of the examples get here" : `is the probability that example ${chosen} gets here`;
@@ -315,6 +325,12 @@ function portrait(example) {
 
 function classList(example) {
   const list = make("div", { class: "classes" });
+  if (numbers) {
+    const [said, known] = numbers.predictions[example.row];
+    [["predicted", said], ["its number", known]].filter(([, text]) => text !== null).forEach(([name, text]) =>
+      list.append(make("span", {}, name), make("span", {}), make("span", { class: "number" }, text)));
+    return list;
+  }
   example.classes.map((share, index) => [share, index]).sort((a, b) => b[0] - a[0]).slice(0, 8).forEach(([share, index]) => {
     const fill = make("span", { class: `c${index % 8}` });
     fill.style.width = `${100 * share}%`;
@@ -322,6 +338,12 @@ function classList(example) {
     list.append(make("span", {}, content.classes[index] + truth), make("div", { class: "bar", "aria-hidden": "true" }, fill), make("span", { class: "number" }, percent(share)));
   });
   return list;
+}
+
+// The prediction for an example in a few words.
+function predicted(example) {
+  if (numbers) return numbers.predictions[example.row][0];
+  return `${content.classes[best(example)]} ${percent(example.classes[best(example)])}`;
 }
 
 function best(example) {
@@ -338,7 +360,7 @@ function showExample() {
   document.getElementById("flow").textContent = example
     ? `Lines are as wide as the probability that example ${chosen} goes that way.`
     : "Lines are as wide as the share of the examples that goes that way.";
-  document.getElementById("status").textContent = example ? `Example ${chosen}: ${content.classes[best(example)]} ${percent(example.classes[best(example)])}` : "All examples";
+  document.getElementById("status").textContent = example ? `Example ${chosen}: ${predicted(example)}` : "All examples";
   dock.hidden = !example;
   dock.replaceChildren();
   if (!example) return;
@@ -346,7 +368,7 @@ function showExample() {
   show.addEventListener("click", () => panel.scrollIntoView({ block: "start" }));
   const clear = make("button", { type: "button", "aria-label": "Clear the choice" }, "✕");
   clear.addEventListener("click", () => choose(null));
-  dock.append(make("p", {}, `Example ${chosen}: `, make("strong", {}, `${content.classes[best(example)]} ${percent(example.classes[best(example)])}`)), show, clear);
+  dock.append(make("p", {}, `Example ${chosen}: `, make("strong", {}, predicted(example))), show, clear);
 }
 
 // The line about the chosen example in every test and network.
@@ -374,7 +396,16 @@ function showChosen() {
 
 // The evidence -------------------------------------------------------------------------------------
 
+function numberRows(node) {
+  const found = numbers.nodes[content.nodes.indexOf(node)];
+  const kinds = [["when grown", found.said], ["in this table", found.found], ["mean residual", found.residual]].filter(([, text]) => text);
+  if (!kinds.length) return null;
+  return make("section", {}, make("h4", {}, "Numbers that get here"),
+    make("div", { class: "shares" }, ...kinds.flatMap(([name, text]) => [make("span", {}, name), make("span", {}, text)])));
+}
+
 function shareRows(node) {
+  if (numbers) return numberRows(node);
   const kinds = [["when grown", node.training], ["in this table", node.shares]].filter(([, masses]) => masses && masses.some((mass) => mass > 0));
   if (!kinds.length) return null;
   return make("section", {}, make("h4", {}, "Classes that get here"),
@@ -382,14 +413,15 @@ function shareRows(node) {
 }
 
 function nodeStatistics(node) {
+  const gainText = (gain) => (numbers ? `${fixed(100 * gain, 1)}% of the variance` : `${fixed(gain, 2)} bits`);
   const list = make("dl", { class: "statistics" });
   const add = (name, value, more) => list.append(make("div", {}, make("dt", {}, name), make("dd", {}, value, more ? make("span", {}, ` ${more}`) : null)));
   const sum = (masses) => masses.reduce((total, mass) => total + mass, 0);
-  if (node.gain !== null && node.gain !== undefined) add("Gain", `${fixed(node.gain, 2)} bits`);
+  if (node.gain !== null && node.gain !== undefined) add("Gain", gainText(node.gain));
   const known = node.statistics;
   if (known && known.decided !== null) add("Decided", fixed(known.decided, 2), "(0 chance, 1 certain)");
-  if (known && known.unseen !== null) add("Gain on unseen", `${fixed(known.unseen, 2)} bits`, `of ${many(known.unseenMass, "example", "examples")}`);
-  if (known && known.trained !== null) add("Gain on training", `${fixed(known.trained, 2)} bits`);
+  if (known && known.unseen !== null) add("Gain on unseen", gainText(known.unseen), `of ${many(known.unseenMass, "example", "examples")}`);
+  if (known && known.trained !== null) add("Gain on training", gainText(known.trained));
   const root = content.nodes[0];
   if (node.training && root.training) add("Reach when grown", node.trainingMass, `of ${root.trainingMass} (${percent(sum(node.training) / (sum(root.training) || 1))})`);
   add("Reach in this table", count(node.mass), `of ${count(content.rows)} (${percent(node.mass / content.rows)})`);
@@ -462,7 +494,7 @@ function leafCard(number) {
   const node = content.nodes[number];
   const path = pathTo(number).flatMap((step, index) => [index ? ", " : "", code(content.nodes[step.number].test), step.response ? " is true" : " is false"]);
   return make("article", { id: `node-${number}`, tabindex: "-1", "aria-label": `Leaf ${names.get(number)}` },
-    make("header", {}, make("span", { class: "badge leaf" }, names.get(number)), make("h3", {}, shareText(node.probabilities)),
+    make("header", {}, make("span", { class: "badge leaf" }, names.get(number)), make("h3", {}, numbers ? saidAt(number) : shareText(node.probabilities)),
       path.length ? make("p", {}, "When ", ...path, ".") : make("p", {}, "The only leaf.")),
     nodeStatistics(node), shareRows(node));
 }
@@ -482,6 +514,23 @@ function networkCard(network, number) {
     make("div", { class: "values" }, ...values));
 }
 
+// Confidence from left to right, accuracy from bottom to top; vertical lines are two standard errors each way.
+function reliabilityCard(found) {
+  const x = (value) => 200 * value, y = (value) => 200 * (1 - value), clip = (value) => Math.min(1, Math.max(0, value));
+  const most = Math.max(...found.bins.map((bin) => bin.rows));
+  const marks = found.bins.flatMap((bin) => [
+    make("path", { class: "range", d: `M${x(bin.confidence)} ${y(clip(bin.accuracy - 2 * bin.standard_error))}V${y(clip(bin.accuracy + 2 * bin.standard_error))}` }),
+    make("circle", { class: "bin", cx: x(bin.confidence), cy: y(bin.accuracy), r: 2 + 3 * Math.sqrt(bin.rows / most) })]);
+  const drawing = make("svg", { class: "reliability", viewBox: "-6 -6 212 212", role: "img", "aria-label": "Reliability diagram" },
+    make("path", { class: "frame", d: "M0 0H200V200H0Z" }), make("path", { class: "ideal", d: "M0 200L200 0" }), ...marks);
+  const lines = found.bins.map((bin) => make("tr", {}, make("td", { "data-name": "said" }, percent(bin.confidence)),
+    make("td", { "data-name": "right" }, `${percent(bin.accuracy)} ± ${percent(bin.standard_error)}`), make("td", { "data-name": "rows" }, count(bin.rows))));
+  return make("article", { id: "reliability", tabindex: "-1", "aria-label": "Reliability" },
+    make("p", {}, `Expected calibration error ${fixed(found.calibration_error, 3)} (standard error ${fixed(found.standard_error, 3)}). On ${many(found.rows, "row", "rows")} a perfectly calibrated tree would show ${fixed(found.by_chance, 3)}.`),
+    make("div", { class: "pair" }, drawing, make("table", {},
+      make("thead", {}, make("tr", {}, ...["said", "right", "rows"].map((name) => make("th", { scope: "col" }, name)))), make("tbody", {}, ...lines))));
+}
+
 function drawEvidence() {
   const main = document.getElementById("evidence");
   const group = (...parts) => main.append(make("section", { class: "group" }, ...parts));
@@ -493,12 +542,34 @@ function drawEvidence() {
     const number = `The tree has ${many(networks, "network", "networks")}${content.instances.map((line) => `; ${line}`).join("")}.`;
     group(titled("What the networks predict", `${number} For every value of a network, the inputs for which it is the most probable value, most probable first. Unless a network was trained beforehand or with labels, its values have no given meaning; the pictures show what they stand for.`), ...content.networks.map(networkCard));
   }
-  if (content.errors.length) {
+  if (numbers && numbers.points.length) {
+    group(titled("Predicted against true", "One point for each example: its true number from left to right, the predicted one from bottom to top. On the line both are equal."),
+      make("article", {}, scatter(numbers.points)));
+  }
+  if (content.errors.length && numbers) {
+    group(titled("Where the tree is wrong", "Examples whose numbers are farthest from their predictions, with their errors as fractions of the largest one. Choose one to see its numbers, and whether the tree was learned from it."),
+      make("article", {}, tiles(content.errors, (share) => `its error is ${percent(share)} of the largest`, "Where the tree is wrong")));
+  } else if (content.errors.length) {
     group(titled("Where the tree is wrong", "Examples for which the tree predicts another class, with the probability of their own class, smallest first. Choose one to see whether the tree was learned from it."),
       make("article", {}, tiles(content.errors, (share) => `its class gets ${percent(share)}`, "Where the tree is wrong")));
   }
+  if (content.reliability) {
+    group(titled("Whether its probabilities can be trusted", "How often predictions are right, by the probability that the tree gave them, on rows that it was not learned from where these are known. Dots on the diagonal are calibrated; the lines are two standard errors each way."), reliabilityCard(content.reliability));
+  }
   const leaves = content.nodes.map((node, number) => number).filter((number) => !isTest(content.nodes[number]));
   group(titled("The leaves", "The ends of the paths, from all yes to all no."), make("div", { class: "leaves" }, ...leaves.map(leafCard)));
+}
+
+// A plot of predicted against true numbers, with the line on which both are equal.
+function scatter(points) {
+  const all = points.flatMap(([, predictedNumber, trueNumber]) => [predictedNumber, trueNumber]);
+  const [low, high] = [Math.min(...all), Math.max(...all)];
+  const place = (number) => 10 + (280 * (number - low)) / (high - low || 1);
+  const name = `Predicted against true numbers of ${many(points.length, "example", "examples")}, from ${low.toPrecision(4)} to ${high.toPrecision(4)}`;
+  const dots = points.map(([row, predictedNumber, trueNumber]) =>
+    make("circle", { cx: place(trueNumber), cy: 300 - place(predictedNumber), r: 2.5, class: "point" }, make("title", {}, `Example ${row}`)));
+  return make("svg", { class: "scatter", viewBox: "0 0 300 300", role: "img", "aria-label": name },
+    make("path", { d: "M10 290L290 10", class: "diagonal" }), ...dots);
 }
 
 function drawTexts() {

@@ -15,6 +15,7 @@ from typing import Any
 from neuid3.data.examples import Examples
 from neuid3.errors import ExportError
 from neuid3.explain.page.content import BranchContent, LeafContent, NodeMasses, PageContent, Tile, page_content
+from neuid3.explain.page.numbers import NumberContent
 from neuid3.explain.page.pictures import Entry, PageImages, page_images
 from neuid3.explain.page.scores import score_sentences
 from neuid3.export import export_text
@@ -23,6 +24,7 @@ from neuid3.export.unwrap import model_of
 from neuid3.tree.anchors import distinct
 from neuid3.tree.concept_accuracy import concept_scores
 from neuid3.tree.labels import model_labels
+from neuid3.tree.reliability import Reliability
 from neuid3.tree.tree import NetworkStatistics
 from neuid3.utils.files import write_atomically
 from neuid3.utils.versions import installed_version
@@ -46,9 +48,9 @@ def evidence_page(
 
     Parameters
     ----------
-    model : a model or a fitted classifier.
+    model : a model or a fitted estimator.
     X : the table to be shown.
-    y : the classes of its rows, if known.
+    y : the classes of its rows, or their numbers, if known.
     title : the title of the page.
     images : the most examples of each kind.
     concepts : labels of what networks see, as in `fit`, for their concept accuracy on this table; columns of `X` with
@@ -69,8 +71,8 @@ def page_and_scores(
     title: str = TITLE,
     images: int = 9,
     concepts: Mapping[str, Any] | None = None,
-) -> tuple[str, tuple[str, ...]]:
-    """The evidence page, and the sentences about scores at its top."""
+) -> tuple[str, tuple[str, ...], Reliability | None]:
+    """The evidence page, the sentences about scores at its top, and the reliability on rows that were not learned from."""
     tree = model_of(model, "columns and networks, of which a page is made")
     labelled, labels = model_labels(tree, X, concepts)
     examples = tree.read(X)
@@ -86,7 +88,7 @@ def page_and_scores(
         content=script_json(_content_to_json(content, scores, _pictures(content, examples))),
         text=html.escape("\n".join((export_text(tree), "", *scores))),
     )
-    return page, scores
+    return page, scores, content.reliability
 
 
 def write_page(
@@ -203,6 +205,7 @@ def _content_to_json(content: PageContent, scores: Sequence[str], pictures: Page
         ],
         "instances": content.instances,
         "errors": _tiles_to_json(content.errors),
+        "reliability": None if content.reliability is None else content.reliability.to_json(),
         "examples": [
             {
                 "row": example.row,
@@ -217,6 +220,15 @@ def _content_to_json(content: PageContent, scores: Sequence[str], pictures: Page
             for example in content.examples
         ],
         "pictures": pictures.pictures,
+        "numbers": content.numbers and _numbers_to_json(content.numbers),
+    }
+
+
+def _numbers_to_json(numbers: NumberContent) -> dict[str, Any]:
+    return {
+        "nodes": [{"said": node.said, "found": node.found, "residual": node.residual} for node in numbers.nodes],
+        "predictions": {str(row): [said, true] for row, said, true in numbers.predictions},
+        "points": numbers.points,
     }
 
 

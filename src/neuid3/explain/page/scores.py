@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,16 +20,18 @@ from neuid3.tree.record import (
     Score,
     TrainingRecord,
     concept_texts,
+    number_score,
     score_of,
 )
+from neuid3.tree.reliability import Reliability, reliability
 
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """The number of rows of a group, and the score on them if their classes are known."""
+    """The number of rows of a group, and the score on them if their classes or numbers are known."""
 
     rows: int
-    score: Score | None
+    score: AnyScore | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +62,55 @@ def group_rows(learned: Mask | None, probabilities: npt.NDArray[np.float64], cod
     codes : the index of the class of each row, if known.
     """
 
-    def group(rows: Mask) -> RowGroup:
-        count = int(rows.sum())
-        score = None if codes is None or not count else score_of("table", probabilities[rows], codes[rows])
-        return RowGroup(count, score)
+    def score(rows: Mask) -> AnyScore | None:
+        return None if codes is None else score_of("table", probabilities[rows], codes[rows])
+
+    return _groups(learned, len(probabilities), score)
+
+
+def group_numbers(
+    learned: Mask | None, predictions: npt.NDArray[np.float64], numbers: npt.NDArray[np.float64] | None
+) -> RowGroups:
+    """The rows of a table in groups, with the scores of predicted numbers.
+
+    Parameters
+    ----------
+    learned : whether the tree was learned from each row; None if that is unknown.
+    predictions : the predicted numbers, `(row,)`.
+    numbers : the true numbers, if known.
+    """
+
+    def score(rows: Mask) -> AnyScore | None:
+        return None if numbers is None else number_score("table", predictions[rows], numbers[rows])
+
+    return _groups(learned, len(predictions), score)
+
+
+def _groups(learned: Mask | None, rows: int, score: Callable[[Mask], AnyScore | None]) -> RowGroups:
+    def group(mask: Mask) -> RowGroup:
+        count = int(mask.sum())
+        return RowGroup(count, score(mask) if count else None)
 
     if learned is None:
-        return RowGroups(None, None, group(np.ones(len(probabilities), dtype=bool)))
+        return RowGroups(None, None, group(np.ones(rows, dtype=bool)))
     return RowGroups(group(learned), group(~learned), None)
+
+
+def page_reliability(
+    learned: Mask | None, probabilities: npt.NDArray[np.float64], codes: Codes | None
+) -> Reliability | None:
+    """The reliability on the rows that the tree was not learned from, or on all if that is unknown; None without any.
+
+    Parameters
+    ----------
+    learned : whether the tree was learned from each row; None if that is unknown.
+    probabilities : the predicted class probabilities, `(row, class)`.
+    codes : the index of the class of each row, if known.
+    """
+    if codes is None or not probabilities.shape[1]:
+        return None
+    others = np.ones(len(codes), dtype=bool) if learned is None else ~learned
+    return reliability(probabilities[others], codes[others]) if others.any() else None
 
 
 def score_sentences(

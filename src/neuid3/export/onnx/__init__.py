@@ -13,17 +13,18 @@ OPSET = 18
 
 
 def export_onnx(model: Any, path: Path | str, *, opset: int = OPSET) -> Path:
-    """Write a model or a fitted classifier to one ONNX file.
+    """Write a model or a fitted estimator to one ONNX file.
 
     The file takes one input for each column that the tree reads, by the column's name: numbers, probabilities and facts
     (0 or 1) as float64, a distribution as `(n, values)`, a category as the int64 index into its domain, which is in the
     file's metadata, and a tensor in the precision of the network that reads it, with bytes already divided by 255. A missing
     entry (NaN; −1 for a category) follows the model's priors. The outputs are `class_probabilities` `(n, classes)` and
-    `leaf_probabilities` `(n, leaves)`, for any number of examples.
+    `leaf_probabilities` `(n, leaves)`, for any number of examples. A tree that predicts numbers has `predicted_mean` and
+    `predicted_std`, `(n,)` each, in place of the first.
 
     Parameters
     ----------
-    model : a model or a fitted classifier.
+    model : a model or a fitted estimator.
     path : the file to be written.
     opset : the ONNX operator set.
 

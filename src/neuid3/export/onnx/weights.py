@@ -14,7 +14,7 @@ from neuid3.data.columns import OTHER, Boolean, Category, Distribution, Number, 
 from neuid3.errors import ExportError, MissingPriorError
 from neuid3.export.onnx.graph import PREFIX, Graph
 from neuid3.export.onnx.networks import precision, write_networks
-from neuid3.logic.formula import CellVariable, ChoiceVariable, ColumnVariable, NeuralVariable, Variable
+from neuid3.logic.formula import CellVariable, ChoiceVariable, ColumnVariable, NeuralVariable, QueryVariable, Variable
 from neuid3.tree.model import TreeModel
 from neuid3.tree.semantics import NetworkCall
 
@@ -22,7 +22,7 @@ from neuid3.tree.semantics import NetworkCall
 MISSING = -1
 
 # The names of the outputs.
-CLASSES, LEAVES = "class_probabilities", "leaf_probabilities"
+CLASSES, LEAVES, MEAN, STD = "class_probabilities", "leaf_probabilities", "predicted_mean", "predicted_std"
 
 
 class Weights:
@@ -40,7 +40,7 @@ class Weights:
         self._outputs = self._call_networks(sorted(model.network_calls)) if model.network_calls else {}
 
     def _declare(self, name: str) -> None:
-        if name in (CLASSES, LEAVES) or name.startswith(PREFIX):
+        if name in (CLASSES, LEAVES, MEAN, STD) or name.startswith(PREFIX):
             raise ExportError(f"Column {name!r} has a name that is reserved in ONNX files; rename the column.")
         match self.model.schema[name]:
             case Category():
@@ -78,6 +78,10 @@ class Weights:
                 return self.repeated(weights)
             case NeuralVariable():
                 return self._neural(variable)
+            case QueryVariable(query):
+                raise ExportError(
+                    f"ONNX has no tables of parts, which the test '{query}' reads; export the tree to ProbLog instead."
+                )
 
     # Columns -----------------------------------------------------------------------------------------
 

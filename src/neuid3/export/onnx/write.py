@@ -1,9 +1,11 @@
-"""A tree with its networks as an ONNX model: columns in, probabilities out."""
+"""A tree with its networks as an ONNX model: columns in, probabilities or numbers out."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
+
+import numpy as np
 
 from neuid3.circuits.reach import Reach
 from neuid3.data.columns import Category, Distribution, Kind, Tensor, kind_name
@@ -11,11 +13,12 @@ from neuid3.errors import ExportError
 from neuid3.export.onnx import OPSET
 from neuid3.export.onnx.circuits import write_reach
 from neuid3.export.onnx.graph import Graph, require
-from neuid3.export.onnx.weights import CLASSES, LEAVES, Weights
+from neuid3.export.onnx.weights import CLASSES, LEAVES, MEAN, STD, Weights
 from neuid3.export.text import export_text
 from neuid3.io.serialize import labels_to_json
+from neuid3.tree.leaves import leaf_moments
 from neuid3.tree.model import TreeModel
-from neuid3.tree.tree import paths
+from neuid3.tree.tree import Tree, paths
 
 
 def as_onnx(model: TreeModel, opset: int = OPSET) -> Any:
@@ -28,10 +31,24 @@ def as_onnx(model: TreeModel, opset: int = OPSET) -> Any:
     weights = Weights(graph, model)
     reach = Reach(model.inference.semantics.conjunctions([path for path, _ in paths(tree.root)]))
     reached = write_reach(graph, reach, weights)  # (example, leaf)
-    leaves = graph.constant([leaf.value for leaf in tree.leaves], weights.dtype)  # (leaf, class)
-    graph.output(graph.add("MatMul", reached, leaves), CLASSES, weights.dtype, len(tree.classes))
+    if tree.predicts_numbers:
+        _write_moments(graph, tree, reached, weights.dtype)
+    else:
+        leaves = graph.constant([leaf.value for leaf in tree.leaves], weights.dtype)  # (leaf, class)
+        graph.output(graph.add("MatMul", reached, leaves), CLASSES, weights.dtype, len(tree.classes))
     graph.output(reached, LEAVES, weights.dtype, len(tree.leaves))
     return graph.model(export_text(tree), _metadata(model))
+
+
+def _write_moments(graph: Graph, tree: Tree, reached: str, dtype: Any) -> None:
+    """The mean and the standard deviation of the mixture of leaves, `(example,)` each."""
+    center = float(np.mean([leaf.value[0] for leaf in tree.leaves]))
+    moments = graph.add("MatMul", reached, graph.constant(leaf_moments(tree.leaves, center), dtype))
+    first, second = (graph.add("Gather", moments, graph.constant(i, np.int64), axis=1) for i in (0, 1))
+    variance = graph.add("Sub", second, graph.add("Mul", first, first))
+    positive = graph.add("Max", variance, graph.constant(0.0, dtype))
+    graph.output(graph.add("Add", first, graph.constant(center, dtype)), MEAN, dtype)
+    graph.output(graph.add("Sqrt", positive), STD, dtype)
 
 
 def _metadata(model: TreeModel) -> dict[str, str]:
@@ -41,7 +58,7 @@ def _metadata(model: TreeModel) -> dict[str, str]:
     columns = [{"name": name, **_column_to_json(model.schema[name])} for name in model.columns]
     return {
         "neuid3_version": installed_version(),
-        "classes": json.dumps(labels_to_json(model.tree.classes)["values"], ensure_ascii=False),
+        "classes": json.dumps(list(model.classes) and labels_to_json(model.classes)["values"], ensure_ascii=False),
         "leaves": str(len(model.tree.leaves)),
         "columns": json.dumps(columns, ensure_ascii=False),
     }
