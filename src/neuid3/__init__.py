@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from neuid3.data.reading.interpretations import read_interpretations
     from neuid3.data.reading.table import read_frame, read_table
     from neuid3.errors import NeuID3Error
+    from neuid3.estimators.boosting import NeuID3BoostingClassifier, NeuID3BoostingRegressor
     from neuid3.estimators.classifier import NeuID3Classifier
     from neuid3.estimators.loading import load
     from neuid3.estimators.model import NeurosymbolicTree
     from neuid3.estimators.regressor import NeuID3Regressor
+    from neuid3.estimators.sum_model import NeurosymbolicSum
     from neuid3.explain.page import evidence_page, label_page, write_label_page, write_page
     from neuid3.export import export_graphviz, export_svg, export_text, plot_tree
     from neuid3.export.onnx import export_onnx
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from neuid3.tree.monotone import Violation, check_monotone
     from neuid3.tree.node_tests import AtomTest, NodeTest, register_test_kind
     from neuid3.tree.record import ConceptScore
+    from neuid3.tree.sums import BoostedSum, ScoreLeaf
     from neuid3.tree.tree import Branch, Tree
 
     __version__: str
@@ -45,6 +48,7 @@ __all__ = [
     "AtomTest",
     "Bank",
     "Boolean",
+    "BoostedSum",
     "Branch",
     "CandidateGenerator",
     "Candidates",
@@ -61,9 +65,12 @@ __all__ = [
     "Leaf",
     "Limits",
     "NetworkCertificate",
+    "NeuID3BoostingClassifier",
+    "NeuID3BoostingRegressor",
     "NeuID3Classifier",
     "NeuID3Error",
     "NeuID3Regressor",
+    "NeurosymbolicSum",
     "NeurosymbolicTree",
     "NodeContext",
     "NodeTest",
@@ -72,6 +79,7 @@ __all__ = [
     "Priors",
     "Probability",
     "RandomCandidates",
+    "ScoreLeaf",
     "Tensor",
     "TrainedTest",
     "TrainingConfig",
@@ -105,10 +113,12 @@ _get_name, _names = lazy_names(
         "neuid3.data.reading.interpretations": ("read_interpretations",),
         "neuid3.data.reading.table": ("read_frame", "read_table"),
         "neuid3.errors": ("NeuID3Error",),
+        "neuid3.estimators.boosting": ("NeuID3BoostingClassifier", "NeuID3BoostingRegressor"),
         "neuid3.estimators.classifier": ("NeuID3Classifier",),
         "neuid3.estimators.loading": ("load",),
         "neuid3.estimators.model": ("NeurosymbolicTree",),
         "neuid3.estimators.regressor": ("NeuID3Regressor",),
+        "neuid3.estimators.sum_model": ("NeurosymbolicSum",),
         "neuid3.explain.page": ("evidence_page", "label_page", "write_label_page", "write_page"),
         "neuid3.export": ("export_graphviz", "export_svg", "export_text", "plot_tree"),
         "neuid3.export.onnx": ("export_onnx",),
@@ -127,6 +137,7 @@ _get_name, _names = lazy_names(
         "neuid3.tree.node_tests": ("AtomTest", "NodeTest", "register_test_kind"),
         "neuid3.tree.record": ("ConceptScore",),
         "neuid3.tree.leaves": ("Leaf", "NumberLeaf"),
+        "neuid3.tree.sums": ("BoostedSum", "ScoreLeaf"),
         "neuid3.tree.tree": ("Branch", "Tree"),
     },
 )

@@ -236,6 +236,14 @@ TERMS = [
 
 # A goal for every built-in that is open and every predicate of the libraries, over the random facts f(1), f(2), f(3), g(a), g(b).
 OPEN_GOALS = {
+    "at_least/2": "at_least(2, [f(1), f(2), g(a)])",
+    "at_most/2": "at_most(1, [f(1), f(2), g(a)])",
+    "exactly/2": "exactly(1, [f(1), f(2)])",
+    "more_than/2": "more_than(1, [f(1), f(2), f(3)])",
+    "fewer_than/2": "fewer_than(2, [f(1), f(2), f(3)])",
+    "any_of/1": "any_of([f(1), g(a)])",
+    "all_of/1": "all_of([f(1), g(a)])",
+    "none_of/1": "none_of([f(1), g(a)])",
     "true/0": "true, f(1)",
     "fail/0": "f(1), \\+ fail",
     "false/0": "f(1), \\+ false",

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neuid3.binned.columns import BinnedTable
-from neuid3.tree.tree import Branch, Leaf, Node
+from neuid3.tree.tree import Branch, LeafNode, Node
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int32]
@@ -215,14 +215,14 @@ class BinnedTree:
         return np.bincount(self.column[branches], (self.gain * masses)[branches], columns).astype(np.float64)
 
 
-def tree_nodes(tree: BinnedTree, table: BinnedTable, leaf: Callable[[Floats], Leaf]) -> Node:
+def tree_nodes(tree: BinnedTree, table: BinnedTable, leaf: Callable[[Floats], LeafNode]) -> Node:
     """The same tree as nodes with tests, for exact inference.
 
     Parameters
     ----------
     tree : the tree as arrays.
     table : the columns that it was grown over.
-    leaf : makes a leaf of the statistics of a node; a branch has the masses of that leaf.
+    leaf : makes a leaf of the statistics of a node; a branch has that leaf as its summary.
 
     Returns
     -------
@@ -236,7 +236,7 @@ def tree_nodes(tree: BinnedTree, table: BinnedTable, leaf: Callable[[Floats], Le
         else:
             test = table.columns[tree.column[i]].test(int(tree.code[i]), float(tree.threshold[i]))
             yes, no = nodes.pop(int(tree.yes[i])), nodes.pop(int(tree.no[i]))
-            nodes[i] = Branch(test, yes, no, float(tree.gain[i]), here.masses)
+            nodes[i] = Branch(test, yes, no, float(tree.gain[i]), summary=here)
     return nodes[0]
 
 

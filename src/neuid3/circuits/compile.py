@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
 from neuid3.circuits.diagram import FALSE, TRUE, Clock, Diagram
@@ -10,9 +10,11 @@ from neuid3.errors import CircuitLimitError, GroundingLimitError
 from neuid3.logic.formula import (
     And,
     Compare,
+    CompareExpression,
     Formula,
     Literal,
     Not,
+    OpenCompare,
     Or,
     Truth,
     Variable,
@@ -53,13 +55,16 @@ class Circuit:
         return len(self.levels)
 
 
-def compile_formulas(formulas: Sequence[Formula], limits: Limits = DEFAULT_LIMITS) -> Circuit:
+def compile_formulas(
+    formulas: Sequence[Formula], limits: Limits = DEFAULT_LIMITS, complete: Container[str] = ()
+) -> Circuit:
     """One circuit with a root for each formula.
 
     Parameters
     ----------
     formulas : the formulas; variables that they share are shared in the circuit.
     limits : at most `circuit_nodes` nodes and `seconds` of time.
+    complete : number columns that are missing in no example, as in `draw_cells`.
 
     Returns
     -------
@@ -76,7 +81,7 @@ def compile_formulas(formulas: Sequence[Formula], limits: Limits = DEFAULT_LIMIT
     >>> len(circuit), len(circuit.roots)
     (4, 2)
     """
-    discretized = draw_cells(formulas)
+    discretized = draw_cells(formulas, complete)
     clock = Clock(limits.seconds)
     best, failure = None, None
     try:
@@ -164,7 +169,7 @@ def _compile(formulas: Sequence[Formula], order: list[Variable], limit: int, clo
                 narrow, wide = _wide_literals(parts)
                 wide_nodes = [diagram.literal(level[variable], values) for variable, values in wide.items()]
                 node_of[id(node)] = diagram.disjoin([*(node_of[id(part)] for part in narrow), *wide_nodes])
-            case Compare():
+            case Compare() | CompareExpression() | OpenCompare():
                 raise AssertionError("comparisons are replaced by cells before compiling")
     return _reachable(diagram, order, [node_of[id(formula)] for formula in formulas])
 

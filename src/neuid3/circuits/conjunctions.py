@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from neuid3.circuits.compile import Circuit, compile_formulas
@@ -33,7 +33,10 @@ class Conjunctions:
 
 
 def factorise(
-    tests: Sequence[Formula], paths: Sequence[Sequence[SignedTest]], limits: Limits = DEFAULT_LIMITS
+    tests: Sequence[Formula],
+    paths: Sequence[Sequence[SignedTest]],
+    limits: Limits = DEFAULT_LIMITS,
+    complete: Container[str] = (),
 ) -> Conjunctions:
     """The compiled conjunctions of signed tests.
 
@@ -45,6 +48,7 @@ def factorise(
     tests : the formulas of the tests.
     paths : for each path the numbers of its tests, with their outcomes.
     limits : the size and time of each circuit.
+    complete : number columns that are missing in no example, as in `draw_cells`.
 
     Returns
     -------
@@ -65,7 +69,9 @@ def factorise(
     used = [number for number, parts in enumerate(roots) if parts]
     signed = {False: [negate(test) for test in tests], True: tests}
     circuits = tuple(
-        compile_formulas([And(tuple(signed[outcome][test] for test, outcome in part)) for part in roots[n]], limits)
+        compile_formulas(
+            [And(tuple(signed[outcome][test] for test, outcome in part)) for part in roots[n]], limits, complete
+        )
         for n in used
     )
     offset, offsets = 0, {}

@@ -16,10 +16,15 @@ from neuid3.utils.files import check_readable, check_writable, write_atomically
 from neuid3.utils.output import is_output_writable
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
     from neuid3.data.examples import Examples
     from neuid3.data.reading import TextTable
     from neuid3.estimators.model import NeurosymbolicTree
+    from neuid3.estimators.sum_model import NeurosymbolicSum
     from neuid3.logic.sandbox import Limits
+
+    AnyModel = NeurosymbolicTree | NeurosymbolicSum
 
 Command = Callable[..., Any]
 
@@ -108,20 +113,47 @@ def time_limit_option(text: str) -> Callable[[Command], Command]:
 
 
 def open_inputs(path: Path, table: Path, limits: Limits | None) -> tuple[NeurosymbolicTree, TextTable]:
-    """The model and the table of two files; errors of both files are reported before the model is restored."""
-    from neuid3.data.reading import open_text_table
-
-    _check_model(path)
-    text_table = open_text_table(table)
+    """The tree and the table of two files; errors of both files are reported before the model is restored."""
+    text_table = _open_table(path, table)
     return open_model(path, limits), text_table
 
 
+def open_any_inputs(path: Path, table: Path, limits: Limits | None) -> tuple[AnyModel, TextTable]:
+    """The model of one tree or of many and the table of two files; errors of both are reported before it is restored."""
+    text_table = _open_table(path, table)
+    return open_any_model(path, limits), text_table
+
+
+def _open_table(path: Path, table: Path) -> TextTable:
+    from neuid3.data.reading import open_text_table
+
+    _check_model(path)
+    return open_text_table(table)
+
+
 def open_model(path: Path, limits: Limits | None) -> NeurosymbolicTree:
-    """The model of a file written by `neuid3 fit` or `save`."""
+    """The model of one tree in a file written by `neuid3 fit` or `save`; other models are errors."""
+    from neuid3.estimators.model import NeurosymbolicTree
+
+    model = open_any_model(path, limits)
+    if not isinstance(model, NeurosymbolicTree):
+        raise ModelFileError(f"{path} holds a sum of trees, and this command needs one tree; fit with --model tree.")
+    return model
+
+
+def open_any_model(path: Path, limits: Limits | None) -> AnyModel:
+    """The model of one tree or of many in a file written by `neuid3 fit` or `save`."""
     _check_model(path)
     from neuid3.estimators.loading import load_model
 
     return load_model(path, limits=limits)
+
+
+def is_sum(model: AnyModel) -> TypeIs[NeurosymbolicSum]:
+    """Whether a model is a sum of trees."""
+    from neuid3.estimators.sum_model import NeurosymbolicSum
+
+    return isinstance(model, NeurosymbolicSum)
 
 
 def _check_model(path: Path) -> None:
@@ -130,7 +162,7 @@ def _check_model(path: Path) -> None:
         raise ModelFileError(f"{path} is a table, not a model; give the model first, as written by `neuid3 fit`.")
 
 
-def model_examples(model: NeurosymbolicTree, text_table: TextTable) -> Examples:
+def model_examples(model: AnyModel, text_table: TextTable) -> Examples:
     """The rows of a table, read by the schema of a model, with all columns of the schema."""
     from neuid3.data.reading import read_with_schema
 

@@ -7,8 +7,18 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from neuid3.cli.common import FILE, FiniteRange, limit_option, model_examples, open_inputs, out_option, write_output
-from neuid3.errors import RowError
+from neuid3.cli.common import (
+    FILE,
+    FiniteRange,
+    is_sum,
+    limit_option,
+    model_examples,
+    open_any_inputs,
+    out_option,
+    write_output,
+)
+from neuid3.cli.sums import sum_explanation
+from neuid3.errors import DataError, RowError
 from neuid3.export.figures import figure_bytes
 
 if TYPE_CHECKING:
@@ -52,11 +62,17 @@ def explain(
 
     Example: neuid3 explain cards.neuid3 new.csv --row 3
     """
-    tree, text_table = open_inputs(model, table, limits)
+    tree, text_table = open_any_inputs(model, table, limits)
     if row >= len(text_table):
         raise RowError(f"There is no row {row}; {table} has {len(text_table)} rows, counted from 0.")
     examples = model_examples(tree, text_table.take([row]))
-    write_output([_explanation(tree, examples, style, threshold).rstrip("\n") + "\n"], out, model, table)
+    if is_sum(tree):
+        if threshold is not None:
+            raise DataError("--threshold is for one tree, and the model is a sum of trees; leave it out.")
+        text = sum_explanation(tree, examples, style)
+    else:
+        text = _explanation(tree, examples, style, threshold)
+    write_output([text.rstrip("\n") + "\n"], out, model, table)
 
 
 def _explanation(model: NeurosymbolicTree, examples: Examples, style: str, threshold: float | None) -> str:

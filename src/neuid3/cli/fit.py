@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from neuid3.cli.fit_data import FitData, concept_scores, read_fit_data, warn_of_contradictions
-from neuid3.cli.fit_options import FitOptions, fit_parameters
+from neuid3.cli.fit_options import FitOptions, fit_parameters, read_relations
 from neuid3.cli.fit_report import fit_report, held_out_scores, scores_text
 from neuid3.errors import DataError, LabelWarning, MissingFileError, did_you_mean
 from neuid3.logic.sandbox import Limits
@@ -25,8 +25,6 @@ from neuid3.utils.output import set_outcome
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from neuid3.estimators.tree_estimator import TreeEstimator
-
 
 @click.command()
 @fit_parameters
@@ -35,7 +33,8 @@ def fit(**given: Any) -> None:
 
     TABLE is a CSV or Parquet file whose first line names the columns. The kind of each column is inferred, and printed before
     learning starts; cells with the path of a PNG or JPEG file, relative to the table's folder, are images. The tree is
-    scored on held-out rows. A target of numbers is predicted as such where these are not classes; see --task.
+    scored on held-out rows. A target of numbers is predicted as such where these are not classes; see --task. With
+    --model boosting, a boosted sum of small trees is learned instead of one tree.
 
     \b
     Examples:
@@ -65,7 +64,7 @@ def _checked_rules(options: FitOptions) -> str:
     return rules
 
 
-def _estimator(options: FitOptions, rules: str, fit_data: FitData) -> TreeEstimator:
+def _estimator(options: FitOptions, rules: str, fit_data: FitData) -> Any:
     """The classifier or regressor with the parameters that the options stand for."""
     training = {
         "restarts": options.restarts,
@@ -80,31 +79,58 @@ def _estimator(options: FitOptions, rules: str, fit_data: FitData) -> TreeEstima
     kind, own = _kind_and_own_parameters(options, fit_data)
     return kind(
         background=rules,
+        relations=read_relations(options.relations),
         tests=list(options.tests) or "auto",
         modes=list(options.modes) or None,
         bank=options.bank,
-        max_depth=options.max_depth,
-        monotonic_cst=_directions(options.monotonic_cst),
         time_limit=options.time_limit,
         training=TrainingConfig(**_given(training)),
         limits=limits,
         n_jobs=options.jobs,
         random_state=options.seed,
         verbose=1,
-        **_given({"pruning": options.pruning}),
         **own,
+        **(_sum_parameters(options) if options.model == "boosting" else _tree_parameters(options)),
     )
 
 
-def _kind_and_own_parameters(options: FitOptions, fit_data: FitData) -> tuple[type[TreeEstimator], dict[str, Any]]:
+def _tree_parameters(options: FitOptions) -> dict[str, Any]:
+    """The parameters that limit one tree."""
+    if options.max_splits is not None:
+        raise DataError("--max-splits limits a boosted sum; add --model boosting, or limit a tree by --max-depth.")
+    return {
+        "max_depth": options.max_depth,
+        "monotonic_cst": _directions(options.monotonic_cst),
+        **_given({"pruning": options.pruning}),
+    }
+
+
+def _sum_parameters(options: FitOptions) -> dict[str, Any]:
+    """The parameters that limit a boosted sum."""
+    others = {
+        "--pruning": options.pruning,
+        "--pos-label": options.pos_label,
+        "--monotone": options.monotonic_cst or None,
+        "--calibration": options.calibration or None,
+    }
+    for name, value in others.items():
+        if value is not None:
+            raise DataError(
+                f"{name} is for one tree, and --model boosting learns a sum of trees; leave one of them out."
+            )
+    return _given({"max_depth": options.max_depth, "max_splits": options.max_splits})
+
+
+def _kind_and_own_parameters(options: FitOptions, fit_data: FitData) -> tuple[Any, dict[str, Any]]:
     """The class of the estimator, and the parameters that only it has."""
+    import neuid3
+
+    is_tree = options.model == "tree"
     if not fit_data.is_regression:
-        from neuid3.estimators.classifier import NeuID3Classifier
-
-        weights = _weights(options.class_weight, fit_data.targets)
-        return NeuID3Classifier, {"pos_label": options.pos_label, "class_weight": weights}
-    from neuid3.estimators.regressor import NeuID3Regressor
-
+        own: dict[str, Any] = {"class_weight": _weights(options.class_weight, fit_data.targets)}
+        if is_tree:
+            return neuid3.NeuID3Classifier, own | {"pos_label": options.pos_label}
+        return neuid3.NeuID3BoostingClassifier, own
     of_classes = {"--pos-label": options.pos_label, "--class-weight": options.class_weight}
     for option, value in of_classes.items():
         if value:
@@ -112,10 +138,10 @@ def _kind_and_own_parameters(options: FitOptions, fit_data: FitData) -> tuple[ty
                 f"{option} is for classes, and {options.target!r} holds numbers that are predicted as such; leave it out, or "
                 "add --task classification."
             )
-    return NeuID3Regressor, {}
+    return neuid3.NeuID3Regressor if is_tree else neuid3.NeuID3BoostingRegressor, {}
 
 
-def _learn(estimator: TreeEstimator, fit_data: FitData, checkpoint: Path | None) -> None:
+def _learn(estimator: Any, fit_data: FitData, checkpoint: Path | None) -> None:
     examples, targets, concepts = fit_data.rows(fit_data.training_rows)
     with warnings.catch_warnings():
         # It counts the rows that are learned from; `warn_of_contradictions` names lines of the table.
@@ -124,7 +150,7 @@ def _learn(estimator: TreeEstimator, fit_data: FitData, checkpoint: Path | None)
 
 
 def _save_and_report(
-    estimator: TreeEstimator, fit_data: FitData, options: FitOptions, seconds: float, echo: Callable[[str], object]
+    estimator: Any, fit_data: FitData, options: FitOptions, seconds: float, echo: Callable[[str], object]
 ) -> None:
     """Save the model, score it on the rows held out, and print tree and scores."""
     from neuid3.tree.record import concept_texts
@@ -136,20 +162,23 @@ def _save_and_report(
         examples, targets, _ = fit_data.rows(fit_data.calibration_rows)
         estimator.calibrate(examples, targets)
     scores = held_out_scores(estimator, fit_data)
-    warn_of_contradictions(estimator, fit_data)
-    concepts = concept_scores(estimator, fit_data)
+    is_tree = options.model == "tree"
+    if is_tree:
+        warn_of_contradictions(estimator, fit_data)
+    concepts = concept_scores(estimator, fit_data) if is_tree else ()
     estimator.save(out, remember_rows=remember_rows)  # with its score
     networks = (
         f", with {len(estimator.networks_)} network{'s' * (len(estimator.networks_) > 1)}"
         if estimator.networks_
         else ""
     )
-    echo(f"\nThe tree{networks}, learned in {seconds:.0f} s:\n\n{estimator.export_text()}\n")
+    noun = "tree" if is_tree else "sum"
+    echo(f"\nThe {noun}{networks}, learned in {seconds:.0f} s:\n\n{estimator.export_text()}\n")
     echo(scores_text(scores) + "\n")
     if concepts:
         echo("\n".join(f"Labels of {text}." for text in concept_texts(concepts)) + "\n")
     calibrated = f", calibrated by {fit_data.calibration_rows.sum():,}" if fit_data.calibration_rows.any() else ""
-    echo(f"Saved to {out}: the tree learned from {fit_data.training_rows.sum():,} rows{calibrated}.")
+    echo(f"Saved to {out}: the {noun} learned from {fit_data.training_rows.sum():,} rows{calibrated}.")
     if options.as_json:
         report = fit_report(estimator, fit_data.table, scores, concepts, out, seconds)
         click.echo(json.dumps(report, indent=1, ensure_ascii=False))

@@ -5,13 +5,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuid3.cli.common import row_location
-from neuid3.cli.fit_options import FitOptions
+from neuid3.cli.fit_options import FitOptions, read_relations
 from neuid3.errors import DataError, LabelWarning
-from neuid3.logic.sandbox import Limits
 
 if TYPE_CHECKING:
     import numpy as np
@@ -81,7 +79,7 @@ def read_fit_data(options: FitOptions, rules: str, echo: Callable[[str], object]
 
     types = _declared_kinds(options.types)
     text_table = open_text_table(options.table)
-    declarations = _declarations(rules, options.limits, text_table, types, options.concept_file)
+    declarations = _declarations(rules, options, text_table, types)
     table = read_text_table(
         text_table,
         types,
@@ -129,16 +127,18 @@ def _declared_kinds(types: tuple[str, ...]) -> dict[str, str]:
 
 
 def _declarations(
-    rules: str, limits: Limits | None, table: TextTable, types: Mapping[str, str], concept_file: Path | None
+    rules: str, options: FitOptions, table: TextTable, types: Mapping[str, str]
 ) -> Mapping[int, Declaration]:
     """The neural declarations of the rules, where labels of concepts may refer to them."""
     from neuid3.data.reading.table import text_schema
     from neuid3.logic.program import Program
+    from neuid3.logic.relations import with_relations
     from neuid3.tree.labels import looks_like_call
 
-    if concept_file is None and not any(map(looks_like_call, table.columns)):
+    if options.concept_file is None and not any(map(looks_like_call, table.columns)):
         return {}
-    return Program(rules, text_schema(table, types), limits).declarations
+    schema, relations = text_schema(table, types), read_relations(options.relations)
+    return Program(with_relations(rules, relations, schema, options.limits), schema, options.limits).declarations
 
 
 def _held_out_rows(labels: npt.NDArray[Any], fraction: float, seed: int, anchors: Anchors) -> npt.NDArray[Any]:

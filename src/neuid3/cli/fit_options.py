@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -9,8 +10,12 @@ from pathlib import Path
 import click
 
 from neuid3.cli.common import FILE, Command, FieldType, FiniteRange, concepts_option, limit_option
+from neuid3.errors import ParameterError
 from neuid3.logic.sandbox import LIMIT_RULES, Limits
 from neuid3.training.config import TRAINING_RULES
+
+# What `--model` may be; the first is the default.
+MODELS = ("tree", "boosting")
 
 
 @dataclass(frozen=True)
@@ -21,9 +26,12 @@ class FitOptions:
     target: str
     task: str
     background: Path | None
+    relations: tuple[str, ...]
     tests: tuple[str, ...]
     modes: tuple[str, ...]
     types: tuple[str, ...]
+    model: str
+    max_splits: int | None
     concept_file: Path | None
     out: Path | None
     held_out: float
@@ -81,6 +89,13 @@ _PARAMETERS = (
         help="Background knowledge: a ProbLog program with rules and neural predicates.",
     ),
     click.option(
+        "--relations",
+        multiple=True,
+        metavar="NAME=RELATION,…",
+        help="Relations of a neural predicate or a category, such as rank=order,equal or 'rank[1..5]=order', for which rules "
+        "are written (see neuid3 rules --list); may be repeated.",
+    ),
+    click.option(
         "--tests",
         multiple=True,
         metavar="ATOM",
@@ -93,6 +108,19 @@ _PARAMETERS = (
         multiple=True,
         metavar="MODE",
         help="Mode declaration: the columns allowed as arguments of a rule, such as 'higher(+second, +first)'; may be repeated.",
+    ),
+    click.option(
+        "--model",
+        type=click.Choice(MODELS),
+        default=MODELS[0],
+        show_default=True,
+        help="What is learned: one tree, or a boosted sum of small trees.",
+    ),
+    click.option(
+        "--max-splits",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Maximum number of splits of a boosted sum, all trees together; 20 keep it readable.  [default: 2000]",
     ),
     click.option(
         "--type",
@@ -228,3 +256,18 @@ _PARAMETERS = (
 def fit_parameters(command: Command) -> Command:
     """Add the argument and the options of the command `fit`; `FitOptions` has a field for each."""
     return reduce(lambda decorated, parameter: parameter(decorated), reversed(_PARAMETERS), command)
+
+
+def read_relations(given: Sequence[str]) -> dict[str, list[str]] | None:
+    """The relations of `--relations NAME=RELATION,…`.
+
+    >>> read_relations(["rank=order,equal", "size[small, large]=order"])
+    {'rank': ['order', 'equal'], 'size[small, large]': ['order']}
+    """
+    relations: dict[str, list[str]] = {}
+    for entry in given:
+        name, sign, names = entry.rpartition("=")
+        if not sign or not name.strip() or not names.strip():
+            raise ParameterError(f"--relations {entry} names no relation; write it as in --relations rank=order,equal.")
+        relations.setdefault(name.strip(), []).extend(part.strip() for part in names.split(","))
+    return relations or None

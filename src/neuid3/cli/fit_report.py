@@ -12,11 +12,10 @@ if TYPE_CHECKING:
 
     from neuid3.cli.fit_data import FitData
     from neuid3.data.reading import TableData
-    from neuid3.estimators.tree_estimator import TreeEstimator
     from neuid3.tree.record import ConceptScore, NumberScore, Score
 
 
-def held_out_scores(estimator: TreeEstimator, fit_data: FitData) -> Mapping[str, Any] | None:
+def held_out_scores(estimator: Any, fit_data: FitData) -> Mapping[str, Any] | None:
     """The scores of the tree on held-out rows, and of the majority class or the mean; they are stored in the model."""
     if not fit_data.test_rows.any():
         return None
@@ -98,7 +97,7 @@ def _number_scores_text(scores: Mapping[str, Any]) -> str:
 
 
 def fit_report(
-    estimator: TreeEstimator,
+    estimator: Any,
     data: TableData,
     scores: Mapping[str, Any] | None,
     concepts: Sequence[ConceptScore],

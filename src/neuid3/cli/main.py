@@ -24,6 +24,7 @@ GROUPS = {
     "audit": ("neuid3.cli.audit", "Say what the values of a model's networks are fixed up to."),
     "label": ("neuid3.cli.label", "Suggest images of a table to label, as a table to fill in and as a page."),
     "reread": ("neuid3.cli.reread", "Give a model the form under which labels are most likely."),
+    "rules": ("neuid3.cli.rules", "Check background knowledge, and list the relations for which rules are written."),
     "bank": ("neuid3.cli.bank", "Manage a bank of trained tests for reuse in other trees."),
     "doctor": ("neuid3.cli.doctor", "Report on the installation and the backend of the networks."),
     "completion": ("neuid3.cli.completion", "Print a script for shell completion of commands and options."),

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuid3.cli.common import FILE, limit_option, open_inputs, out_option, write_output
+from neuid3.cli.common import FILE, is_sum, limit_option, open_any_inputs, out_option, write_output
+from neuid3.cli.sums import sum_predictions
+from neuid3.errors import DataError
 
 if TYPE_CHECKING:
     from neuid3.data.examples import Examples
@@ -45,12 +47,17 @@ def predict(
 
     Example: neuid3 predict cards.neuid3 new.csv --out predictions.csv
     """
-    tree, text_table = open_inputs(model, table, limits)
+    opened, text_table = open_any_inputs(model, table, limits)
+    if is_sum(opened):
+        if coverage is not None:
+            raise DataError("--coverage is for one tree, and the model is a sum of trees; leave it out.")
+        write_output(sum_predictions(opened, text_table), out, model, table)
+        return
     if coverage is not None:
         from neuid3.tree.conformal import required_calibration
 
-        required_calibration(tree, coverage).thresholds(coverage)  # an error before anything is written
-    write_output(_lines(tree, text_table, coverage, by_leaf), out, model, table)
+        required_calibration(opened, coverage).thresholds(coverage)  # an error before anything is written
+    write_output(_lines(opened, text_table, coverage, by_leaf), out, model, table)
 
 
 def _lines(model: NeurosymbolicTree, text_table: TextTable, coverage: float | None, by_leaf: bool) -> Iterator[str]:

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuid3.cli.common import FILE, concepts_option, limit_option, model_concepts, model_examples, open_inputs
+from neuid3.cli.common import (
+    FILE,
+    concepts_option,
+    is_sum,
+    limit_option,
+    model_concepts,
+    model_examples,
+    open_any_inputs,
+)
 from neuid3.errors import DataError, did_you_mean
 from neuid3.utils.files import check_writable
 from neuid3.utils.output import set_outcome
@@ -45,7 +53,7 @@ def report(
     """
     out = out or Path(f"{model.stem}.html")
     check_writable(out, model, table, *(() if concept_file is None else (concept_file,)))
-    tree, text_table = open_inputs(model, table, limits)
+    tree, text_table = open_any_inputs(model, table, limits)
     if target is not None and target not in text_table.columns:
         raise DataError(f"{table} has no column {target!r} with classes.{did_you_mean(target, text_table.columns)}")
     from neuid3.data.reading.targets import labelled_rows, number_labels
@@ -60,7 +68,7 @@ def report(
         cells = text_table.columns[target] or ()
         labels = number_labels(text_table, target) if tree.predicts_numbers else [classes.get(c, c) for c in cells]
     examples = model_examples(tree, text_table)
-    concepts = model_concepts(tree, text_table, examples, concept_file)
+    concepts = {} if is_sum(tree) else model_concepts(tree, text_table, examples, concept_file)
     page, scores, reliability = page_and_scores(tree, examples, labels, concepts=concepts)
     save_page(out, page)
     set_outcome(f"the page is written to {out}")

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuid3.cli.common import FILE, limit_option, open_model, out_option, write_output
+from neuid3.cli.common import FILE, is_sum, limit_option, open_any_model, out_option, write_output
+from neuid3.cli.sums import sum_as
 from neuid3.errors import DataError
 
 if TYPE_CHECKING:
@@ -35,7 +36,9 @@ def show(model: Path, style: str, rules: bool, limits: Limits | None, out: Path 
     """
     if rules and style != "text":
         raise DataError(f"--rules applies to text, not to --format {style}; leave one of them out.")
-    write_output([_tree_as(open_model(model, limits), style, rules).rstrip("\n") + "\n"], out, model)
+    opened = open_any_model(model, limits)
+    text = sum_as(opened, style, rules) if is_sum(opened) else _tree_as(opened, style, rules)
+    write_output([text.rstrip("\n") + "\n"], out, model)
 
 
 def _tree_as(model: NeurosymbolicTree, style: str, rules: bool) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from reprlib import repr as shorten
 from typing import Any, Protocol
@@ -31,7 +31,12 @@ from neuid3.data.parts import Parts, Relation
 from neuid3.errors import DataError, MissingPriorError, did_you_mean
 
 ColumnPrior = float | Mapping[Value, float] | Sequence[float]
+NumberPrior = Mapping[float, float] | Sequence[float]
 Floats = npt.NDArray[np.float64]
+
+
+# A missing number that rules calculate with has at most this many values.
+QUANTILES = 16
 
 
 class Cut(Protocol):
@@ -53,6 +58,8 @@ class Priors:
     columns : by column: for a Boolean or probability column the probability of true; for a category or distribution column
         the probability of each value; for a number column a sample of its values, or a weight for each value.
     networks : the average output of a network, by its name, `rank_net`, or for one call of it, `rank_net(card_1)`.
+    expressions : by the text of an arithmetic expression, `weight / height ** 2`: a sample of its values, or a weight for
+        each value, for examples in which it is undefined.
 
     >>> Priors(columns={"alarm": 0.1, "suit": {"hearts": 0.25, "clubs": 0.75}}, networks={"n": [0.5, 0.5]}).columns["alarm"]
     0.1
@@ -60,6 +67,7 @@ class Priors:
 
     columns: Mapping[str, ColumnPrior] = field(default_factory=dict)
     networks: Mapping[str, Sequence[float] | float] = field(default_factory=dict)
+    expressions: Mapping[str, NumberPrior] = field(default_factory=dict)
 
     def column(self, name: str, kind: Kind) -> Floats:
         """The distribution of a missing entry over the values of its column.
@@ -92,13 +100,47 @@ class Priors:
         -------
         Probabilities, `(interval,)`, one more than there are boundaries.
         """
-        values, weights = _weighted_sample(self._given(column))
-        below = [
-            weights[: np.searchsorted(values, boundary.at, side="right" if boundary.above else "left")].sum()
-            for boundary in boundaries
-        ]
-        distribution: Floats = np.diff(np.array([0.0, *below, weights.sum()])) / weights.sum()
-        return distribution
+        return _cells(*self.sample(column), boundaries)
+
+    def sample(self, column: str) -> tuple[Floats, Floats]:
+        """The sorted values of a number column that may be missing, and their weights.
+
+        Parameters
+        ----------
+        column : the name of the number column.
+
+        Returns
+        -------
+        Numbers, `(value,)`, and weights, `(value,)`.
+        """
+        return _weighted_sample(self._given(column))
+
+    def expression_cells(self, expression: object, boundaries: Sequence[Cut]) -> Floats:
+        """The distribution of an expression that is undefined over the intervals between boundaries.
+
+        Parameters
+        ----------
+        expression : an expression; its text is the key in `expressions`.
+        boundaries : the boundaries, in increasing order.
+
+        Returns
+        -------
+        Probabilities, `(interval,)`, one more than there are boundaries; uniform where the sample is empty.
+
+        Raises
+        ------
+        MissingPriorError
+            Where there is no prior for the expression.
+        """
+        given = self.expressions.get(str(expression))
+        if given is None:
+            raise MissingPriorError(
+                f"'{expression}' is undefined for an example and has no prior; pass "
+                f"priors=Priors(expressions={{{str(expression)!r}: …}}) or learn it from training examples."
+            )
+        if not len(given):
+            return np.full(len(boundaries) + 1, 1.0 / (len(boundaries) + 1))
+        return _cells(*_weighted_sample(given), boundaries)
 
     def network(self, network: str, inputs: tuple[str, ...], width: int) -> Floats:
         """The average output of a network, which stands in where an input is missing.
@@ -144,6 +186,55 @@ class Priors:
                 "or learn it from training examples."
             )
         return self.columns[name]
+
+
+def _cells(values: Floats, weights: Floats, boundaries: Sequence[Cut]) -> Floats:
+    """The distribution of a weighted sample over the intervals between boundaries."""
+    below = [
+        weights[: np.searchsorted(values, boundary.at, side="right" if boundary.above else "left")].sum()
+        for boundary in boundaries
+    ]
+    distribution: Floats = np.diff(np.array([0.0, *below, weights.sum()])) / weights.sum()
+    return distribution
+
+
+def quantiles(values: Floats, weights: Floats, count: int = QUANTILES) -> tuple[Floats, Floats]:
+    """At most so many values that stand for a weighted sample: the sample itself, or the medians of equal shares of it.
+
+    Parameters
+    ----------
+    values : the sorted values, `(value,)`.
+    weights : their weights, `(value,)`.
+    count : the most values.
+
+    Returns
+    -------
+    The values, and their weights, which sum to 1.
+
+    >>> quantiles(np.arange(100.0), np.ones(100), 4)
+    (array([12., 37., 62., 87.]), array([0.25, 0.25, 0.25, 0.25]))
+    """
+    if len(values) > count:
+        below = np.cumsum(weights) / weights.sum()
+        middles = np.searchsorted(below, (np.arange(count) + 0.5) / count, side="left")
+        values, weights = values[np.minimum(middles, len(values) - 1)], np.ones(count)
+    distinct, index = np.unique(values, return_inverse=True)
+    sums = np.bincount(np.reshape(index, -1), weights, len(distinct))
+    return distinct, sums / sums.sum()
+
+
+def with_quantiles(priors: Priors, columns: Iterable[str]) -> Priors:
+    """The priors with at most `QUANTILES` values for each of these number columns.
+
+    Where rules calculate with a column, all tests of it share one distribution, also plain cuts.
+    """
+    shortened: dict[str, ColumnPrior] = {}
+    for name in columns:
+        if name in priors.columns:
+            values, weights = quantiles(*priors.sample(name))
+            if len(values) < len(priors.columns[name]):  # type: ignore[arg-type]
+                shortened[name] = dict(zip(values.tolist(), weights.tolist(), strict=True))
+    return replace(priors, columns={**priors.columns, **shortened}) if shortened else priors
 
 
 def network_call_name(network: str, inputs: tuple[str, ...]) -> str:
@@ -259,6 +350,13 @@ def check_priors(priors: Priors, schema: Schema) -> None:
                 fits, needed = False, "given for the networks that read it, in `networks`"
         if not fits:
             raise DataError(f"The prior of column {name!r} must be {needed}; found {shorten(given)}.")
+
+    for text, sample in priors.expressions.items():
+        if len(sample) and not _is_sample(sample):
+            raise DataError(
+                f"The prior of '{text}' must be a list of finite numbers, or a mapping of numbers to weights; found "
+                f"{shorten(sample)}."
+            )
 
 
 def _is_distribution(given: Mapping[Value, float], domain: tuple[Value, ...]) -> bool:

@@ -51,3 +51,28 @@ def exchanged(
         unseen[leaving[: len(entering)]] = False
         unseen[entering] = True
     return unseen
+
+
+def fold_numbers(targets: Any, folds: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    """The fold of each example in cross-validation: every fold has about the same classes, or the same spread of numbers.
+
+    Parameters
+    ----------
+    targets : classes or numbers, `(example,)`.
+    folds : how many folds there are.
+    rng : the generator that draws them.
+
+    Returns
+    -------
+    Numbers from 0 to `folds` − 1, `(example,)`.
+
+    >>> numbers = fold_numbers(np.array([0, 1, 0, 1]), 2, np.random.default_rng(0))
+    >>> numbers[[0, 2]].sum(), numbers[[1, 3]].sum()
+    (np.int64(1), np.int64(1))
+    """
+    shuffled = rng.permutation(len(targets))
+    order = shuffled[np.argsort(np.asarray(targets)[shuffled], kind="stable")]
+    blocks = [rng.permutation(folds) for _ in range(-(-len(order) // folds))]
+    numbers = np.empty(len(order), dtype=np.int64)
+    numbers[order] = np.concatenate(blocks)[: len(order)]
+    return numbers

@@ -31,6 +31,7 @@ from neuid3.learning.problem import Problem, read_problem, varying_candidates
 from neuid3.learning.statistics import with_statistics
 from neuid3.learning.validation import read_validation, training_sample
 from neuid3.logic.program import Declaration, Program
+from neuid3.logic.relations import with_relations
 from neuid3.logic.sandbox import Limits
 from neuid3.training.config import TrainingConfig, changed_training, read_training
 from neuid3.tree.anchors import Anchors, distinct
@@ -60,6 +61,7 @@ LEARNED = frozenset(
         "networks_",
         "rule_tests_",
         "schema_",
+        "sum_",
         "tree_",
     }
 )
@@ -74,7 +76,7 @@ class NeuID3Estimator(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     background, networks, tests, bank, modes, training, criterion, max_depth, min_mass, min_gain, pruning, time_limit, \
-n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst : see `NeuID3Classifier`.
+n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations : see `NeuID3Classifier`.
 
     Attributes
     ----------
@@ -105,8 +107,10 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst : see `Neu
         limits: Limits | None,
         monotonic_cst: Any,
         interaction_cst: Any,
+        relations: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self.background = background
+        self.relations = relations
         self.networks = networks
         self.tests = tests
         self.bank = bank
@@ -343,9 +347,11 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst : see `Neu
 
     def _declarations(self, columns: Mapping[str, Any]) -> Mapping[int, Declaration]:
         """The neural declarations of the background knowledge for these columns."""
-        if not columns or not self.background.strip():
+        if not columns or not (self.background.strip() or self.relations):
             return {}
-        return Program(self.background, Examples(columns).schema, self.limits).declarations
+        schema = Examples(columns).schema
+        background = with_relations(self.background, self.relations, schema, self.limits)
+        return Program(background, schema, self.limits).declarations
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Examples, Target, npt.NDArray[np.bool_]]:
         """The examples, their targets and weights; and the mask of the rows with a positive weight."""
@@ -376,7 +382,7 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst : see `Neu
         """All parameters' text in which a column may be named."""
         listed = self.tests.tests if isinstance(self.tests, CandidateGenerator) else self.tests
         tests = [listed] if isinstance(listed, str) else listed
-        return "\n".join([self.background, *map(str, tests), *(self.modes or ())])
+        return "\n".join([self.background, *map(str, tests), *(self.modes or ()), *(self.relations or ())])
 
     def _problem(self, examples: Examples) -> Problem:
         problem = read_problem(
@@ -386,6 +392,7 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst : see `Neu
             bank=self.bank,
             modes=self.modes,
             limits=self.limits,
+            relations=self.relations,
         )
         constraints = read_constraints(self.monotonic_cst, self.interaction_cst, examples.schema)
         return replace(varying_candidates(problem, examples), constraints=constraints)

@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
-from sklearn.utils import compute_class_weight
-from sklearn.utils.validation import column_or_1d
 
 from neuid3.data.examples import Examples
-from neuid3.data.tables import check_target, class_index, class_numbers, encode_classes, refuse_missing_labels
-from neuid3.errors import DataError, LabelWarning
+from neuid3.errors import LabelWarning
 from neuid3.estimators.parameters import CLASSIFIER_CONSTRAINTS
+from neuid3.estimators.targets import ClassTargets
 from neuid3.estimators.tree_estimator import TreeEstimator
 from neuid3.explain import Explanation
 from neuid3.identifiability.contradictions import contradiction_message
@@ -26,15 +24,13 @@ from neuid3.training.config import TrainingConfig
 from neuid3.tree.anchors import Anchors
 from neuid3.tree.conformal import class_sets
 from neuid3.tree.criteria import ClassCriterion, criterion_of
-from neuid3.tree.criterion import Criterion
-from neuid3.tree.record import HELD_OUT, Score, score_of
 from neuid3.tree.target import Target
 
 if TYPE_CHECKING:
     from torch import nn
 
 
-class NeuID3Classifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
+class NeuID3Classifier(ClassTargets, ClassifierMixin, TreeEstimator):  # type: ignore[misc]
     """A decision tree whose tests are facts, networks, or rules over the outputs of networks.
 
     Parameters
@@ -89,6 +85,9 @@ class NeuID3Classifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
         probabilities can be constrained, for two classes.
     interaction_cst : {"pairwise", "no_interactions"} or list of lists of columns, optional
         Groups of columns that may be tested on one path; columns in no group form one more group.
+    relations : dict, optional
+        Rules that are written for a neural predicate or a category, as in `{"rank": ["order", "equal"]}`; `"rank[1..5]"`
+        declares the predicate too. `neuid3.logic.relations.RELATIONS` has all relations.
 
     Attributes
     ----------
@@ -148,6 +147,7 @@ class NeuID3Classifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
         limits: Limits | None = None,
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
+        relations: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         super().__init__(
             background=background,
@@ -168,6 +168,7 @@ class NeuID3Classifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
             limits=limits,
             monotonic_cst=monotonic_cst,
             interaction_cst=interaction_cst,
+            relations=relations,
         )
         self.pos_label = pos_label
         self.class_weight = class_weight
@@ -177,58 +178,12 @@ class NeuID3Classifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
     def _check_criterion(self) -> ClassCriterion:
         return criterion_of(self.criterion, ClassCriterion)
 
-    def _refuse_missing_targets(self, y: Any) -> None:
-        refuse_missing_labels(y)
-
-    def _read_targets(self, y: npt.NDArray[Any], weights: npt.NDArray[np.float64]) -> Target:
-        check_target(y)
-        self.classes_, labels = encode_classes(y)
-        if self.class_weight is not None:
-            self.class_weights_ = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
-            if not (np.isfinite(self.class_weights_) & (self.class_weights_ >= 0)).all():
-                raise DataError(
-                    f"class_weight={self.class_weight!r} has a weight that is negative or no number; give 0 or more."
-                )
-            weights = weights * self.class_weights_[labels]
-        positive = 1 if self.pos_label is None else class_index(self.pos_label, self.classes_)
-        criterion = self._check_criterion().for_classes(len(self.classes_), positive)
-        return Target(labels.astype(np.int64, copy=False), weights, criterion)
-
-    def _validation_targets(
-        self,
-        y: Any,
-        criterion: Criterion,  # noqa: ARG002 - only numbers depend on it
-    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.float64]]:
-        targets = class_numbers(y, self.classes_)
-        return targets, np.ones(len(targets)) if self.class_weight is None else self.class_weights_[targets]
-
-    def _digested_targets(self, target: Target) -> dict[str, Any]:
-        return {"classes": self.classes_, "labels": target.values}
-
-    @property
-    def _tree_classes(self) -> tuple[Any, ...]:
-        return tuple(self.classes_.tolist())
-
     def _warn_of_contradictions(
         self, examples: Examples, labels: Anchors, target: Target, rows: npt.NDArray[np.int64]
     ) -> None:
         message = contradiction_message(self.model_, examples, labels, target.values, lambda row: f"row {rows[row]}")
         if message is not None:
             warnings.warn(message, LabelWarning, stacklevel=4)
-
-    def _class_codes(self, examples: Examples, y: Any) -> npt.NDArray[np.int64]:
-        """The code of the class of each example; an error where one is unknown or they are not as many."""
-        known = {label: code for code, label in enumerate(self.classes_.tolist())}
-        labels = column_or_1d(y).tolist()
-        unknown = [label for label in labels if label not in known]
-        if unknown or len(labels) != len(examples):
-            problem = f"the class {unknown[0]!r}, which the tree does not have" if unknown else f"{len(labels)} labels"
-            raise DataError(f"y has {problem}, for {len(examples)} examples; give one of the tree's classes for each.")
-        return np.array([known[label] for label in labels], dtype=np.int64)
-
-    def _calibration_targets(self, examples: Examples, y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-        codes = self._class_codes(examples, y)
-        return codes, codes
 
     def predict_sets(self, X: Any, coverage: float = 0.9, *, by_leaf: bool = False) -> npt.NDArray[np.bool_]:
         """The set of plausible classes of each example, by split conformal prediction; see `calibrate`.
@@ -254,10 +209,6 @@ class NeuID3Classifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
         """
         fitted = self._fitted()
         return class_sets(fitted.model_, fitted._examples(X), coverage, by_leaf)
-
-    def _held_out_score(self, examples: Examples, y: Any) -> tuple[Score, npt.NDArray[np.int64]]:
-        codes = self._class_codes(examples, y)
-        return score_of(HELD_OUT, self.model_.predict_proba(examples), codes), codes
 
     # Prediction ----------------------------------------------------------------------------------
 

@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from neuid3.errors import ModelFileError
 from neuid3.estimators.model import NeurosymbolicTree
+from neuid3.estimators.sum_model import NeurosymbolicSum
 from neuid3.io.container import SavedFile, read_container, reporting_damage
 from neuid3.io.estimators import learned_from_json
 from neuid3.io.models import restore_model
+from neuid3.io.sums import restore_sum
 from neuid3.io.trained_tests import TrainedTest, restore_test
 from neuid3.logic.sandbox import Limits
 
 if TYPE_CHECKING:
     import torch
 
+    from neuid3.estimators.boosting_estimator import BoostingEstimator
     from neuid3.estimators.tree_estimator import TreeEstimator
 
 # The module and the class of each kind of estimator that a file may hold. They are imported where a file holds one, since
@@ -25,7 +28,12 @@ if TYPE_CHECKING:
 ESTIMATORS = {
     "classifier": ("neuid3.estimators.classifier", "NeuID3Classifier"),
     "regressor": ("neuid3.estimators.regressor", "NeuID3Regressor"),
+    "boosting classifier": ("neuid3.estimators.boosting", "NeuID3BoostingClassifier"),
+    "boosting regressor": ("neuid3.estimators.boosting", "NeuID3BoostingRegressor"),
 }
+
+# The kinds of files that hold a sum of trees.
+SUMS = ("sum", "boosting classifier", "boosting regressor")
 
 
 def load(
@@ -34,8 +42,8 @@ def load(
     *,
     limits: Limits | None = None,
     device: str | torch.device = "cpu",
-) -> TreeEstimator | NeurosymbolicTree | TrainedTest:
-    """The fitted estimator, tree or trained test that `save` has written. No code of the file is run.
+) -> TreeEstimator | BoostingEstimator | NeurosymbolicTree | NeurosymbolicSum | TrainedTest:
+    """The fitted estimator, tree, sum of trees or trained test that `save` has written. No code of the file is run.
 
     Parameters
     ----------
@@ -47,7 +55,7 @@ def load(
 
     Returns
     -------
-    What was saved: a fitted estimator, a tree or a trained test.
+    What was saved: a fitted estimator, a tree, a sum of trees or a trained test.
 
     Raises
     ------
@@ -58,15 +66,27 @@ def load(
     if kind == "test":
         return restore_test(path, saved, networks or {}, device)
     with reporting_damage(path):
-        model = restore_model(saved, networks or {}, NeurosymbolicTree, limits, device)
-        if kind == "tree":
+        model = _restored(saved, kind, networks or {}, limits, device)
+        if kind in ("tree", "sum"):
             return model
-        estimator: type[TreeEstimator] = _class_of(kind)
-        if ("labels" in saved.fields) == model.predicts_numbers:
-            raise ValueError(
-                f"it holds a {kind}, and its tree predicts {'numbers' if model.predicts_numbers else 'classes'}"
-            )
-        return estimator.restored(model, saved.fields)
+        estimator: type[Any] = _class_of(kind)
+        if ("labels" in saved.fields) == (not model.classes):
+            raise ValueError(f"it holds a {kind}, and its trees predict {'classes' if model.classes else 'numbers'}")
+        restored: TreeEstimator | BoostingEstimator = estimator.restored(model, saved.fields)
+        return restored
+
+
+def _restored(
+    saved: SavedFile,
+    kind: str,
+    networks: Mapping[str, Callable[..., Any]],
+    limits: Limits | None,
+    device: str | torch.device = "cpu",
+) -> NeurosymbolicTree | NeurosymbolicSum:
+    """The model of a file: a tree, or a sum of trees."""
+    if kind in SUMS:
+        return restore_sum(saved, networks, NeurosymbolicSum, limits, device)
+    return restore_model(saved, networks, NeurosymbolicTree, limits, device)
 
 
 def _class_of(kind: str) -> Any:
@@ -75,8 +95,8 @@ def _class_of(kind: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def load_model(path: Path | str, *, limits: Limits | None = None) -> NeurosymbolicTree:
-    """The tree of a fitted estimator's file with its program, networks and priors, without the estimator.
+def load_model(path: Path | str, *, limits: Limits | None = None) -> NeurosymbolicTree | NeurosymbolicSum:
+    """The tree or sum of a fitted estimator's file with its program, networks and priors, without the estimator.
 
     It predicts, explains and shows the same, and needs no scikit-learn.
 
@@ -92,10 +112,10 @@ def load_model(path: Path | str, *, limits: Limits | None = None) -> Neurosymbol
     path = Path(path)
     saved, kind = _read(path)
     if kind not in ESTIMATORS:
-        contents = {"tree": "NeurosymbolicTree", "test": "TrainedTest"}[kind]
+        contents = {"tree": "NeurosymbolicTree", "sum": "NeurosymbolicSum", "test": "TrainedTest"}[kind]
         raise ModelFileError(f"{path} contains a {contents}, not a classifier or regressor; load it in Python.")
     with reporting_damage(path):
-        model = restore_model(saved, {}, NeurosymbolicTree, limits)
+        model = _restored(saved, kind, {}, limits)
         learned_from_json(saved.fields, model.classes, len(model.schema))  # raises an error where it is damaged
         return model
 
@@ -104,6 +124,6 @@ def _read(path: Path) -> tuple[SavedFile, str]:
     """The content of a file, and the kind of thing that it holds: an estimator, a tree or a test."""
     saved = read_container(path)
     kind = saved.fields.get("kind")
-    if kind not in ("tree", "test", *ESTIMATORS):
+    if kind not in ("tree", "sum", "test", *ESTIMATORS):
         raise ModelFileError(f"{path} holds a {kind!r:.40}, which this neuid3 does not know; upgrade neuid3.")
     return saved, str(kind)

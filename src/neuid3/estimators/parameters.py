@@ -36,6 +36,7 @@ SHARED_CONSTRAINTS: dict[str, Any] = {
     "limits": [Limits, None],
     "monotonic_cst": [dict, Mapping, "array-like", None],
     "interaction_cst": [StrOptions({"pairwise", "no_interactions"}), list, tuple, set, frozenset, None],
+    "relations": [dict, Mapping, None],
 }
 
 CLASSIFIER_CONSTRAINTS: dict[str, Any] = {

@@ -9,13 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import column_or_1d
 
-from neuid3.data.examples import Examples
-from neuid3.data.tables import refuse_missing_labels
-from neuid3.data.targets import number_targets
-from neuid3.errors import DataError
 from neuid3.estimators.parameters import REGRESSOR_CONSTRAINTS
+from neuid3.estimators.targets import NumberTargets
 from neuid3.estimators.tree_estimator import TreeEstimator
 from neuid3.explain import Explanation
 from neuid3.io.bank import Bank
@@ -23,9 +19,6 @@ from neuid3.logic.sandbox import Limits
 from neuid3.training.config import TrainingConfig
 from neuid3.tree.conformal import number_intervals
 from neuid3.tree.criteria import NumberCriterion, criterion_of
-from neuid3.tree.criterion import Criterion
-from neuid3.tree.record import HELD_OUT, NumberScore, number_score
-from neuid3.tree.target import Target
 
 if TYPE_CHECKING:
     from torch import nn
@@ -33,7 +26,7 @@ if TYPE_CHECKING:
 Numbers = npt.NDArray[np.float64]
 
 
-class NeuID3Regressor(RegressorMixin, TreeEstimator):  # type: ignore[misc]
+class NeuID3Regressor(NumberTargets, RegressorMixin, TreeEstimator):  # type: ignore[misc]
     """A regression tree whose tests are facts, networks, or rules over the outputs of networks.
 
     A leaf holds a mean and a standard deviation. The prediction is Σ P(leaf | e) · mean.
@@ -80,6 +73,9 @@ class NeuID3Regressor(RegressorMixin, TreeEstimator):  # type: ignore[misc]
         for no constraint. Numbers, Booleans and probabilities can be constrained.
     interaction_cst : {"pairwise", "no_interactions"} or list of lists of columns, optional
         Groups of columns that may be tested on one path; columns in no group form one more group.
+    relations : dict, optional
+        Rules that are written for a neural predicate or a category, as in `{"rank": ["order", "equal"]}`; `"rank[1..5]"`
+        declares the predicate too. `neuid3.logic.relations.RELATIONS` has all relations.
 
     Attributes
     ----------
@@ -137,6 +133,7 @@ class NeuID3Regressor(RegressorMixin, TreeEstimator):  # type: ignore[misc]
         limits: Limits | None = None,
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
+        relations: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         super().__init__(
             background=background,
@@ -157,48 +154,13 @@ class NeuID3Regressor(RegressorMixin, TreeEstimator):  # type: ignore[misc]
             limits=limits,
             monotonic_cst=monotonic_cst,
             interaction_cst=interaction_cst,
+            relations=relations,
         )
 
     # What the targets are ------------------------------------------------------------------------
 
     def _check_criterion(self) -> NumberCriterion:
         return criterion_of(self.criterion, NumberCriterion)
-
-    def _refuse_missing_targets(self, y: Any) -> None:
-        refuse_missing_labels(y, "number")
-
-    def _read_targets(self, y: npt.NDArray[Any], weights: Numbers) -> Target:
-        numbers, counted = number_targets(y), weights > 0
-        criterion = self._check_criterion().for_targets(numbers[counted], weights[counted])
-        return Target(criterion.standardized(numbers), weights, criterion)
-
-    def _validation_targets(self, y: Any, criterion: Criterion) -> tuple[Numbers, Numbers]:
-        assert isinstance(criterion, NumberCriterion)
-        numbers = number_targets(column_or_1d(y), "The validation examples")
-        return criterion.standardized(numbers), np.ones(len(numbers))
-
-    def _digested_targets(self, target: Target) -> dict[str, Any]:
-        criterion = target.criterion
-        assert isinstance(criterion, NumberCriterion)
-        return {"targets": target.values, "unit": np.array([criterion.center, criterion.scale])}
-
-    @property
-    def _tree_classes(self) -> tuple[Any, ...]:
-        return ()
-
-    def _numbers(self, examples: Examples, y: Any) -> Numbers:
-        """The number of each example; an error where they are not as many."""
-        numbers = number_targets(column_or_1d(y))
-        if len(numbers) != len(examples):
-            raise DataError(f"y has {len(numbers)} numbers for {len(examples)} examples; give one for each.")
-        return numbers
-
-    def _calibration_targets(self, examples: Examples, y: Any) -> tuple[Numbers, None]:
-        return self._numbers(examples, y), None
-
-    def _held_out_score(self, examples: Examples, y: Any) -> tuple[NumberScore, None]:
-        numbers = self._numbers(examples, y)
-        return number_score(HELD_OUT, self.model_.predict(examples), numbers), None
 
     def predict_intervals(self, X: Any, coverage: float = 0.9, *, by_leaf: bool = False) -> Numbers:
         """The interval of plausible numbers of each example, by split conformal prediction; see `calibrate`.

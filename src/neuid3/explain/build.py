@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -15,8 +17,9 @@ from neuid3.explain.counterfactuals import (
     VariableInterventions,
     smallest_change,
 )
+from neuid3.explain.criteria import counts_of
 from neuid3.explain.example_view import ExampleView, ExplainedNode, images_of, one_row, view_example
-from neuid3.explain.explanation import Explanation, LeafShare, Move, Proof, Step
+from neuid3.explain.explanation import CriterionCount, Explanation, LeafShare, Move, Proof, Step
 from neuid3.explain.probabilities import JointProbabilities
 from neuid3.explain.proofs import proofs_of, related
 from neuid3.tree.model import TreeModel
@@ -60,6 +63,7 @@ def explain(
     example = one_row(model, X, row)
     view = view_example(model, example)
     joint = JointProbabilities(view)
+    counts = counts_of(model, example)
     readings = tuple(view.readings.values())
     other: OtherPrediction
     probabilities: tuple[float, ...] = ()
@@ -82,7 +86,7 @@ def explain(
         model.tree.classes,
         probabilities,
         prediction,
-        _leaves(view, joint, proofs),
+        _leaves(view, joint, counts, proofs),
         readings,
         smallest_change(view, ResponseInterventions(view, joint), other, changes),
         smallest_change(view, VariableInterventions(view), other, changes),
@@ -130,14 +134,20 @@ def _moves(view: ExampleView) -> dict[str, Any]:
     return {"base": base, "moves": tuple(sorted(moves, key=lambda move: -abs(move.amount)))}
 
 
-def _leaves(view: ExampleView, joint: JointProbabilities, max_proofs: int) -> tuple[LeafShare, ...]:
+def _leaves(
+    view: ExampleView,
+    joint: JointProbabilities,
+    counts: Mapping[int, tuple[CriterionCount, ...]],
+    max_proofs: int,
+) -> tuple[LeafShare, ...]:
     reach: list[float] = view.path_probabilities()[0].tolist()  # by node
     paths: list[tuple[Step, ...]] = []  # by node
     leaves = []
     for node, node_reach in zip(view.nodes, reach, strict=True):
         path: tuple[Step, ...] = ()
         if node.parent is not None:
-            path = (*paths[node.parent], _step(view, joint, node, node_reach, reach[node.parent], max_proofs))
+            step = _step(view, joint, node, node_reach, reach[node.parent], max_proofs)
+            path = (*paths[node.parent], replace(step, counts=counts.get(node.path[-1][0], ())))
         paths.append(path)
         if isinstance(node.node, LeafNode):
             leaves.append(LeafShare(path, node_reach, node.node.value, view.tree.predicts_numbers))

@@ -28,10 +28,9 @@ import numpy.typing as npt
 
 from neuid3.circuits.conjunctions import SignedTest
 from neuid3.explain.example_view import ExampleView, Floats, variables_in
-from neuid3.explain.explanation import Change, Counterfactual, Reading
+from neuid3.explain.explanation import Change, Counterfactual, Reading, number_of
 from neuid3.explain.probabilities import JointProbabilities
-from neuid3.logic.formula import CellVariable, ChoiceVariable, Variable
-from neuid3.logic.quoting import entry_text
+from neuid3.logic.formula import CalculatedVariable, CellVariable, ChoiceVariable, Variable
 
 # How much more probable another class must be, so that rounding does not decide.
 MARGIN = 1e-9
@@ -311,7 +310,7 @@ class VariableInterventions:
     def _distance(self, variable: Variable, value: int) -> tuple[float, float, float]:
         """Whether a certain value is contradicted, the number of cuts crossed, and the improbability of the value."""
         weights = self.view.weights[variable]
-        crossed = abs(value - weights.index(1.0)) if isinstance(variable, CellVariable) and 1.0 in weights else 0
+        crossed = _cuts_crossed(variable, weights.index(1.0), value) if 1.0 in weights else 0
         probability = weights[value]
         return (0.0, crossed, -math.log(probability)) if probability > 0.0 else (1.0, crossed, 0.0)
 
@@ -332,18 +331,30 @@ class VariableInterventions:
         variable, value = self.variables[intervention.slot], intervention.code - 1
         names, reading = self.view.names[variable], self.view.readings[variable]
         before = _current_value(reading)
-        is_cell = isinstance(variable, CellVariable)
+        is_cell = isinstance(variable, (CellVariable, CalculatedVariable))
         condition = f"{names.phrases[value]} held" if is_cell else f"{names.name} were {names.values[value]}"
         probability = self.view.weights[variable][value]
         return Change(names.name, before, names.values[value], probability, f"{condition} (it is {before})")
 
 
+def _cuts_crossed(variable: Variable, before: int, after: int) -> int:
+    """The number of cuts between two values of a number or of expressions; 0 for other variables."""
+    match variable:
+        case CellVariable():
+            return abs(after - before)
+        case CalculatedVariable():
+            pairs = zip(variable.cells(before), variable.cells(after), strict=True)
+            return sum(abs(one - other) for one, other in pairs)
+        case _:
+            return 0
+
+
 def _current_value(reading: Reading) -> str:
     """The value of a variable in the example, as text."""
-    if reading.missing:
-        return "missing"
+    if reading.missing or reading.undefined:
+        return "missing" if reading.missing else "undefined"
     if reading.number is not None:
-        return entry_text(reading.number)
+        return number_of(reading)
     value, probability = reading.values[0]
     return _with_probability(value, probability)
 

@@ -15,11 +15,12 @@ from neuid3.circuits.reach import Reach
 from neuid3.data.columns import Array, Number, Tensor, kind_name
 from neuid3.data.examples import Examples
 from neuid3.errors import DataError, MissingPriorError
-from neuid3.explain.explanation import Assignment, Reading
+from neuid3.explain.explanation import Assignment, Reading, number_of
 from neuid3.explain.names import VariableNames, name_variables
 from neuid3.export.pixels import brightness, channels_last, displayed_range, is_image
 from neuid3.logic.formula import (
     And,
+    CalculatedVariable,
     CellVariable,
     ChoiceVariable,
     ColumnVariable,
@@ -36,8 +37,8 @@ from neuid3.logic.formula import (
     parts_of,
 )
 from neuid3.logic.program import Program
-from neuid3.logic.quoting import entry_text
 from neuid3.logic.sandbox import Limits
+from neuid3.tree.calculations import expression_values
 from neuid3.tree.evidence import Evidence
 from neuid3.tree.instance_names import display_names
 from neuid3.tree.model import TreeModel
@@ -117,10 +118,10 @@ class ExampleView:
 
     def assignment(self, variable: Variable, value: int) -> Assignment:
         """A variable with one of its values; the text of a known number shows the number instead of its cell."""
-        assignment, number = self.names[variable].assignment(value), self.readings[variable].number
-        return (
-            assignment if number is None else replace(assignment, text=f"{assignment.variable} = {entry_text(number)}")
-        )
+        assignment, reading = self.names[variable].assignment(value), self.readings[variable]
+        if reading.number is None:
+            return assignment
+        return replace(assignment, text=f"{assignment.variable} = {number_of(reading)}")
 
     @cached_property
     def variables_of(self) -> tuple[frozenset[Variable], ...]:
@@ -255,7 +256,8 @@ def one_row(model: TreeModel, X: Any, row: int) -> Examples:
 
 def view_example(model: TreeModel, example: Examples) -> ExampleView:
     """One example as the tree reads it, also below branches that the example does not reach."""
-    formulas = tuple(draw_cells(test.formula(model.program) for test in model.tree.tests))
+    present = [name for name, column in example.items() if column.missing is None]
+    formulas = tuple(draw_cells((test.formula(model.program) for test in model.tree.tests), present))
     variables = variables_in(formulas)
     with model.evaluating(), model.inference.arrays.without_gradients():
         evidence = model.evidence_of(example)
@@ -296,6 +298,12 @@ def _reading(
         case NeuralVariable(network=network, inputs=inputs):
             missing = not bool(example.complete(inputs)[0])
             return Reading(names.name, "network", inputs, missing, values, networks[network])
+        case CalculatedVariable(parts, columns=columns):
+            missing = not bool(example.complete(columns)[0])
+            numbers, defined = expression_values(parts[0].expression, example)
+            known = float(numbers[0]) if len(parts) == 1 and defined[0] else None
+            undefined = not missing and len(parts) == 1 and not defined[0]
+            return Reading(names.name, "number", columns, missing, values, None, known, undefined)
         case ColumnVariable(column) | CellVariable(column):
             missing = not bool(example.complete([column])[0])
             kind = program.schema[column]

@@ -11,6 +11,7 @@ from typing import Literal as OneOf
 import numpy as np
 
 from neuid3.data.columns import Array
+from neuid3.logic.quoting import entry_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,6 +65,56 @@ class Proof:
 
 
 @dataclass(frozen=True, slots=True)
+class Criterion:
+    """A criterion that a rule counts.
+
+    Attributes
+    ----------
+    goal : the criterion as a goal, `wide` or `age > 65`.
+    probability : P(criterion | e); None where it is no test by itself.
+    thresholds : the comparisons that it depends on, each with the number of the example.
+    """
+
+    goal: str
+    probability: float | None
+    thresholds: tuple[tuple[str, str], ...]
+
+    def __str__(self) -> str:
+        if len(self.thresholds) == 1 and _is_comparison(self.goal):
+            ((comparison, value),) = self.thresholds
+            return f"{comparison} ({value})"
+        values = [f"{comparison}: {value}" for comparison, value in self.thresholds]
+        return f"{self.goal} ({', '.join(values)})" if values else self.goal
+
+    def to_dict(self) -> dict[str, Any]:
+        """The criterion as lists, dicts, strings and numbers, for JSON."""
+        thresholds = [{"comparison": comparison, "value": value} for comparison, value in self.thresholds]
+        return {"goal": self.goal, "probability": self.probability, "thresholds": thresholds}
+
+
+def _is_comparison(goal: str) -> bool:
+    return any(operator in goal for operator in ("<", ">", "=:=", "=\\="))
+
+
+@dataclass(frozen=True, slots=True)
+class CriterionCount:
+    """A goal that counts criteria, such as `at_least(2, …)`.
+
+    Attributes
+    ----------
+    goal : the goal, without its list.
+    criteria : what is counted, with the probability of each in the example.
+    """
+
+    goal: str
+    criteria: tuple[Criterion, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The count as lists, dicts, strings and numbers, for JSON."""
+        return {"goal": self.goal, "criteria": [criterion.to_dict() for criterion in self.criteria]}
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """One test on a path, with the response that the path takes.
 
@@ -75,6 +126,7 @@ class Step:
     reach : the probability of the path up to and including this step.
     given : the earlier responses that share variables with the test, and on which its proofs depend.
     proofs : the most probable proofs of the response, best first; None if the reach is too small.
+    counts : what the rules behind the test count, with the criteria in this example.
     """
 
     test: str
@@ -83,6 +135,7 @@ class Step:
     reach: float
     given: tuple[str, ...] = ()
     proofs: tuple[Proof, ...] | None = None
+    counts: tuple[CriterionCount, ...] = ()
 
     @property
     def carried(self) -> float:
@@ -99,6 +152,7 @@ class Step:
             "given": list(self.given),
             "proofs": None if self.proofs is None else [proof.to_dict() for proof in self.proofs],
             "carried": None if self.proofs is None else self.carried,
+            **({"counts": [count.to_dict() for count in self.counts]} if self.counts else {}),
         }
 
 
@@ -174,7 +228,8 @@ class Reading:
     missing : whether one of these is missing; then the probabilities are priors.
     values : the values with a probability above 0 and their probabilities, most probable first.
     network : the network of a neural predicate.
-    number : the entry of a number column.
+    number : the entry of a number column, or the value of an expression.
+    undefined : whether the expression has no value for its operands, as a quotient by 0; then the probabilities are priors.
     """
 
     name: str
@@ -184,6 +239,7 @@ class Reading:
     values: tuple[tuple[str, float], ...]
     network: str | None = None
     number: float | None = None
+    undefined: bool = False
 
     @property
     def certain(self) -> bool:
@@ -200,7 +256,14 @@ class Reading:
             "values": [{"value": value, "probability": probability} for value, probability in self.values],
             "network": self.network,
             "number": self.number,
+            **({"undefined": True} if self.undefined else {}),
         }
+
+
+def number_of(reading: Reading) -> str:
+    """The number of a reading as text: an entry in full, a calculated one with six digits."""
+    assert reading.number is not None
+    return entry_text(reading.number) if reading.columns == (reading.name,) else f"{reading.number:.6g}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,11 @@ from dataclasses import dataclass, replace
 
 from neuid3.data.columns import Boolean, Probability
 from neuid3.explain.explanation import Assignment
+from neuid3.logic.expressions import is_difference, operands
 from neuid3.logic.formula import (
     Boundary,
+    CalculatedVariable,
+    CellPart,
     CellVariable,
     ChoiceVariable,
     ColumnVariable,
@@ -58,6 +61,13 @@ def _names(variable: Variable, program: Program) -> VariableNames:
             return VariableNames(
                 column, tuple(_interval(*cell) for cell in cells), tuple(_cell(column, *cell) for cell in cells)
             )
+        case CalculatedVariable(parts):
+            intervals, phrases = [], []
+            for value in range(variable.size):
+                combination = list(zip(parts, variable.cells(value), strict=True))
+                intervals.append(", ".join(_interval(*_ends(part, cell)) for part, cell in combination))
+                phrases.append(", ".join(_part_phrase(part, cell) for part, cell in combination))
+            return VariableNames(" and ".join(str(part.expression) for part in parts), tuple(intervals), tuple(phrases))
         case NeuralVariable(declaration=number):
             (head,), values = program.heads(variable), program.declarations[number].values
             return _fact(head) if values is None else _valued(head, values)
@@ -65,6 +75,23 @@ def _names(variable: Variable, program: Program) -> VariableNames:
             return _choice(program.heads(variable))
         case QueryVariable(query):
             return _fact(str(query))
+
+
+def _ends(part: CellPart, cell: int) -> tuple[Boundary | None, Boundary | None]:
+    """The boundaries below and above a cell."""
+    return (None, *part.boundaries)[cell], (*part.boundaries, None)[cell]
+
+
+def _part_phrase(part: CellPart, cell: int) -> str:
+    """An expression in one of its cells, as a comparison; a difference that is compared with 0 compares its sides."""
+    low, high = _ends(part, cell)
+    if all(boundary.at == 0.0 for boundary in part.boundaries) and is_difference(part.expression):
+        left, right = operands(part.expression)
+        if low is not None and high is not None:
+            return f"{left} = {right}"
+        sign = ("≤" if high.above else "<") if high is not None else (">" if low is not None and low.above else "≥")
+        return f"{left} {sign} {right}"
+    return _cell(str(part.expression), low, high)
 
 
 def _fact(name: str) -> VariableNames:
@@ -117,7 +144,7 @@ def _instance(variable: Variable) -> str:
             return network
         case ChoiceVariable(arguments=arguments):
             return ", ".join(arguments)
-        case ColumnVariable() | CellVariable() | QueryVariable():
+        case ColumnVariable() | CellVariable() | CalculatedVariable() | QueryVariable():
             return "column"
 
 
@@ -126,7 +153,7 @@ def _origin(variable: Variable) -> str:
     match variable:
         case NeuralVariable(declaration=number) | ChoiceVariable(clause=number):
             return f"clause {number + 1}"
-        case ColumnVariable() | CellVariable() | QueryVariable():
+        case ColumnVariable() | CellVariable() | CalculatedVariable() | QueryVariable():
             return ""
 
 

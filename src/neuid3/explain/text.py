@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from neuid3.explain.explanation import Counterfactual, Explanation, LeafShare, Proof, Reading, Step
+from neuid3.explain.explanation import (
+    Counterfactual,
+    CriterionCount,
+    Explanation,
+    LeafShare,
+    Proof,
+    Reading,
+    Step,
+    number_of,
+)
 from neuid3.export.labels import class_name, number_format, share_text
-from neuid3.logic.quoting import entry_text
 from neuid3.tree.leaves import NumberLeaf
 
 # The leading paths are listed until they have this much of the probability, and at most this many of them.
@@ -125,6 +133,19 @@ def _reasons(leading: Sequence[LeafShare], readings: Sequence[Reading], decimals
         rest = (step.probability or 0.0) - sum(proof.probability for proof in listed)
         if _is_visible(rest, decimals):
             yield f"    {rest:.{decimals}f}  in less probable ways"
+        for count in step.counts:
+            yield from _criteria(count, decimals)
+
+
+def _criteria(count: CriterionCount, decimals: int) -> Iterator[str]:
+    """The criteria of a count: those that hold, those that do not, and uncertain ones with their probabilities."""
+    known = [criterion for criterion in count.criteria if criterion.probability is not None]
+    held = [c for c in known if c.probability == 1.0]
+    failed = [c for c in known if c.probability == 0.0]
+    yield f"    {count.goal} counts {len(count.criteria)} criteria, of which {len(held)} {'holds' if len(held) == 1 else 'hold'}"
+    yield from (f"      yes  {criterion}" for criterion in held)
+    yield from (f"      {c.probability:.{decimals}f}  {c}" for c in known if c not in held and c not in failed)
+    yield from (f"      no   {criterion}" for criterion in failed)
 
 
 def _is_visible(probability: float, decimals: int) -> bool:
@@ -141,12 +162,16 @@ def _is_trivial(test: str, proof: Proof, certain: set[str]) -> bool:
 def _reading(reading: Reading, decimals: int) -> str:
     listed = [f"{value} {p:.{decimals}f}" for value, p in reading.values[:MAX_VALUES] if _is_visible(p, decimals)]
     values = ", ".join(listed) + (", …" if len(listed) == MAX_VALUES < len(reading.values) else "")
+    if reading.undefined:
+        return f"{reading.name}: it is undefined, so its prior: {values}"
+    if reading.missing and reading.kind == "number" and reading.columns != (reading.name,):
+        return f"{reading.name}: {' or '.join(reading.columns)} is missing, so its prior: {values}"
     if reading.missing:
         missing = " and ".join(reading.columns) if reading.kind == "network" else "it"
         verb = "are" if reading.kind == "network" and len(reading.columns) > 1 else "is"
         return f"{reading.name}: {missing} {verb} missing, so its prior: {values}"
     if reading.number is not None:
-        return f"{reading.name}: {entry_text(reading.number)}"
+        return f"{reading.name}: {number_of(reading)}"
     if reading.kind == "network":
         return f"{reading.name}: {values} (from network {reading.network})"
     if reading.kind == "chance":

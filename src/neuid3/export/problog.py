@@ -16,6 +16,7 @@ from neuid3.logic.formula import (
     FLIPPED,
     ColumnVariable,
     Compare,
+    CompareExpression,
     Derivation,
     Formula,
     Literal,
@@ -23,8 +24,9 @@ from neuid3.logic.formula import (
     QueryVariable,
     bottom_up,
     draw_cells,
+    expressions_in,
 )
-from neuid3.logic.program import Program
+from neuid3.logic.program import Program, comparison_from_json
 from neuid3.logic.quoting import RESERVED, atom_text, number_text, plain_name
 from neuid3.logic.sandbox import send_request
 from neuid3.tree.evidence import Evidence
@@ -124,7 +126,8 @@ def translate(
             "do": "translate",
             "tests": [_goal_to_json(test) for test in grounded],
             "constants": dict(constants or {}),
-            "compares": any(isinstance(node, Compare) for node in bottom_up(formulas)),
+            "compares": any(isinstance(node, (Compare, CompareExpression)) for node in bottom_up(formulas)),
+            "calculates": bool(expressions_in(formulas)),
             "neural": [_neural(v, evidence, constants) for v in variables if isinstance(v, NeuralVariable)],
         }
     )
@@ -229,6 +232,8 @@ def _numbers(
 ) -> list[str]:
     """Clauses for all comparisons of number columns in the rules."""
     names = {c: constants.get(c, atom_text(c)) for c, kind in program.schema.items() if isinstance(kind, Number)}
+    if reply["calculated"]:
+        return [*_calculated(reply["calculated"], evidence), *_arithmetic(list(names.values()), reply["held"])]
     lines = list(_comparisons(formulas, evidence, names))
     if reply["held"] or any("neuid3_compare(" in line for line in (*reply["goals"], *reply["clauses"])):
         # A comparison that is never true has no fact; without this clause ProbLog raises an unknown-clause error.
@@ -256,6 +261,43 @@ def _comparisons(formulas: Sequence[Formula], evidence: Evidence, names: Mapping
                 yield from (f"{goal} :- neuid3_cell({name}, {k})." for k in sorted(cell.values))
             elif weights.index(1.0) in cell.values:
                 yield f"{goal}."
+
+
+def _calculated(comparisons: Sequence[Any], evidence: Evidence) -> Iterator[str]:
+    """A fact for each comparison that holds; where it is uncertain, a distribution over cells that it follows from."""
+    nodes = [comparison_from_json(node) for *_, node in comparisons]
+    present = [name for name, _ in evidence.examples.items() if not evidence.is_missing(name)]
+    cells = [node for node in draw_cells(nodes, present) if isinstance(node, Literal)]
+    numbers = {variable: i for i, variable in enumerate(dict.fromkeys(cell.variable for cell in cells), 1)}
+    weights = {variable: evidence.weights(variable)[:, 0].tolist() for variable in numbers}
+    for variable, number in numbers.items():
+        possible = [k for k, weight in enumerate(weights[variable]) if weight > 0.0]
+        if len(possible) > 1:
+            shares = [weights[variable][k] for k in possible]
+            yield _disjunction([f"neuid3_cell({number}, {k})" for k in possible], shares)
+    for (operator, left, right, _), cell in zip(comparisons, cells, strict=True):
+        possible = [k for k, weight in enumerate(weights[cell.variable]) if weight > 0.0]
+        goal = f"neuid3_compare('{operator}', {left}, {right})"
+        if len(possible) > 1:
+            number = numbers[cell.variable]
+            yield from (f"{goal} :- neuid3_cell({number}, {k})." for k in possible if k in cell.values)
+        elif possible[0] in cell.values:
+            yield f"{goal}."
+    yield "neuid3_compare(_, _, _) :- fail."
+
+
+def _arithmetic(columns: Sequence[str], operators: Sequence[str]) -> Iterator[str]:
+    """Clauses for arithmetic in which columns stand for themselves: a term with a column is not calculated."""
+    yield from (f"neuid3_number({column})." for column in columns)
+    yield "neuid3_symbolic(X) :- neuid3_number(X)."
+    yield "neuid3_symbolic(X) :- compound(X), X =.. [_ | Parts], neuid3_some(Parts)."
+    yield "neuid3_some([X | _]) :- neuid3_symbolic(X)."
+    yield "neuid3_some([_ | Parts]) :- neuid3_some(Parts)."
+    yield "neuid3_is(X, Y) :- neuid3_symbolic(Y), X = Y."
+    yield "neuid3_is(X, Y) :- \\+ neuid3_symbolic(Y), X is Y."
+    for operator in operators:
+        yield f"neuid3_holds('{operator}', X, Y) :- neuid3_some([X, Y]), neuid3_compare('{operator}', X, Y)."
+        yield f"neuid3_holds('{operator}', X, Y) :- \\+ neuid3_some([X, Y]), X {operator} Y."
 
 
 def _check_precision(column: str, constants: Iterable[float]) -> None:

@@ -9,6 +9,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from neuid3.export.marks import Curve, Image, Label, Mark, Picture, Rectangle, text_width
 from neuid3.export.picture import draw_tree
+from neuid3.export.unwrap import is_sum
 from neuid3.utils.png import png
 
 FONT = "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace"
@@ -19,7 +20,7 @@ def export_svg(tree: Any, X: Any = None, *, max_depth: int | None = None, images
 
     Parameters
     ----------
-    tree : a `Tree`, a model or a fitted classifier.
+    tree : a `Tree`, a model or a fitted estimator; a boosted sum is drawn as a scorecard.
     X : examples. Tests that read images show some of those that reach them: to the left those whose response is most
         certainly yes, to the right those whose response is most certainly no.
     max_depth : the depth of the deepest tests that are drawn (the root has depth 0); None for all.
@@ -33,6 +34,10 @@ def export_svg(tree: Any, X: Any = None, *, max_depth: int | None = None, images
     >>> export_svg(Tree(Branch("alarm", Leaf(0.9), Leaf(0.2))))[:40]
     '<svg xmlns="http://www.w3.org/2000/svg" '
     """
+    if is_sum(tree):
+        from neuid3.export.sums import sum_svg  # it needs this module
+
+        return sum_svg(tree)
     return to_svg(draw_tree(tree, X, max_depth=max_depth, images=images))
 
 

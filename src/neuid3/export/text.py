@@ -20,7 +20,7 @@ from neuid3.export.labels import (
     text_cells,
 )
 from neuid3.export.meanings import network_lines
-from neuid3.export.unwrap import model_of, tree_of
+from neuid3.export.unwrap import is_sum, model_of, tree_of
 from neuid3.tree.tree import Branch, LeafNode, Node, Tree, preorder
 
 # With more classes than this a line shows only the largest shares.
@@ -43,7 +43,7 @@ def export_text(tree: Any, decimals: int = 2, *, rules: bool = False) -> str:
 
     Parameters
     ----------
-    tree : a `Tree`, a model or a fitted estimator.
+    tree : a `Tree`, a model or a fitted estimator; of a boosted sum, the terms are listed.
     decimals : the number of decimals of gains and class shares; numbers have the digits in which leaves differ.
     rules : whether the clauses of background knowledge behind the tests follow below the tree.
 
@@ -57,6 +57,10 @@ def export_text(tree: Any, decimals: int = 2, *, rules: bool = False) -> str:
     ├─ yes: call   quiet 0.10  call 0.90
     └─ no:  quiet  quiet 0.80  call 0.20
     """
+    if is_sum(tree):
+        from neuid3.export.sums import sum_text  # most trees are exported without it
+
+        return sum_text(tree, decimals, rules=rules)
     exported = tree_of(tree)
     rows = list(_rows(exported, decimals))
     # The width of a line follows from its depth: in a deep tree most of it is indentation, which need not be measured.

@@ -46,6 +46,13 @@ def model_of(source: Any, requirement: str) -> TreeModel:
     return model
 
 
+def is_sum(source: Any) -> bool:
+    """Whether this is the model of a boosted sum, or an estimator that has one."""
+    from neuid3.tree.sums import BoostedSum
+
+    return isinstance(getattr(getattr(source, "model_", source), "boosted_sum", None), BoostedSum)
+
+
 def _fitted(source: Any) -> Any:
     """The model of a fitted classifier; anything else is returned as it is."""
     if hasattr(source, "fit") and hasattr(source, "get_params"):

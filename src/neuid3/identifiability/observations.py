@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neuid3.data.examples import Examples
-from neuid3.logic.formula import CellVariable, ColumnVariable, NeuralVariable, Variable
+from neuid3.logic.formula import CalculatedVariable, CellVariable, ColumnVariable, NeuralVariable, Variable
 from neuid3.logic.program import Program
 from neuid3.tree.anchors import Anchors
 from neuid3.tree.labels import model_labels
@@ -100,7 +100,9 @@ def observed_values(
     -------
     The values.
     """
-    observed = [v for v in variables if isinstance(v, (NeuralVariable, ColumnVariable, CellVariable))]
+    observed = [
+        v for v in variables if isinstance(v, (NeuralVariable, ColumnVariable, CellVariable, CalculatedVariable))
+    ]
     neural = [variable for variable in observed if isinstance(variable, NeuralVariable)]
     labels = _label_codes(given, neural, model.program, len(examples))
     codes: dict[Variable, Codes] = {variable: np.zeros(len(examples), dtype=np.int64) for variable in observed}
@@ -129,8 +131,12 @@ def observed_values(
     return Observations(codes, labels, complete, confidence, entropy)
 
 
-def _present(examples: Examples, variable: NeuralVariable | ColumnVariable | CellVariable) -> Mask:
-    columns = variable.inputs if isinstance(variable, NeuralVariable) else (variable.column,)
+def _present(examples: Examples, variable: NeuralVariable | ColumnVariable | CellVariable | CalculatedVariable) -> Mask:
+    match variable:
+        case NeuralVariable(inputs=columns) | CalculatedVariable(columns=columns):
+            pass
+        case ColumnVariable(column) | CellVariable(column):
+            columns = (column,)
     present: Mask = np.asarray(examples.complete(columns))
     return present
 

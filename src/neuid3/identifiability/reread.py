@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import chain, count
 from typing import Any, TypeVar
 
 import numpy as np
 
 from neuid3.data.columns import Tensor
-from neuid3.data.priors import Priors
 from neuid3.identifiability.audit import network_kinds
 from neuid3.identifiability.rereading import SECONDS, Order, Rereading, most_likely_rereading
 from neuid3.identifiability.symmetries import Deadline
@@ -121,7 +121,7 @@ def _applied(reading: Rereading, model: _Model, calls: Mapping[str, NetworkCall]
         model.schema,
         background=model.program.text,
         networks=modules,
-        priors=Priors(model.priors.columns, priors),
+        priors=replace(model.priors, networks=priors),
         limits=model.program.limits,
         dtype=model.precision,
         device=model.device,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,14 +19,16 @@ from neuid3.io.serialize import (
     tree_to_json,
 )
 from neuid3.logic.sandbox import Limits
+from neuid3.tree.base_model import BaseModel
 from neuid3.tree.model import TreeModel
-from neuid3.tree.tree import Tree
+from neuid3.tree.node_tests import NodeTest
 from neuid3.utils.json_values import as_count, as_list, as_text, as_texts
 
 if TYPE_CHECKING:
     import torch
 
 _Model = TypeVar("_Model", bound=TreeModel)
+_AnyModel = TypeVar("_AnyModel", bound=BaseModel)
 
 
 def save_model(model: TreeModel, path: Path | str, more: Mapping[str, Any], *, remember_rows: bool = True) -> Path:
@@ -43,14 +45,39 @@ def save_model(model: TreeModel, path: Path | str, more: Mapping[str, Any], *, r
     -------
     The path of the file.
     """
+    fields = {**more, "tree": tree_to_json(model.tree)}
+    return write_model(model, model.tree.tests, path, fields, remember_rows=remember_rows)
+
+
+def write_model(
+    model: BaseModel,
+    tests: Sequence[NodeTest],
+    path: Path | str,
+    more: Mapping[str, Any],
+    *,
+    remember_rows: bool = True,
+) -> Path:
+    """Write what every model has, and further fields, to one file.
+
+    Parameters
+    ----------
+    model : the model with its program, networks and priors.
+    tests : the tests that it asks.
+    path : the file; an ending is added where there is none.
+    more : further fields of the file: its `kind`, and its tree or trees.
+    remember_rows : whether digests of the training rows are stored.
+
+    Returns
+    -------
+    The path of the file.
+    """
     declared = {
         instance: next((n for n in names if instance.startswith(f"{n}#")), names[0])
-        for instance, names in declared_names(model.tree).items()
+        for instance, names in declared_names(tests).items()
     }
     networks = {name: model.networks[name] for name in sorted({network for network, _, _ in model.network_calls})}
     fields = {
         **more,
-        "tree": tree_to_json(model.tree),
         "schema": schema_to_json(model.schema),
         "priors": priors_to_json(model.priors, model.columns),
         "networks": networks_to_json(networks, declared),
@@ -90,28 +117,57 @@ def restore_model(
     -------
     The model, as `kind`.
     """
+    tree = tree_from_json(saved.fields["tree"])
+    model = read_model(saved, factories, kind, tree, limits, device)
+    model.calibration = calibration_from_tensors(saved.tensors, len(tree.leaves))
+    return model
+
+
+def read_model(
+    saved: SavedFile,
+    factories: NetworkFactories,
+    kind: type[_AnyModel],
+    trees: Any,
+    limits: Limits | None = None,
+    device: torch.device | str = "cpu",
+) -> _AnyModel:
+    """The model of one tree, or of several, with what every file holds besides them.
+
+    Parameters
+    ----------
+    saved : the content of the file.
+    factories : functions that build networks of unregistered classes, by their declared names.
+    kind : the class of the model.
+    trees : what the model is made of, with `tests` and `classes`: a tree, or a sum of trees.
+    limits : what grounding and compiling its program may take.
+    device : the device of its networks.
+
+    Returns
+    -------
+    The model, as `kind`.
+    """
     fields = saved.fields
-    tree = tree_from_json(fields["tree"])
     tensors = without_calibration(without_record(fields.get("training_record"), saved.tensors))
-    model = kind(
-        tree,
+    model: Any = kind
+    model = model(
+        trees,
         schema_from_json(fields["schema"]),
         background=saved.background,
-        networks=networks_from_json(fields["networks"], tensors, factories, device, declared_names(tree)),
+        networks=networks_from_json(fields["networks"], tensors, factories, device, declared_names(trees.tests)),
         priors=priors_from_json(fields["priors"]),
         limits=limits,
         dtype=_precision(fields["precision"]),
         device=device,
     )
-    model.training_record = record_from_json(fields.get("training_record"), saved.tensors, len(tree.classes))
-    model.calibration = calibration_from_tensors(saved.tensors, len(tree.leaves))
+    model.training_record = record_from_json(fields.get("training_record"), saved.tensors, len(trees.classes))
     if fields.get("candidates") is not None:
         model.candidates = tuple(as_texts(fields["candidates"]))
     model.labelled_values = _labelled_values(fields.get("labelled_values"), model)
-    return model
+    restored: _AnyModel = model
+    return restored
 
 
-def _labelled_values(saved: Any, model: TreeModel) -> dict[str, tuple[int, ...]]:
+def _labelled_values(saved: Any, model: BaseModel) -> dict[str, tuple[int, ...]]:
     """The values that networks have learned from labels, checked against the networks of the model."""
     if saved is None:
         return {}
@@ -133,10 +189,10 @@ def _precision(name: Any) -> str:
     return str(name)
 
 
-def declared_names(tree: Tree) -> dict[str, list[str]]:
-    """The declared names of every network instance of a tree, in the order of the tests."""
+def declared_names(tests: Iterable[NodeTest]) -> dict[str, list[str]]:
+    """The declared names of every network instance that tests call, in the order of the tests."""
     names: dict[str, dict[str, None]] = {}
-    for test in tree.tests:
+    for test in tests:
         for name, instance in test.instances:
             names.setdefault(instance, {})[name] = None
     return {instance: list(declared) for instance, declared in names.items()}

@@ -222,7 +222,12 @@ def priors_to_json(priors: Priors, columns: Sequence[str]) -> Json:
     return {
         "columns": {name: _prior_to_json(priors.columns[name]) for name in columns if name in priors.columns},
         "networks": {name: np.asarray(prior, dtype=float).tolist() for name, prior in priors.networks.items()},
+        **({"expressions": _expressions_to_json(priors)} if priors.expressions else {}),
     }
+
+
+def _expressions_to_json(priors: Priors) -> Json:
+    return {text: _prior_to_json(prior) for text, prior in priors.expressions.items()}
 
 
 def priors_from_json(fields: Json) -> Priors:
@@ -231,7 +236,11 @@ def priors_from_json(fields: Json) -> Priors:
         as_text(name): tuple(map(as_number, prior)) if isinstance(prior, list) else as_number(prior)
         for name, prior in fields["networks"].items()
     }
-    return Priors({as_text(name): _prior_from_json(prior) for name, prior in fields["columns"].items()}, networks)
+    columns, expressions = (
+        {as_text(name): _prior_from_json(prior) for name, prior in fields.get(key, {}).items()}
+        for key in ("columns", "expressions")
+    )
+    return Priors(columns, networks, expressions)
 
 
 def _prior_to_json(prior: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from neuid3.data.columns import Boolean, Category, Distribution, Kind, Number, Probability, Schema, Tensor, kind_name
 from neuid3.errors import NeuID3Error, NodeTestError, did_you_mean
+from neuid3.learning.families import Family, find_families, named_family
 from neuid3.logic.formula import Compare, Formula, NeuralVariable, Truth, bottom_up, constant_value, sources
 from neuid3.logic.program import Program
 from neuid3.logic.quoting import atom_name, atom_text, plain_name
@@ -27,11 +28,13 @@ class Candidates:
     tests : the tests to choose from.
     numbers : number columns, whose thresholds are found at each node.
     expanded : the atoms that rules, neural facts and modes were expanded to, which are among `tests`.
+    families : tests with an open constant, which is found at each node.
     """
 
     tests: tuple[NodeTest, ...]
     numbers: tuple[str, ...]
     expanded: tuple[str, ...] = ()
+    families: tuple[Family, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +96,10 @@ def column_candidates(schema: Schema) -> Candidates:
 
 def rule_modes(program: Program) -> list[Mode]:
     """A mode for every head of the program that can be a test: rules and neural facts, over tensor columns."""
-    fillers = [name for name, kind in program.schema.items() if isinstance(kind, Tensor)]
+    fillers = tuple(_image_columns(program))
     modes = []
     for name, arguments in program.test_heads:
-        choices = tuple(
-            (argument,) if argument is not None else tuple(map(atom_text, fillers)) for argument in arguments
-        )
+        choices = tuple((argument,) if argument is not None else fillers for argument in arguments)
         modes.append(Mode(atom_text(name), choices))
     return modes
 
@@ -176,16 +177,17 @@ def _input_shapes(formula: Formula, schema: Schema, without: Container[str] = ()
     return shapes
 
 
-def _from_rules(program: Program, most: int, named: Sequence[str]) -> tuple[AtomTest, ...]:
-    """The tests of all rules and neural facts; warns of each rule that has none and that no other rule needs.
+def _from_rules(program: Program, most: int, named: Sequence[str]) -> tuple[tuple[AtomTest, ...], tuple[Family, ...]]:
+    """The tests of all rules and neural facts, and families; warns of each rule without any that no other rule needs.
 
     Where the program, or a test in `named`, names a column for a network, the network is called only on columns of the
     same shape.
     """
     modes = rule_modes(program)
-    tests = expand(modes, program, most)
+    families, of_families, predicates = find_families(program, _image_columns(program))
+    filled = _filled_columns(modes, program) | {test.atom: frozenset[str]() for test in of_families}
+    tests = tuple(dict.fromkeys((*expand(modes, program, most), *of_families)))
     known: dict[str, set[Shapes]] = {}  # shapes of the columns that are named for each network
-    filled = _filled_columns(modes, program)
     for atom, columns in [
         *((test.atom, filled[test.atom]) for test in tests),
         *((atom, frozenset()) for atom in named),
@@ -200,8 +202,12 @@ def _from_rules(program: Program, most: int, named: Sequence[str]) -> tuple[Atom
             for network, shapes in _input_shapes(program.formula(test.atom), program.schema).items()
         )
     )
-    _warn_of_unused_rules(modes, compatible, named, program)
-    return compatible
+    _warn_of_unused_rules(modes, compatible, [*named, *predicates], program)
+    return compatible, tuple(families)
+
+
+def _image_columns(program: Program) -> list[str]:
+    return [atom_text(name) for name, kind in program.schema.items() if isinstance(kind, Tensor)]
 
 
 def _filled_columns(modes: Sequence[Mode], program: Program) -> dict[str, frozenset[str]]:
@@ -298,7 +304,10 @@ def make_candidates(
     ------
     NodeTestError : where a test is constant, or a mode has no test or too many.
     """
-    listed: list[str | NodeTest] = [tests] if isinstance(tests, str) else list(tests)
+    given: list[str | NodeTest] = [tests] if isinstance(tests, str) else list(tests)
+    named_families = {test: named_family(test, program) for test in given if isinstance(test, str)}
+    families = [family for family in named_families.values() if family is not None]
+    listed = [test for test in given if not isinstance(test, str) or named_families[test] is None]
     collected: list[NodeTest] = []
     numbers: list[str] = []
     named = _check_named(listed, program)
@@ -308,7 +317,11 @@ def make_candidates(
             columns = column_candidates(program.schema)
             collected.extend(columns.tests)
             numbers.extend(columns.numbers)
-            expanded = _from_modes(modes, program, most) if modes is not None else _from_rules(program, most, named)
+            if modes is not None:
+                expanded = _from_modes(modes, program, most)
+            else:
+                expanded, of_rules = _from_rules(program, most, [*named, *(family.template for family in families)])
+                families.extend(of_rules)
             collected.extend(expanded)
         elif isinstance(test, str):
             collected.append(_named(test, program.schema.get(test)))
@@ -322,7 +335,10 @@ def make_candidates(
         collected.extend(expanded)
     program.formulas([atom for test in collected for atom in test.atoms])
     return Candidates(
-        tuple(dict.fromkeys(collected)), tuple(dict.fromkeys(numbers)), tuple(test.atom for test in expanded)
+        tuple(dict.fromkeys(collected)),
+        tuple(dict.fromkeys(numbers)),
+        tuple(test.atom for test in expanded),
+        tuple({family.template: family for family in families}.values()),
     )
 
 

@@ -31,9 +31,12 @@ class SortedColumn:
     column : the number column.
     name : its name.
     weights : sample weights, by default 1 each, `(example,)`.
+    prior : the sorted values that a missing entry may have, and their weights; by default those of the known entries.
     """
 
-    def __init__(self, column: Column, name: str, weights: Floats | None = None) -> None:
+    def __init__(
+        self, column: Column, name: str, weights: Floats | None = None, prior: tuple[Floats, Floats] | None = None
+    ) -> None:
         self.name = name
         self.column = column
         known = np.ones(len(column), dtype=bool) if column.missing is None else ~column.missing
@@ -41,6 +44,8 @@ class SortedColumn:
         self.order = rows[np.argsort(column.values[rows], kind="stable")]
         self.values = column.values[self.order]
         masses = np.ones(len(self.order)) if weights is None else weights[self.order]
+        if prior is not None:
+            self.values, masses = prior
         self.below = np.concatenate(([0.0], np.cumsum(masses) / max(float(masses.sum()), 1e-300)))
 
     def best_cut(
@@ -76,7 +81,9 @@ class SortedColumn:
         order = self._in_order(rows)
         order = order[criterion.mass(statistics[order]) > 0]
         values = self.column.values[rows[order]]
-        ends = np.flatnonzero(np.diff(values) > 0)  # a cut may follow each of these
+        # A cut may follow each of these. Examples whose response does not depend on the cut have infinite numbers.
+        finite = np.isfinite(values)
+        ends = np.flatnonzero((values[:-1] < values[1:]) & finite[:-1] & finite[1:])
         if not len(ends):
             return None
         low, high = values[ends], values[ends + 1]

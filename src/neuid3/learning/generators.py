@@ -103,7 +103,7 @@ class RandomCandidates(CandidateGenerator):
 
     Parameters
     ----------
-    fraction : the fraction of the candidates that are offered, in (0, 1]; a number column counts as one.
+    fraction : the fraction of the candidates that are offered, in (0, 1]; a number column or a family counts as one.
     count : their number; it takes the place of the fraction.
     tests : what is drawn from: `"auto"`, or a list of tests.
 
@@ -124,14 +124,19 @@ class RandomCandidates(CandidateGenerator):
 
     def candidates(self, context: NodeContext) -> Candidates:
         unused = [test for test in context.listed.tests if test not in context.node.used]
-        total = len(unused) + len(context.listed.numbers)
+        n_tests, n_columns = len(unused), len(context.listed.numbers)
+        total = n_tests + n_columns + len(context.listed.families)
         count = math.ceil(self.fraction * total) if self.count is None else min(self.count, total)
         chosen = np.zeros(total, dtype=bool)
         chosen[context.random.choice(total, count, replace=False)] = True
-        of_tests, of_numbers = chosen[: len(unused)], chosen[len(unused) :]
+        of_tests, of_numbers = chosen[:n_tests], chosen[n_tests : n_tests + n_columns]
+        of_families = chosen[n_tests + n_columns :]
         return Candidates(
             tuple(test for test, is_chosen in zip(unused, of_tests, strict=True) if is_chosen),
             tuple(name for name, is_chosen in zip(context.listed.numbers, of_numbers, strict=True) if is_chosen),
+            families=tuple(
+                family for family, is_chosen in zip(context.listed.families, of_families, strict=True) if is_chosen
+            ),
         )
 
 
@@ -166,20 +171,31 @@ class NodeCandidates:
         ------
         NodeTestError : where the generator offers something else than tests and number columns.
         """
-        listed = self._keeping(node, self.listed if listed is None else listed)
+        listed = self.keeping(node, self.listed if listed is None else listed)
         offered = self.generator.candidates(NodeContext(node, listed, self.program, self.seed))
         if offered is not listed:
             self._check(offered)
             self.program.formulas([atom for test in offered.tests for atom in test.atoms])
-            offered = self._keeping(node, offered)
+            offered = self.keeping(node, offered)
         return offered
 
-    def _keeping(self, node: OpenNode, offered: Candidates) -> Candidates:
+    def is_allowed(self, node: OpenNode, test: NodeTest) -> bool:
+        """Whether constraints allow a test below a path; splitters may come up with tests that no node was offered."""
+        if self.orders is None:
+            return True
+        columns = self._columns_on(node) | self.orders.columns(test)
+        return self.orders.constraints.may_interact(columns) and self.orders.of(test) is not None
+
+    def _columns_on(self, node: OpenNode) -> frozenset[str]:
+        """The columns that the tests of a path read."""
+        assert self.orders is not None
+        return frozenset[str]().union(*(self.orders.columns(test) for test, _ in node.path))
+
+    def keeping(self, node: OpenNode, offered: Candidates) -> Candidates:
         """The candidates that constraints allow below a path; the same object where a path of the same columns was asked."""
         if self.orders is None:
             return offered
-        orders = self.orders
-        used = frozenset[str]().union(*(orders.columns(test) for test, _ in node.path))
+        orders, used = self.orders, self._columns_on(node)
         known = self._allowed.get(used)
         if known is None or known[0] is not offered:
             may_interact = orders.constraints.may_interact
@@ -189,7 +205,13 @@ class NodeCandidates:
                 if may_interact(used | orders.columns(test)) and orders.of(test) is not None
             )
             numbers = tuple(name for name in offered.numbers if may_interact(used | {name}))
-            known = self._allowed[used] = offered, replace(offered, tests=tests, numbers=numbers)
+            constrained = {column for column, _ in orders.constraints.directions}
+            families = tuple(
+                family
+                for family in offered.families
+                if may_interact(used | family.columns) and not constrained & family.columns
+            )
+            known = self._allowed[used] = offered, replace(offered, tests=tests, numbers=numbers, families=families)
         return known[1]
 
     def _check(self, offered: Candidates) -> None:

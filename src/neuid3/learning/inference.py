@@ -12,7 +12,9 @@ from neuid3.circuits.arrays import Arrays
 from neuid3.data.columns import Distribution, Probability
 from neuid3.data.priors import Priors, network_call_name
 from neuid3.learning.sample import Floats, Instance, Sample
-from neuid3.logic.formula import ColumnVariable, NeuralVariable, QueryVariable, Source, Variable, sources
+from neuid3.logic.expressions import Expression
+from neuid3.logic.formula import ColumnVariable, NeuralVariable, QueryVariable, Source, Variable
+from neuid3.tree.calculations import expression_prior, expression_values
 from neuid3.tree.inference import Inference, average_output
 from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.semantics import NetworkCall, Semantics
@@ -73,7 +75,7 @@ class ExactInference:
         changed = {n for n, i in self.instances.items() if n not in instances or instances[n].module is not i.module}
         self.instances = dict(instances)
         unchanged = {use: p for use, p in self.priors.networks.items() if use.split("(")[0] not in changed}
-        self.priors = Priors(self.priors.columns, unchanged)
+        self.priors = replace(self.priors, networks=unchanged)
         self.evidence = self.evidence.with_networks(self._modules(), self.priors)
 
     def replace_networks(self, networks: Mapping[str, nn.Module]) -> None:
@@ -84,7 +86,7 @@ class ExactInference:
         """Replace or add instances, and drop the average outputs of those that there were."""
         self.instances.update(instances)
         unchanged = {use: p for use, p in self.priors.networks.items() if use.split("(")[0] not in instances}
-        self.priors = Priors(self.priors.columns, unchanged)
+        self.priors = replace(self.priors, networks=unchanged)
         self.evidence = self.evidence.with_networks(self._modules(), self.priors)
 
     def was_trained_on(self, path: Path) -> bool:
@@ -96,7 +98,7 @@ class ExactInference:
         """The variables of a test that are not certain for every example."""
         if test not in self._uncertain:
             self._uncertain[test] = frozenset(
-                source for source in sources(self.semantics.formula(test)) if not self._is_certain(source)
+                source for source in self.semantics.sources(test) if not self._is_certain(source)
             )
         return self._uncertain[test]
 
@@ -105,6 +107,9 @@ class ExactInference:
             case str(name) | ColumnVariable(name):
                 column = self.sample.examples.column(name)
                 return column.missing is None and not isinstance(column.kind, (Probability, Distribution))
+            case Expression() as expression:
+                complete = self.sample.examples.complete(expression.columns)
+                return bool((expression_values(expression, self.sample.examples)[1] | ~complete).all())
             case _:
                 return isinstance(source, QueryVariable)
 
@@ -136,6 +141,18 @@ class ExactInference:
         for test in tests:
             for call in self.semantics.calls(test):
                 self._ensure_prior(call, always)
+            for source in self.semantics.sources(test):
+                if isinstance(source, Expression):
+                    self._ensure_expression_prior(source, always)
+
+    def _ensure_expression_prior(self, expression: Expression, always: bool) -> None:
+        """Compute the distribution of an expression that may be undefined, unless it is known."""
+        if str(expression) in self.priors.expressions:
+            return
+        if always or not self._is_certain(expression) or any(map(self.evidence.is_missing, expression.columns)):
+            prior = expression_prior(expression, self.sample.examples, self.sample.weights)
+            self.priors = replace(self.priors, expressions={**self.priors.expressions, str(expression): prior})
+            self.evidence.priors = self.priors
 
     def _ensure_prior(self, call: NetworkCall, always: bool = False) -> None:
         """Compute the average output of a network call, where some input is missing or `always`, unless it is known."""
@@ -143,7 +160,7 @@ class ExactInference:
         complete = self.sample.examples.complete(call.inputs)
         if key not in self.priors.networks and call.network in self.instances and (always or not complete.all()):
             average = self._average_output(call, complete)
-            self.priors = Priors(self.priors.columns, {**self.priors.networks, key: average})
+            self.priors = replace(self.priors, networks={**self.priors.networks, key: average})
             self.evidence.priors = self.priors
             with self.core.arrays.without_gradients():
                 self.evidence.evaluate(call, np.ones(len(complete), dtype=bool))

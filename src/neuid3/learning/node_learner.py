@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neuid3.data.parts import has_parts
-from neuid3.data.priors import Priors
+from neuid3.data.priors import Priors, with_quantiles
 from neuid3.learning.candidates import Candidates
 from neuid3.learning.generators import CandidateGenerator, FixedCandidates, NodeCandidates
 from neuid3.learning.grow import OpenNode, Split, split_node
@@ -21,6 +21,7 @@ from neuid3.learning.query_splitter import QuerySplitter
 from neuid3.learning.sample import Factory, Floats, Instance, Sample
 from neuid3.learning.splitter import Splitter, best_candidate
 from neuid3.learning.symbolic_splitter import SymbolicSplitter
+from neuid3.logic.formula import expressions_in
 from neuid3.logic.program import Program
 from neuid3.networks.backend import select_backend
 from neuid3.queries.refine import Language
@@ -90,7 +91,11 @@ class NodeLearner:
     ) -> None:
         self.sample, self.penalty = sample, penalty
         self.progress = progress or SilentProgress()
-        semantics = Semantics(program, candidates.tests)
+        complete = frozenset(name for name, column in sample.examples.items() if column.missing is None)
+        semantics = Semantics(program, candidates.tests, complete)
+        families = [family.formula for family in candidates.families]
+        expressions = expressions_in([*map(semantics.formula, candidates.tests), *families])
+        priors = with_quantiles(priors, {name for expression in expressions for name in expression.columns})
         self.orders = None if constraints.is_empty else TestOrders(constraints, program)
         if self.orders is not None:
             self.orders.check(candidates.tests)
@@ -232,6 +237,7 @@ class NodeLearner:
         """
         offered = self.offered(node)
         scored = [candidate for splitter in self.splitters for candidate in splitter.candidates(node, offered)]
+        scored = [candidate for candidate in scored if self.candidates.is_allowed(node, candidate.test)]
         while (best := best_candidate(scored, self.penalty)) is not None:
             chosen, choices = best
             self.inference.add_instances(chosen.instances)
@@ -332,7 +338,7 @@ class NodeLearner:
         """A learner that regrows the tree from the predictions of its networks; None where these cannot be used."""
         if self.network_learning is None:
             return None
-        symbolic = Candidates(self.symbolic.tests, tuple(self.symbolic.numbers))
+        symbolic = Candidates(self.symbolic.tests, tuple(self.symbolic.numbers), families=tuple(self.symbolic.families))
         return self.network_learning.regrower(symbolic, self.candidates.at, self.bounds)
 
     def pretrain(self, starts: Mapping[str, nn.Module]) -> bool:

@@ -16,10 +16,12 @@ from neuid3.errors import BankError, NetworkError, NodeTestError, did_you_mean
 from neuid3.io.bank import Bank
 from neuid3.io.trained_tests import TrainedTest
 from neuid3.learning.candidates import Candidates, make_candidates, neural_facts
+from neuid3.learning.families import grid_tests
 from neuid3.learning.generators import CandidateGenerator, FixedCandidates
 from neuid3.learning.sample import Instance, same_weights
 from neuid3.logic.formula import NeuralVariable, sources
 from neuid3.logic.program import Program
+from neuid3.logic.relations import with_relations
 from neuid3.logic.sandbox import Limits
 from neuid3.tree.constraints import FREE, Constraints
 from neuid3.tree.node_tests import NodeTest
@@ -61,6 +63,7 @@ def read_problem(
     bank: Bank | Path | str | None,
     modes: Sequence[str] | None,
     limits: Limits | None,
+    relations: Mapping[str, Sequence[str]] | None = None,
 ) -> Problem:
     """The learning problem of rules, tests, modes and a bank, for examples of this schema.
 
@@ -72,6 +75,7 @@ def read_problem(
     bank : a bank of trained tests, or its path.
     modes : modes to expand instead of all rules; None expands the rules.
     limits : limits of grounding and compilation, and of the candidates that rules or modes may be expanded to.
+    relations : relations of neural predicates and categories, for which rules are written.
 
     Returns
     -------
@@ -83,6 +87,7 @@ def read_problem(
     """
     generator = tests if isinstance(tests, CandidateGenerator) else FixedCandidates(tests)
     listed = [generator.tests] if isinstance(generator.tests, str) else list(generator.tests)
+    background = with_relations(background, relations, schema, limits)
     if "auto" in listed and "auto" not in schema:
         extra = neural_facts(schema, Program(background, schema, limits).predicates)
         background = f"{background}\n{extra}" if extra else background
@@ -142,7 +147,8 @@ def _networks_of(test: NodeTest, program: Program) -> list[str]:
 def varying_candidates(problem: Problem, examples: Examples) -> Problem:
     """The problem without tests that read constant columns only; warns where the caller named such a column.
 
-    Tests that are made of atoms of the program stay candidates.
+    Tests that are made of atoms of the program stay candidates. Families whose best constant cannot be found in one pass
+    become tests with a grid of constants.
     """
     constant = {name for name, column in examples.items() if is_constant(column)}
     candidates, tests = problem.candidates, problem.generator.tests
@@ -153,7 +159,14 @@ def varying_candidates(problem: Problem, examples: Examples) -> Problem:
         test for test in candidates.tests if test.atoms or not constant or not test.columns(problem.program) <= constant
     )
     numbers = tuple(name for name in candidates.numbers if name not in constant)
-    return replace(problem, candidates=replace(candidates, tests=varying, numbers=numbers))
+    one_pass = [family for family in candidates.families if family.direction is not None and not family.is_neural]
+    others = [family for family in candidates.families if family not in one_pass]
+    grids = [test for family in others for test in grid_tests(family, examples, problem.program)]
+    tests_and_grids = tuple(dict.fromkeys((*varying, *grids)))
+    return replace(
+        problem,
+        candidates=replace(candidates, tests=tests_and_grids, numbers=numbers, families=tuple(one_pass)),
+    )
 
 
 def check_device(name: str) -> None:

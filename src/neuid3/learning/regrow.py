@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -47,7 +48,7 @@ class Regrower:
     ) -> None:
         self.inference, self.sample, self.bounds = inference, inference.sample, bounds
         self.network_responses = responses
-        self.listed, self.offered = Candidates((*symbolic.tests, *responses), symbolic.numbers), offered
+        self.listed, self.offered = replace(symbolic, tests=(*symbolic.tests, *responses)), offered
         self.symbolic = SymbolicSplitter(inference, self.listed, min_child_mass, responses)
 
     @property
@@ -99,7 +100,7 @@ def network_responses(
     trainable = [name for name in networks if not inference.instances[name].frozen]
     responses: dict[NodeTest, Response] = {}
     for test in candidates:
-        decisions = {bound: _decisions(inference, bound) for bound in _bindings(test, trainable, columns)}
+        decisions = {bound: _decisions(inference, bound) for bound in bindings(test, trainable, columns)}
         if decisions:
             gains = {bound: sample.target.gain(decided) for bound, decided in decisions.items()}
             best = max(gains, key=lambda bound: gains[bound])
@@ -107,7 +108,7 @@ def network_responses(
     return responses
 
 
-def _bindings(test: NodeTest, networks: Sequence[str], columns: ColumnPretraining) -> list[NodeTest]:
+def bindings(test: NodeTest, networks: Sequence[str], columns: ColumnPretraining) -> list[NodeTest]:
     """A test whose networks are trained; one image's test with networks that can replace its own, those of its column first."""
     inference = columns.inference
     instances, bound = inference.instances, inference.bound(test)

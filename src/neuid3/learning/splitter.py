@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -12,9 +13,12 @@ import numpy as np
 
 from neuid3.binned.cuts import shortest_cut
 from neuid3.learning.candidates import Candidates
+from neuid3.learning.families import Family
 from neuid3.learning.grow import OpenNode
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.sample import Instance
+from neuid3.logic.formula import expressions_in
+from neuid3.tree.calculations import expression_values
 from neuid3.tree.node_tests import CutTest, NodeTest
 
 # The number of cuts of a column counts to this power in the pruning penalty: a column of noise has many cuts, and the best
@@ -106,7 +110,7 @@ class ReferenceSplitter:
         self.inference, self.min_child_mass = inference, min_child_mass
 
     def candidates(self, node: OpenNode, offered: Candidates) -> Iterator[ScoredCandidate]:
-        """The score of every test, and the best cut of each number column.
+        """The score of every test, and the best cut of each number column and family.
 
         Parameters
         ----------
@@ -115,12 +119,17 @@ class ReferenceSplitter:
 
         Returns
         -------
-        A score for each test without networks and for each number column.
+        A score for each test without networks, for each number column and for each family.
         """
         for test in offered.tests:
             if test not in node.used and not self.inference.semantics.is_neural(test):
                 gain, is_large = self._gain(node, test)
                 yield ScoredCandidate(test, gain, math.nan, test, False, int(is_large))
+        for family in offered.families:
+            scored = [(self._gain(node, test)[0], test) for test in self._family_tests(node, family)]
+            if scored and max(gain for gain, _ in scored) > 0:
+                gain, test = max(scored, key=lambda pair: pair[0])
+                yield ScoredCandidate(test, gain, math.nan, None, False, len(scored) ** CUT_EXPONENT)
         for column in offered.numbers:
             thresholds = self._thresholds(node, column)
             gains = [self._gain(node, CutTest(column, (low + high) / 2))[0] for low, high in thresholds]
@@ -128,6 +137,24 @@ class ReferenceSplitter:
                 cut = CutTest(column, shortest_cut(*thresholds[gains.index(max(gains))]))
                 gain = self._gain(node, cut)[0]
                 yield ScoredCandidate(cut, gain, math.nan, None, False, len(gains) ** CUT_EXPONENT)
+
+    def _family_tests(self, node: OpenNode, family: Family) -> Iterator[NodeTest]:
+        """The tests of a family with a constant between any two numbers that are compared with it at this node.
+
+        Left out are constants that are below or above all of these numbers for every example.
+        """
+        program, examples = self.inference.semantics.program, self.inference.sample.examples
+        numbers: set[float] = set()
+        for expression in expressions_in([family.formula]):
+            values, defined = expression_values(expression, examples)
+            numbers.update(values[node.rows][defined[node.rows]].tolist())
+        ends = [family.test(constant, program) for constant in (-sys.float_info.max, sys.float_info.max)]
+        constant_responses = [self.inference.conditional(node.path, test, node.rows) for test in ends]
+        for low, high in pairwise(sorted(numbers)):
+            test = family.test((low + high) / 2, program)
+            responses = self.inference.conditional(node.path, test, node.rows)
+            if not any(np.array_equal(responses, other) for other in constant_responses):
+                yield test
 
     def _thresholds(self, node: OpenNode, name: str) -> list[tuple[float, float]]:
         """Neighbouring values of a number column among the examples of a node."""

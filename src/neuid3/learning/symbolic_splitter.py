@@ -12,6 +12,8 @@ import numpy.typing as npt
 from neuid3.data.columns import Boolean, Category
 from neuid3.learning.candidates import Candidates
 from neuid3.learning.cuts import SortedColumn
+from neuid3.learning.families import Family
+from neuid3.learning.family_cuts import SortedFamily
 from neuid3.learning.grow import OpenNode
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.responses import (
@@ -30,7 +32,7 @@ from neuid3.tree.tree import Path
 
 
 class SymbolicSplitter:
-    """Scores tests whose responses do not change while the tree is grown, and the cuts of number columns.
+    """Scores tests whose responses do not change while the tree is grown, the cuts of number columns, and families.
 
     Parameters
     ----------
@@ -52,6 +54,7 @@ class SymbolicSplitter:
         self.min_child_mass = min_child_mass
         self.tests: tuple[NodeTest, ...] = ()
         self.numbers: dict[str, SortedColumn] = {}
+        self.families: dict[Family, SortedFamily] = {}
         self._known_responses = known_responses or {}
         self._responses: list[Response] = []
         self._indices: dict[NodeTest, int] = {}
@@ -73,9 +76,21 @@ class SymbolicSplitter:
                 for test in scored
             ]
             self.responses = Responses(self._responses)
+        for family in offered.families:
+            if family not in self.families:
+                self.families[family] = SortedFamily(family, self.inference)
         for name in offered.numbers:
             if name not in self.numbers:
-                self.numbers[name] = SortedColumn(self.sample.examples.column(name), name, self.sample.weights)
+                column = self.sample.examples.column(name)
+                self.numbers[name] = SortedColumn(column, name, self.sample.weights, self._shortened_prior(name))
+
+    def _shortened_prior(self, name: str) -> tuple[Floats, Floats] | None:
+        """The values of a missing entry, where these are quantiles because rules calculate with the column."""
+        column, priors = self.sample.examples.column(name), self.inference.priors
+        if column.missing is None or name not in priors.columns:
+            return None
+        values, weights = priors.sample(name)
+        return (values, weights) if len(values) < len(np.unique(column.values[~column.missing])) else None
 
     def _left_out(self, node: OpenNode, offered: Candidates) -> list[int]:
         """The indices of the tests that are not offered, or that the path has used up."""
@@ -101,13 +116,13 @@ class SymbolicSplitter:
         return BooleanResponse(self.inference.conditional((), test) > 0.5)
 
     def candidates(self, node: OpenNode, offered: Candidates) -> Iterator[ScoredCandidate]:
-        """The best test that is offered and that the path has not used up, and the best cut of each number column."""
+        """The best test that is offered and that the path has not used up, and the best cut of each column and family."""
         target = self.sample.target_at(node)
         total = target.sums()
         left_out = self._left_out(node, offered)
         if len(left_out) < len(self.tests):
             yield self._best(node, target, total, left_out)
-        if offered.numbers:
+        if offered.numbers or offered.families:
             statistics = target.statistics()
             path = [(self.semantics.formula(test), response) for test, response in node.path]
             for name in offered.numbers:
@@ -117,6 +132,23 @@ class SymbolicSplitter:
                 if cut is not None:
                     threshold, gain, cuts = cut
                     yield ScoredCandidate(CutTest(name, threshold), gain, math.nan, None, False, cuts**CUT_EXPONENT)
+            for family in offered.families:
+                yield from self._best_of_family(node, self.families[family], target)
+
+    def _best_of_family(self, node: OpenNode, family: SortedFamily, target: Target) -> Iterator[ScoredCandidate]:
+        """The test of a family with the best constant, which is scored exactly where some responses are uncertain."""
+        cut = family.sorted.best_cut(
+            node.rows, target.statistics(), target.criterion, (), self.min_child_mass, node.bounds
+        )
+        if cut is None:
+            return
+        threshold, gain, cuts = cut
+        test = family.family.test(family.constant(threshold), self.semantics.program)
+        if not family.is_certain:
+            responses = self.inference.conditional(node.path, test, node.rows)
+            gain = float(_gain(node, target.criterion, *target.sides(responses), 0))
+        if gain > 0:
+            yield ScoredCandidate(test, gain, math.nan, None, False, cuts**CUT_EXPONENT)
 
     def _best(self, node: OpenNode, target: Target, total: Floats, left_out: list[int]) -> ScoredCandidate:
         """The test with the highest gain."""

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import math
+import operator
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 from typing import Literal as OneOf
 
 from neuid3.errors import NodeTestError
+from neuid3.logic.expressions import Expression, column_expression, is_difference, operands
+from neuid3.logic.quoting import number_text
 
 Comparison = OneOf["<", "=<", ">", ">=", "=:=", "=\\="]
 
 # The same comparison with its sides exchanged.
 FLIPPED = {"<": ">", "=<": ">=", ">": "<", ">=": "=<", "=:=": "=:=", "=\\=": "=\\="}
+
+
+# The comparison of two numbers.
+HOLDS: Mapping[str, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    "=<": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=:=": operator.eq,
+    "=\\=": operator.ne,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +104,50 @@ class CellVariable:
         return len(self.boundaries) + 1
 
 
+@dataclass(frozen=True, slots=True)
+class CellPart:
+    """An expression, the boundaries that it is compared with, and the cells between them."""
+
+    expression: Expression
+    boundaries: tuple[Boundary, ...]
+
+    @property
+    def size(self) -> int:
+        return len(self.boundaries) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class CalculatedVariable:
+    """The cells in which several expressions lie together.
+
+    Expressions that share a column are dependent where that column is missing, so they are one variable. Its values are
+    the combinations of a cell of each part, the last part counted fastest.
+
+    Attributes
+    ----------
+    parts : the expressions with their boundaries.
+    """
+
+    parts: tuple[CellPart, ...]
+
+    @property
+    def size(self) -> int:
+        return math.prod(part.size for part in self.parts)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of all parts."""
+        return tuple(dict.fromkeys(column for part in self.parts for column in part.expression.columns))
+
+    def cells(self, value: int) -> tuple[int, ...]:
+        """The cell of each part in one of the combinations."""
+        cells = []
+        for part in reversed(self.parts):
+            value, cell = divmod(value, part.size)
+            cells.append(cell)
+        return tuple(reversed(cells))
+
+
 class Derivation(Protocol):
     """A Boolean that is computed from columns, such as a query over parts; a hashable value."""
 
@@ -124,7 +182,7 @@ class QueryVariable:
         return 2
 
 
-Variable = ColumnVariable | ChoiceVariable | NeuralVariable | CellVariable | QueryVariable
+Variable = ColumnVariable | ChoiceVariable | NeuralVariable | CellVariable | CalculatedVariable | QueryVariable
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,17 +244,65 @@ class Compare:
     constant: float
 
     def __post_init__(self) -> None:
-        if math.isnan(self.constant):
-            raise NodeTestError(
-                f"Column {self.column!r} is compared with nan, which no number is below, above or equal to; "
-                "compare it with a number."
-            )
-        if isinstance(self.constant, int) and not equals_float(self.constant):
-            raise NodeTestError(
-                f"Column {self.column!r} is compared with {self.constant}, which no float equals, and number columns hold "
-                "floats; compare it with a neighbouring number."
-            )
+        _check_constant(f"Column {self.column!r}", self.constant)
         object.__setattr__(self, "constant", float(self.constant))
+
+
+def _check_constant(compared: str, constant: float) -> None:
+    if math.isnan(constant):
+        raise NodeTestError(
+            f"{compared} is compared with nan, which no number is below, above or equal to; compare it with a number."
+        )
+    if isinstance(constant, int) and not equals_float(constant):
+        raise NodeTestError(
+            f"{compared} is compared with {constant}, which no float equals, and number columns hold "
+            "floats; compare it with a neighbouring number."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CompareExpression:
+    """An expression of number columns compared with a constant; `draw_cells` replaces it as it does `Compare`.
+
+    Attributes
+    ----------
+    expression : the expression, of one or more columns.
+    operator : the comparison, in the syntax of Prolog.
+    constant : the number on its right side.
+
+    Raises
+    ------
+    NodeTestError
+        Where the constant is nan, or an integer that no float equals.
+    """
+
+    expression: Expression
+    operator: Comparison
+    constant: float
+
+    def __post_init__(self) -> None:
+        _check_constant(f"'{self.expression}'", self.constant)
+        object.__setattr__(self, "constant", float(self.constant))
+
+    def __str__(self) -> str:
+        if self.constant == 0.0 and is_difference(self.expression):  # a > b is calculated as a - b > 0
+            left, right = operands(self.expression)
+            return f"{left} {self.operator} {right}"
+        return f"{self.expression} {self.operator} {number_text(self.constant)}"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCompare:
+    """A comparison of an expression with the open constant of a family of tests, which no circuit can have.
+
+    Attributes
+    ----------
+    expression : the expression.
+    operator : the comparison, with the open constant on its right side.
+    """
+
+    expression: Expression
+    operator: Comparison
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -236,10 +342,11 @@ class Or:
 
 
 # A formula is a directed acyclic graph: parts are shared, so connectives are compared by identity and visited once.
-Formula = Truth | Literal | Compare | Not | And | Or
+Formula = Truth | Literal | Compare | CompareExpression | OpenCompare | Not | And | Or
 
-# A source of dependence between tests: a random variable, or the name of a number column.
-Source = ColumnVariable | ChoiceVariable | NeuralVariable | QueryVariable | str
+# A source of dependence between tests: a random variable, the name of a number column, or an expression that may have no
+# value and is then unknown.
+Source = ColumnVariable | ChoiceVariable | NeuralVariable | QueryVariable | Expression | str
 
 
 def parts_of(formula: Formula) -> tuple[Formula, ...]:
@@ -274,11 +381,25 @@ def sources(formula: Formula) -> frozenset[Source]:
         match node:
             case Literal(CellVariable(column)) | Compare(column):
                 variables.add(column)
-            case Literal(variable) if not isinstance(variable, CellVariable):
+            case CompareExpression(expression) | OpenCompare(expression):
+                variables.update(_sources_of(expression))
+            case Literal(CalculatedVariable(parts)):
+                variables.update(source for part in parts for source in _sources_of(part.expression))
+            case Literal(variable) if not isinstance(variable, (CellVariable, CalculatedVariable)):
                 variables.add(variable)
             case _:
                 pass
     return frozenset(variables)
+
+
+def _sources_of(expression: Expression) -> tuple[Source, ...]:
+    return (*expression.columns, expression) if expression.is_partial else expression.columns
+
+
+def expressions_in(formulas: Iterable[Formula]) -> tuple[Expression, ...]:
+    """The expressions that are compared in these formulas, each once."""
+    found = (node.expression for node in bottom_up(formulas) if isinstance(node, (CompareExpression, OpenCompare)))
+    return tuple(dict.fromkeys(found))
 
 
 def columns_of(formula: Formula) -> frozenset[str]:
@@ -353,7 +474,7 @@ def bind(formula: Formula, instances: Mapping[str, str]) -> Formula:
     return rebuild([formula], bound)[0]
 
 
-def boundaries_of(comparison: Compare) -> tuple[Boundary, ...]:
+def boundaries_of(comparison: Compare | CompareExpression) -> tuple[Boundary, ...]:
     """The boundaries at which a comparison changes its value.
 
     >>> boundaries_of(Compare("age", ">", 40.0))
@@ -369,39 +490,86 @@ def boundaries_of(comparison: Compare) -> tuple[Boundary, ...]:
             return (below, above)
 
 
-def draw_cells(roots: Iterable[Formula]) -> list[Formula]:
-    """The formulas with comparisons replaced by literals of one cell variable for each number column.
+def draw_cells(roots: Iterable[Formula], complete: Container[str] = ()) -> list[Formula]:
+    """The formulas with comparisons replaced by literals of one variable for each number column or expression.
 
     Its boundaries are those of all comparisons in `roots`. So `age > 40` and `age > 60` are literals of the same variable,
-    and the probability of their conjunction is exact.
+    and the probability of their conjunction is exact. Expressions that share a column which may be missing are one
+    variable, and so are they and the column itself.
+
+    Parameters
+    ----------
+    roots : the formulas.
+    complete : number columns that are missing in no example, so that expressions of them are independent.
     """
     roots = list(roots)
-    boundaries: dict[str, set[Boundary]] = {}
+    boundaries: dict[Expression, set[Boundary]] = {}
     for node in bottom_up(roots):
-        if isinstance(node, Compare):
-            boundaries.setdefault(node.column, set()).update(boundaries_of(node))
-    variables = {column: CellVariable(column, tuple(sorted(known))) for column, known in boundaries.items()}
+        if isinstance(node, (Compare, CompareExpression)):
+            boundaries.setdefault(_compared(node), set()).update(boundaries_of(node))
+    variables: dict[Expression, CellVariable | CalculatedVariable] = {}
+    for together in _dependent(list(boundaries), complete):
+        parts = tuple(CellPart(expression, tuple(sorted(boundaries[expression]))) for expression in together)
+        column = together[0].column
+        variable = (
+            CellVariable(column, parts[0].boundaries)
+            if len(together) == 1 and column is not None
+            else CalculatedVariable(parts)
+        )
+        variables.update(dict.fromkeys(together, variable))
 
     def with_cells(node: Formula) -> Formula:
-        return _cells(node, variables[node.column]) if isinstance(node, Compare) else node
+        return _cells(node, variables[_compared(node)]) if isinstance(node, (Compare, CompareExpression)) else node
 
     return rebuild(roots, with_cells)
 
 
-def _cells(comparison: Compare, variable: CellVariable) -> Literal:
+def _compared(comparison: Compare | CompareExpression) -> Expression:
+    return column_expression(comparison.column) if isinstance(comparison, Compare) else comparison.expression
+
+
+def _dependent(expressions: list[Expression], complete: Container[str]) -> list[list[Expression]]:
+    """The expressions in groups that share columns which may be missing, in the order of their first members."""
+    group_of: dict[str, list[Expression]] = {}
+    groups: list[list[Expression]] = []
+    for expression in expressions:
+        open_columns = [column for column in expression.columns if column not in complete]
+        known = list({id(group_of[c]): group_of[c] for c in open_columns if c in group_of}.values())
+        merged = known[0] if known else []
+        for group in known[1:]:
+            merged.extend(group)
+            groups = [other for other in groups if other is not group]
+        if not known:
+            groups.append(merged)
+        merged.append(expression)
+        for member in merged:
+            group_of.update((column, merged) for column in member.columns if column not in complete)
+    return groups
+
+
+def _cells(comparison: Compare | CompareExpression, variable: CellVariable | CalculatedVariable) -> Literal:
     """The literal of the cells in which a comparison is true; cell i lies between boundaries i-1 and i."""
-    indices = [variable.boundaries.index(boundary) for boundary in boundaries_of(comparison)]
+    if isinstance(variable, CellVariable):
+        return Literal(variable, _true_cells(comparison, variable.boundaries))
+    index = next(i for i, part in enumerate(variable.parts) if part.expression == _compared(comparison))
+    true = _true_cells(comparison, variable.parts[index].boundaries)
+    size, stride = variable.parts[index].size, math.prod(part.size for part in variable.parts[index + 1 :])
+    return Literal(variable, frozenset(v for v in range(variable.size) if v // stride % size in true))
+
+
+def _true_cells(comparison: Compare | CompareExpression, boundaries: tuple[Boundary, ...]) -> frozenset[int]:
+    indices = [boundaries.index(boundary) for boundary in boundaries_of(comparison)]
     low, high = min(indices), max(indices)
-    all_cells = frozenset(range(variable.size))
+    all_cells = frozenset(range(len(boundaries) + 1))
     match comparison.operator:
         case "<" | "=<":
-            return Literal(variable, frozenset(range(low + 1)))
+            return frozenset(range(low + 1))
         case ">" | ">=":
-            return Literal(variable, all_cells - frozenset(range(high + 1)))
+            return all_cells - frozenset(range(high + 1))
         case "=:=":
-            return Literal(variable, frozenset(range(low + 1, high + 1)))
+            return frozenset(range(low + 1, high + 1))
         case "=\\=":
-            return Literal(variable, all_cells - frozenset(range(low + 1, high + 1)))
+            return all_cells - frozenset(range(low + 1, high + 1))
 
 
 def negate(formula: Formula) -> Formula:

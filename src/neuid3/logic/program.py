@@ -8,14 +8,17 @@ from typing import Any
 
 from neuid3.data.columns import Boolean, Category, Distribution, Kind, Probability, Schema, kind_name
 from neuid3.data.parts import Parts, Relation
+from neuid3.logic.expressions import expression_from_json
 from neuid3.logic.formula import (
     And,
     ChoiceVariable,
     ColumnVariable,
     Compare,
+    CompareExpression,
     Formula,
     Literal,
     NeuralVariable,
+    OpenCompare,
     Or,
     Truth,
     Variable,
@@ -71,6 +74,42 @@ class Rule:
     repeats: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Count:
+    """A goal that counts others: `at_least(2, …)`.
+
+    Attributes
+    ----------
+    goal : the counting goal, without its list.
+    goals : the goals that are counted.
+    """
+
+    goal: str
+    goals: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenHead:
+    """The head of a rule with one variable that must be a number: `older_than(Years)`, `bmi(B)`.
+
+    Attributes
+    ----------
+    name : the predicate.
+    arguments : for each argument a constant, or None for a variable.
+    position : the argument that must be a number.
+    needed : whether rules of another predicate call it.
+    """
+
+    name: str
+    arguments: tuple[str | None, ...]
+    position: int
+    needed: bool
+
+
+# The constant that stands for the number of such a rule while its family of tests is grounded.
+OPEN_CONSTANT = "'$open'"
+
+
 class Program:
     """Background knowledge in DeepProbLog's syntax, parsed for the columns of one schema.
 
@@ -85,6 +124,7 @@ class Program:
     declarations : the neural declarations by their numbers.
     predicates : the predicates that the program defines, as `name/arity`.
     test_heads : heads that can be tests: a name, and for each argument a constant, or None for a variable.
+    open_heads : heads with one variable that must be a number.
 
     Raises
     ------
@@ -107,7 +147,9 @@ class Program:
         self.declarations: dict[int, Declaration] = {}
         self.predicates: tuple[str, ...] = ()
         self.test_heads: tuple[tuple[str, tuple[str | None, ...]], ...] = ()
+        self.open_heads: tuple[OpenHead, ...] = ()
         self._formulas: dict[str, Formula] = {}
+        self._counts: dict[str, tuple[Count, ...]] = {}
         self._heads: dict[tuple[int, tuple[str, ...]], tuple[str, ...]] = {}
         if text.strip():
             reply = self.request({"do": "read"})
@@ -118,6 +160,10 @@ class Program:
                 )
             self.predicates = tuple(reply["heads"])
             self.test_heads = tuple((name, tuple(arguments)) for name, arguments in reply["test_heads"])
+            self.open_heads = tuple(
+                OpenHead(name, tuple(arguments), position, needed)
+                for name, arguments, position, needed in reply["open_heads"]
+            )
 
     @property
     def networks(self) -> tuple[str, ...]:
@@ -136,7 +182,7 @@ class Program:
         The reply, as JSON values.
         """
         symbolic = {name: kind for name, kind in self.schema.items() if not isinstance(kind, (Parts, Relation))}
-        columns = {name: _kind_to_json(kind) for name, kind in symbolic.items()}
+        columns = {name: kind_to_json(kind) for name, kind in symbolic.items()}
         return send_request({**fields, "program": self.text, "columns": columns}, self.limits)
 
     def clauses_behind(self, atoms: Sequence[str]) -> list[tuple[str, ...]]:
@@ -157,6 +203,29 @@ class Program:
             return [() for _ in atoms]
         reply = self.request({"do": "clauses", "tests": list(atoms)})
         return [tuple(clauses) for clauses in reply["clauses"]]
+
+    def counts(self, atoms: Sequence[str]) -> list[tuple[Count, ...]]:
+        """What the rules behind each of these tests count.
+
+        Parameters
+        ----------
+        atoms : ground atoms, such as `risk(2)`.
+
+        Returns
+        -------
+        The counts of each atom.
+
+        >>> Program("0.5 :: a. 0.5 :: b. both :- at_least(2, [a, b]).", {}).counts(["both"])
+        [(Count(goal='at_least(2, …)', goals=('a', 'b')),)]
+        """
+        if not self.text.strip():
+            return [() for _ in atoms]
+        new = [atom for atom in dict.fromkeys(atoms) if atom not in self._counts]
+        if new:
+            reply = self.request({"do": "counted", "tests": new})
+            for atom, counts in zip(new, reply["counted"], strict=True):
+                self._counts[atom] = tuple(Count(entry["goal"], tuple(entry["goals"])) for entry in counts)
+        return [self._counts[atom] for atom in atoms]
 
     def rules(self) -> dict[str, Rule]:
         """The predicates that rules and neural facts define, `gt_rank/2`, in the order of their first clauses.
@@ -227,6 +296,16 @@ class Program:
             self._formulas.update(zip(rest, self._graph(reply), strict=True))
         return [self._formulas[atom] for atom in atoms]
 
+    def set_formula(self, atom: str, formula: Formula) -> None:
+        """Store the formula of a test that is known without grounding, as that of a family with a constant.
+
+        Parameters
+        ----------
+        atom : a ground atom.
+        formula : its formula.
+        """
+        self._formulas.setdefault(atom, formula)
+
     def formulas_or_none(self, atoms: Sequence[str]) -> list[Formula | None]:
         """The formulas of these tests, None for those that cannot be grounded.
 
@@ -262,8 +341,8 @@ class Program:
             match entry:
                 case ["literal", index, value]:
                     nodes.append(Literal(variables[index], frozenset({value})))
-                case ["compare", column, operator, constant]:
-                    nodes.append(Compare(column, operator, constant))
+                case ["compare" | "calculate" | "open", *_]:
+                    nodes.append(comparison_from_json(entry))
                 case ["and", children]:
                     nodes.append(And(tuple(part(child) for child in children)))
                 case ["or", children]:
@@ -305,6 +384,19 @@ class Program:
                 return NeuralVariable(entry["declaration"], entry["network"], inputs, arguments, entry["size"])
 
 
+def comparison_from_json(entry: Sequence[Any]) -> Compare | CompareExpression | OpenCompare:
+    """A comparison in a reply of the sandbox."""
+    match entry:
+        case ["compare", column, operator, constant]:
+            return Compare(column, operator, constant)
+        case ["calculate", steps, operator, constant]:
+            return CompareExpression(expression_from_json(steps), operator, constant)
+        case ["open", steps, operator]:
+            return OpenCompare(expression_from_json(steps), operator)
+        case _:
+            raise AssertionError(f"{entry!r} is no comparison")
+
+
 def domain_size(kind: Kind) -> int:
     """The number of values of a column's variable."""
     return len(kind.domain) if isinstance(kind, (Category, Distribution)) else 2
@@ -315,7 +407,8 @@ def fact(column: str) -> Literal:
     return Literal(ColumnVariable(column, 2), frozenset({1}))
 
 
-def _kind_to_json(kind: Kind) -> dict[str, Any]:
+def kind_to_json(kind: Kind) -> dict[str, Any]:
+    """A kind as the sandbox reads it: its name, and its values where they are finite."""
     fields: dict[str, Any] = {"kind": kind_name(kind)}
     if isinstance(kind, (Category, Distribution)):
         fields["values"] = list(kind.domain)

@@ -24,11 +24,14 @@ if TYPE_CHECKING:
     from neuid3.tree.number_criterion import NumberCriterion
     from neuid3.tree.record import NumberScore, Score, TrainingRecord
     from neuid3.tree.semantics import NetworkCall, Semantics
+    from neuid3.tree.sum_model import SumModel
+    from neuid3.tree.sums import BoostedSum, ScoreLeaf
     from neuid3.tree.target import Target
     from neuid3.tree.tree import Branch, NetworkStatistics, Node, Path, Tree
 
 __all__ = [
     "AtomTest",
+    "BoostedSum",
     "Branch",
     "ClassCriterion",
     "Criterion",
@@ -48,7 +51,9 @@ __all__ = [
     "NumberScore",
     "Path",
     "Score",
+    "ScoreLeaf",
     "Semantics",
+    "SumModel",
     "Target",
     "TrainingRecord",
     "Tree",
@@ -83,6 +88,8 @@ __getattr__, __dir__ = lazy_names(
         "neuid3.tree.number_criterion": ["NumberCriterion"],
         "neuid3.tree.record": ["NumberScore", "Score", "TrainingRecord"],
         "neuid3.tree.semantics": ["NetworkCall", "Semantics"],
+        "neuid3.tree.sum_model": ["SumModel"],
+        "neuid3.tree.sums": ["BoostedSum", "ScoreLeaf"],
         "neuid3.tree.target": ["Target"],
         "neuid3.tree.tree": ["Branch", "NetworkStatistics", "Node", "Path", "Tree"],
     },

@@ -14,12 +14,13 @@ import numpy.typing as npt
 from neuid3.circuits.arrays import AnyArray
 from neuid3.data.columns import Kind, Schema
 from neuid3.data.examples import Examples
-from neuid3.data.priors import Priors, check_priors, column_priors, network_call_name
+from neuid3.data.priors import Priors, check_priors, column_priors, network_call_name, with_quantiles
 from neuid3.errors import DataError, NetworkError, did_you_mean
-from neuid3.logic.formula import NeuralVariable, Source, Truth, columns_of, columns_read, sources
+from neuid3.logic.formula import NeuralVariable, Source, Truth, columns_of, columns_read, expressions_in, sources
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import Limits
 from neuid3.networks.backend import Backend, select_backend
+from neuid3.tree.calculations import expression_prior
 from neuid3.tree.conformal import Calibration
 from neuid3.tree.evidence import Evidence
 from neuid3.tree.inference import Inference, arrays_for, average_output
@@ -53,6 +54,7 @@ class BaseModel:
     Attributes
     ----------
     program : the background knowledge, parsed for the schema.
+    expressions : the arithmetic expressions that the tests compare.
     inference : exact inference under the program; in numpy where no test calls a network, otherwise in torch.
     network_calls : the network calls that the tests need.
     training_record : digests of the training rows and scores on held-out rows; None where there is no record.
@@ -79,7 +81,6 @@ class BaseModel:
         self.program = Program(background, _as_schema(schema), limits)
         self.schema = self.program.schema
         self.networks = dict(networks or {})
-        self.priors = priors or Priors()
         self.training_record: TrainingRecord | None = None
         self.calibration: Calibration | None = None
         self.candidates: tuple[str, ...] | None = None
@@ -87,9 +88,11 @@ class BaseModel:
         self.certificate: Certificate | None = None
         self.precision, self.device = _precision(dtype), device
         self.backend = backend
-        check_priors(self.priors, self.schema)
+        check_priors(priors or Priors(), self.schema)
         semantics = Semantics(self.program, tests)
         formulas = [semantics.formula(test) for test in tests]
+        self.expressions = expressions_in(formulas)
+        self.priors = self._shortened(priors or Priors())
         for test, formula in zip(tests, formulas, strict=True):
             if isinstance(formula, Truth):
                 message = f"Test '{test}' is always {str(formula.value).lower()}: no fact and no network can change it."
@@ -282,8 +285,12 @@ class BaseModel:
                     lambda batch, call=call: self.evidence_of(batch).output(*call),  # type: ignore[misc]
                 )
                 averages[network_call_name(call.network, call.inputs)] = average_output(outputs)
-        priors = Priors({**self.priors.columns, **column_priors(examples)}, {**self.priors.networks, **averages})
-        return self.with_priors(priors)
+        columns = {**self.priors.columns, **column_priors(examples)}
+        partial = [expression for expression in self.expressions if expression.is_partial]
+        expressions = {str(expression): expression_prior(expression, examples) for expression in partial}
+        return self.with_priors(
+            Priors(columns, {**self.priors.networks, **averages}, {**self.priors.expressions, **expressions})
+        )
 
     def with_priors(self, priors: Priors) -> Self:
         """The same model with other priors.
@@ -299,8 +306,12 @@ class BaseModel:
         check_priors(priors, self.schema)
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__)
-        copy.priors = priors
+        copy.priors = self._shortened(priors)
         return copy
+
+    def _shortened(self, priors: Priors) -> Priors:
+        """The priors with quantiles of the columns that rules calculate with."""
+        return with_quantiles(priors, {name for expression in self.expressions for name in expression.columns})
 
 
 def _precision(dtype: Any) -> str:

@@ -19,7 +19,6 @@ from neuid3.logic.formula import (
     ColumnVariable,
     Formula,
     Literal,
-    NeuralVariable,
     Not,
     Truth,
     Variable,
@@ -27,7 +26,6 @@ from neuid3.logic.formula import (
     columns_of,
     draw_cells,
     rebuild,
-    sources,
 )
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import DEFAULT_LIMITS, Limits
@@ -128,7 +126,7 @@ def read_constraints(monotonic_cst: Any, interaction_cst: Any, schema: Schema) -
     for name, _ in constrained:
         if not _is_ordered(schema[name]):
             raise ParameterError(
-                f"monotonic_cst constrains column {name!r}, which is a {kind_name(schema[name])} and has no order; "
+                f"monotonic_cst constrains column {name!r} of kind {kind_name(schema[name])}, which has no order; "
                 "constrain numbers, Booleans and probabilities only."
             )
     return Constraints(constrained, _groups(interaction_cst, list(schema)))
@@ -230,7 +228,7 @@ def formula_direction(formula: Formula, column: str, limits: Limits = DEFAULT_LI
     Returns
     -------
     1 where it only becomes true, -1 where it only becomes false, 0 where it does not depend on the column, None where it
-    does both, or reads the column through a network.
+    does both, or reads the column through a network, a calculation or a query.
 
     >>> from neuid3.logic import Compare
     >>> old, young = Compare("age", ">", 60.0), Compare("age", "<", 18.0)
@@ -241,16 +239,34 @@ def formula_direction(formula: Formula, column: str, limits: Limits = DEFAULT_LI
     """
     if column not in columns_of(formula):
         return 0
-    if any(isinstance(source, NeuralVariable) and column in source.inputs for source in sources(formula)):
-        return None
     (discrete,) = draw_cells([formula])
     variable = variable_of(discrete, column)
-    if variable is None:
+    if variable is None or is_derived(discrete, column):
         return None
     cofactors = [restricted(discrete, variable, value) for value in range(variable.size)]
     rises = all(_implies(low, high, limits) for low, high in pairwise(cofactors))
     falls = all(_implies(high, low, limits) for low, high in pairwise(cofactors))
     return 0 if rises and falls else 1 if rises else -1 if falls else None
+
+
+def is_derived(formula: Formula, column: str) -> bool:
+    """Whether a formula reads a column through something else than comparisons with constants: a network, a calculation.
+
+    Parameters
+    ----------
+    formula : a formula without comparisons.
+    column : the name of the column.
+
+    Returns
+    -------
+    True where another variable than that of the column depends on it.
+    """
+    variables = {node.variable for node in bottom_up([formula]) if isinstance(node, Literal)}
+    return any(
+        column in columns_of(Literal(variable, frozenset()))
+        for variable in variables
+        if not isinstance(variable, (ColumnVariable, CellVariable))
+    )
 
 
 def variable_of(formula: Formula, column: str) -> Variable | None:

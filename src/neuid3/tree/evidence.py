@@ -13,6 +13,7 @@ from neuid3.data.examples import Examples
 from neuid3.data.priors import Priors
 from neuid3.errors import NetworkError
 from neuid3.logic.formula import (
+    CalculatedVariable,
     CellVariable,
     ChoiceVariable,
     ColumnVariable,
@@ -20,6 +21,7 @@ from neuid3.logic.formula import (
     QueryVariable,
     Variable,
 )
+from neuid3.tree.calculations import calculated_weights
 from neuid3.tree.semantics import NetworkCall
 
 
@@ -156,7 +158,7 @@ class Evidence:
         -------
         Probabilities, `(value, example)`.
         """
-        if isinstance(variable, CellVariable):
+        if isinstance(variable, (CellVariable, CalculatedVariable)):
             # Every path has cells of its own; a cache of all of them would fill the memory.
             return self._weigh(variable)
         if variable not in self._weights:
@@ -169,6 +171,8 @@ class Evidence:
                 return self._column(variable)
             case CellVariable():
                 return self._cells(variable)
+            case CalculatedVariable():
+                return self.arrays.floats(calculated_weights(variable, self.examples, self.priors))
             case ChoiceVariable(weights=weights):
                 return self.arrays.repeated(self.arrays.floats(np.array(weights)), len(self))
             case QueryVariable(query):

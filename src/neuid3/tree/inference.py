@@ -12,7 +12,14 @@ from neuid3.circuits.arrays import NUMPY, Arrays, NumpyArrays
 from neuid3.circuits.reach import Reach
 from neuid3.data.examples import Examples
 from neuid3.data.priors import Priors
-from neuid3.logic.formula import CellVariable, ColumnVariable, NeuralVariable, QueryVariable, Variable
+from neuid3.logic.formula import (
+    CalculatedVariable,
+    CellVariable,
+    ColumnVariable,
+    NeuralVariable,
+    QueryVariable,
+    Variable,
+)
 from neuid3.tree.evidence import Evidence
 from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.semantics import NetworkCall, Semantics
@@ -158,7 +165,7 @@ class Inference:
             yield slice(None), evidence
             return
         columns = [v.column for v in variables if isinstance(v, (ColumnVariable, CellVariable))]
-        columns += [name for v in variables if isinstance(v, QueryVariable) for name in v.columns]
+        columns += [name for v in variables if isinstance(v, (CalculatedVariable, QueryVariable)) for name in v.columns]
         calls = [self.semantics.call(v) for v in variables if isinstance(v, NeuralVariable)]
         for start in range(0, n, CHUNK_ROWS):
             chunk = slice(start, min(start + CHUNK_ROWS, n))

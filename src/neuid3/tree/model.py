@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from neuid3.circuits.arrays import AnyArray
-from neuid3.data.columns import Schema
+from neuid3.circuits.reach import Reach
+from neuid3.data.columns import Number, Schema
 from neuid3.data.examples import Examples
 from neuid3.data.priors import Priors
 from neuid3.errors import TreeError
@@ -18,6 +19,7 @@ from neuid3.logic.sandbox import Limits
 from neuid3.networks.backend import Backend
 from neuid3.tree.base_model import BaseModel, check_threshold
 from neuid3.tree.descent import LazyEvaluator
+from neuid3.tree.inference import Inference
 from neuid3.tree.leaves import leaf_moments
 from neuid3.tree.tree import Tree, paths
 
@@ -47,6 +49,7 @@ class TreeModel(BaseModel):
     Attributes
     ----------
     program : the background knowledge, parsed for the schema.
+    expressions : the arithmetic expressions that the tests compare.
     inference : exact inference under the program; in numpy where no test calls a network, otherwise in torch.
     network_calls : the network calls that the tests need.
     training_record : digests of the training rows and scores on held-out rows; None where there is no record, as for a
@@ -92,7 +95,7 @@ class TreeModel(BaseModel):
             device=device,
             backend=backend,
         )
-        self._reach = self.inference.compiled([path for path, _ in paths(tree.root)])
+        self._reach = self._compiled(complete=bool(self.expressions))
         self._center = float(np.mean([leaf.value[0] for leaf in tree.leaves])) if tree.predicts_numbers else 0.0
         self._leaves = self.inference.arrays.floats(
             leaf_moments(tree.leaves, self._center)  # (leaf, moment)
@@ -140,7 +143,22 @@ class TreeModel(BaseModel):
         evidence = self.evidence_of(examples)
         if threshold > 0.0 or not self.inference.arrays.records_gradients:
             self._lazy_evaluator(evidence, threshold)
-        return self._reach(evidence)
+        calculated = {name for expression in self.expressions for name in expression.columns}
+        reach = self._joint_reach if any(map(evidence.is_missing, calculated)) else self._reach
+        return reach(evidence)
+
+    def _compiled(self, complete: bool) -> Reach:
+        """P(leaf | e) of all leaves, for examples in which no number is missing where they are `complete`."""
+        inference = self.inference
+        if complete:
+            numbers = frozenset(name for name, kind in self.schema.items() if isinstance(kind, Number))
+            inference = Inference(inference.semantics.with_complete(numbers), inference.arrays)
+        return inference.compiled([path for path, _ in paths(self.tree.root)])
+
+    @cached_property
+    def _joint_reach(self) -> Reach:
+        """P(leaf | e) of all leaves, also where expressions share a missing column."""
+        return self._compiled(complete=False)
 
     def _leaf_mixture(self, examples: Examples, threshold: float) -> AnyArray:
         """What the leaves say, weighted by P(leaf | e): class probabilities, or moments of a number, `(example, value)`."""

@@ -25,7 +25,7 @@ from neuid3.logic.formula import (
     rebuild,
 )
 from neuid3.logic.program import Program
-from neuid3.tree.constraints import Constraints, TestOrders, is_satisfiable, read_constraints, variable_of
+from neuid3.tree.constraints import Constraints, TestOrders, is_derived, is_satisfiable, read_constraints, variable_of
 from neuid3.tree.isotonic import isotonic
 from neuid3.tree.leaves import Leaf, LeafNode, NumberLeaf
 from neuid3.tree.node_tests import NodeTest
@@ -85,6 +85,7 @@ def check_monotone(model: Any, constraints: Constraints | Mapping[str, int] | No
     Raises
     ------
     ParameterError : where a column does not exist or has no order, or there are more than two classes.
+    TreeError : where a test reads the column through a network, a calculation or a query.
 
     >>> from neuid3 import Examples, Leaf, NeurosymbolicTree, Tree
     >>> X = Examples({"age": [30.0, 70.0], "smoker": [True, False]})
@@ -183,9 +184,9 @@ class LeafCells:
         self.leaves = list(paths(root))
         self.limits = program.limits
         tests = list(dict.fromkeys(branch.test for branch in branches(root)))
-        self.formulas: dict[NodeTest, Formula] = dict(
-            zip(tests, draw_cells([test.formula(program) for test in tests]), strict=True)
-        )
+        own = [test.formula(program) for test in tests]
+        self.formulas: dict[NodeTest, Formula] = dict(zip(tests, draw_cells(own), strict=True))
+        self._alone = {test: draw_cells([formula])[0] for test, formula in zip(tests, own, strict=True)}
         self._boxes: dict[Variable | NodeTest, Relation] = {}  # (leaf, value)
         for number, (path, _) in enumerate(self.leaves):
             for test, response in path:
@@ -218,7 +219,12 @@ class LeafCells:
         Returns
         -------
         A Boolean matrix.
+
+        Raises
+        ------
+        TreeError : where a test reads the column through a network, a calculation or a query.
         """
+        self._check_is_read_directly(column)
         conflicts = self._count
         is_lower = np.ones((len(self.leaves), len(self.leaves)), dtype=bool)
         for key, box in self._boxes.items():
@@ -233,6 +239,15 @@ class LeafCells:
         np.fill_diagonal(related, False)
         return related
 
+    def _check_is_read_directly(self, column: str) -> None:
+        """Raise a `TreeError` where a test reads a column through a network, a calculation or a query."""
+        for test, formula in self._alone.items():
+            if is_derived(formula, column):
+                raise TreeError(
+                    f"Test '{test}' reads column {column!r} through a network, a calculation or a query; whether the tree is "
+                    "monotone in it cannot be proved."
+                )
+
     def are_comparable(self, column: str, low: int, high: int) -> bool:
         """Whether some values of all variables lead to one leaf, and to the other with a higher entry of a column.
 
@@ -244,21 +259,12 @@ class LeafCells:
         Returns
         -------
         True if there are such values.
-
-        Raises
-        ------
-        TreeError : where a test reads the column in a way that is no comparison, such as by a network.
         """
         tests = {test for number in (low, high) for test, _ in self.leaves[number][0]}
         if all(isinstance(self.formulas[test], Literal) for test in tests):
             return True
         reading = [self.formulas[test] for test in tests if column in columns_of(self.formulas[test])]
         variables = {variable_of(formula, column) for formula in reading}
-        if None in variables:
-            raise TreeError(
-                f"The tree reads column {column!r} through a network or a calculation; whether it is monotone in it cannot "
-                "be proved."
-            )
         signed = [self._conjunction(number) for number in (low, high)]
         if not variables:
             return False  # the two leaves do not differ in the column
@@ -359,16 +365,42 @@ def monotone_tree(
     """
     if not constraints.directions or not isinstance(root, Branch):
         return root, []
+    leaves = [leaf for _, leaf in paths(root)]
+    values = np.array([leaf_number(leaf, positive) for leaf in leaves])
+    weights = np.array([1.0 if leaf.masses is None else sum(leaf.masses) for leaf in leaves])
+    return _with_numbers(root, values, monotone_values(root, program, constraints, values, weights), positive)
+
+
+def monotone_values(
+    root: Node,
+    program: Program,
+    constraints: Constraints,
+    values: npt.NDArray[np.float64],
+    weights: npt.NDArray[np.float64],
+) -> npt.NDArray[np.float64]:
+    """The nearest values of the leaves of a tree that keep to the constraints.
+
+    Where all trees of a sum have such values, the sum is monotone.
+
+    Parameters
+    ----------
+    root : the root of the tree; its tests must have an order, see `TestOrders`.
+    program : background knowledge.
+    constraints : the constraints.
+    values : what the leaves say, from left to right, `(leaf,)`.
+    weights : how much each counts, `(leaf,)`.
+
+    Returns
+    -------
+    The new values, `(leaf,)`.
+    """
     cells, orders = LeafCells(root, program), TestOrders(constraints, program)
     below = np.zeros((len(cells.leaves), len(cells.leaves)), dtype=bool)
     for column, direction in constraints.directions:
         related = cells.below(column)
         below |= related if direction > 0 else related.T
     below &= _ordered_by_tests([path for path, _ in cells.leaves], orders)
-    values = np.array([leaf_number(leaf, positive) for _, leaf in cells.leaves])
-    weights = np.array([1.0 if leaf.masses is None else sum(leaf.masses) for _, leaf in cells.leaves])
-    new = isotonic(values, weights, below)
-    return _with_numbers(root, values, new, positive)
+    return isotonic(values, weights, below)
 
 
 def _ordered_by_tests(leaf_paths: list[Path], orders: TestOrders) -> Relation:

@@ -34,14 +34,18 @@ class Semantics:
     ----------
     program : the background knowledge.
     tests : tests that are grounded at once, which is faster than one by one.
+    complete : number columns that are missing in none of the examples that circuits will be evaluated for.
     """
 
-    def __init__(self, program: Program, tests: Iterable[NodeTest] = ()) -> None:
-        self.program = program
+    def __init__(
+        self, program: Program, tests: Iterable[NodeTest] = (), complete: frozenset[str] = frozenset()
+    ) -> None:
+        self.program, self.complete = program, complete
         tests = list(tests)
         # One request to the grounder for all atoms; the tests then find their formulas in the program's cache.
         program.formulas([atom for test in tests for atom in test.atoms])
         self._formulas: dict[NodeTest, Formula] = {test: test.formula(program) for test in tests}
+        self._sources: dict[NodeTest, frozenset[Source]] = {}
 
     def formula(self, test: NodeTest) -> Formula:
         """The formula of a test.
@@ -58,6 +62,36 @@ class Semantics:
             self._formulas[test] = test.formula(self.program)
         return self._formulas[test]
 
+    def with_complete(self, complete: frozenset[str]) -> Semantics:
+        """The same formulas, for examples in which these number columns are complete.
+
+        Parameters
+        ----------
+        complete : the names of the columns.
+
+        Returns
+        -------
+        The semantics, with the cache of this one.
+        """
+        other = Semantics(self.program, complete=complete)
+        other._formulas = self._formulas
+        return other
+
+    def sources(self, test: NodeTest) -> frozenset[Source]:
+        """The random variables that a test depends on.
+
+        Parameters
+        ----------
+        test : a test.
+
+        Returns
+        -------
+        The variables; a number column counts as one.
+        """
+        if test not in self._sources:
+            self._sources[test] = sources(self.formula(test))
+        return self._sources[test]
+
     def is_neural(self, test: NodeTest) -> bool:
         """Whether a test calls a network.
 
@@ -69,7 +103,7 @@ class Semantics:
         -------
         True if its formula depends on the output of a network.
         """
-        return any(isinstance(source, NeuralVariable) for source in sources(self.formula(test)))
+        return any(isinstance(source, NeuralVariable) for source in self.sources(test))
 
     def calls(self, test: NodeTest) -> list[NetworkCall]:
         """The network calls of a test, sorted.
@@ -82,8 +116,7 @@ class Semantics:
         -------
         The calls, each once.
         """
-        variables = sources(self.formula(test))
-        return sorted({self.call(variable) for variable in variables if isinstance(variable, NeuralVariable)})
+        return sorted({self.call(variable) for variable in self.sources(test) if isinstance(variable, NeuralVariable)})
 
     def call(self, variable: NeuralVariable) -> NetworkCall:
         """The network call of a variable.
@@ -125,7 +158,7 @@ class Semantics:
         tests = list(dict.fromkeys(test for path in paths for test, _ in path))
         number = {test: i for i, test in enumerate(tests)}
         signed_tests = [[(number[test], outcome) for test, outcome in path] for path in paths]
-        return factorise([self.formula(test) for test in tests], signed_tests, self.program.limits)
+        return factorise([self.formula(test) for test in tests], signed_tests, self.program.limits, self.complete)
 
     def split_conjunctions(self, path: Path, test: NodeTest) -> Conjunctions:
         """κ∧τ and κ∧¬τ, with only those tests of κ that are connected to τ by variables: the others cancel out.
@@ -139,11 +172,13 @@ class Semantics:
         -------
         The two compiled conjunctions.
         """
-        formulas = [self.formula(other) for other in (*(other for other, _ in path), test)]
-        connected = _connected([sources(formula) for formula in formulas])
+        tests = [*(other for other, _ in path), test]
+        formulas = [self.formula(other) for other in tests]
+        connected = _connected([self.sources(other) for other in tests])
         index = len(path)
         literals = [(i, path[i][1]) for i in sorted(connected - {index})]
-        return factorise(formulas, [[*literals, (index, True)], [*literals, (index, False)]], self.program.limits)
+        sides = [[*literals, (index, True)], [*literals, (index, False)]]
+        return factorise(formulas, sides, self.program.limits, self.complete)
 
 
 def _connected(sources_of: Sequence[frozenset[Source]]) -> set[int]:

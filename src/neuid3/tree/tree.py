@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Any, TypeVar
@@ -325,7 +325,20 @@ def test_names(root: Node) -> dict[NodeTest, str]:
     -------
     The names, in preorder.
     """
-    tests = tuple(dict.fromkeys(branch.test for branch in branches(root)))
+    return test_names_of(tuple(dict.fromkeys(branch.test for branch in branches(root))))
+
+
+def test_names_of(tests: Sequence[NodeTest]) -> dict[NodeTest, str]:
+    """The name of each of some tests, with the instances that it calls of those networks of which there are several.
+
+    Parameters
+    ----------
+    tests : distinct tests.
+
+    Returns
+    -------
+    The names, in the order of the tests.
+    """
     several = {network for network, names in _network_instances(tests).items() if len(names) > 1}
     names = {}
     for test in tests:

@@ -32,6 +32,7 @@ from strategies import (
 from neuid3 import AtomTest, Branch, Leaf, NeurosymbolicTree, Tree
 from neuid3.logic.formula import Literal, bottom_up
 from neuid3.logic.program import Program
+from neuid3.logic.prolog.library import LIBRARY
 
 pytestmark = pytest.mark.filterwarnings("ignore:Test .* is always:UserWarning", "ignore:.*:UserWarning:deepproblog")
 
@@ -81,7 +82,7 @@ def with_facts(rules: str) -> str:
 
 @pytest.fixture(scope="module")
 def libraries() -> ClauseDB:
-    return DefaultEngine().prepare(PrologString(LIBRARIES))
+    return DefaultEngine().prepare(PrologString(LIBRARIES + LIBRARY))
 
 
 @pytest.mark.parametrize("entry", sorted(OPEN_GOALS))

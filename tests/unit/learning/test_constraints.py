@@ -174,6 +174,7 @@ def test_constraints_hold_with_generators_and_are_cloned() -> None:
         ({"monotonic_cst": {"age": 3}}, "3"),
         ({"monotonic_cst": {"age": 1}, "background": "middle :- age > 30, age < 50."}, "middle"),
         ({"monotonic_cst": {"age": 1, "dose": -1}, "background": "both :- age > 30, dose > 2."}, "contradicts"),
+        ({"monotonic_cst": {"age": 1}, "background": "ahead :- age - dose > 40."}, "ahead"),
         ({"interaction_cst": "no_interactions", "background": "both :- age > 30, dose > 2."}, "both"),
         ({"interaction_cst": [["height"]]}, "height"),
     ],

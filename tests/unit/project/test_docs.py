@@ -47,6 +47,8 @@ def test_the_rules_of_the_page_about_rules_are_read_or_refused_as_it_says() -> N
         "suit": ["clubs", "hearts", "spades"],
         "age": [31.5, 42.0, 57.0],
     }
+    numbers = ["weight", "height", "waist", "systolic", "diastolic", "glucose", "cholesterol", "hdl", "price", "limit"]
+    columns |= {name: [1.5, 2.0, 3.0] for name in numbers}
     schema = neuid3.Examples(columns).schema
     found = _RULES.findall(page_text("background.md"))
     assert sum(bool(shown) for _, shown in found) >= 10

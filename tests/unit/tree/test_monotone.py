@@ -192,3 +192,14 @@ def test_groups_are_read_as_scikit_learn_reads_them() -> None:
     assert read_constraints(None, "no_interactions", schema).groups == tuple(frozenset({name}) for name in schema)
     assert len(read_constraints(None, "pairwise", schema).groups or ()) == 6
     assert read_constraints([1, 0, -1, 0], None, schema).directions == (("age", 1), ("smoker", -1))
+
+
+def test_a_calculation_with_a_constrained_column_is_refused() -> None:
+    background = "ahead :- age - dose > 40. late :- age > 50, age - dose > 40."
+    for test in ("ahead", "late"):
+        tree = Tree(Branch("age > 30", Branch(test, Leaf(0.2), Leaf(0.9)), Leaf(0.1)))
+        model = NeurosymbolicTree(tree, Examples(grid()).schema, background=background)
+        for column in ("age", "dose"):
+            with pytest.raises(NeuID3Error, match=f"'{test}' reads column '{column}' through"):
+                check_monotone(model, {column: 1})
+        assert check_monotone(model, {"smoker": 1}) is None

@@ -554,7 +554,7 @@ function drawEvidence() {
       make("article", {}, tiles(content.errors, (share) => `its class gets ${percent(share)}`, "Where the tree is wrong")));
   }
   if (content.reliability) {
-    group(titled("Whether its probabilities can be trusted", "How often predictions are right, by the probability that the tree gave them, on rows that it was not learned from where these are known. Dots on the diagonal are calibrated; the lines are two standard errors each way."), reliabilityCard(content.reliability));
+    group(titled("Whether its probabilities can be trusted", "How often predictions are right, on rows that the tree was not learned from where these are known. Across is the probability that it gave its prediction, upwards how often that was right. Dots on the diagonal are calibrated; the lines are two standard errors each way."), reliabilityCard(content.reliability));
   }
   const leaves = content.nodes.map((node, number) => number).filter((number) => !isTest(content.nodes[number]));
   group(titled("The leaves", "The ends of the paths, from all yes to all no."), make("div", { class: "leaves" }, ...leaves.map(leafCard)));

@@ -20,7 +20,7 @@ from neuid3.explain.page.pictures import Entry, PageImages, page_images
 from neuid3.explain.page.scores import score_sentences
 from neuid3.export import export_text
 from neuid3.export.palette import css_variables
-from neuid3.export.unwrap import model_of
+from neuid3.export.unwrap import is_sum, model_of
 from neuid3.tree.anchors import distinct
 from neuid3.tree.concept_accuracy import concept_scores
 from neuid3.tree.labels import model_labels
@@ -48,7 +48,7 @@ def evidence_page(
 
     Parameters
     ----------
-    model : a model or a fitted estimator.
+    model : a model or a fitted estimator, of one tree or of a boosted sum.
     X : the table to be shown.
     y : the classes of its rows, or their numbers, if known.
     title : the title of the page.
@@ -73,6 +73,10 @@ def page_and_scores(
     concepts: Mapping[str, Any] | None = None,
 ) -> tuple[str, tuple[str, ...], Reliability | None]:
     """The evidence page, the sentences about scores at its top, and the reliability on rows that were not learned from."""
+    if is_sum(model):
+        from neuid3.explain.page.sums import sum_page  # it needs this module
+
+        return *sum_page(model, X, y, title=title), None
     tree = model_of(model, "columns and networks, of which a page is made")
     labelled, labels = model_labels(tree, X, concepts)
     examples = tree.read(X)

@@ -14,7 +14,15 @@ from neuid3.data.columns import OTHER, Boolean, Category, Distribution, Number, 
 from neuid3.errors import ExportError, MissingPriorError
 from neuid3.export.onnx.graph import PREFIX, Graph
 from neuid3.export.onnx.networks import precision, write_networks
-from neuid3.logic.formula import CellVariable, ChoiceVariable, ColumnVariable, NeuralVariable, QueryVariable, Variable
+from neuid3.logic.formula import (
+    CalculatedVariable,
+    CellVariable,
+    ChoiceVariable,
+    ColumnVariable,
+    NeuralVariable,
+    QueryVariable,
+    Variable,
+)
 from neuid3.tree.model import TreeModel
 from neuid3.tree.semantics import NetworkCall
 
@@ -73,6 +81,11 @@ class Weights:
                     self._cells(variable),
                     self._missing(column),
                     lambda: priors.cells(variable.column, variable.boundaries),
+                )
+            case CalculatedVariable(parts):
+                raise ExportError(
+                    f"A test compares '{parts[0].expression}', and ONNX files calculate with no columns yet; export the tree "
+                    "with to_problog, or add the result as a column."
                 )
             case ChoiceVariable(weights=weights):
                 return self.repeated(weights)

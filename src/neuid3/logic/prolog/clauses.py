@@ -10,8 +10,10 @@ from typing import Any
 from problog.logic import Var
 from problog.program import PrologString
 
+from neuid3.logic.prolog.checks import value_problem
 from neuid3.logic.prolog.grounder import Grounder
-from neuid3.logic.prolog.reader import Statement, value_problem
+from neuid3.logic.prolog.library import COUNTING
+from neuid3.logic.prolog.reader import Statement
 from neuid3.logic.prolog.terms import COMPARISONS, PrologTerm, calls, name_of, signature
 from neuid3.logic.quoting import atom_text
 
@@ -25,49 +27,52 @@ _TOKEN = re.compile(
 def clauses_behind(grounder: Grounder, tests: Iterable[str]) -> list[list[str]]:
     """For each test the clauses that it can depend on, nearest first."""
     texts = _clause_texts(grounder.text)
-    defining = _defining(grounder.parsed.statements)
-    return [[texts[s.number] for s in _reached(grounder.read_test(test, compound=True), defining)] for test in tests]
+    return [[texts[s.number] for s in _reached(grounder.read_test(test, compound=True), grounder)] for test in tests]
 
 
-def _reached(goal: PrologTerm, defining: dict[str, list[Statement]]) -> list[Statement]:
+def _reached(goal: PrologTerm, grounder: Grounder) -> list[Statement]:
     """The statements that a goal can call, in breadth-first order."""
-    waiting = list(dict.fromkeys(signature(called) for called in calls(goal)))
+    defining, counting = _defining(grounder.parsed.statements), grounder.parsed.counting
+    waiting = list(dict.fromkeys(signature(called) for called in calls(goal, counting)))
     reached: dict[int, Statement] = {}
     for predicate in waiting:  # grows during the loop
         for statement in defining.get(predicate, ()):
             reached.setdefault(statement.number, statement)
-            called = (signature(goal) for goal in calls(statement.body))
+            called = (signature(goal) for goal in calls(statement.body, counting))
             waiting.extend(name for name in dict.fromkeys(called) if name not in waiting)
     return list(reached.values())
 
 
 def flaws(grounder: Grounder, tests: Iterable[str]) -> list[str]:
     """For each test, the value that a rule behind it requires of a network which does not have it; empty if none does."""
-    defining = _defining(grounder.parsed.statements)
     messages = []
     for test in tests:
         problems = (
             f"line {statement.line}, the rule for '{signature(statement.heads[0])}' {problem}"
-            for statement in _reached(grounder.read_test(test, compound=True), defining)
+            for statement in _reached(grounder.read_test(test, compound=True), grounder)
             if statement.body is not None
-            for goal in calls(statement.body)
+            for goal in calls(statement.body, grounder.parsed.counting)
             if (problem := value_problem(goal, grounder.parsed)) is not None
         )
         messages.append(next(problems, ""))
     return messages
 
 
-def rules(grounder: Grounder) -> list[dict[str, Any]]:
-    """One entry for each predicate that rules or neural facts define, with the fields of `program.Rule`."""
-    statements = grounder.parsed.statements
-    needed = {
+def called_by_others(grounder: Grounder) -> set[str]:
+    """The predicates that rules of another predicate call."""
+    return {
         signature(goal)
-        for statement in statements
+        for statement in grounder.parsed.statements
         if statement.body is not None
-        for goal in calls(statement.body)
+        for goal in calls(statement.body, grounder.parsed.counting)
         if signature(goal) not in map(signature, statement.heads)
     }
-    numeric = _numeric(statements)
+
+
+def rules(grounder: Grounder) -> list[dict[str, Any]]:
+    """One entry for each predicate that rules or neural facts define, with the fields of `program.Rule`."""
+    statements, needed = grounder.parsed.statements, called_by_others(grounder)
+    numeric = numeric_positions(statements)
     columns_of: dict[str, list[str]] = {}
     for name, column in grounder.parsed.columns.items():
         columns_of.setdefault(column["kind"], []).append(atom_text(name))
@@ -102,7 +107,7 @@ def rules(grounder: Grounder) -> list[dict[str, Any]]:
     return list(entries.values())
 
 
-def _numeric(statements: Iterable[Statement]) -> set[tuple[str, int]]:
+def numeric_positions(statements: Iterable[Statement]) -> set[tuple[str, int]]:
     """The argument positions of predicates that are used in a comparison or in arithmetic."""
     numeric: set[tuple[str, int]] = set()
     while True:
@@ -125,6 +130,8 @@ def _numeric_variables(goal: PrologTerm, numeric: set[tuple[str, int]]) -> Itera
     """The variables of a goal that must be numbers, given the numeric argument positions found so far."""
     if name_of(goal) in COMPARISONS or signature(goal) in ("is/2", "between/3", "succ/2", "plus/3", "length/2"):
         yield from goal.variables()
+    if signature(goal) in COUNTING and goal.arity == 2:
+        yield from goal.args[0].variables()
     for position, argument in enumerate(goal.args):
         if isinstance(argument, Var) and (signature(goal), position) in numeric:
             yield argument

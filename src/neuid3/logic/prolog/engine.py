@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -15,6 +14,7 @@ from problog.errors import GroundingError
 from problog.logic import Clause, Constant, Term
 from problog.program import PrologString
 
+from neuid3.logic.formula import HOLDS
 from neuid3.logic.prolog.terms import PrologTerm, heads_of, name_of, prolog_list, signature, source
 from neuid3.logic.quoting import atom_text
 
@@ -87,15 +87,6 @@ CLOSED_IN_LIBRARIES = frozenset({"select_uniform/4", "select_weighted/4", "selec
 # ProbLog runs the bodies of the clauses of this name when it prepares a program.
 DIRECTIVE = "_directive"
 
-_COMPARED: dict[str, Callable[[Any, Any], bool]] = {
-    "<": operator.lt,
-    "=<": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "=:=": operator.eq,
-    "=\\=": operator.ne,
-}
-
 
 class ClosedEngine(DefaultEngine):  # type: ignore[misc]
     """ProbLog's engine for one program, whose clauses can call the open built-ins only.
@@ -143,7 +134,7 @@ class ClosedEngine(DefaultEngine):  # type: ignore[misc]
         for entry in list(index):
             if entry not in OPEN_BUILTINS:
                 del index[entry]
-        for name, holds in _COMPARED.items():
+        for name, holds in HOLDS.items():
             self.add_builtin(name, 2, BooleanBuiltIn(_comparison(name, holds)))
         self.add_builtin("is", 2, SimpleBuiltIn(_is))
 

@@ -3,37 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
-from problog.engine import DefaultEngine
-from problog.engine_stack import SimpleProbabilisticBuiltIn
-from problog.errors import GroundingError, ProbLogError
+from problog.errors import ProbLogError
 from problog.formula import LogicDAG, LogicFormula
 from problog.logic import AnnotatedDisjunction, Clause, Constant, Term, Var, term2list
 
 from neuid3.errors import NodeTestError, RuleError, did_you_mean
-from neuid3.logic.formula import FLIPPED, equals_float
-from neuid3.logic.prolog.engine import (
-    CLOSED_IN_LIBRARIES,
-    CONTROL,
-    LIBRARIES,
-    OPEN_BUILTINS,
-    ClosedEngine,
-    number_value,
-)
+from neuid3.logic.prolog.arithmetic import Arithmetic, RawComparison
+from neuid3.logic.prolog.checks import check_calls, read_test
+from neuid3.logic.prolog.engine import CLOSED_IN_LIBRARIES, CONTROL, LIBRARIES, OPEN_BUILTINS, ClosedEngine
 from neuid3.logic.prolog.reader import (
     ParsedProgram,
     Statement,
     Vocabulary,
-    check_calls,
     fact_signature,
+    numbers_of,
     read,
-    read_test,
     with_newlines,
 )
 from neuid3.logic.prolog.terms import (
-    COMPARISONS,
     PrologTerm,
     canonical,
     name_of,
@@ -66,12 +55,13 @@ class Grounder:
         closed = frozenset(self.engine.get_builtins()) - OPEN_BUILTINS
         self.database = self.engine.with_libraries(LIBRARIES, self.parsed.defined)
         self.vocabulary = Vocabulary(self._known(), closed)
-        self._compare_columns()
+        self.arithmetic = Arithmetic(numbers_of(columns))
+        self.arithmetic.install(self.engine)
         check_calls(self.parsed, self.vocabulary)
         for name, column in columns.items():
             if fact_signature(name, column):
                 self.database.add_clause(_column_clause(name, column))
-        for statement in self.parsed.statements:
+        for statement in (*self.parsed.statements, *self.parsed.library):
             self.database.add_clause(_tagged(statement))
 
     def _known(self) -> frozenset[str]:
@@ -84,16 +74,8 @@ class Grounder:
                 internal = name.startswith(("_", "$"))
                 if not internal and self.database.find(Term(name, *[None] * node.arity)) is not None:
                     exported.add(f"{name}/{node.arity}")
-        return frozenset(exported) - CLOSED_IN_LIBRARIES | OPEN_BUILTINS | CONTROL | self.parsed.defined
-
-    def _compare_columns(self) -> None:
-        """Replace the comparisons by ones that accept number columns."""
-        numbers = frozenset(name for name, column in self.parsed.columns.items() if column["kind"] == "number")
-        if numbers:
-            index = self.engine.get_builtins()
-            for operator in COMPARISONS:
-                original = self.engine.get_builtin(index[f"{operator}/2"])
-                self.engine.add_builtin(operator, 2, _comparison(operator, numbers, original))
+        own = self.parsed.defined | self.parsed.library_predicates
+        return frozenset(exported) - CLOSED_IN_LIBRARIES | OPEN_BUILTINS | CONTROL | own
 
     def read_test(self, text: str, compound: bool = False) -> PrologTerm:
         """A test as a ground atom, or as any body of a rule where `compound`; a `NodeTestError` where it is none."""
@@ -119,7 +101,23 @@ class Grounder:
         except ProbLogError as error:
             raise RuleError(f"The rules cannot be turned into a formula: {_reason(error)}") from None
         roots = {int(name.args[0]): node for name, node in graph.queries()}
-        return _GraphSerializer(self.parsed).serialize(graph, [roots[number] for number in range(first, self.grounded)])
+        return _GraphSerializer(self.parsed, self.arithmetic.nodes).serialize(
+            graph, [roots[number] for number in range(first, self.grounded)]
+        )
+
+    def comparisons(self, goals: list[PrologTerm]) -> list[RawComparison]:
+        """All comparisons with number columns that are called while these goals are grounded."""
+        recorded: list[RawComparison] = []
+        self.arithmetic.recorded = recorded
+        try:
+            for goal in goals:
+                self.grounded += 1
+                head = Term("'$test'", Constant(-self.grounded))
+                self.database.add_clause(Clause(head, goal))
+                self.engine.ground(self.database, head, target=LogicFormula(), label=LogicFormula.LABEL_QUERY)
+        finally:
+            self.arithmetic.recorded = None
+        return recorded
 
     def _quoting_hint(self) -> str:
         """A hint where a rule has a variable with the name of a column, which may be meant in its place."""
@@ -138,51 +136,6 @@ def _reason(error: ProbLogError) -> str:
     if "Unknown clause" in text or type(error).__name__ == "UnknownClause":
         return f"{text}: nothing defines it, or it is closed to programs."
     return f"{text}."
-
-
-def _comparison(operator: str, numbers: frozenset[str], original: Callable[..., Any]) -> Callable[..., Any]:
-    """ProbLog's comparison, which also accepts a number column on one of its sides."""
-
-    def column_of(term: PrologTerm) -> str | None:
-        if isinstance(term, Term) and not isinstance(term, (Constant, Var)) and term.arity == 0:
-            return name_of(term) if name_of(term) in numbers else None
-        return None
-
-    def compare(left: PrologTerm, right: PrologTerm, target: Any, engine: Any, **_: Any) -> list[Any]:
-        name, other, direction = column_of(left), right, operator
-        if name is None:
-            name, other, direction = column_of(right), left, FLIPPED[operator]
-        if column_of(other) is not None:
-            raise GroundingError(
-                f"'{source(left)} {operator} {source(right)}' compares two columns; compare each with a constant"
-            )
-        try:
-            constant = column_constant(other, engine)
-        except (TypeError, ValueError, AttributeError, OverflowError):
-            raise GroundingError(
-                f"'{source(left)} {operator} {source(right)}' does not compare column '{name}' with a number"
-            ) from None
-        weight = Term("'$compare'", Term(atom_text(str(name))), Term(f"'{direction}'"), Constant(constant))
-        return [((left, right), target.add_atom(("$compare", name, direction, constant), weight))]
-
-    probabilistic = SimpleProbabilisticBuiltIn(compare)
-
-    def builtin(*arguments: PrologTerm, **context: Any) -> Any:
-        if any(column_of(argument) is not None for argument in arguments):
-            return probabilistic(*arguments, **context)
-        return original(*arguments, **context)
-
-    return builtin
-
-
-def column_constant(term: PrologTerm, engine: DefaultEngine) -> float:
-    """The constant that a number column is compared with, as a float, the type of the column's entries."""
-    value = number_value(term, engine)
-    if isinstance(value, int) and not equals_float(value):
-        raise GroundingError(
-            f"no float equals {source(term)}, and number columns hold floats; compare with a neighbouring number"
-        )
-    return float(value)
 
 
 def _column_clause(name: str, column: dict[str, Any]) -> PrologTerm:
@@ -242,8 +195,8 @@ def _heads(statement: Statement, instance: list[PrologTerm]) -> list[str]:
 class _GraphSerializer:
     """Converts ProbLog's graph into JSON values for the parent process."""
 
-    def __init__(self, parsed: ParsedProgram) -> None:
-        self.parsed = parsed
+    def __init__(self, parsed: ParsedProgram, comparisons: list[list[Any]]) -> None:
+        self.parsed, self.comparisons = parsed, comparisons
         self.statements = {statement.number: statement for statement in parsed.statements}
         self.variables: list[dict[str, Any]] = []
         self.indices: dict[tuple[Any, ...], int] = {}
@@ -277,7 +230,7 @@ class _GraphSerializer:
                 name, value = name_of(weight.args[0]), int(weight.args[1])
                 return ["literal", self._index(("column", name), {"kind": "column", "column": name}), value]
             case "$compare":
-                return ["compare", name_of(weight.args[0]), name_of(weight.args[1]), float(weight.args[2])]
+                return self.comparisons[int(weight.args[0])]
             case "$choice":
                 return self._choice(weight)
             case "$neural":

@@ -5,27 +5,24 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from problog.errors import ProbLogError
 from problog.logic import AnnotatedDisjunction, Clause, Constant, InstantiationError, Term, Var, is_list, term2list
 from problog.program import PrologString
 
-from neuid3.errors import NodeTestError, RuleError, SyntaxErrorInProgram, did_you_mean
-from neuid3.logic.prolog.engine import CLOSED_IN_LIBRARIES, CONTROL, DIRECTIVE, LIBRARIES, OPEN_BUILTINS
+from neuid3.errors import RuleError, SyntaxErrorInProgram
+from neuid3.logic.prolog.engine import CONTROL, DIRECTIVE, LIBRARIES, OPEN_BUILTINS
+from neuid3.logic.prolog.library import COUNTING, LIBRARY, LIBRARY_START
 from neuid3.logic.prolog.terms import (
-    COMPARISONS,
     PrologTerm,
-    calls,
     canonical,
     heads_of,
     name_of,
     normalised,
     signature,
-    value_term,
 )
-from neuid3.logic.quoting import atom_text
 
 Columns = Mapping[str, Mapping[str, Any]]
 
@@ -83,6 +80,10 @@ class Vocabulary:
     known: frozenset[str]
     closed: frozenset[str]
 
+    def with_known(self, predicates: frozenset[str]) -> Vocabulary:
+        """The vocabulary with more predicates that may be called."""
+        return replace(self, known=self.known | predicates)
+
 
 @dataclass(frozen=True, slots=True)
 class ParsedProgram:
@@ -94,12 +95,29 @@ class ParsedProgram:
     columns : the columns that it is parsed for.
     defined : the predicates that it defines, as `name/arity`.
     facts : the predicates that columns define, `suit/1`, and the names of these columns.
+    library : the clauses of the library of counting predicates, without those that the program or a column defines.
     """
 
     statements: tuple[Statement, ...]
     columns: Columns
     defined: frozenset[str]
     facts: Mapping[str, str]
+    library: tuple[Statement, ...] = ()
+
+    def with_statements(self, statements: tuple[Statement, ...]) -> ParsedProgram:
+        """The program with other clauses, which may call what is not defined."""
+        defined = frozenset(signature(head) for statement in statements for head in statement.heads)
+        return replace(self, statements=statements, defined=defined)
+
+    @property
+    def counting(self) -> frozenset[str]:
+        """The counting predicates of the library, whose last argument is a list of goals."""
+        return COUNTING & self.library_predicates
+
+    @property
+    def library_predicates(self) -> frozenset[str]:
+        """The predicates that the library defines, as `name/arity`."""
+        return frozenset(signature(statement.heads[0]) for statement in self.library)
 
 
 def with_newlines(text: str) -> str:
@@ -113,37 +131,66 @@ def read(text: str, columns: Columns) -> ParsedProgram:
     facts = {
         predicate: name for name, column in columns.items() if (predicate := fact_signature(name, column)) is not None
     }
-    _check_collisions(statements, facts)
+    check_collisions(statements, facts)
     defined = frozenset(signature(head) for statement in statements for head in statement.heads)
-    return ParsedProgram(statements, columns, defined, facts)
+    library = tuple(_library_statements({*defined, *facts}))
+    return ParsedProgram(statements, columns, defined, facts, library)
 
 
-def _parse(text: str) -> list[PrologTerm]:
+def _library_statements(taken: Iterable[str]) -> Iterable[Statement]:
+    """The clauses of the library, numbered after all clauses of any program, without predicates that are `taken`."""
+    own = set(taken)
+    for statement in _statements(LIBRARY):
+        if signature(statement.heads[0]) not in own:
+            yield replace(statement, number=LIBRARY_START + statement.number, line=0)
+
+
+def numbers_of(columns: Columns) -> frozenset[str]:
+    """The names of the number columns."""
+    return frozenset(name for name, column in columns.items() if column["kind"] == "number")
+
+
+def parse(text: str) -> list[PrologTerm]:
+    """The clauses of a text; a `SyntaxErrorInProgram` where it cannot be parsed."""
     try:
         return list(PrologString(text))
     except ProbLogError as error:
-        # ProbLog's line is right; its columns count from 0 on line 1 and from 1 on the other lines.
-        position = ""
-        if isinstance(error.location, tuple) and len(error.location) == 3:
-            _, line, column = error.location
-            position = f"line {line}, column {column + 1 if line == 1 else column}: "
+        line, column = syntax_position(error)
+        position = f"line {line}, column {column}: " if line else ""
         raise SyntaxErrorInProgram(
             f"Syntax error in the background knowledge, {position}{error.base_message}."
         ) from None
 
 
+def syntax_position(error: ProbLogError) -> tuple[int, int]:
+    """The line and the column of a syntax error, from 1; 0 where they are not known.
+
+    ProbLog's columns count from 0 on line 1 and from 1 on the other lines.
+    """
+    if isinstance(error.location, tuple) and len(error.location) == 3:
+        _, line, column = error.location
+        return int(line), int(column) + 1 if line == 1 else int(column)
+    return 0, 0
+
+
 def _statements(text: str) -> Iterable[Statement]:
     parser = PrologString(text)
-    parsed = _parse(text)
+    parsed = parse(text)
     anonymous = itertools.count()
     for number, clause in enumerate(parsed):
-        line = _line(parser, clause)
-        # The parser turns `:- goal` into a clause with this head, without quotes; the same head in a program has quotes.
-        if isinstance(clause, Clause) and str(clause.head.functor) == DIRECTIVE:
-            _check_directive(clause.body, line)
-            continue
-        body = clause.body if isinstance(clause, (AnnotatedDisjunction, Clause)) else None
-        yield _statement(number, heads_of(clause), body, line, anonymous, clause)
+        statement = read_clause(number, clause, _line(parser, clause), anonymous)
+        if statement is not None:
+            yield statement
+
+
+def read_clause(number: int, clause: PrologTerm, line: int, anonymous: Any) -> Statement | None:
+    """A parsed clause as a statement; None for the import of a library, and a `RuleError` where it is invalid."""
+    # The parser turns `:- goal` into a clause with this head, without quotes; the same head in a program has quotes.
+    if isinstance(clause, Clause) and str(clause.head.functor) == DIRECTIVE:
+        _check_directive(clause.body, line)
+        return None
+    body = clause.body if isinstance(clause, (AnnotatedDisjunction, Clause)) else None
+    return _statement(number, heads_of(clause), body, line, anonymous, clause)
 
 
 def _line(parser: Any, clause: PrologTerm) -> int:
@@ -215,6 +262,11 @@ def _check_head(head: PrologTerm, line: int) -> None:
     if not isinstance(head, Term) or isinstance(head, (Var, Constant)):
         raise RuleError(f"Line {line}: '{head}' cannot be the head of a clause; a head is an atom such as 'odd(X)'.")
     name, predicate = name_of(head), signature(head)
+    if name in (":", ",") and head.arity == 2:
+        raise RuleError(
+            f"Line {line}: '{head}' is no fact; write ':-' for *if*, as in 'risk :- smoker.', and '::' after a probability, as "
+            "in '0.3 :: rain.'"
+        )
     if name in ("query", "evidence"):
         raise RuleError(
             f"Line {line}: '{name}' is refused; the queries are the tests of the tree, so leave that clause out."
@@ -274,7 +326,7 @@ def _check_probabilities(probabilities: tuple[PrologTerm, ...], line: int) -> No
         raise RuleError(f"Line {line}: the probabilities of the disjunction sum to {total:g}, which is more than 1.")
 
 
-def _check_collisions(statements: Iterable[Statement], facts: Mapping[str, str]) -> None:
+def check_collisions(statements: Iterable[Statement], facts: Mapping[str, str]) -> None:
     for predicate, name in facts.items():
         if predicate in OPEN_BUILTINS | CONTROL or name == DIRECTIVE or _IN_LIBRARY.match(name):
             raise RuleError(
@@ -298,147 +350,3 @@ def fact_signature(name: str, column: Mapping[str, Any]) -> str | None:
             return f"{name}/1"
         case _:
             return None
-
-
-def check_calls(parsed: ParsedProgram, vocabulary: Vocabulary) -> None:
-    """Raise a `RuleError` where a goal of a body has no definition, or a column does not have its value."""
-    for statement in parsed.statements:
-        if statement.body is not None:
-            for goal in calls(statement.body):
-                problem = goal_problem(goal, parsed, vocabulary)
-                if problem:
-                    raise RuleError(f"Line {statement.line}: the rule for '{signature(statement.heads[0])}' {problem}")
-
-
-def goal_problem(goal: PrologTerm, parsed: ParsedProgram, vocabulary: Vocabulary) -> str | None:
-    """The problem with a call of this goal, as the rest of a sentence; None where there is none."""
-    called = signature(goal)
-    columns, facts = parsed.columns, parsed.facts
-    if called in facts and goal.arity == 1:
-        argument = goal.args[0]
-        values = [str(value) for value in columns[facts[called]]["values"]]
-        known_values = [value_term(value) for value in columns[facts[called]]["values"]]
-        if isinstance(argument, Term) and not argument.variables() and argument not in known_values:
-            if _plain(argument) in values:
-                quoted = f"'{argument}'" if isinstance(argument, Constant) else name_of(argument)
-                return f"calls {goal}, but that value is spelled {name_of(goal)}({quoted})."
-            return (
-                f"calls {goal}, but column '{name_of(goal)}' has no value {argument}."
-                f"{did_you_mean(_plain(argument), values)}"
-            )
-    if called in ("=/2", "==/2", "is/2", "\\=/2", "\\==/2", "@</2", "@>/2", "@=</2", "@>=/2", "compare/3"):
-        for side in goal.args:
-            atom = isinstance(side, Term) and not isinstance(side, Var) and side.arity == 0
-            if atom and columns.get(name_of(side), {}).get("kind") == "number":
-                return f"contains '{goal}', which compares the name '{name_of(side)}'; compare its number with =:= or =\\=."
-    if called in vocabulary.known or called in facts:
-        if name_of(goal) in COMPARISONS:
-            return _comparison_problem(goal, columns)
-        return None
-    name = name_of(goal)
-    if name in columns:
-        kind = columns[name]["kind"]
-        hint = {
-            "boolean": f"write '{atom_text(name)}' without arguments",
-            "probability": f"write '{atom_text(name)}' without arguments",
-            "category": f"write '{atom_text(name)}(Value)'",
-            "distribution": f"write '{atom_text(name)}(Value)'",
-            "number": f"compare it, as in '{atom_text(name)} > 1'",
-            "tensor": "let a network read it, as in nn(net, [Image])",
-        }[kind]
-        return f"uses '{called}', but '{name}' is a {kind} column; {hint}."
-    if called in ("->/2", "*->/2"):
-        return f"uses '{name}', which ProbLog does not have; for (a -> b ; c) write (a, b ; \\+ a, c)."
-    if called == "!/0":
-        return "uses '!', and ProbLog has no cut; let \\+ exclude the cases of the clauses before."
-    if called in vocabulary.closed | CLOSED_IN_LIBRARIES or name in ("query", "evidence") or name.startswith("_"):
-        return f"calls '{called}', which is closed to programs."
-    own = [*parsed.defined, *facts]
-    hint = did_you_mean(called, [*vocabulary.known, *own])
-    return f"uses '{called}', which nothing defines.{hint if 'Did you mean' in hint else did_you_mean(called, own)}"
-
-
-def value_problem(goal: PrologTerm, parsed: ParsedProgram) -> str | None:
-    """The problem with a value in a goal that the network behind it does not have, as in `goal_problem`; or None."""
-    if signature(goal) not in parsed.defined:
-        return None
-    defining = [s for s in parsed.statements if signature(goal) in map(signature, s.heads)]
-    values: dict[str, None] = {}
-    for statement in defining:
-        neural = statement.neural
-        if neural is None or neural.domain is None:
-            return None  # something else may define it for any value
-        position = statement.heads[0].args.index(neural.output) if neural.output in statement.heads[0].args else None
-        argument = None if position is None else goal.args[position]
-        if not isinstance(argument, Term) or argument.variables() or argument in neural.domain:
-            return None
-        values |= dict.fromkeys(_plain(value) for value in neural.domain)
-    neural = defining[0].neural
-    assert neural is not None
-    wrong = goal.args[defining[0].heads[0].args.index(neural.output)]
-    hint = did_you_mean(_plain(wrong), values)
-    return (
-        f"calls {goal}, but network '{neural.network}' has no value {wrong}; its values are {', '.join(values)}."
-        f"{hint if 'Did you mean' in hint else ''}"
-    )
-
-
-def _plain(term: PrologTerm) -> str:
-    return str(term) if isinstance(term, Constant) else name_of(term)
-
-
-def _comparison_problem(goal: PrologTerm, columns: Columns) -> str | None:
-    for side in goal.args:
-        if isinstance(side, Term) and not isinstance(side, (Var, Constant)) and side.arity == 0:
-            name = name_of(side)
-            if name in columns and columns[name]["kind"] != "number":
-                return f"compares '{name}', a {columns[name]['kind']} column; only number columns can be compared."
-            if name not in columns and name not in ("pi", "e", "inf", "nan", "epsilon"):
-                numbers = [column for column, fields in columns.items() if fields["kind"] == "number"]
-                return f"compares '{name}', which is no number column.{did_you_mean(name, numbers)}"
-    return None
-
-
-def read_test(text: str, parsed: ParsedProgram, vocabulary: Vocabulary, compound: bool = False) -> PrologTerm:
-    """A test as a goal; a `NodeTestError` where it is none.
-
-    It is a ground atom, or, where `compound`, anything that can be the body of a rule.
-    """
-    if text in parsed.columns:
-        kind = parsed.columns[text]["kind"]
-        if kind in ("boolean", "probability"):
-            return Term(atom_text(text))
-        if kind == "number":
-            hint = f"compare it with a constant, as in '{atom_text(text)} =< 2.5'"
-        elif kind == "tensor":
-            hint = "declare a network that reads it and use its predicate"
-        else:
-            hint = f"name a value, as in '{atom_text(text)}({atom_text(str(parsed.columns[text]['values'][0]))})'"
-        raise NodeTestError(f"Test {text!r} is a {kind} column, which is neither true nor false; {hint}.")
-    try:
-        clauses = _parse(text.rstrip().removesuffix(".") + ".")
-    except SyntaxErrorInProgram as error:
-        raise NodeTestError(f"Test {text!r} cannot be parsed: {str(error).split(', ', 1)[-1]}") from None
-    if len(clauses) != 1 or isinstance(clauses[0], (Clause, AnnotatedDisjunction)) or not isinstance(clauses[0], Term):
-        raise NodeTestError(f"Test {text!r} is not one atom; write a rule for it and use the rule's head.")
-    goal = normalised(clauses[0], itertools.count())
-    if (
-        isinstance(goal, (Var, Constant))
-        or goal.probability is not None
-        or (not compound and name_of(goal) in (",", ";", "->", "\\+", "not"))
-    ):
-        raise NodeTestError(f"Test {text!r} is not an atom; write a rule for it and use the rule's head.")
-    named = [str(variable) for variable in goal.variables() if str(variable) in parsed.columns]
-    if named:
-        raise NodeTestError(
-            f"Test {text!r} reads {named[0]} as a variable; put the column's name in quotes: '{named[0]}'."
-        )
-    if goal.variables() and not compound:
-        raise NodeTestError(
-            f"Test {text!r} is not ground: replace {', '.join(sorted(map(str, goal.variables())))} by columns or constants."
-        )
-    for called in calls(goal) if compound else (goal,):
-        problem = goal_problem(called, parsed, vocabulary) or value_problem(called, parsed)
-        if problem:
-            raise NodeTestError(f"Test {text!r} {problem}")
-    return goal

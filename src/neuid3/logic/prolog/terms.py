@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import Any, TypeAlias
 
 from problog.logic import And, AnnotatedDisjunction, Clause, Constant, Not, Or, Term, Var, list2term
@@ -224,17 +224,23 @@ META |= {"include/3": ((0, 1),), "exclude/3": ((0, 1),), "partition/4": ((0, 1),
 META |= {"convlist/3": ((0, 2),), "foldl_noinit/3": ((0, 3),)}
 
 
-def calls(body: PrologTerm) -> Iterator[PrologTerm]:
-    """The goals that a body calls, also inside negation, findall, call, maplist and other meta-predicates."""
+def calls(body: PrologTerm, counting: Container[str] = ()) -> Iterator[PrologTerm]:
+    """The goals that a body calls, also inside negation, findall, call, maplist and other meta-predicates.
+
+    `counting` are the predicates whose last argument is a list of goals, `at_least/2`.
+    """
     if not isinstance(body, Term) or isinstance(body, (Var, Constant)):
         return
     if isinstance(body, (And, Or)):
-        yield from calls(body.op1)
-        yield from calls(body.op2)
+        yield from calls(body.op1, counting)
+        yield from calls(body.op2, counting)
     elif isinstance(body, Not):
-        yield from calls(body.child)
+        yield from calls(body.child, counting)
     else:
         yield body
+        if signature(body) in counting:
+            for goal in list_parts(body.args[-1])[0]:
+                yield from calls(goal, counting)
         for position, added in META.get(signature(body), ()):
             goal = body.args[position]
             if isinstance(goal, Term) and not isinstance(goal, (Var, Constant)):
@@ -242,18 +248,30 @@ def calls(body: PrologTerm) -> Iterator[PrologTerm]:
                     goal = Term(
                         goal.functor, *goal.args, *(Var(f"Added{i}") for i in range(added)), location=goal.location
                     )
-                yield from calls(goal)
+                yield from calls(goal, counting)
 
 
-def calls_variable(body: PrologTerm) -> bool:
+def list_parts(term: PrologTerm) -> tuple[list[PrologTerm], PrologTerm | None]:
+    """The entries of a list, and what follows them: None after a list that is written in full."""
+    entries = []
+    while _is_pair(term):
+        entries.append(term.args[0])
+        term = term.args[1]
+    return entries, None if isinstance(term, Term) and str(term.functor) == "[]" else term
+
+
+def calls_variable(body: PrologTerm, counting: Container[str] = ()) -> bool:
     """Whether a body calls a goal that is known only at run time."""
     if isinstance(body, Var):
         return True
     if not isinstance(body, Term) or isinstance(body, Constant):
         return False
     if isinstance(body, (And, Or, Not)):
-        return any(calls_variable(part) for part in body.args)
-    return any(calls_variable(body.args[position]) for position, _ in META.get(signature(body), ()))
+        return any(calls_variable(part, counting) for part in body.args)
+    if signature(body) in counting:
+        goals, rest = list_parts(body.args[-1])
+        return rest is not None or any(calls_variable(goal, counting) for goal in goals)
+    return any(calls_variable(body.args[position], counting) for position, _ in META.get(signature(body), ()))
 
 
 def prolog_list(items: list[PrologTerm]) -> PrologTerm:

@@ -14,8 +14,10 @@ from problog.logic import And, Constant, Not, Or, Term, Var
 
 from neuid3.errors import ExportError
 from neuid3.logic.formula import FLIPPED
+from neuid3.logic.prolog.arithmetic import column_constant
 from neuid3.logic.prolog.engine import CONTROL, LIBRARIES, OPEN_BUILTINS
-from neuid3.logic.prolog.grounder import Grounder, column_constant, substitute
+from neuid3.logic.prolog.grounder import Grounder, substitute
+from neuid3.logic.prolog.library import LIBRARY_START
 from neuid3.logic.prolog.reader import Statement
 from neuid3.logic.prolog.terms import (
     COMPARISONS,
@@ -24,6 +26,7 @@ from neuid3.logic.prolog.terms import (
     calls,
     calls_variable,
     canonical,
+    list_parts,
     name_of,
     normalised,
     prolog_list,
@@ -37,7 +40,7 @@ from neuid3.logic.quoting import atom_text, plain_name
 # Pairs of a network and the instance that replaces it; a network without a pair is its own instance.
 Binding = frozenset[tuple[str, str]]
 
-HOLDS, COMPARE = "neuid3_holds", "neuid3_compare"
+HOLDS, COMPARE, IS = "neuid3_holds", "neuid3_compare", "neuid3_is"
 
 
 def translate(grounder: Grounder, request: dict[str, Any]) -> dict[str, Any]:
@@ -48,12 +51,13 @@ def translate(grounder: Grounder, request: dict[str, Any]) -> dict[str, Any]:
     grounder : the grounder of the program.
     request : its fields are `tests`, goals with their `instances`; `neural`, the ground neural variables, each with the
         `weights` that replace its network, or None to keep the network; `constants`, terms that replace column names;
-        and `compares`, whether the tests compare a number column.
+        `compares`, whether the tests compare a number column; and `calculates`, whether they compare expressions.
 
     Returns
     -------
     A dictionary with the `goals` of the tests, the `clauses`, the predicates `defined` for tests that are no atoms, and
-    `held`, the comparison operators whose facts the clauses need.
+    `held`, the comparison operators whose facts the clauses need. Where the tests calculate, `calculated` has all
+    comparisons that are called: an operator, both sides as text, and the node of the formula.
     """
     return _Translator(grounder, request).translate()
 
@@ -63,7 +67,8 @@ class _Translator:
 
     def __init__(self, grounder: Grounder, request: dict[str, Any]) -> None:
         self.grounder = grounder
-        self.statements = grounder.parsed.statements
+        self.statements = (*grounder.parsed.statements, *grounder.parsed.library)
+        self.counting = grounder.parsed.counting
         self.by_number = {statement.number: statement for statement in self.statements}
         self.defining: dict[str, list[Statement]] = {}
         for statement in self.statements:
@@ -73,7 +78,7 @@ class _Translator:
         self.constants = {name: _parse(text) for name, text in request["constants"].items()}
         self.numbers = {name for name, column in grounder.parsed.columns.items() if column["kind"] == "number"}
         self.neural = request["neural"]
-        self.compares = request["compares"]
+        self.compares, self.calculates = request["compares"], request["calculates"]
         self.tests = [
             (
                 grounder.read_test(test["goal"], compound=True),
@@ -94,7 +99,7 @@ class _Translator:
             changed = False
             for statement in self.statements:
                 networks = set() if statement.neural is None else {statement.neural.network}
-                for goal in calls(statement.body):
+                for goal in calls(statement.body, self.counting):
                     networks |= behind.get(signature(goal), set())
                 for head in statement.heads:
                     if not networks <= behind[signature(head)]:
@@ -131,12 +136,25 @@ class _Translator:
                 )
         imports = [f":- use_module(library({library}))." for library in LIBRARIES if self._calls_library(needed)]
         clauses = [*imports, *lines, *definitions.values()]
-        return {"goals": goals, "clauses": clauses, "defined": list(definitions), "held": sorted(self.held)}
+        return {
+            "goals": goals,
+            "clauses": clauses,
+            "defined": list(definitions),
+            "held": sorted(self.held),
+            "calculated": self._calculated() if self.calculates else [],
+        }
+
+    def _calculated(self) -> list[list[Any]]:
+        """The comparisons that are called while the tests are grounded, each once."""
+        raw = self.grounder.comparisons([goal for goal, _ in self.tests])
+        entries = [[r.operator, source(self._data(r.left)), source(self._data(r.right)), r.node] for r in raw]
+        return list({tuple(entry[:3]): entry for entry in entries}.values())
 
     def _calls_library(self, needed: Iterable[int]) -> bool:
-        exported = self.grounder.vocabulary.known - OPEN_BUILTINS - CONTROL - self.grounder.parsed.defined
+        own = self.grounder.parsed.defined | self.grounder.parsed.library_predicates
+        exported = self.grounder.vocabulary.known - OPEN_BUILTINS - CONTROL - own
         bodies = [self.by_number[number].body for number in needed]
-        return any(signature(goal) in exported for body in bodies for goal in calls(body))
+        return any(signature(goal) in exported for body in bodies for goal in calls(body, self.counting))
 
     def _restrict(self, binding: Binding, predicate: str) -> Binding:
         behind = self.networks.get(predicate, frozenset())
@@ -145,7 +163,7 @@ class _Translator:
     def _needed(self) -> dict[int, set[Binding]]:
         """The numbers of the statements that the tests can call, with their bindings."""
         needed: dict[int, set[Binding]] = {}
-        called = [(signature(call), binding) for goal, binding in self.tests for call in calls(goal)]
+        called = [(signature(call), binding) for goal, binding in self.tests for call in calls(goal, self.counting)]
         waiting = [(predicate, self._restrict(binding, predicate)) for predicate, binding in called]
         visited = set(waiting)
         while waiting:
@@ -153,7 +171,7 @@ class _Translator:
             for statement in self.defining.get(predicate, ()):
                 needed.setdefault(statement.number, set()).add(binding)
                 others = [signature(head) for head in statement.heads]
-                for other in (*(signature(goal) for goal in calls(statement.body)), *others):
+                for other in (*(signature(goal) for goal in calls(statement.body, self.counting)), *others):
                     reference = (other, self._restrict(binding, other))
                     if reference not in visited:
                         visited.add(reference)
@@ -165,9 +183,15 @@ class _Translator:
         if not any(binding for _, binding in self.tests):
             return
         for number in needed:
+            if number >= LIBRARY_START:  # its goals are renamed where they are listed
+                continue
             body = self.by_number[number].body
-            built = [goal for goal in calls(body) if name_of(goal) == "=.." or calls_variable(goal)]
-            if calls_variable(body):
+            built = [
+                goal
+                for goal in calls(body, self.counting)
+                if name_of(goal) == "=.." or calls_variable(goal, self.counting)
+            ]
+            if calls_variable(body, self.counting):
                 built.append(body)
             for goal in built:
                 raise ExportError(
@@ -177,10 +201,10 @@ class _Translator:
 
     def _check_comparisons(self, needed: Iterable[int]) -> None:
         """Raise an `ExportError` where a comparison of a number column may be built at run time."""
-        statements = [self.by_number[number] for number in needed]
-        if not any(calls_variable(statement.body) for statement in statements):
+        statements = [self.by_number[number] for number in needed if number < LIBRARY_START]
+        if not any(calls_variable(statement.body, self.counting) for statement in statements):
             return
-        goals = [(f"Line {s.line}", goal) for s in statements for goal in calls(s.body)]
+        goals = [(f"Line {s.line}", goal) for s in statements for goal in calls(s.body, self.counting)]
         called = {signature(goal) for _, goal in goals}
         located = [*goals, *((f"Line {s.line}", head) for s in statements for head in s.heads)]
         located += [(f"Line {s.line}", prolog_list(list(s.neural.domain or ()))) for s in statements if s.neural]
@@ -190,6 +214,8 @@ class _Translator:
                 located.append((f"Column '{name}'", prolog_list([value_term(value) for value in column["values"]])))
         for location, goal in located:
             goal_positions = dict(META.get(signature(goal), ()))
+            if signature(goal) in self.counting:
+                goal_positions[goal.arity - 1] = 0
             data = [argument for position, argument in enumerate(goal.args) if position not in goal_positions]
             # The first argument of compare/3 is an order, <, = or >, and is never called.
             comparison = next(
@@ -232,11 +258,21 @@ class _Translator:
             compared = self._comparison(goal) if added == 0 else self._partial_comparison(goal)
             if compared is not None:
                 return compared
+        if (
+            self.calculates
+            and signature(goal) == "is/2"
+            and (goal.args[1].variables() or self._has_column(goal.args[1]))
+        ):
+            return Term(IS, *(self._data(side) for side in goal.args))
         inner = dict(META.get(signature(goal), ()))
         arguments = [
             self._goal(argument, binding, inner[position]) if position in inner else self._data(argument)
             for position, argument in enumerate(goal.args)
         ]
+        if signature(goal) in self.counting:
+            goals, rest = list_parts(goal.args[-1])
+            if rest is None:
+                arguments[-1] = prolog_list([self._goal(part, binding) for part in goals])
         predicate = f"{name_of(goal)}/{goal.arity + added}"
         if predicate in self.defining:
             return Term(atom_text(self._name(predicate, binding)), *arguments)
@@ -246,9 +282,17 @@ class _Translator:
         """An argument with its columns replaced."""
         return rewrite(term, lambda part: self.constants.get(name_of(part)) if _is_atom(part) else None)
 
+    def _has_column(self, term: PrologTerm) -> bool:
+        return self.grounder.arithmetic.has_column(term)
+
     def _comparison(self, goal: PrologTerm) -> PrologTerm | None:
         left, right = goal.args
         operator = name_of(goal)
+        if self.calculates:
+            if not any(side.variables() or self._has_column(side) for side in (left, right)):
+                return None
+            self.held.add(operator)
+            return Term(HOLDS, Term(f"'{operator}'"), self._data(left), self._data(right))
         for side, other, direction in ((left, right, operator), (right, left, FLIPPED[operator])):
             if _is_atom(side) and name_of(side) in self.numbers and not other.variables():
                 constant = Constant(column_constant(other, self.grounder.engine))
@@ -273,6 +317,8 @@ class _Translator:
     def _body(self, statement: Statement, binding: Binding, values: dict[str, PrologTerm] | None = None) -> list[str]:
         if statement.body is None or (_is_atom(statement.body) and name_of(statement.body) == "true"):
             return []
+        if statement.number >= LIBRARY_START:
+            return [source(statement.body)]
         body = substitute(statement.body, values) if values else statement.body
         text = self._text(body, binding)
         return [f"({text})" if isinstance(body, Or) else text]

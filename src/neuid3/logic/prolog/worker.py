@@ -10,10 +10,12 @@ from typing import Any
 from problog.logic import Constant, Var
 
 from neuid3.errors import NeuID3Error
-from neuid3.logic.prolog.clauses import clauses_behind, flaws, rules
+from neuid3.logic.prolog.checking import check
+from neuid3.logic.prolog.clauses import called_by_others, clauses_behind, flaws, numeric_positions, rules
+from neuid3.logic.prolog.counts import counted
 from neuid3.logic.prolog.evaluator import evaluate
 from neuid3.logic.prolog.grounder import Grounder
-from neuid3.logic.prolog.terms import name_of
+from neuid3.logic.prolog.terms import name_of, signature
 from neuid3.logic.prolog.translator import translate
 from neuid3.utils.processes import Parent, end_with
 
@@ -34,6 +36,8 @@ def reply_to(request: dict[str, Any]) -> dict[str, Any]:
     try:
         if request["do"] == "evaluate":
             return {"probabilities": evaluate(request["program"])}
+        if request["do"] == "check":
+            return check(request["program"], request["columns"], request["infer"])
         grounder = _grounder(request["program"], request["columns"])
         match request["do"]:
             case "read":
@@ -41,11 +45,14 @@ def reply_to(request: dict[str, Any]) -> dict[str, Any]:
                     "declarations": _declarations(grounder),
                     "heads": sorted(grounder.parsed.defined),
                     "test_heads": _test_heads(grounder),
+                    "open_heads": _open_heads(grounder),
                 }
             case "ground":
                 return _ground(grounder, request)
             case "clauses":
                 return {"clauses": clauses_behind(grounder, request["tests"])}
+            case "counted":
+                return {"counted": counted(grounder, request["tests"])}
             case "rules":
                 return {"rules": rules(grounder)}
             case "flaws":
@@ -90,6 +97,26 @@ def _test_heads(grounder: Grounder) -> list[list[Any]]:
         for head in statement.heads:
             arguments = [None if isinstance(argument, Var) else str(argument) for argument in head.args]
             heads[json.dumps([name_of(head), arguments])] = [name_of(head), arguments]
+    return list(heads.values())
+
+
+def _open_heads(grounder: Grounder) -> list[list[Any]]:
+    """The heads of rules with one variable that must be a number: name, arguments as in `_test_heads`, and its position.
+
+    Rules that other rules call are marked.
+    """
+    numeric, called = numeric_positions(grounder.parsed.statements), called_by_others(grounder)
+    heads: dict[str, list[Any]] = {}
+    for statement in grounder.parsed.statements:
+        if statement.body is None or statement.neural is not None:
+            continue
+        for head in statement.heads:
+            positions = [i for i, argument in enumerate(head.args) if isinstance(argument, Var)]
+            of_numbers = [i for i in positions if (signature(head), i) in numeric]
+            if len(of_numbers) == 1:
+                arguments = [None if isinstance(argument, Var) else str(argument) for argument in head.args]
+                entry = [name_of(head), arguments, of_numbers[0], signature(head) in called]
+                heads[json.dumps(entry)] = entry
     return list(heads.values())
 
 

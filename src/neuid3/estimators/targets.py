@@ -1,0 +1,148 @@
+"""Targets of estimators, classes or numbers: how they are read, and how predictions of them are scored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import compute_class_weight
+from sklearn.utils.validation import column_or_1d
+
+from neuid3.data.examples import Examples
+from neuid3.data.tables import (
+    check_target,
+    class_index,
+    class_numbers,
+    encode_classes,
+    refuse_missing_labels,
+)
+from neuid3.data.targets import number_targets
+from neuid3.errors import DataError
+from neuid3.tree.criteria import ClassCriterion, NumberCriterion
+from neuid3.tree.criterion import Criterion
+from neuid3.tree.record import HELD_OUT, NumberScore, Score, number_score, score_of
+from neuid3.tree.target import Target
+
+Numbers = npt.NDArray[np.float64]
+
+
+class ClassTargets:
+    """Classes as targets, a mixin of estimators; it sets `classes_` and, where weights are given, `class_weights_`."""
+
+    pos_label: Any = None
+    class_weight: Any = None
+
+    classes_: npt.NDArray[Any]
+    class_weights_: Numbers
+
+    def _check_criterion(self) -> ClassCriterion:
+        return ClassCriterion()
+
+    def _refuse_missing_targets(self, y: Any) -> None:
+        refuse_missing_labels(y)
+
+    def _read_targets(self, y: npt.NDArray[Any], weights: npt.NDArray[np.float64]) -> Target:
+        check_target(y)
+        self.classes_, labels = encode_classes(y)
+        if self.class_weight is not None:
+            self.class_weights_ = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+            if not (np.isfinite(self.class_weights_) & (self.class_weights_ >= 0)).all():
+                raise DataError(
+                    f"class_weight={self.class_weight!r} has a weight that is negative or no number; give 0 or more."
+                )
+            weights = weights * self.class_weights_[labels]
+        positive = 1 if self.pos_label is None else class_index(self.pos_label, self.classes_)
+        criterion = self._check_criterion().for_classes(len(self.classes_), positive)
+        return Target(labels.astype(np.int64, copy=False), weights, criterion)
+
+    def _validation_targets(
+        self,
+        y: Any,
+        criterion: Criterion,  # noqa: ARG002 - only numbers depend on it
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.float64]]:
+        targets = class_numbers(y, self.classes_)
+        return targets, np.ones(len(targets)) if self.class_weight is None else self.class_weights_[targets]
+
+    def _digested_targets(self, target: Target) -> dict[str, Any]:
+        return {"classes": self.classes_, "labels": target.values}
+
+    @property
+    def _tree_classes(self) -> tuple[Any, ...]:
+        return tuple(self.classes_.tolist())
+
+    def _class_codes(self, examples: Examples, y: Any) -> npt.NDArray[np.int64]:
+        """The code of the class of each example; an error where one is unknown or they are not as many."""
+        known = {label: code for code, label in enumerate(self.classes_.tolist())}
+        labels = column_or_1d(y).tolist()
+        unknown = [label for label in labels if label not in known]
+        if unknown or len(labels) != len(examples):
+            problem = f"the class {unknown[0]!r}, which the tree does not have" if unknown else f"{len(labels)} labels"
+            raise DataError(f"y has {problem}, for {len(examples)} examples; give one of the tree's classes for each.")
+        return np.array([known[label] for label in labels], dtype=np.int64)
+
+    def _calibration_targets(self, examples: Examples, y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+        codes = self._class_codes(examples, y)
+        return codes, codes
+
+    def _held_out_score(self, examples: Examples, y: Any) -> tuple[Score, npt.NDArray[np.int64]]:
+        codes = self._class_codes(examples, y)
+        return score_of(HELD_OUT, _model(self).predict_proba(examples), codes), codes
+
+    def _validation_score(self, kind: str, examples: Examples, target: Target) -> Score:
+        """The score of the fitted model on examples whose targets were read already."""
+        return score_of(kind, _model(self).predict_proba(examples), target.values)
+
+
+class NumberTargets:
+    """Numbers as targets, a mixin of estimators."""
+
+    def _check_criterion(self) -> NumberCriterion:
+        return NumberCriterion()
+
+    def _refuse_missing_targets(self, y: Any) -> None:
+        refuse_missing_labels(y, "number")
+
+    def _read_targets(self, y: npt.NDArray[Any], weights: Numbers) -> Target:
+        numbers, counted = number_targets(y), weights > 0
+        criterion = self._check_criterion().for_targets(numbers[counted], weights[counted])
+        return Target(criterion.standardized(numbers), weights, criterion)
+
+    def _validation_targets(self, y: Any, criterion: Criterion) -> tuple[Numbers, Numbers]:
+        assert isinstance(criterion, NumberCriterion)
+        numbers = number_targets(column_or_1d(y), "The validation examples")
+        return criterion.standardized(numbers), np.ones(len(numbers))
+
+    def _digested_targets(self, target: Target) -> dict[str, Any]:
+        criterion = target.criterion
+        assert isinstance(criterion, NumberCriterion)
+        return {"targets": target.values, "unit": np.array([criterion.center, criterion.scale])}
+
+    @property
+    def _tree_classes(self) -> tuple[Any, ...]:
+        return ()
+
+    def _numbers(self, examples: Examples, y: Any) -> Numbers:
+        """The number of each example; an error where they are not as many."""
+        numbers = number_targets(column_or_1d(y))
+        if len(numbers) != len(examples):
+            raise DataError(f"y has {len(numbers)} numbers for {len(examples)} examples; give one for each.")
+        return numbers
+
+    def _calibration_targets(self, examples: Examples, y: Any) -> tuple[Numbers, None]:
+        return self._numbers(examples, y), None
+
+    def _held_out_score(self, examples: Examples, y: Any) -> tuple[NumberScore, None]:
+        numbers = self._numbers(examples, y)
+        return number_score(HELD_OUT, _model(self).predict(examples), numbers), None
+
+    def _validation_score(self, kind: str, examples: Examples, target: Target) -> NumberScore:
+        """The score of the fitted model on examples whose targets were read already."""
+        criterion = target.criterion
+        assert isinstance(criterion, NumberCriterion)
+        return number_score(kind, _model(self).predict(examples), criterion.numbers(target.values))
+
+
+def _model(estimator: Any) -> Any:
+    """The model of a fitted estimator, of one tree or of many."""
+    return estimator.model_

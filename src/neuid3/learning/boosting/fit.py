@@ -1,0 +1,137 @@
+"""A fit of a boosted sum: perception, stages, and joint fine-tuning where networks take part."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from neuid3.learning.boosting.binned_stages import BinnedStageGrower
+from neuid3.learning.boosting.boost import Boosting, BoostingSettings, boosted, test_decreases
+from neuid3.learning.boosting.losses import LogisticLoss, Loss, SquaredLoss
+from neuid3.learning.boosting.perception import perceive
+from neuid3.learning.boosting.stages import PlainStageGrower, StageConstraints, StageGrower
+from neuid3.learning.candidates import Candidates
+from neuid3.learning.checkpoint import Checkpoint
+from neuid3.learning.generators import FixedCandidates
+from neuid3.learning.grow import GrowthLimits
+from neuid3.learning.node_learner import NodeLearner
+from neuid3.learning.problem import Problem
+from neuid3.learning.responses import Response
+from neuid3.tree.criteria import ClassCriterion
+from neuid3.tree.node_tests import NodeTest
+from neuid3.tree.number_criterion import NumberCriterion
+from neuid3.tree.sum_model import SumModel
+from neuid3.tree.sums import BoostedSum
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedSum:
+    """The outcome of a fit.
+
+    Attributes
+    ----------
+    boosted_sum : the sum.
+    test_gains : each test with the decrease of the loss by its splits.
+    scores : F of every example of the fit, validation examples included, `(example, score)`.
+    steps : the number of gradient steps of fine-tuning.
+    """
+
+    boosted_sum: BoostedSum
+    test_gains: tuple[tuple[NodeTest, float], ...]
+    scores: Any
+    steps: int
+
+
+def learn_sum(
+    learner: NodeLearner,
+    problem: Problem,
+    settings: BoostingSettings,
+    classes: tuple[Any, ...],
+    *,
+    seed: int,
+    checkpoint: Checkpoint | None = None,
+    deadline: float = np.inf,
+    constraints: StageConstraints | None = None,
+) -> LearnedSum:
+    """A sum that is learned stage by stage and fine-tuned jointly where networks take part.
+
+    Parameters
+    ----------
+    learner : holds the examples, candidates and networks, and trains these.
+    problem : the program and the generator of candidates.
+    settings : how the sum is learned.
+    classes : the labels; empty for numbers.
+    seed : of random draws.
+    checkpoint : where the nodes of the tree that trains networks are saved, if anywhere.
+    deadline : the time of `time.monotonic` from which on no tree is added.
+    constraints : what the trees must satisfy, if anything.
+
+    Returns
+    -------
+    The sum, the gains of its tests and the scores of the examples.
+    """
+    responses = perceive(learner, GrowthLimits(min_reach=settings.tree.min_reach), checkpoint, deadline)
+    loss, targets = _loss(learner)
+    sample = learner.sample
+    boosting = Boosting(
+        _grower(learner, problem, responses, constraints),
+        loss,
+        targets,
+        sample.weights,
+        ~sample.unseen,
+        settings,
+        seed,
+        constraints,
+        deadline,
+    )
+    trees = boosted(boosting)
+    boosted_sum = BoostedSum(tuple(trees), tuple(boosting.initial.tolist()), classes, settings.learning_rate).merged()
+    steps = 0
+    if responses and time.monotonic() < deadline:
+        boosted_sum, steps = _fine_tuned(boosted_sum, learner, problem, seed)
+    return LearnedSum(boosted_sum, tuple(test_decreases(trees)), boosting.scores, steps)
+
+
+def _loss(learner: NodeLearner) -> tuple[Loss, Any]:
+    """The loss of the criterion's targets, and the targets as it takes them."""
+    target = learner.sample.target
+    criterion = target.criterion
+    if isinstance(criterion, ClassCriterion):
+        return LogisticLoss(criterion.classes), target.values
+    assert isinstance(criterion, NumberCriterion)
+    return SquaredLoss(), criterion.numbers(target.values)
+
+
+def _grower(
+    learner: NodeLearner,
+    problem: Problem,
+    responses: Mapping[NodeTest, Response],
+    constraints: StageConstraints | None,
+) -> StageGrower:
+    """The engine of coded columns, or the plain grower where candidates differ from node to node or are constrained."""
+    listed = Candidates(learner.symbolic.tests, tuple(learner.symbolic.numbers))
+    if constraints is None and isinstance(problem.generator, FixedCandidates):
+        return BinnedStageGrower(learner.inference, listed, responses)
+    return PlainStageGrower(learner.inference, listed, responses, learner.candidates.at, constraints)
+
+
+def _fine_tuned(boosted_sum: BoostedSum, learner: NodeLearner, problem: Problem, seed: int) -> tuple[BoostedSum, int]:
+    """The sum after joint fine-tuning, and its gradient steps; the networks of the learner change with it."""
+    from neuid3.learning.boosting.fine_tuning import fine_tuned
+
+    model = SumModel(
+        boosted_sum,
+        problem.program.schema,
+        background=problem.program.text,
+        networks=learner.networks_of(boosted_sum.tests),
+        priors=learner.priors,
+        limits=problem.program.limits,
+    )
+    tuned = fine_tuned(model, learner.inference, learner.config, seed)
+    if tuned.networks:
+        learner.inference.replace_networks(tuned.networks)
+    return tuned.boosted_sum, tuned.steps
