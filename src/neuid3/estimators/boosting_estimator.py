@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from neuid3.errors import DataError
+from neuid3.errors import DataError, ParameterError
 from neuid3.estimators.base import NeuID3Estimator
 from neuid3.estimators.parameters import SHARED_CONSTRAINTS
 from neuid3.estimators.sum_model import NeurosymbolicSum
@@ -67,6 +67,8 @@ class BoostingEstimator(NeuID3Estimator):
     # The trees of a sum take constraints by `StageConstraints`; an estimator has no parameters for them yet.
     monotonic_cst: Any = None
     interaction_cst: Any = None
+    # The leaves of a sum hold numbers that are added up, and no goals.
+    leaves: Any = None
 
     def __init__(
         self,
@@ -184,6 +186,11 @@ class BoostingEstimator(NeuID3Estimator):
         examples, target, kept = self._read(X, y, sample_weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         problem = self._problem(examples)
+        if problem.goals:
+            raise ParameterError(
+                f"modes give the leaves the goal '{problem.goals[0]}', and the leaves of a sum of trees hold numbers; use "
+                "NeuID3Classifier or NeuID3Regressor for leaves that compute."
+            )
         anchors = distinct(read_labels(concepts, examples, problem.program.declarations, kept=kept))
         check_fit(problem, networks, config, target.criterion)
         self.rule_tests_ = list(problem.candidates.expanded)

@@ -9,6 +9,7 @@ from torch import nn
 
 from neuid3.learning.candidate_pretraining import candidate_pretraining
 from neuid3.learning.column_pretraining import ColumnPretraining
+from neuid3.learning.goals import NO_GOALS, GoalCandidates
 from neuid3.learning.grow import OpenNode
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.initialize import NetworkInitializer
@@ -91,7 +92,11 @@ class Pretrainer:
         return bool(self._trained(node, list(self.columns.training_tasks(tests))))
 
     def pretrain_by_candidates(
-        self, node: OpenNode, tests: Sequence[NodeTest], starts: Mapping[str, nn.Module]
+        self,
+        node: OpenNode,
+        tests: Sequence[NodeTest],
+        starts: Mapping[str, nn.Module],
+        goals: GoalCandidates = NO_GOALS,
     ) -> bool:
         """Train one instance of each network by all candidates at once; tests call these from then on.
 
@@ -100,12 +105,15 @@ class Pretrainer:
         node : the root.
         tests : the candidates with networks.
         starts : networks that some restarts begin with, by declared network.
+        goals : the goals that leaves may hold, which teach their networks too.
 
         Returns
         -------
         Whether there are new networks; not so where the candidates teach nothing together.
         """
-        built = candidate_pretraining(tests, self.inference, self.initializer, self.shared_columns, self.config, starts)
+        built = candidate_pretraining(
+            tests, self.inference, self.initializer, self.shared_columns, self.config, starts, goals
+        )
         self.steps = 0
         if built is None or not self._trained(node, [built]):
             return False
