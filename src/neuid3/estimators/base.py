@@ -295,7 +295,7 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
         given = read_labels(concepts, examples, problem.program.declarations, kept=kept)
         anchors = distinct(given)
         check_fit(problem, networks, config, target.criterion)
-        self.rule_tests_ = list(problem.candidates.expanded)
+        self.rule_tests_ = list(problem.candidates.names)
         digests = {} if folder is None else self._digests(examples, target, validation, anchors)
         with nullcontext() if folder is None else Checkpoint(folder, digests, seed) as checkpoint:
             seed = seed if checkpoint is None else checkpoint.seed

@@ -36,6 +36,11 @@ class Candidates:
     expanded: tuple[str, ...] = ()
     families: tuple[Family, ...] = ()
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What rules, neural facts and modes were expanded to: atoms, and families such as `bmi > …`."""
+        return (*self.expanded, *(family.name for family in self.families))
+
 
 @dataclass(frozen=True, slots=True)
 class Mode:

@@ -124,7 +124,7 @@ def make_learner(
         goals=goals,
         constraints=problem.constraints,
     )
-    progress.expanded(problem.candidates.expanded)
+    progress.expanded(problem.candidates.names)
     return learner
 
 

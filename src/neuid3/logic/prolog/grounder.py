@@ -130,6 +130,11 @@ class Grounder:
 def grounding_problem(error: ProbLogError) -> str:
     """Why ProbLog could not ground a goal, as the rest of a sentence."""
     text = getattr(error, "base_message", str(error))
+    if re.search(r"Unknown function '[^']*'/0", text):
+        return (
+            f"{text}; predicates of libraries calculate with constants only, so write the arithmetic in the rule, as in "
+            "a + b > 3."
+        )
     if type(error).__name__ == "NegativeCycle":
         return "a rule depends on its own negation; break that cycle."
     if type(error).__name__ == "UnknownClause" and getattr(error, "signature", "") in ("->/2", "*->/2"):
