@@ -14,7 +14,18 @@ from neuid3.utils.output import set_outcome
 Command = Callable[..., None]
 
 # As in `experiments.units`, which the command does not import before it runs.
-_EXPERIMENTS = ("uci", "eleusis", "background", "reuse", "labels", "hitting-sets", "even-odd", "decks")
+_EXPERIMENTS = (
+    "uci",
+    "eleusis",
+    "background",
+    "reuse",
+    "labels",
+    "hitting-sets",
+    "even-odd",
+    "decks",
+    "e9p",
+    "switched",
+)
 
 
 @click.group()
@@ -122,6 +133,24 @@ def even_odd(seed: Any, **options: Any) -> None:
 def decks(concept: Any, labels: Any, seed: Any, **options: Any) -> None:
     """Two concepts of real playing cards, without labels and with 13 labelled cards."""
     _run("decks", {"problem": concept, "setting": labels, "number": seed}, **options)
+
+
+@reproduce.command()
+@_repeatable("--rows", type=click.Choice(["100", "10", "5"]))
+@_repeatable("--seed", type=int)
+@_run_options
+def e9p(rows: Any, seed: Any, **options: Any) -> None:
+    """The second of two digits, or 9 more where the first is odd, from 100, 10 and 5 per cent of NSIL's rows."""
+    _run("e9p", {"setting": rows, "number": seed}, **options)
+
+
+@reproduce.command()
+@_repeatable("--model", type=click.Choice(["tree", "cnn"]))
+@_repeatable("--seed", type=int)
+@_run_options
+def switched(model: Any, seed: Any, **options: Any) -> None:
+    """The sum or the product of two digits, as a Boolean column says: regression with images."""
+    _run("switched", {"model": model, "number": seed}, **options)
 
 
 @reproduce.command()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
-from neuid3 import Limits, NeuID3Classifier
+from neuid3 import Limits, NeuID3Classifier, NeuID3Regressor
 from neuid3.training.config import TRAINING_RULES, changed_training, read_training
 
 # Result files name every setting on one level. For those that are fields of `TrainingConfig` today: the name in a file, the
@@ -45,7 +45,10 @@ _TRAINING: Mapping[str, str] = {
     "warp": "max_warp",
 }
 
-_OMITTED = ("criterion", "tests", "background", "random_state", "training")
+_OMITTED = ("criterion", "tests", "leaves", "background", "random_state", "training")
+
+
+AnyTree: TypeAlias = NeuID3Classifier | NeuID3Regressor
 
 
 def classifier(settings: Mapping[str, Any], **more: Any) -> NeuID3Classifier:
@@ -56,12 +59,21 @@ def classifier(settings: Mapping[str, Any], **more: Any) -> NeuID3Classifier:
     settings : the `recipe`, fields of `TrainingConfig` that replace those of the recipe, and parameters of the classifier.
     **more : further parameters of the classifier.
     """
+    return NeuID3Classifier(**_parameters(settings), **more)
+
+
+def regressor(settings: Mapping[str, Any], **more: Any) -> NeuID3Regressor:
+    """The unfitted tree of some settings that predicts numbers; parameters as in `classifier`."""
+    return NeuID3Regressor(**_parameters(settings), **more)
+
+
+def _parameters(settings: Mapping[str, Any]) -> dict[str, Any]:
     own = {name: value for name, value in settings.items() if name != "recipe" and name not in TRAINING_RULES}
     changes = {name: value for name, value in settings.items() if name in TRAINING_RULES}
-    return NeuID3Classifier(**own, training=changed_training(settings["recipe"], changes), **more)
+    return {**own, "training": changed_training(settings["recipe"], changes)}
 
 
-def recorded_parameters(tree: NeuID3Classifier, recipe: str) -> dict[str, Any]:
+def recorded_parameters(tree: AnyTree, recipe: str) -> dict[str, Any]:
     """All parameters of a tree by the names of result files; a parameter that the recipe sets is None.
 
     >>> recorded_parameters(NeuID3Classifier(), "default")["epsilon"]
@@ -78,7 +90,7 @@ def recorded_parameters(tree: NeuID3Classifier, recipe: str) -> dict[str, Any]:
     return {name: recorded[name] for name in sorted(recorded) if isinstance(recorded[name], str | int | float | None)}
 
 
-def recorded_training(tree: NeuID3Classifier) -> dict[str, Any]:
+def recorded_training(tree: AnyTree) -> dict[str, Any]:
     """How the networks of a tree are trained, by the names of result files."""
     config = read_training(tree.training)
     return {name: getattr(config, attribute) for name, attribute in _TRAINING.items()}

@@ -19,14 +19,17 @@ from threadpoolctl import threadpool_limits
 
 from experiments import baselines, datasets, settings
 from experiments.baselines import NetworkClassifier, Training
-from experiments.configuration import classifier, recorded_parameters, recorded_training
+from experiments.configuration import AnyTree, classifier, recorded_parameters, recorded_training, regressor
 from experiments.datasets.decks import RULES as DECK_RULES
+from experiments.datasets.e9p import RULES as E9P_RULES
 from experiments.datasets.even_odd import RULES as EVEN_ODD_RULES
 from experiments.datasets.hitting_sets import RULES as HITTING_SETS_RULES
 from experiments.datasets.problem import Classes, Labelled, Problem, Rules
+from experiments.datasets.switched import RULES as SWITCHED_RULES
+from experiments.number_baselines import NetworkRegressor
 from experiments.readings import network_counts, readings
 from experiments.units import REUSED_FROM, TREE, Unit
-from neuid3 import Examples, NeuID3Classifier, __version__
+from neuid3 import Examples, NeuID3Classifier, NeuID3Regressor, __version__
 from neuid3.io.trained_tests import TrainedTest
 from neuid3.learning import restarts
 from neuid3.networks.kernel import kernel
@@ -40,11 +43,16 @@ RULES: Mapping[str, Rules] = {
     "hitting-sets": HITTING_SETS_RULES,
     "even-odd": EVEN_ODD_RULES,
     "decks": DECK_RULES,
+    "e9p": E9P_RULES,
+    "switched": SWITCHED_RULES,
 }
+
+# The experiments whose targets are numbers.
+NUMBERS = frozenset({"switched"})
 
 
 class Learner(Protocol):
-    """A classifier: our tree or a baseline."""
+    """A classifier or regressor: our tree or a baseline."""
 
     def fit(self, X: Examples, y: Classes, *, validation: Labelled | None = None) -> Any: ...
 
@@ -71,7 +79,10 @@ def run(unit: Unit) -> dict[str, Any]:
         times.append(_clock())
         predictions = learner.predict(problem.test[0])
         times.append(_clock())
-        measured = scores(problem.test[1], predictions) | {"default_accuracy": _majority_accuracy(problem)}
+        if unit.experiment in NUMBERS:
+            measured = number_scores(problem, predictions)
+        else:
+            measured = scores(problem.test[1], predictions) | {"default_accuracy": _majority_accuracy(problem)}
         if problem.unseen is not None:
             measured["unseen_accuracy"] = float((learner.predict(problem.unseen[0]) == problem.unseen[1]).mean())
         described = description(learner) | _read_images(learner, problem)
@@ -100,7 +111,7 @@ def fit(learner: Learner, problem: Problem) -> None:
 
 def _read_images(learner: Learner, problem: Problem) -> dict[str, Any]:
     """What the networks of a tree read in images with known values."""
-    if problem.shown is None or not isinstance(learner, NeuID3Classifier):
+    if problem.shown is None or not isinstance(learner, (NeuID3Classifier, NeuID3Regressor)):
         return {}
     return {"readings": [reading.to_json() for reading in readings(learner.model_, problem.shown)]}
 
@@ -122,6 +133,10 @@ def load(unit: Unit) -> Problem:
             return datasets.even_odd(unit.number)
         case "decks":
             return datasets.decks(unit.problem, unit.number, int(unit.setting or 0))
+        case "e9p":
+            return datasets.e9p(str(unit.setting))
+        case "switched":
+            return datasets.switched(unit.number)
         case "labels":
             return datasets.labelled_eleusis(unit.problem, unit.number)
     windows = datasets.eleusis(unit.problem, unit.number)
@@ -147,6 +162,10 @@ def make(unit: Unit, tests: list[Any]) -> tuple[Learner, dict[str, Any]]:
             return _network(baselines.lean, settings.LEAN, settings.LEAN_TRAINING, unit)
         case "soft":
             return _network(baselines.soft, settings.SOFT, settings.SOFT_TRAINING[unit.experiment], unit)
+        case "cnn":
+            training = Training(**settings.NUMBER_CNN_TRAINING)
+            network = NetworkRegressor(**settings.NUMBER_CNN, training=training, random_state=unit.number)
+            return network, {**settings.NUMBER_CNN, **training.to_json(), "random_state": unit.number}
         case "sklearn":
             return baselines.SymbolTree(unit.number), {"random_state": unit.number}
     parameters = _tree_settings(unit)
@@ -158,11 +177,15 @@ def make(unit: Unit, tests: list[Any]) -> tuple[Learner, dict[str, Any]]:
         named["handed_in"] = [str(test) for test in tests if isinstance(test, TrainedTest)]
         named["frozen"] = settings.REUSED_FROZEN
     background = RULES[unit.experiment].background if unit.experiment in RULES else datasets.POOL_BACKGROUND
-    tree = classifier(parameters, background=background, tests=tests)
+    leaves = list(RULES[unit.experiment].leaves) if unit.experiment in RULES else []
+    if leaves:
+        named["leaves"] = leaves
+    build = regressor if unit.experiment in NUMBERS else classifier
+    tree = build(parameters, background=background, tests=tests, leaves=leaves or None)
     return tree, parameters | named | _full_configuration(tree, unit)
 
 
-def _full_configuration(tree: NeuID3Classifier, unit: Unit) -> dict[str, Any]:
+def _full_configuration(tree: AnyTree, unit: Unit) -> dict[str, Any]:
     """All parameters, the training configuration, and the rounds of successive halving, as of this version."""
     return {
         "parameters": recorded_parameters(tree, str(unit.recipe)),
@@ -187,7 +210,7 @@ def _tree_settings(unit: Unit) -> dict[str, Any]:
     match unit.experiment:
         case "uci":
             by_recipe = settings.UCI_TREE
-        case "hitting-sets" | "even-odd" | "decks":
+        case "hitting-sets" | "even-odd" | "decks" | "e9p" | "switched":
             by_recipe = settings.RULES_TREE
         case _:
             by_recipe = settings.ELEUSIS_TREE
@@ -221,10 +244,21 @@ def scores(labels: Classes, predictions: Classes) -> dict[str, Any]:
     return {"accuracy": float((labels == predictions).mean()), "f1": by_class}
 
 
+def number_scores(problem: Problem, predictions: Classes) -> dict[str, Any]:
+    """The root mean squared and the mean absolute error, and the former of the mean of the training targets."""
+    errors = predictions - problem.test[1]
+    default = problem.test[1] - problem.train[1].mean()
+    return {
+        "rmse": float(np.sqrt(np.mean(errors**2))),
+        "mae": float(np.abs(errors).mean()),
+        "default_rmse": float(np.sqrt(np.mean(default**2))),
+    }
+
+
 def description(learner: Any) -> dict[str, Any]:
     """The size and the gradient steps of a fitted model; of a tree also its text, its tests, and the number of its networks."""
     match learner:
-        case NeuID3Classifier(tree_=tree):
+        case NeuID3Classifier(tree_=tree) | NeuID3Regressor(tree_=tree):
             return {
                 "tree": learner.export_text().splitlines(),
                 "tests": _tests_with_depth(tree.root),
@@ -232,7 +266,7 @@ def description(learner: Any) -> dict[str, Any]:
                 **network_counts(learner.model_),
                 "gradient_steps": learner.gradient_steps_,
             }
-        case NetworkClassifier():
+        case NetworkClassifier() | NetworkRegressor():
             return {"parameters": learner.parameters, "gradient_steps": learner.gradient_steps_}
         case baselines.SymbolTree():
             return {"chosen": learner.search.best_params_}

@@ -194,5 +194,9 @@ HITTING_SETS: Mapping[str, float] = {"mnist": 0.9964, "fashion": 0.8835}
 HITTING_SETS_CNN: Mapping[str, float] = {"mnist": 0.832, "fashion": 0.751}
 HITTING_SETS_SECONDS = (5675, 8175)  # of a run, least and most
 
+# NSIL, E9P: test accuracy by percentage of the rows; and that of its baseline of a CNN.
+E9P: Mapping[str, float] = {"100": 0.980, "10": 0.963, "5": 0.948}
+E9P_CNN: Mapping[str, float] = {"100": 0.968, "10": 0.899, "5": 0.792}
+
 # Soft-PNet (2026), MNIST-EvenOdd with one labelled image of each digit: mean and standard deviation in the unit of an accuracy.
 EVEN_ODD: Mapping[str, tuple[float, float]] = {"digit": (0.964, 0.063), "sum": (0.930, 0.122)}

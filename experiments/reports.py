@@ -8,7 +8,7 @@ from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
-from experiments import concept_reports, datasets, published, settings
+from experiments import concept_reports, datasets, goal_reports, published, settings
 from experiments.baselines import Training
 from experiments.cells import (
     ONE_INSTANCE,
@@ -391,4 +391,6 @@ _DRAW: Mapping[str, Callable[[Results], tuple[list[Table], list[str]]]] = {
     "hitting-sets": concept_reports.hitting_sets_report,
     "even-odd": concept_reports.even_odd_report,
     "decks": concept_reports.decks_report,
+    "e9p": goal_reports.e9p_report,
+    "switched": goal_reports.switched_report,
 }

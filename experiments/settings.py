@@ -9,7 +9,7 @@ FOLDS = 10
 SEEDS = 7
 SEEDS_44M = 2
 # Seeds of the experiments beyond the paper's.
-SEEDS_OF: Mapping[str, int] = {"hitting-sets": 10, "even-odd": 10, "decks": 5, "labels": SEEDS}
+SEEDS_OF: Mapping[str, int] = {"hitting-sets": 10, "even-odd": 10, "decks": 5, "labels": SEEDS, "e9p": 5, "switched": 5}
 
 # The paper does not say how deep its trees are; depth 3 gives its accuracies on clean symbols.
 UCI_TREE: Mapping[str, Mapping[str, Any]] = {
@@ -21,7 +21,7 @@ ELEUSIS_TREE: Mapping[str, Mapping[str, Any]] = {
     "paper": {"recipe": "paper", "max_depth": 3, "pos_label": "holds"},
 }
 
-# Hitting sets, sums of digits and decks: the settings that a user gets without setting any.
+# Hitting sets, sums of digits, decks and computed leaves: the settings that a user gets without setting any.
 RULES_TREE: Mapping[str, Mapping[str, Any]] = {"default": {"recipe": "default"}, "paper": {"recipe": "paper"}}
 
 # Whether reused tests keep their weights, or are trained further with the next tree.
@@ -56,6 +56,17 @@ LEAN_TRAINING: Mapping[str, Any] = {
     "shift": 2,
     "warp": 0.2,
     "tries": 2,
+}
+
+# Numbers: an encoder of the size of our networks, and a small decoder; the training is that of the lean network.
+NUMBER_CNN: Mapping[str, Any] = {"features": 16, "hidden": 64}
+NUMBER_CNN_TRAINING: Mapping[str, Any] = {
+    "epochs": 60,
+    "learning_rate": 3e-3,
+    "one_cycle": True,
+    "weight_decay": 0.01,
+    "shift": 2,
+    "warp": 0.2,
 }
 
 SOFT: Mapping[str, Any] = {"depth": 5, "balance": 0.1}

@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from experiments import datasets
 from experiments.datasets.decks import CONCEPTS as DECK_CONCEPTS
 from experiments.datasets.decks import LABELLED_CARDS
+from experiments.datasets.e9p import FRACTIONS as E9P_FRACTIONS
 from experiments.datasets.hitting_sets import SOURCES as HITTING_SETS
 from experiments.settings import FOLDS, SEEDS, SEEDS_44M, SEEDS_OF
 from neuid3.errors import DataError, did_you_mean
@@ -23,12 +24,15 @@ FIELD_NAMES: Mapping[str, tuple[str, str | None, str]] = {
     "hitting-sets": ("images", None, "seed"),
     "even-odd": ("images", "labels", "seed"),
     "decks": ("concept", "labels", "seed"),
+    "e9p": ("images", "rows", "seed"),
+    "switched": ("images", None, "seed"),
 }
 EXPERIMENTS = tuple(FIELD_NAMES)
 
 TREE = "tree"
 UCI_MODELS = {"onehot": (TREE, "mlp", "sklearn"), "mnist": (TREE, "mlp", "soft")}
 ELEUSIS_MODELS = ("lean", "soft", "nn44m")
+SWITCHED_MODELS = (TREE, "cnn")
 POOLS = ("union", "opt", "nf", "bad")
 
 # The number of labelled images in even-odd: one of each digit.
@@ -53,7 +57,7 @@ class Unit:
     ----------
     experiment : one of `EXPERIMENTS`.
     problem : name of the table, of the concept, or of the images.
-    setting : variant of the table, pool of tests, reused tests, or number of labelled images; None where an experiment has
+    setting : variant of the table, pool of tests, reused tests, number of labelled images, or percentage of rows; None where an experiment has
         no settings.
     model : name of the model.
     recipe : "default" or "paper" for our tree, None for baselines.
@@ -167,6 +171,18 @@ def units(experiment: str, recipe: str = "default") -> list[Unit]:
                 for seed in range(SEEDS_OF["decks"])
                 for concept in DECK_CONCEPTS
                 for labels in LABELLED_CARDS
+            ]
+        case "e9p":
+            return [
+                Unit("e9p", "mnist", percentage, TREE, recipe, seed)
+                for seed in range(SEEDS_OF["e9p"])
+                for percentage in E9P_FRACTIONS
+            ]
+        case "switched":
+            return [
+                Unit("switched", "mnist", None, model, recipe if model == TREE else None, seed)
+                for seed in range(SEEDS_OF["switched"])
+                for model in SWITCHED_MODELS
             ]
     raise DataError(f"There is no experiment {experiment!r}.{did_you_mean(experiment, EXPERIMENTS)}")
 

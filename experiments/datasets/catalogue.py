@@ -9,6 +9,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from experiments.datasets.decks import KNOWN, UNSEEN, deck_files
+from experiments.datasets.e9p import PARTS as E9P_PARTS
+from experiments.datasets.e9p import row_file as e9p_file
 from experiments.datasets.eleusis import CONCEPTS
 from experiments.datasets.files import find
 from experiments.datasets.hitting_sets import PARTS, SOURCES, row_file
@@ -42,6 +44,8 @@ def catalogue() -> tuple[Entry, ...]:
         Entry("cards", "two sets of 20,000 cards", *cards),
         *(Entry(concept.name, f"Eleusis: {concept.description}", *cards) for concept in CONCEPTS.values()),
         Entry("hitting sets", "four images and a template: NSIL's rows", *_location(rows)),
+        Entry("e9p", "two digits and a computed class: NSIL's rows", *_location(map(e9p_file, E9P_PARTS))),
+        Entry("switched", "sums and products of two digits", *_made_of_digits(digits)),
         Entry("even-odd", "sums of two digits", *_made_of_digits(digits)),
         Entry("decks", "16 decks of 52 drawn cards", *_location(drawings)),
         *(

@@ -16,10 +16,11 @@ Labelled: TypeAlias = tuple[Examples, Classes]
 
 
 class Rules(NamedTuple):
-    """Background knowledge, and the candidate tests of a tree."""
+    """Background knowledge, the candidate tests of a tree, and the goals that its leaves may hold."""
 
     background: str
     tests: tuple[str, ...]
+    leaves: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

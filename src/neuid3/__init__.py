@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from neuid3.networks.defaults import LeNet
     from neuid3.training.config import TrainingConfig
     from neuid3.tree.constraints import Constraints
+    from neuid3.tree.goals import Goal, GoalLeaf
     from neuid3.tree.leaves import Leaf, NumberLeaf
     from neuid3.tree.monotone import Violation, check_monotone
     from neuid3.tree.node_tests import AtomTest, NodeTest, register_test_kind
@@ -58,6 +59,8 @@ __all__ = [
     "Constraints",
     "Distribution",
     "Examples",
+    "Goal",
+    "GoalLeaf",
     "ImageFiles",
     "LabelSuggestion",
     "LabelSuggestions",
@@ -132,6 +135,7 @@ _get_name, _names = lazy_names(
         "neuid3.logic.sandbox": ("Limits",),
         "neuid3.networks.defaults": ("LeNet",),
         "neuid3.training.config": ("TrainingConfig",),
+        "neuid3.tree.goals": ("Goal", "GoalLeaf"),
         "neuid3.tree.constraints": ("Constraints",),
         "neuid3.tree.monotone": ("Violation", "check_monotone"),
         "neuid3.tree.node_tests": ("AtomTest", "NodeTest", "register_test_kind"),

@@ -82,6 +82,7 @@ def _estimator(options: FitOptions, rules: str, fit_data: FitData) -> Any:
         relations=read_relations(options.relations),
         tests=list(options.tests) or "auto",
         modes=list(options.modes) or None,
+        leaves=list(options.leaves) or None,
         bank=options.bank,
         time_limit=options.time_limit,
         training=TrainingConfig(**_given(training)),

@@ -29,6 +29,7 @@ class FitOptions:
     relations: tuple[str, ...]
     tests: tuple[str, ...]
     modes: tuple[str, ...]
+    leaves: tuple[str, ...]
     types: tuple[str, ...]
     model: str
     max_splits: int | None
@@ -108,6 +109,13 @@ _PARAMETERS = (
         multiple=True,
         metavar="MODE",
         help="Mode declaration: the columns allowed as arguments of a rule, such as 'higher(+second, +first)'; may be repeated.",
+    ),
+    click.option(
+        "--leaf",
+        "leaves",
+        multiple=True,
+        metavar="GOAL",
+        help="Goal whose value is the class, such as 'plus(first, second, Y)', or a mode of such goals; may be repeated.",
     ),
     click.option(
         "--model",

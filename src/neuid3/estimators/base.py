@@ -25,6 +25,7 @@ from neuid3.io.bank import Bank
 from neuid3.learning.checkpoint import Checkpoint, fit_digests
 from neuid3.learning.fit import LearnedTree, check_fit, learn_tree, make_learner, training_record, warn_of_small_tree
 from neuid3.learning.generators import CandidateGenerator
+from neuid3.learning.goals import GoalCandidates
 from neuid3.learning.grow import GrowthLimits
 from neuid3.learning.node_learner import NodeLearner
 from neuid3.learning.problem import Problem, read_problem, varying_candidates
@@ -75,7 +76,7 @@ class NeuID3Estimator(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    background, networks, tests, bank, modes, training, criterion, max_depth, min_mass, min_gain, pruning, time_limit, \
+    background, networks, tests, bank, modes, leaves, training, criterion, max_depth, min_mass, min_gain, pruning, time_limit, \
 n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations : see `NeuID3Classifier`.
 
     Attributes
@@ -94,6 +95,7 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
         tests: str | Sequence[Any],
         bank: Bank | Path | str | None,
         modes: Sequence[str] | None,
+        leaves: Sequence[str] | None,
         training: str | TrainingConfig,
         criterion: str | Criterion,
         max_depth: int | None,
@@ -115,6 +117,7 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
         self.tests = tests
         self.bank = bank
         self.modes = modes
+        self.leaves = leaves
         self.training = training
         self.criterion = criterion
         self.max_depth = max_depth
@@ -155,6 +158,10 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
     @abstractmethod
     def _tree_classes(self) -> tuple[Any, ...]:
         """The classes of the tree; none where it predicts numbers."""
+
+    @abstractmethod
+    def _with_goals(self, target: Target, problem: Problem) -> tuple[Target, GoalCandidates]:
+        """The targets after values of goals have joined their classes, and the goals with their values as targets."""
 
     def _warn_of_contradictions(
         self, examples: Examples, labels: Anchors, target: Target, rows: npt.NDArray[np.int64]
@@ -284,10 +291,11 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
         examples, target, kept = self._read(X, y, sample_weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         problem = self._problem(examples)
+        target, goals = self._with_goals(target, problem)
         given = read_labels(concepts, examples, problem.program.declarations, kept=kept)
         anchors = distinct(given)
         check_fit(problem, networks, config, target.criterion)
-        self.rule_tests_ = list(problem.candidates.expanded)
+        self.rule_tests_ = list(problem.candidates.names)
         digests = {} if folder is None else self._digests(examples, target, validation, anchors)
         with nullcontext() if folder is None else Checkpoint(folder, digests, seed) as checkpoint:
             seed = seed if checkpoint is None else checkpoint.seed
@@ -308,12 +316,13 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
                 seed=seed,
                 jobs=self.n_jobs,
                 verbose=self.verbose,
+                goals=goals,
                 time_limit=self.time_limit,
             )
             learned = learn_tree(learner, growth, checkpoint, deadline)
         warn_of_small_tree(learned, learner, self.max_depth, self.time_limit)
         self._set_learned(learned, learner, config, problem.program)
-        record = training_record(self.tree_.root, learner, seed)
+        record = training_record(self.tree_.root, learner, seed, self.tree_.classes)
         trained = {network: len(of_network) for network, of_network in sample.anchors.items()}
         scores = concept_scores(self.model_, sample.examples, sample.held_out_anchors, trained) if anchors else ()
         self.model_.training_record = record.with_concepts(scores)
@@ -382,7 +391,15 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
         """All parameters' text in which a column may be named."""
         listed = self.tests.tests if isinstance(self.tests, CandidateGenerator) else self.tests
         tests = [listed] if isinstance(listed, str) else listed
-        return "\n".join([self.background, *map(str, tests), *(self.modes or ()), *(self.relations or ())])
+        return "\n".join(
+            [
+                self.background,
+                *map(str, tests),
+                *(self.modes or ()),
+                *(self.relations or ()),
+                *map(str, self.leaves or ()),
+            ]
+        )
 
     def _problem(self, examples: Examples) -> Problem:
         problem = read_problem(
@@ -392,9 +409,15 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
             bank=self.bank,
             modes=self.modes,
             limits=self.limits,
+            leaves=self.leaves,
             relations=self.relations,
         )
         constraints = read_constraints(self.monotonic_cst, self.interaction_cst, examples.schema)
+        if problem.goals and constraints.directions:
+            raise ParameterError(
+                f"monotonic_cst constrains {constraints.directions[0][0]!r} and leaves may hold goals, whose values follow "
+                "rules and not the order of a column; leave one of them out."
+            )
         return replace(varying_candidates(problem, examples), constraints=constraints)
 
     def _set_learned(
@@ -402,7 +425,7 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
     ) -> None:
         """Set the attributes that hold the tree, its networks and its model."""
         classes = self._tree_classes
-        self.networks_: dict[str, Any] = learner.networks_of(Tree(learned.root, classes).tests)
+        self.networks_: dict[str, Any] = learner.networks_of_tree(Tree(learned.root, classes))
         self.tree_ = Tree(with_statistics(learned.root, learner.inference, config.min_reach), classes)
         self.gradient_steps_ = learner.steps
         self.model_ = NeurosymbolicTree(

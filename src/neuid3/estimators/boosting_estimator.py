@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from neuid3.errors import DataError
+from neuid3.errors import DataError, ParameterError
 from neuid3.estimators.base import NeuID3Estimator
 from neuid3.estimators.parameters import SHARED_CONSTRAINTS
 from neuid3.estimators.sum_model import NeurosymbolicSum
@@ -48,8 +48,13 @@ if TYPE_CHECKING:
 # The parameters that mean the same as for a single tree.
 _SHARED = ("background", "networks", "tests", "bank", "modes", "training", "min_mass", "time_limit", "n_jobs")
 
+_CONSTRAINTS = ("monotonic_cst", "interaction_cst")
+
 BOOSTING_CONSTRAINTS: dict[str, Any] = {
-    **{name: SHARED_CONSTRAINTS[name] for name in (*_SHARED, "random_state", "verbose", "limits", "relations")},
+    **{
+        name: SHARED_CONSTRAINTS[name]
+        for name in (*_SHARED, "random_state", "verbose", "limits", "relations", *_CONSTRAINTS)
+    },
     "learning_rate": [Interval(Real, 0, None, closed="neither")],
     "max_splits": [Interval(Integral, 1, None, closed="left")],
     "max_trees": [Interval(Integral, 1, None, closed="left")],
@@ -64,9 +69,8 @@ BOOSTING_CONSTRAINTS: dict[str, Any] = {
 class BoostingEstimator(NeuID3Estimator):
     """The base class of boosted sums; what the targets are is said by a derived class."""
 
-    # The trees of a sum take constraints by `StageConstraints`; an estimator has no parameters for them yet.
-    monotonic_cst: Any = None
-    interaction_cst: Any = None
+    # The leaves of a sum hold numbers that are added up, and no goals.
+    leaves: Any = None
 
     def __init__(
         self,
@@ -92,6 +96,8 @@ class BoostingEstimator(NeuID3Estimator):
         verbose: int,
         limits: Limits | None,
         relations: Mapping[str, Sequence[str]] | None,
+        monotonic_cst: Any,
+        interaction_cst: Any,
     ) -> None:
         self.background = background
         self.networks = networks
@@ -114,6 +120,8 @@ class BoostingEstimator(NeuID3Estimator):
         self.verbose = verbose
         self.limits = limits
         self.relations = relations
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
 
     # Learning ------------------------------------------------------------------------------------
 
@@ -184,6 +192,11 @@ class BoostingEstimator(NeuID3Estimator):
         examples, target, kept = self._read(X, y, sample_weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         problem = self._problem(examples)
+        if problem.goals:
+            raise ParameterError(
+                f"modes give the leaves the goal '{problem.goals[0]}', and the leaves of a sum of trees hold numbers; use "
+                "NeuID3Classifier or NeuID3Regressor for leaves that compute."
+            )
         anchors = distinct(read_labels(concepts, examples, problem.program.declarations, kept=kept))
         check_fit(problem, networks, config, target.criterion)
         self.rule_tests_ = list(problem.candidates.expanded)

@@ -49,6 +49,10 @@ class NeuID3Classifier(ClassTargets, ClassifierMixin, TreeEstimator):  # type: i
         of its networks are trained further in the joint training of the finished tree.
     modes : list of str, optional
         The columns that may fill each argument of a rule's head, as in `"gt_rank(+rank_1, +rank_2)"`.
+    leaves : list of str, optional
+        Goals with one open argument that leaves may hold besides class probabilities: the value of the argument is the
+        class, as in `"plus(first, second, Y)"`. Modes with a `-class` argument stand for several goals, as in
+        `"digit(+tensor, -class)"`; they may also be among `modes`. Values that no row of `y` has join `classes_`.
     training : "default", "paper", or TrainingConfig
         How networks are trained, selected and reused: with the settings that measured best, exactly as in the paper, or
         with your own, as in `TrainingConfig(epochs=10, restarts=8)`. A single field is set by
@@ -132,6 +136,7 @@ class NeuID3Classifier(ClassTargets, ClassifierMixin, TreeEstimator):  # type: i
         tests: str | Sequence[Any] = "auto",
         bank: Bank | Path | str | None = None,
         modes: Sequence[str] | None = None,
+        leaves: Sequence[str] | None = None,
         training: str | TrainingConfig = "default",
         criterion: str | ClassCriterion = "entropy",
         max_depth: int | None = None,
@@ -155,6 +160,7 @@ class NeuID3Classifier(ClassTargets, ClassifierMixin, TreeEstimator):  # type: i
             tests=tests,
             bank=bank,
             modes=modes,
+            leaves=leaves,
             training=training,
             criterion=criterion,
             max_depth=max_depth,

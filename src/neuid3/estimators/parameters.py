@@ -24,6 +24,7 @@ SHARED_CONSTRAINTS: dict[str, Any] = {
     "tests": [str, list, tuple, CandidateGenerator],
     "bank": [Bank, str, Path, None],
     "modes": [list, tuple, None],
+    "leaves": [list, tuple, None],
     "training": [str, TrainingConfig],
     "max_depth": [Interval(Integral, 0, None, closed="left"), None],
     "min_mass": [Interval(Real, 0, None, closed="left")],

@@ -44,6 +44,9 @@ class NeuID3Regressor(NumberTargets, RegressorMixin, TreeEstimator):  # type: ig
         Trained tests, which are tried first, as for `NeuID3Classifier`.
     modes : list of str, optional
         The columns that may fill each argument of a rule's head, as in `"gt_rank(+rank_1, +rank_2)"`.
+    leaves : list of str, optional
+        Goals with one open argument that leaves may hold besides a mean: the value of the argument is the number, as in
+        `"plus(first, second, Y)"`; see `NeuID3Classifier`.
     training : "default" or TrainingConfig
         How networks are trained, selected and reused, as for `NeuID3Classifier`.
     criterion : {"squared_error"} or NumberCriterion
@@ -120,6 +123,7 @@ class NeuID3Regressor(NumberTargets, RegressorMixin, TreeEstimator):  # type: ig
         tests: str | Sequence[Any] = "auto",
         bank: Bank | Path | str | None = None,
         modes: Sequence[str] | None = None,
+        leaves: Sequence[str] | None = None,
         training: str | TrainingConfig = "default",
         criterion: str | NumberCriterion = "squared_error",
         max_depth: int | None = None,
@@ -141,6 +145,7 @@ class NeuID3Regressor(NumberTargets, RegressorMixin, TreeEstimator):  # type: ig
             tests=tests,
             bank=bank,
             modes=modes,
+            leaves=leaves,
             training=training,
             criterion=criterion,
             max_depth=max_depth,

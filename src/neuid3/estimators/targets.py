@@ -19,6 +19,9 @@ from neuid3.data.tables import (
 )
 from neuid3.data.targets import number_targets
 from neuid3.errors import DataError
+from neuid3.learning.goal_values import class_candidates, goal_classes, number_values
+from neuid3.learning.goals import NO_GOALS, GoalCandidates
+from neuid3.learning.problem import Problem
 from neuid3.tree.criteria import ClassCriterion, NumberCriterion
 from neuid3.tree.criterion import Criterion
 from neuid3.tree.record import HELD_OUT, NumberScore, Score, number_score, score_of
@@ -66,6 +69,22 @@ class ClassTargets:
 
     def _digested_targets(self, target: Target) -> dict[str, Any]:
         return {"classes": self.classes_, "labels": target.values}
+
+    def _with_goals(self, target: Target, problem: Problem) -> tuple[Target, GoalCandidates]:
+        """The targets after values of goals have joined their classes, and the goals with their values as classes."""
+        if not problem.goals:
+            return target, NO_GOALS
+        before, self.classes_ = self.classes_, goal_classes(problem.goals, problem.program, self.classes_)
+        position = np.searchsorted(self.classes_, before)  # of the classes that rows have
+        if self.class_weight is not None:
+            weights = np.ones(len(self.classes_))
+            weights[position] = self.class_weights_
+            self.class_weights_ = weights
+        criterion = target.criterion
+        assert isinstance(criterion, ClassCriterion)
+        extended = criterion.for_classes(len(self.classes_), int(position[criterion.positive]))
+        goals = class_candidates(problem.goals, problem.program, self.classes_.tolist())
+        return Target(position[target.values], target.weights, extended), goals
 
     @property
     def _tree_classes(self) -> tuple[Any, ...]:
@@ -117,6 +136,15 @@ class NumberTargets:
         criterion = target.criterion
         assert isinstance(criterion, NumberCriterion)
         return {"targets": target.values, "unit": np.array([criterion.center, criterion.scale])}
+
+    def _with_goals(self, target: Target, problem: Problem) -> tuple[Target, GoalCandidates]:
+        """The targets, and the goals with their values as the criterion takes targets."""
+        if not problem.goals:
+            return target, NO_GOALS
+        criterion = target.criterion
+        assert isinstance(criterion, NumberCriterion)
+        values = number_values(problem.goals, problem.program)
+        return target, GoalCandidates(problem.goals, tuple(criterion.standardized(of_goal) for of_goal in values))
 
     @property
     def _tree_classes(self) -> tuple[Any, ...]:

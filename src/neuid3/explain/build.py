@@ -23,7 +23,7 @@ from neuid3.explain.explanation import CriterionCount, Explanation, LeafShare, M
 from neuid3.explain.probabilities import JointProbabilities
 from neuid3.explain.proofs import proofs_of, related
 from neuid3.tree.model import TreeModel
-from neuid3.tree.tree import Branch, LeafNode
+from neuid3.tree.tree import Branch
 
 # Proofs are listed only for steps that are reached with at least this probability.
 MIN_REACH = 0.01
@@ -116,6 +116,8 @@ def _moves(view: ExampleView) -> dict[str, Any]:
     if any(leaf is None for leaf in said):
         return {}
     means = [leaf.value[0] for leaf in said if leaf is not None]
+    for index, component in view.of_components.items():
+        means[index] = float(view.leaves[component, 0])
     base = means[0]
     reach: list[float] = view.path_probabilities()[0].tolist()  # by node
     amounts: dict[int, float] = {}
@@ -143,14 +145,16 @@ def _leaves(
     reach: list[float] = view.path_probabilities()[0].tolist()  # by node
     paths: list[tuple[Step, ...]] = []  # by node
     leaves = []
-    for node, node_reach in zip(view.nodes, reach, strict=True):
+    for index, (node, node_reach) in enumerate(zip(view.nodes, reach, strict=True)):
         path: tuple[Step, ...] = ()
         if node.parent is not None:
             step = _step(view, joint, node, node_reach, reach[node.parent], max_proofs)
             path = (*paths[node.parent], replace(step, counts=counts.get(node.path[-1][0], ())))
         paths.append(path)
-        if isinstance(node.node, LeafNode):
-            leaves.append(LeafShare(path, node_reach, node.node.value, view.tree.predicts_numbers))
+        component = view.of_components.get(index)  # a plain leaf, or a value of a leaf's goal
+        if component is not None:
+            said = tuple(view.leaves[component].tolist())
+            leaves.append(LeafShare(path, node_reach, said, view.tree.predicts_numbers))
     return tuple(leaves)
 
 

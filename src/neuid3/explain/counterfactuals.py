@@ -225,7 +225,7 @@ class ResponseInterventions:
         self.slots = len(view.formulas)
         self.interventions: Sequence[Intervention] = [
             Intervention(test, 1 + response, view.tested_at[test])
-            for test in range(self.slots)
+            for test in range(len(view.tree.tests))  # values of goals follow from variables
             for response in (False, True)
             if self.joint.satisfiable([(test, response)]) and self.joint.probability([(test, response)]) < 1.0
         ]

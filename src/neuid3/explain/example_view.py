@@ -39,6 +39,7 @@ from neuid3.logic.formula import (
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import Limits
 from neuid3.tree.calculations import expression_values
+from neuid3.tree.components import Components
 from neuid3.tree.evidence import Evidence
 from neuid3.tree.instance_names import display_names
 from neuid3.tree.model import TreeModel
@@ -78,6 +79,7 @@ class ExampleView:
     weights : the probabilities of the values of each variable.
     names, readings : the names of each variable and its values, and the reading that an explanation shows.
     limits : the limits of compilation.
+    components : the leaves of the tree, those with a goal divided by its values.
     """
 
     tree: Tree
@@ -86,21 +88,45 @@ class ExampleView:
     names: Mapping[Variable, VariableNames]
     readings: Mapping[Variable, Reading]
     limits: Limits
+    components: Components
 
     @cached_property
     def tests(self) -> tuple[NodeTest, ...]:
-        """The tests by their number."""
-        return self.tree.tests
+        """The tests by their number: those of the tree, then those that the goal of a leaf has a value."""
+        return tests_of(self.tree, self.components)
 
     @cached_property
     def test_names(self) -> tuple[str, ...]:
         """The names of the tests by their number."""
-        return tuple(self.tree.test_names.values())
+        names = self.tree.test_names
+        return tuple(names.get(test, str(test)) for test in self.tests)
 
     @cached_property
     def nodes(self) -> tuple[ExplainedNode, ...]:
-        """All nodes in preorder, yes before no."""
-        return tuple(_nodes(self.tree.root, {test: i for i, test in enumerate(self.tests)}))
+        """All nodes in preorder, yes before no; then one for each value of a leaf's goal, whose parent is the leaf."""
+        numbers = {test: i for i, test in enumerate(self.tests)}
+        nodes = list(_nodes(self.tree.root, numbers))
+        leaves = [i for i, node in enumerate(nodes) if node.test is None]
+        for path, leaf, value in zip(
+            self.components.paths, self.components.leaf_numbers, self.components.values, strict=True
+        ):
+            if value is not None:
+                parent = leaves[leaf]
+                signed = (*nodes[parent].path, (numbers[path[-1][0]], True))
+                nodes.append(ExplainedNode(signed, nodes[parent].node, None, parent))
+        return tuple(nodes)
+
+    @cached_property
+    def of_components(self) -> Mapping[int, int]:
+        """The component of each node that is a plain leaf or a value of a goal, by the index of the node."""
+        leaves = [i for i, node in enumerate(self.nodes) if node.test is None]
+        plain, values = leaves[: len(self.components.leaves)], iter(leaves[len(self.components.leaves) :])
+        return {
+            plain[leaf] if value is None else next(values): number
+            for number, (leaf, value) in enumerate(
+                zip(self.components.leaf_numbers, self.components.values, strict=True)
+            )
+        }
 
     @cached_property
     def _reach(self) -> Reach:
@@ -168,20 +194,35 @@ class ExampleView:
         """The indices of the branches with a test, by its number, and of those whose test has a variable, by the variable."""
         indices: dict[int | Variable, list[int]] = {}
         for i, node in enumerate(self.nodes):
-            if node.test is not None:
-                for key in (node.test, *self.variables_of[node.test]):
-                    indices.setdefault(key, []).append(i)
+            asked = node.path[-1][0] if node.test is None and self.is_value(i) else node.test
+            if asked is not None:
+                place = i if node.test is not None else int(node.parent or 0)
+                for key in (asked, *self.variables_of[asked]):
+                    indices.setdefault(key, []).append(place)
         return {key: frozenset(nodes) for key, nodes in indices.items()}
+
+    def is_value(self, index: int) -> bool:
+        """Whether a node stands for a value of a leaf's goal."""
+        number = self.of_components.get(index)
+        return number is not None and self.components.values[number] is not None
 
     @cached_property
     def leaf_indices(self) -> npt.NDArray[np.intp]:
-        """The indices of the leaves."""
-        return np.array([i for i, node in enumerate(self.nodes) if node.test is None])
+        """The indices of the plain leaves and of the values of goals, in the order of the components."""
+        return np.array(sorted(self.of_components, key=self.of_components.__getitem__))
 
     @cached_property
     def leaves(self) -> Floats:
-        """P(class | leaf), `(leaf, class)`; or the mean and the deviation at each leaf, `(leaf, 2)`."""
-        return np.array([leaf.value for leaf in self.tree.leaves])
+        """P(class | component), `(component, class)`; or the mean and the deviation of each component, `(component, 2)`."""
+        if self.tree.predicts_numbers:
+            return np.array([leaf.value for leaf in self.components.plain_leaves(())])
+        return self.components.class_probabilities(self.tree.classes)
+
+
+def tests_of(tree: Tree, components: Components) -> tuple[NodeTest, ...]:
+    """The tests of a tree, and those that the goals of its leaves have a value."""
+    values = zip(components.paths, components.values, strict=True)
+    return tuple(dict.fromkeys((*tree.tests, *(path[-1][0] for path, value in values if value is not None))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,8 +297,9 @@ def one_row(model: TreeModel, X: Any, row: int) -> Examples:
 
 def view_example(model: TreeModel, example: Examples) -> ExampleView:
     """One example as the tree reads it, also below branches that the example does not reach."""
+    tests = tests_of(model.tree, model.components)
     present = [name for name, column in example.items() if column.missing is None]
-    formulas = tuple(draw_cells((test.formula(model.program) for test in model.tree.tests), present))
+    formulas = tuple(draw_cells((test.formula(model.program) for test in tests), present))
     variables = variables_in(formulas)
     with model.evaluating(), model.inference.arrays.without_gradients():
         evidence = model.evidence_of(example)
@@ -265,7 +307,7 @@ def view_example(model: TreeModel, example: Examples) -> ExampleView:
     names = name_variables(variables, model.program)
     networks = display_names(v.network for v in variables if isinstance(v, NeuralVariable))
     readings = {v: _reading(v, names[v], weights[v], example, model.program, networks) for v in variables}
-    return ExampleView(model.tree, formulas, weights, names, readings, model.program.limits)
+    return ExampleView(model.tree, formulas, weights, names, readings, model.program.limits, model.components)
 
 
 def _value_probabilities(evidence: Evidence, variable: Variable) -> tuple[float, ...]:

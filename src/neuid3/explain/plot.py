@@ -102,16 +102,16 @@ def _own_axes(e: Explanation) -> Axes:
 def _boxes(visible: Sequence[LeafShare]) -> tuple[_Box, list[_Box]]:
     """The boxes of the paths to the visible leaves: the root, and the leaves from top to bottom."""
     root = _Box(1.0, [0.0] * len(visible[0].contributions))
-    boxes: dict[tuple[int, bool], _Box] = {}  # by the parent and the response
+    boxes: dict[tuple[int, str, bool], _Box] = {}  # by the parent, the test or the value of a goal, and the response
     leaves = []
     for leaf in visible:
         box = root
         _add(box, leaf)
         for step in leaf.steps:
             box.label = step.test
-            child = boxes.get((id(box), step.response))
+            child = boxes.get((id(box), step.test, step.response))
             if child is None:
-                child = boxes[id(box), step.response] = _Box(step.reach, [0.0] * len(leaf.contributions))
+                child = boxes[id(box), step.test, step.response] = _Box(step.reach, [0.0] * len(leaf.contributions))
                 box.children.append((f"{'yes' if step.response else 'no'} {step.probability:.2f}", child))
             box = child
             _add(box, leaf)

@@ -9,8 +9,10 @@ from neuid3.export.labels import (
     class_shares,
     distribution_text,
     is_near_chance,
+    leaf_name,
     mass_formatter,
     network_summary,
+    noise_text,
     number_format,
     printable,
     ranked_classes,
@@ -18,6 +20,7 @@ from neuid3.export.labels import (
 )
 from neuid3.export.palette import WARNING, leaf_colours
 from neuid3.export.unwrap import tree_of
+from neuid3.tree.goals import GoalLeaf
 from neuid3.tree.tree import Branch, LeafNode, Visit, preorder
 
 
@@ -58,6 +61,8 @@ def export_graphviz(tree: Any, decimals: int = 2) -> str:
             lines += [] if node.gain is None else [f"gain {node.gain:.{decimals}f}"]
             lines += [summary] if (summary := network_summary(node, decimals)) else []
             style = f', color="{WARNING}", penwidth=2' if is_near_chance(node) else ""
+        elif isinstance(node, GoalLeaf):
+            lines, style = [leaf_name(node, exported), noise_text(node, decimals)], ', fillcolor="#eef3ea"'
         lines += [f"mass {mass(node)}"] if mass(node) else []
         shares = class_shares(node)
         if shares is not None:

@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 
+from neuid3.tree.goals import GoalLeaf
 from neuid3.tree.tree import Branch, Label, Leaf, LeafNode, Node, Tree, preorder
 
 
@@ -50,7 +51,7 @@ def class_shares(node: Node) -> tuple[float, ...] | None:
     The class probabilities of a leaf, the normalized class masses of a branch, or None if a branch has no masses.
     """
     match node:
-        case Leaf(probabilities):
+        case GoalLeaf(otherwise=Leaf(probabilities)) | Leaf(probabilities):
             return probabilities
         case Branch(summary=Leaf(masses=masses)) if masses is not None and sum(masses) > 0:
             return tuple(mass / sum(masses) for mass in masses)
@@ -128,13 +129,25 @@ def distribution_text(leaf: LeafNode, write: Callable[[float], str]) -> str:
 
 
 def leaf_name(leaf: LeafNode, tree: Tree, write: Callable[[float], str] = "{:.6g}".format) -> str:
-    """What a leaf predicts: the name of its most probable class, or its number.
+    """What a leaf predicts: the name of its most probable class, its number, or what its goal computes.
 
     >>> from neuid3.tree.leaves import NumberLeaf
     >>> leaf_name(Leaf(0.9), Tree(Leaf(0.9))), leaf_name(NumberLeaf(2.5), Tree(NumberLeaf(2.5)))
     ('pos', '2.5')
     """
+    if isinstance(leaf, GoalLeaf):
+        return f"→ {printable(leaf.goal.label)}"
     return write(leaf.value[0]) if tree.predicts_numbers else ranked_classes(leaf.value, tree.classes)[0][0]
+
+
+def noise_text(leaf: GoalLeaf, decimals: int = 2) -> str:
+    """The noise of a leaf with a goal, and for numbers the deviation around its value.
+
+    >>> noise_text(GoalLeaf("digit(second, Y)", Leaf(0.5), 0.02))
+    'noise 0.02'
+    """
+    deviation = f"± {leaf.deviation:.3g}  " if leaf.predicts_numbers else ""
+    return f"{deviation}noise {leaf.noise:.{decimals}f}"
 
 
 def share_text(label: str, share: float, decimals: int = 2) -> str:

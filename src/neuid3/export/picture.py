@@ -12,8 +12,10 @@ from neuid3.export.labels import (
     class_shares,
     distribution_text,
     is_near_chance,
+    leaf_name,
     mass_formatter,
     network_summary,
+    noise_text,
     number_format,
     printable,
     ranked_classes,
@@ -24,6 +26,7 @@ from neuid3.export.marks import Curve, Image, Label, Mark, Picture, Rectangle, t
 from neuid3.export.meanings import network_lines
 from neuid3.export.palette import WARNING, class_colours, leaf_colours, number_colour
 from neuid3.export.unwrap import model_of, tree_of
+from neuid3.tree.goals import GoalLeaf
 from neuid3.tree.tree import Branch, LeafNode, Node, Path, Tree, Visit, fold, node_paths, preorder
 
 # Font sizes, in the units of the picture: tests and classes, statistics, and captions of images.
@@ -102,6 +105,8 @@ class _Drawing:
         """The box of a node with all boxes below it; a branch without boxes below it is collapsed."""
         node = visit.node
         match node:
+            case GoalLeaf():
+                fill, rows = "#eef3ea", self._goal(node)
             case LeafNode():
                 fill, rows = self.leaf_colour(node), self._leaf(node)
             case Branch() if below is not None:
@@ -131,7 +136,8 @@ class _Drawing:
     def _tooltip(self, node: Node) -> str:
         """The whole test and the shares of all classes, or the mean and deviation."""
         shares = class_shares(node)
-        lines = [] if isinstance(node, LeafNode) else [printable(self.names[node.test])]
+        lines = [printable(node.goal)] if isinstance(node, GoalLeaf) else []
+        lines += [] if isinstance(node, LeafNode) else [printable(self.names[node.test])]
         lines += self._distribution(node)
         ranked = [] if shares is None else ranked_classes(shares, self.tree.classes)
         return "\n".join([*lines, *(share_text(label, share, 4) for label, share in ranked)])
@@ -151,6 +157,10 @@ class _Drawing:
         rows = [_line(line, LARGE, bold=True) for line in (*above, share_text(last, share))]
         rows += [_line(share_text(_truncated(label), p), SMALL, GREY) for label, p in others[:2] if p >= 0.005]
         return [*rows, *self._statistics(leaf, with_shares=False)]
+
+    def _goal(self, leaf: GoalLeaf) -> list[_Row]:
+        rows = [_line(line, LARGE, bold=True) for line in _wrapped(leaf_name(leaf, self.tree), TEST_CHARACTERS, 4)]
+        return [*rows, _line(noise_text(leaf), SMALL, GREY), *self._statistics(leaf, with_shares=False)]
 
     def _branch(self, branch: Branch, number: int) -> list[_Row]:
         rows = [_line(line, LARGE) for line in _wrapped(printable(self.names[branch.test]), TEST_CHARACTERS, 4)]

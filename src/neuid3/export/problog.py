@@ -29,9 +29,12 @@ from neuid3.logic.formula import (
 from neuid3.logic.program import Program, comparison_from_json
 from neuid3.logic.quoting import RESERVED, atom_text, number_text, plain_name
 from neuid3.logic.sandbox import send_request
+from neuid3.tree.components import Components, components
 from neuid3.tree.evidence import Evidence
+from neuid3.tree.goals import GoalLeaf
 from neuid3.tree.model import TreeModel
 from neuid3.tree.node_tests import NodeTest
+from neuid3.tree.semantics import Semantics
 from neuid3.tree.tree import Tree, paths
 
 # The precision of ProbLog's floats.
@@ -117,10 +120,12 @@ def translate(
     ------
     ExportError : if a column name or two constants cannot be written in ProbLog.
     """
-    formulas = [test.formula(program) for test in tree.tests]
+    leaf_components = components(tree.root, Semantics(program, tree.tests))
+    tests = tuple(dict.fromkeys((*tree.tests, *(path[-1][0] for path in leaf_components.paths if path))))
+    formulas = [test.formula(program) for test in tests]
     variables = _variables(formulas)
-    derived = _derived(tree.tests, formulas)
-    grounded = [test for test in tree.tests if test not in derived]
+    derived = _derived(tests, formulas)
+    grounded = [test for test in tests if test not in derived]
     reply = program.request(
         {
             "do": "translate",
@@ -147,7 +152,7 @@ def translate(
         ("parts of this example", _part_facts(derived, evidence)),
         ("background knowledge", [*(f"% {line}" for line in instance_lines(tree)), *reply["clauses"]]),
         ("queries", [line for name, query in derived.values() for line in query.clauses(name)]),
-        ("the tree", list(_tree_clauses(tree, goals, classes, taken))),
+        ("the tree", list(_tree_clauses(tree, leaf_components, goals, classes, taken))),
     ]
     text = "\n\n".join("\n".join([f"% {title}", *lines]) for title, lines in sections if lines)
     atoms = tuple(_leaf_atoms(tree, taken)) if tree.predicts_numbers else classes
@@ -341,19 +346,52 @@ def _leaf_atoms(tree: Tree, taken: set[str]) -> Iterator[str]:
     return (f"{name}_{i}" for i in range(1, len(tree.leaves) + 1))
 
 
-def _tree_clauses(tree: Tree, goals: Mapping[Any, str], classes: Sequence[str], taken: set[str]) -> Iterator[str]:
+def _tree_clauses(
+    tree: Tree, leaf_components: Components, goals: Mapping[Any, str], classes: Sequence[str], taken: set[str]
+) -> Iterator[str]:
     choice_name = "d" if not any(name.startswith("d_") for name in taken) else "tree_d"
     numbered = enumerate(zip(_leaf_atoms(tree, taken), paths(tree.root), strict=True), 1)
     for i, (atom, (path, leaf)) in numbered:
         literals = [goals[test] if response else f"\\+ {goals[test]}" for test, response in path]
         yield f"{atom} :- {', '.join(literals) or 'true'}."
+        chosen = atom
+        if isinstance(leaf, GoalLeaf):
+            yield from _goal_clauses(tree, leaf_components, i - 1, atom, goals, classes)
+            chosen = f"{_noise_atom(atom)}, {atom}"
         if tree.predicts_numbers:
             mean, deviation = leaf.value
             yield f"% {atom}: {mean!r} with deviation {deviation!r}"
         elif len(classes) == 2:
             yield f"{leaf.value[1]!r}::{choice_name}_{i}."
-            yield f"{classes[1]} :- {choice_name}_{i}, {atom}."
-            yield f"{classes[0]} :- \\+ {choice_name}_{i}, {atom}."
+            yield f"{classes[1]} :- {choice_name}_{i}, {chosen}."
+            yield f"{classes[0]} :- \\+ {choice_name}_{i}, {chosen}."
         else:
             yield _disjunction([f"{choice_name}_{i}({name})" for name in classes], leaf.value)
-            yield from (f"{name} :- {choice_name}_{i}({name}), {atom}." for name in classes)
+            yield from (f"{name} :- {choice_name}_{i}({name}), {chosen}." for name in classes)
+
+
+def _noise_atom(leaf: str) -> str:
+    """The atom that a leaf follows its class distribution and not its goal."""
+    return f"{leaf}_noise"
+
+
+def _goal_clauses(
+    tree: Tree,
+    leaf_components: Components,
+    number: int,
+    atom: str,
+    goals: Mapping[Any, str],
+    classes: Sequence[str],
+) -> Iterator[str]:
+    """The clauses of a leaf's goal, which applies except with the probability of noise."""
+    leaf = leaf_components.leaves[number]
+    assert isinstance(leaf, GoalLeaf)
+    values = np.flatnonzero(leaf_components.leaf_numbers == number)
+    if tree.predicts_numbers:
+        yield f"% {atom}: {leaf.goal.label} with noise {leaf.noise!r} and deviation {leaf.deviation!r}"
+        return
+    yield f"{leaf.noise!r}::{_noise_atom(atom)}."
+    of_values = leaf_components.classes_of_values(tree.classes)
+    for k in values:
+        value = goals[leaf_components.paths[k][-1][0]]
+        yield f"{classes[of_values[k]]} :- \\+ {_noise_atom(atom)}, {value}, {atom}."

@@ -13,6 +13,7 @@ from neuid3.export.labels import (
     leaf_name,
     mass_formatter,
     network_summary,
+    noise_text,
     number_format,
     printable,
     ranked_classes,
@@ -21,6 +22,7 @@ from neuid3.export.labels import (
 )
 from neuid3.export.meanings import network_lines
 from neuid3.export.unwrap import is_sum, model_of, tree_of
+from neuid3.tree.goals import GoalLeaf
 from neuid3.tree.tree import Branch, LeafNode, Node, Tree, preorder
 
 # With more classes than this a line shows only the largest shares.
@@ -76,7 +78,8 @@ def export_text(tree: Any, decimals: int = 2, *, rules: bool = False) -> str:
     lines += ["", *notes] if notes else []
     if rules:
         program = model_of(tree, "background knowledge").program
-        clauses = list(dict.fromkeys(chain(*program.clauses_behind([test.goal for test in exported.tests]))))
+        shown = [*(test.goal for test in exported.tests), *(goal.text for goal in exported.goals)]
+        clauses = list(dict.fromkeys(chain(*program.clauses_behind(shown))))
         lines += ["", "Rules behind the tests:", *(f"  {printable(clause)}" for clause in clauses)] if clauses else []
     return "\n".join(lines)
 
@@ -111,6 +114,8 @@ def _distribution(node: Node, write: Callable[[float], str]) -> str:
 
 
 def _shares(node: Node, tree: Tree, decimals: int) -> str:
+    if isinstance(node, GoalLeaf):
+        return noise_text(node, decimals)
     shares = class_shares(node)
     if shares is None:
         return ""

@@ -220,8 +220,10 @@ def short_forms(model: TreeModel) -> dict[str, str]:
 
 
 def _has_bound_networks(model: TreeModel) -> bool:
-    """Whether a test is more than the yes of one network."""
-    formulas = [model.inference.semantics.formula(test) for test in model.tree.tests]
+    """Whether a test is more than the yes of one network, or a leaf has a goal with networks."""
+    semantics = model.inference.semantics
+    of_goals = [test for goal in model.tree.goals for _, test in semantics.value_tests(goal)]
+    formulas = [semantics.formula(test) for test in (*model.tree.tests, *of_goals)]
     return any(
         not (
             isinstance(formula, Literal) and isinstance(formula.variable, NeuralVariable) and formula.variable.size == 2

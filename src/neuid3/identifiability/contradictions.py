@@ -50,7 +50,7 @@ def find_contradictions(
     """
     if not observations.labels:
         return None
-    distributions, formulas = results(model.tree.root, model.program)
+    distributions, formulas = results(model.tree.root, model.program, model.classes)
     predicted = [int(np.argmax(probabilities)) for probabilities in distributions]
     of_classes = [
         Or(tuple(f for f, k in zip(formulas, predicted, strict=True) if k == c)) for c in range(len(model.classes))

@@ -14,7 +14,9 @@ from neuid3.identifiability.symmetries import Deadline, PairOfFunctions, Reading
 from neuid3.logic.formula import And, Formula, Literal, NeuralVariable, Not, Or, bottom_up, draw_cells, rebuild
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import DEFAULT_LIMITS, Limits
+from neuid3.tree.components import components
 from neuid3.tree.node_tests import NodeTest
+from neuid3.tree.semantics import Semantics
 from neuid3.tree.tree import Branch, LeafNode, Node, Visit, fold, paths
 
 # At most so many rewritten trees are compared with a tree.
@@ -205,29 +207,38 @@ def _fingerprint(formula: Formula) -> Hashable | None:
     return tuple(sorted(tuple(inputs) for inputs in by_network.values())), frozenset(variables - set(neural))
 
 
-def results(root: Node, program: Program) -> tuple[list[tuple[float, ...]], list[Formula]]:
+def results(root: Node, program: Program, classes: Sequence[Any] = ()) -> tuple[list[tuple[float, ...]], list[Formula]]:
     """The different class distributions of a tree's leaves, and the formula of each.
+
+    A leaf with a goal has a result for each value of the goal. Its noise does not count: the same value of the goals of two
+    leaves is one result.
 
     Parameters
     ----------
     root : the root of the tree.
     program : the background knowledge of its tests.
+    classes : the classes of the tree. Without them, the distribution of a goal's value is that of the plain leaf.
 
     Returns
     -------
     The distributions, and for each a formula that is true of the assignments with this result.
     """
+    parts = components(root, Semantics(program))
+    distributions = parts.class_probabilities(classes) if classes else parts.plain_values
     formulas: dict[NodeTest, Formula] = {}
-    by_result: dict[tuple[float, ...], list[Formula]] = {}
-    for path, leaf in paths(root):
+    by_result: dict[Hashable, list[Formula]] = {}
+    of_results: dict[Hashable, tuple[float, ...]] = {}
+    for path, value, distribution in zip(parts.paths, parts.values, distributions.tolist(), strict=True):
         signed = []
         for test, outcome in path:
             if test not in formulas:
                 formulas[test] = test.formula(program)
             signed.append(formulas[test] if outcome else Not(formulas[test]))
-        result = tuple(round(p, TOLERANCE_DIGITS) for p in leaf.value)
+        rounded = tuple(round(p, TOLERANCE_DIGITS) for p in distribution)
+        result = rounded if value is None else ("value", value)
+        of_results.setdefault(result, rounded)
         by_result.setdefault(result, []).append(And(tuple(signed)))
-    return list(by_result), draw_cells([Or(tuple(conjunctions)) for conjunctions in by_result.values()])
+    return list(of_results.values()), draw_cells([Or(tuple(conjunctions)) for conjunctions in by_result.values()])
 
 
 @dataclass(frozen=True, slots=True)

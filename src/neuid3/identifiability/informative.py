@@ -24,7 +24,6 @@ from neuid3.tree.evidence import Evidence
 from neuid3.tree.instance_names import display_names
 from neuid3.tree.labels import image_digest
 from neuid3.tree.model import TreeModel
-from neuid3.tree.tree import paths
 
 # Of each value that a network reads in a column, so many images of the largest entropy are compared, or `n` if that is more.
 POOL = 64
@@ -224,9 +223,10 @@ def _dependence(model: TreeModel, examples: Examples, call: NeuralVariable) -> F
 
 
 def _largest_differences(model: TreeModel, examples: Examples, call: NeuralVariable) -> Floats:
-    leaves = list(paths(model.tree.root))
-    reach = model.inference.compiled([path for path, _ in leaves])
-    said = np.array([leaf.value for _, leaf in leaves])  # (leaf, class), or (leaf, mean and deviation)
+    parts = model.components
+    reach = model.inference.compiled(parts.paths)
+    # (component, class), or (component, mean and deviation)
+    said = np.array([leaf.value for leaf in parts.plain_leaves(model.tree.classes)])
     if model.predicts_numbers:  # as fractions of the largest difference
         said = (said[:, :1] - said[:, 0].min()) / (float(np.ptp(said[:, 0])) or 1.0)
     arrays = model.inference.arrays

@@ -59,13 +59,20 @@ def reread_model(
             model.inference, model.networks, examples, distinct(labels), model.network_calls
         )
     calls = {call.network: call for call in sorted(model.network_calls)}
+    semantics = model.inference.semantics
+    # Goals of leaves say what the values of their networks mean.
+    computed = {call.network for goal in model.tree.goals for call in semantics.goal_calls(goal)}
     reading = most_likely_rereading(
         model.tree.root,
         model.program,
         likelihoods,
         candidates=[AtomTest(atom) for atom in model.candidates or ()],
         kinds=network_kinds(model, networks),
-        fixed=[name for name in calls if not hasattr(model.networks[name], "state_dict") or _is_given(name, networks)],
+        fixed=[
+            name
+            for name in calls
+            if name in computed or not hasattr(model.networks[name], "state_dict") or _is_given(name, networks)
+        ],
         name=lambda network: next(
             n for n in chain([network], (f"{network}#{i}" for i in count(2))) if n not in model.networks
         ),

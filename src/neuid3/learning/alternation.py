@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from neuid3.identifiability.forms import with_tests
+from neuid3.learning.goals import instances_of, tree_log_likelihoods
 from neuid3.learning.grow import GrownSubtree, GrowthLimits, grow_tree
 from neuid3.learning.sample import Floats, Instance
 from neuid3.training.train import standard_errors
+from neuid3.tree.components import goals_of
 from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.tree import Node, branches, paths
 
@@ -56,6 +58,11 @@ class TrainedTree:
         """The networks that the tree calls and that are trained in a fit, by declared network."""
         called = dict(_instances(self.root))
         return {net: self.instances[name].module for net, name in called.items() if not self.instances[name].frozen}
+
+    @property
+    def computes(self) -> bool:
+        """Whether some leaf has a goal."""
+        return bool(goals_of(self.root))
 
     @property
     def size(self) -> int:
@@ -104,6 +111,45 @@ def alternate(
     return alternation.reread(tree.root, first_form=True), tree.test_gains
 
 
+def alternate_from_goals(
+    learner: NodeLearner | CheckpointedLearner,
+    grow: Callable[[], GrownSubtree],
+    limits: GrowthLimits,
+    is_out_of_time: Callable[[], bool],
+) -> tuple[Node, TestGains]:
+    """A tree whose networks are first trained by goals, since no test can be scored before goals can be computed.
+
+    All goals teach their networks together, each weighed for each example by a network that reads the candidate tests and
+    the columns. From these networks a tree is grown, trained jointly and regrown. Where it leaves much unexplained, a tree
+    that is grown without goals competes with it.
+
+    Parameters
+    ----------
+    learner : trains trees jointly, pretrains networks and offers candidates; its networks become those of the tree.
+    grow : grows a tree without goals.
+    limits : stopping and pruning criteria.
+    is_out_of_time : whether nothing further may begin.
+
+    Returns
+    -------
+    The root, and each test with its gain times the mass of its node.
+    """
+    alternation = Alternation(learner, limits, is_out_of_time)
+    before = alternation.without_tree()
+    alternation.progress.stage("pretraining")
+    tree = alternation.regrown() if learner.pretrain({}) else None
+    if tree is not None and len(alternation.weights):
+        tree = alternation.improved(tree)
+    if tree is not None and (alternation.is_sufficient(tree) or is_out_of_time()):
+        return tree.root, tree.test_gains
+    alternation.restore(before)
+    other = alternation.trained(grow())
+    if tree is not None:
+        other = alternation.better(tree, other)
+    alternation.restore(other)
+    return other.root, other.test_gains
+
+
 class Alternation:
     """Stages of the alternation; each leaves the networks of the learner as those of the tree that it returns.
 
@@ -146,7 +192,8 @@ class Alternation:
     def trained(self, grown: GrownSubtree) -> TrainedTree:
         """A grown tree after joint training."""
         self.progress.stage("joint training")
-        tree = self.state(self.learner.refine(self.reread(grown.node)), grown.test_gains)
+        root = self.learner.settled(self.reread(grown.node))
+        tree = self.state(self.learner.refine(root), grown.test_gains)
         self._report("tree after joint training", tree)
         return tree
 
@@ -173,9 +220,10 @@ class Alternation:
         if regrower is None:
             return None
         grown = grow_tree(regrower, regrower.root, self.limits)
-        before = self.state(self.reread(grown.node), grown.test_gains)
+        before = self.state(self.learner.settled(self.reread(grown.node)), grown.test_gains)
         after = self.state(self.learner.refine(before.root), grown.test_gains)
-        best = after if self.mean(after) > self.mean(before) else before
+        is_better = not len(self.weights) or self.mean(after) > self.mean(before)
+        best = after if is_better else before
         self.restore(best)
         self._report("regrown tree", best)
         return best
@@ -198,14 +246,16 @@ class Alternation:
         A single leaf replaces no tree: the splits of that have paid their penalty.
         """
         errors = self._errors(before, tree)
-        return tree.size > 1 and (errors > 1e-6 or (tree.size < before.size and errors >= -CLEAR_ERRORS))
+        return (tree.size > 1 or tree.computes) and (
+            errors > 1e-6 or (tree.size < before.size and errors >= -CLEAR_ERRORS)
+        )
 
     def better(self, one: TrainedTree, other: TrainedTree) -> TrainedTree:
         """The smaller one of two trees, unless validation examples are likelier under the larger one by a standard error.
 
         A single leaf replaces no tree, see `_is_improved`.
         """
-        if one.size == 1:
+        if one.size == 1 and not one.computes:
             return other
         small, large = (one, other) if one.size <= other.size else (other, one)
         return large if self._errors(small, large) > SMALLER_ERRORS else small
@@ -216,6 +266,8 @@ class Alternation:
         Each further instance must also save the bits of a split: where all examples are a little likelier, the difference
         is clear and says nothing.
         """
+        if tree.computes:
+            return tree  # goals and tests call one instance of each network
         tests = dict.fromkeys(branch.test for branch in branches(tree.root))
         uses = Counter(instance for test in tests for _, instance in test.instances)
         tied = {name for name, count in uses.items() if count > 1 and not self.inference.instances[name].frozen}
@@ -270,16 +322,12 @@ class Alternation:
 
     def log_likelihoods(self, root: Node) -> Floats:
         """The log-likelihood of every validation example, `(example,)`, with leaves estimated from training examples."""
-        target, unseen = self.sample.target, self.sample.unseen
-        reach = self.inference.reach([path for path, _ in paths(root)])  # (example, leaf)
-        training_weights = np.where(unseen, 0.0, target.weights)
-        statistics = np.stack([target.weighted(training_weights * leaf).sums() for leaf in reach.T])
-        return self.sample.criterion.log_likelihoods(reach[unseen], statistics, target.values[unseen])
+        return tree_log_likelihoods(root, self.inference, self.learner.goals)
 
 
 def _instances(root: Node) -> list[tuple[str, str]]:
-    """The instance of each declared network that a tree calls."""
-    return [pair for branch in branches(root) for pair in branch.test.instances]
+    """The instance of each declared network that the tests and goals of a tree call."""
+    return [*(pair for branch in branches(root) for pair in branch.test.instances), *instances_of(root)]
 
 
 def _renamed(test_gains: TestGains, tests: Mapping[NodeTest, NodeTest]) -> TestGains:

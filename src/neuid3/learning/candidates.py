@@ -36,6 +36,11 @@ class Candidates:
     expanded: tuple[str, ...] = ()
     families: tuple[Family, ...] = ()
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What rules, neural facts and modes were expanded to: atoms, and families such as `bmi > …`."""
+        return (*self.expanded, *(family.name for family in self.families))
+
 
 @dataclass(frozen=True, slots=True)
 class Mode:
@@ -177,7 +182,9 @@ def _input_shapes(formula: Formula, schema: Schema, without: Container[str] = ()
     return shapes
 
 
-def _from_rules(program: Program, most: int, named: Sequence[str]) -> tuple[tuple[AtomTest, ...], tuple[Family, ...]]:
+def _from_rules(
+    program: Program, most: int, named: Sequence[str], goals: Sequence[str]
+) -> tuple[tuple[AtomTest, ...], tuple[Family, ...]]:
     """The tests of all rules and neural facts, and families; warns of each rule without any that no other rule needs.
 
     Where the program, or a test in `named`, names a column for a network, the network is called only on columns of the
@@ -202,7 +209,7 @@ def _from_rules(program: Program, most: int, named: Sequence[str]) -> tuple[tupl
             for network, shapes in _input_shapes(program.formula(test.atom), program.schema).items()
         )
     )
-    _warn_of_unused_rules(modes, compatible, [*named, *predicates], program)
+    _warn_of_unused_rules(modes, compatible, [*named, *predicates, *goals], program)
     return compatible, tuple(families)
 
 
@@ -289,7 +296,11 @@ def _from_modes(modes: Sequence[str], program: Program, most: int) -> tuple[Atom
 
 
 def make_candidates(
-    tests: str | Sequence[str | NodeTest], modes: Sequence[str] | None, program: Program, most: int
+    tests: str | Sequence[str | NodeTest],
+    modes: Sequence[str] | None,
+    program: Program,
+    most: int,
+    goals: Sequence[str] = (),
 ) -> Candidates:
     """The candidates of a fit.
 
@@ -299,6 +310,7 @@ def make_candidates(
     modes : modes to expand instead of all rules; None expands the rules.
     program : background knowledge.
     most : the most atoms that modes may have.
+    goals : the goals that leaves may hold; no warning says that their rules are never tried.
 
     Raises
     ------
@@ -320,7 +332,8 @@ def make_candidates(
             if modes is not None:
                 expanded = _from_modes(modes, program, most)
             else:
-                expanded, of_rules = _from_rules(program, most, [*named, *(family.template for family in families)])
+                templates = [family.template for family in families]
+                expanded, of_rules = _from_rules(program, most, [*named, *templates], goals)
                 families.extend(of_rules)
             collected.extend(expanded)
         elif isinstance(test, str):

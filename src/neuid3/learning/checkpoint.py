@@ -22,6 +22,7 @@ from neuid3.io.container import READ_ERRORS, SavedFile, from_bytes, to_bytes
 from neuid3.io.networks import tensors_of
 from neuid3.io.serialize import Json, nodes_from_json, nodes_to_json
 from neuid3.learning.candidates import Candidates
+from neuid3.learning.goals import GoalCandidates
 from neuid3.learning.grow import Floats, OpenNode, Split
 from neuid3.learning.node_learner import NodeLearner
 from neuid3.learning.sample import Instance
@@ -341,6 +342,15 @@ class CheckpointedLearner:
     def regrower(self) -> Regrower | None:
         """A learner that regrows the tree from the predictions of its networks, which trains nothing."""
         return self.learner.regrower()
+
+    @property
+    def goals(self) -> GoalCandidates:
+        """The goals that leaves may hold."""
+        return self.learner.goals
+
+    def settled(self, root: Node) -> Node:
+        """A grown tree with the best kind of leaf at each of its leaves, which takes no training."""
+        return self.learner.settled(root)
 
     def next_number(self) -> int:
         """The number of the next network."""

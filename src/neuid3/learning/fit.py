@@ -13,18 +13,21 @@ import numpy as np
 from neuid3.data.priors import Priors, column_priors
 from neuid3.errors import DataError
 from neuid3.learning.checkpoint import Checkpoint, CheckpointedLearner
-from neuid3.learning.grow import GrowthLimits, TimedLearner, grow_tree
+from neuid3.learning.goals import NO_GOALS, GoalCandidates
+from neuid3.learning.grow import GrownSubtree, GrowthLimits, TimedLearner, grow_tree
 from neuid3.learning.node_learner import NodeLearner
 from neuid3.learning.problem import Problem, check_device, check_networks
 from neuid3.learning.progress import ProgressBar, SilentProgress
 from neuid3.learning.sample import Sample
 from neuid3.training.config import TrainingConfig
+from neuid3.tree.components import components
 from neuid3.tree.criteria import ClassCriterion
 from neuid3.tree.criterion import Criterion
+from neuid3.tree.goals import GoalLeaf
 from neuid3.tree.monotone import check_two_classes
 from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.record import VALIDATION, TrainingRecord
-from neuid3.tree.tree import Branch, Node, paths
+from neuid3.tree.tree import Branch, Node
 
 # The bits on unseen examples that a trained test must save, for each unit of `pruning`.
 BITS_PER_PRUNING = 8 / 3
@@ -81,6 +84,7 @@ def make_learner(
     seed: int,
     jobs: int | None,
     verbose: int,
+    goals: GoalCandidates = NO_GOALS,
     time_limit: float | None = None,
 ) -> NodeLearner:
     """The learner of the nodes of a tree.
@@ -95,6 +99,7 @@ def make_learner(
     seed : seed of all random draws.
     jobs : the number of workers.
     verbose : 0 for no reports, 1 for nodes, 2 for gains too.
+    goals : the goals that leaves may hold.
     time_limit : the seconds that the fit may take, for its reports.
     """
     progress = ProgressBar(gains=verbose > 1, time_limit=time_limit) if verbose else SilentProgress()
@@ -116,9 +121,10 @@ def make_learner(
         generator=problem.generator,
         bank_tests=problem.bank_tests,
         progress=progress,
+        goals=goals,
         constraints=problem.constraints,
     )
-    progress.expanded(problem.candidates.expanded)
+    progress.expanded(problem.candidates.names)
     return learner
 
 
@@ -141,8 +147,17 @@ def learn_tree(
 
     timed = TimedLearner(grower, is_out_of_time)
     with learner.progress, learner.pool:
-        grown = grow_tree(timed, learner.root, limits, learner.progress.node)
-        root, test_gains = grown.node, grown.test_gains
+
+        def grow() -> GrownSubtree:
+            return grow_tree(timed, learner.root, limits, learner.progress.node)
+
+        if learner.teaches_goals:
+            from neuid3.learning.alternation import alternate_from_goals
+
+            root, test_gains = alternate_from_goals(grower, grow, limits, is_out_of_time)
+            return LearnedTree(root, test_gains, timed.skipped_nodes)
+        grown = grow()
+        root, test_gains = learner.settled(grown.node), grown.test_gains
         if learner.network_learning is not None and not timed.skipped_nodes:
             # Imported here, since a table without networks is learned without torch.
             from neuid3.learning.alternation import alternate
@@ -168,7 +183,7 @@ def warn_of_small_tree(
     """Warn where the time limit or the lack of good tests has kept a tree small."""
     if learned.skipped_nodes:
         message = f"time_limit={time_limit:g} was reached: {learned.skipped_nodes} nodes were not split further."
-    elif isinstance(learned.root, Branch) or max_depth == 0:
+    elif isinstance(learned.root, (Branch, GoalLeaf)) or max_depth == 0:
         return
     else:
         advice = "Their gains are below the penalty of a split; a lower `pruning` lowers it."
@@ -182,15 +197,15 @@ def warn_of_small_tree(
     warnings.warn(message, UserWarning, stacklevel=4)
 
 
-def training_record(root: Node, learner: NodeLearner, seed: int) -> TrainingRecord:
+def training_record(root: Node, learner: NodeLearner, seed: int, classes: Sequence[Any] = ()) -> TrainingRecord:
     """The training record of a finished tree, with the score on the validation split where there is one."""
     sample = learner.sample
     record = TrainingRecord.of(sample.examples, sample.criterion.codes(sample.target.values), seed)
     if not sample.unseen.any():
         return record
     rows = np.flatnonzero(sample.unseen)
-    leaves = list(paths(root))
+    parts = components(root, learner.inference.semantics)
     # The learner holds the outputs of its networks on these examples, so that no network runs again.
-    reach = learner.inference.reach([path for path, _ in leaves], rows)  # (example, leaf)
+    reach = learner.inference.reach(parts.paths, rows)  # (example, component)
     targets = sample.target.values[rows]
-    return record.with_score(sample.criterion.score(VALIDATION, reach, [leaf for _, leaf in leaves], targets))
+    return record.with_score(sample.criterion.score(VALIDATION, reach, parts.plain_leaves(classes), targets))

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from neuid3.learning.goals import NO_GOALS, GoalCandidates, component_criterion
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.labelled_inputs import labels_of_instances
 from neuid3.learning.sample import Floats
@@ -14,15 +15,19 @@ from neuid3.logic.formula import NeuralVariable
 from neuid3.training.config import TrainingConfig
 from neuid3.training.parallel.shared import SharedColumns
 from neuid3.training.task import LabelledInputs, NetworkOutput, Task
-from neuid3.tree.criteria import Criterion
-from neuid3.tree.tree import Branch, LeafNode, Node, Visit, fold, paths
+from neuid3.tree.components import components
+from neuid3.tree.criteria import Criterion, Target
+from neuid3.tree.goals import GoalLeaf
+from neuid3.tree.tree import Branch, LeafNode, Node, Visit, fold
 
 
-def joint_task(root: Node, inference: ExactInference, config: TrainingConfig, seed: int) -> Task | None:
-    """The training task of a tree, one path for each leaf; None where there is no network to train."""
+def joint_task(
+    root: Node, inference: ExactInference, config: TrainingConfig, seed: int, goals: GoalCandidates = NO_GOALS
+) -> Task | None:
+    """The training task of a tree, one path for each component of its leaves; None where there is no network to train."""
     sample, semantics = inference.sample, inference.semantics
-    leaves = list(paths(root))
-    factored = semantics.conjunctions([path for path, _ in leaves])
+    parts = components(root, semantics)
+    factored = semantics.conjunctions(parts.paths)
     variables = factored.variables
     trainable = {v for v in variables if isinstance(v, NeuralVariable) and not inference.instances[v.network].frozen}
     if not trainable or config.joint_epochs == 0:
@@ -36,13 +41,13 @@ def joint_task(root: Node, inference: ExactInference, config: TrainingConfig, se
         {v: NetworkOutput.of(v, semantics.program) for v in variables if v in trainable},
         inference.fixed_weights([v for v in variables if v not in trainable], rows),
         {name: sample.examples.column(name).values[rows] for name in inputs},
-        sample.target,
+        Target(sample.target.values, sample.weights, component_criterion(parts, sample.criterion, goals)),
         sample.unseen,
         ({name: inference.instances[name].module for name in sorted({v.network for v in trainable})},),
         _joint_config(config),
         seed * 31 + 17,
         inference.device,
-        sample.criterion.leaf_parameters([leaf for _, leaf in leaves]),
+        sample.criterion.leaf_parameters(parts.leaves),
         missing=sample.missing(inputs, rows),
         labels=_labels(trainable, inference),
     )
@@ -69,6 +74,9 @@ def with_leaves(root: Node, values: Floats, criterion: Criterion) -> Node:
 
     def replaced(visit: Visit, below: tuple[Node, Node] | None) -> Node:
         node = visit.node
+        if isinstance(node, GoalLeaf):
+            otherwise = criterion.with_value(node.otherwise, next(reversed_values))
+            return GoalLeaf(node.goal, otherwise, node.noise, node.deviation)
         if isinstance(node, LeafNode):
             return criterion.with_value(node, next(reversed_values))
         assert below is not None

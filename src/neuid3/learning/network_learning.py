@@ -10,6 +10,7 @@ from torch import nn
 from neuid3.data.columns import Number, Tensor
 from neuid3.learning.candidates import Candidates
 from neuid3.learning.canonical import CanonicalCandidates
+from neuid3.learning.goals import NO_GOALS, GoalCandidates, with_estimated_noise, with_goals
 from neuid3.learning.grow import OpenNode
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.initialize import NetworkInitializer
@@ -54,6 +55,7 @@ class NetworkLearning:
     jobs : the number of worker processes.
     bank_tests : tests of a bank, which are tried before others are trained.
     progress : receives reports.
+    goals : the goals that leaves may hold.
 
     Attributes
     ----------
@@ -79,15 +81,18 @@ class NetworkLearning:
         jobs: int | None,
         bank_tests: frozenset[NodeTest],
         progress: SilentProgress,
+        goals: GoalCandidates = NO_GOALS,
     ) -> None:
         self.inference, self.config, self.min_child_mass = inference, config, min_child_mass
+        self.goals = goals
         self.may_regrow = adaptive and not share_networks
         sample, semantics = inference.sample, inference.semantics
         self.initializer = NetworkInitializer(networks, semantics.program.schema, seed, sample)
         ready = ReadySplitter(inference, self.initializer, adaptive, min_child_mass)
         _check_trainable(tests, ready)
         labelled = {name for labels in sample.anchors.values() for call in labels.calls for name in call}
-        names = sorted(labelled.union(_input_columns(tests, semantics, reads_all_columns)))
+        self.goal_tests = [test for goal in goals.goals for _, test in semantics.value_tests(goal)]
+        names = sorted(labelled.union(_input_columns([*tests, *self.goal_tests], semantics, reads_all_columns)))
         shared_columns = SharedColumns({name: sample.examples.column(name).values for name in names})
         self.shared_columns = shared_columns
         self.pool = WorkerPool(jobs, shared_columns)
@@ -111,14 +116,15 @@ class NetworkLearning:
 
     def refined(self, root: Node) -> tuple[Node, int]:
         """The tree after joint training of all leaves and all networks that are not frozen, and its gradient steps."""
-        task = joint_task(root, self.inference, self.config, self.initializer.seed)
+        task = joint_task(root, self.inference, self.config, self.initializer.seed, self.goals)
         if task is None:
             return root, 0
         trained, steps = train_jointly(task)
         if trained is None:
             return root, steps
         self.inference.replace_networks(trained.networks)
-        return with_leaves(root, trained.leaves, self.inference.sample.criterion), steps
+        refined = with_leaves(root, trained.leaves, self.inference.sample.criterion)
+        return with_estimated_noise(refined, self.inference, self.goals) if len(self.goals) else refined, steps
 
     def reread(self, root: Node, first_form: bool) -> Node:
         """The tree in the form under which labels are most likely, with `first_form` the first of them."""
@@ -139,15 +145,16 @@ class NetworkLearning:
         bounds : what monotone constraints leave to the leaves.
         """
         unseen = self.inference.sample.unseen
-        if not self.may_regrow or not 0 < unseen.sum() < len(unseen):
-            return None
         networks = sorted(set(self.inference.bindings.values()))
+        if not len(self.goals) and (not self.may_regrow or not 0 < unseen.sum() < len(unseen)):
+            return None
         if all(self.inference.instances[name].frozen for name in networks):
             return None  # the tree was grown with these networks as they are
         responses = network_responses(networks, self.shared_networks, self.splitter.tests)
-        if not responses:
+        if not responses and not len(self.goals):
             return None
-        return Regrower(self.inference, symbolic, responses, self.min_child_mass, offered, bounds)
+        inference = with_goals(self.inference, self.goals)
+        return Regrower(inference, symbolic, responses, self.min_child_mass, offered, bounds)
 
     def pretrain(self, offered: Candidates, starts: Mapping[str, nn.Module]) -> bool:
         """Train one instance of each network by all candidates at once; False where they teach nothing together.
@@ -158,7 +165,9 @@ class NetworkLearning:
         starts : networks that some restarts begin with, by declared network.
         """
         tests = [test for test in offered.tests if self.inference.semantics.is_neural(test)]
-        built = pretraining(tests, self.inference, self.initializer, self.shared_columns, self.config, starts)
+        built = pretraining(
+            tests, self.inference, self.initializer, self.shared_columns, self.config, starts, self.goals
+        )
         if built is None:
             return False
         root = OpenNode.root(len(self.inference.sample))
@@ -176,7 +185,8 @@ class NetworkLearning:
 
     def network(self, name: str) -> nn.Module:
         """A declared network by name, whose weights are to be loaded."""
-        calls = (call for test in self.splitter.tests for call in self.inference.semantics.calls(test.bind({})))
+        tests = (*self.splitter.tests, *self.goal_tests)
+        calls = (call for test in tests for call in self.inference.semantics.calls(test.bind({})))
         call = next((call for call in calls if call.network == name), None)
         if call is None:
             raise LookupError(f"no test calls the network {name!r}")

@@ -13,6 +13,7 @@ from neuid3.data.parts import has_parts
 from neuid3.data.priors import Priors, with_quantiles
 from neuid3.learning.candidates import Candidates
 from neuid3.learning.generators import CandidateGenerator, FixedCandidates, NodeCandidates
+from neuid3.learning.goals import NO_GOALS, GoalCandidates, bound_goal, is_ready, settled, with_goals
 from neuid3.learning.grow import OpenNode, Split, split_node
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.node_bounds import NodeBounds
@@ -26,13 +27,14 @@ from neuid3.logic.program import Program
 from neuid3.networks.backend import select_backend
 from neuid3.queries.refine import Language
 from neuid3.training.config import TrainingConfig
+from neuid3.tree.components import goals_of
 from neuid3.tree.constraints import FREE, Constraints, TestOrders
 from neuid3.tree.criteria import Criterion
 from neuid3.tree.inference import arrays_for
 from neuid3.tree.monotone import monotone_tree
 from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.semantics import Semantics
-from neuid3.tree.tree import Branch, Node
+from neuid3.tree.tree import Branch, Node, Tree
 
 if TYPE_CHECKING:
     from torch import nn
@@ -64,6 +66,7 @@ class NodeLearner:
     generator : the candidates of each node; by default all of `candidates`.
     bank_tests : tests of a bank, which are tried before others are trained.
     progress : receives reports.
+    goals : the goals that leaves may hold.
     constraints : what the tree must keep to.
     """
 
@@ -87,6 +90,7 @@ class NodeLearner:
         generator: CandidateGenerator | None = None,
         bank_tests: frozenset[NodeTest] = frozenset(),
         progress: SilentProgress | None = None,
+        goals: GoalCandidates = NO_GOALS,
         constraints: Constraints = FREE,
     ) -> None:
         self.sample, self.penalty = sample, penalty
@@ -104,7 +108,9 @@ class NodeLearner:
         at_root = self.candidates.at(self.root).tests
         neural = [test for test in dict.fromkeys((*candidates.tests, *at_root)) if semantics.is_neural(test)]
         may_add_neural = not isinstance(generator, FixedCandidates | None) and bool(program.networks)
-        has_networks = bool(neural or networks or reused or may_add_neural)
+        self.goals = goals
+        computes = any(semantics.goal_calls(goal) for goal in goals.goals)
+        has_networks = bool(neural or networks or reused or may_add_neural or computes)
         instances = dict(reused or {})
         if has_networks:
             # Imported here, since a table without networks is learned without torch.
@@ -116,6 +122,9 @@ class NodeLearner:
         self.config = config
         arrays = arrays_for(neural=has_networks, device=device)
         self.inference = ExactInference(sample, semantics, instances, priors, device, arrays)
+        if len(goals):
+            self.inference = with_goals(self.inference, goals)
+            self.sample = self.inference.sample
         self.network_learning: NetworkLearning | None = None
         if has_networks:
             self.network_learning = NetworkLearning(
@@ -133,6 +142,7 @@ class NodeLearner:
                 jobs=jobs,
                 bank_tests=bank_tests,
                 progress=self.progress,
+                goals=goals,
             )
         self.symbolic = SymbolicSplitter(self.inference, candidates, min_child_mass)
         self.splitters: tuple[Splitter, ...] = (self.symbolic, *(() if self.neural is None else (self.neural,)))
@@ -148,7 +158,7 @@ class NodeLearner:
     @property
     def criterion(self) -> Criterion:
         """What is counted, how good a split is, what a leaf says."""
-        return self.sample.criterion
+        return self.sample.growth_criterion
 
     @property
     def instances(self) -> Mapping[str, Instance]:
@@ -282,6 +292,24 @@ class NodeLearner:
                 self.inference.bindings.setdefault(network, instance)
         return Split(test, self._responses(node, test), gain, validated, candidate, choices)
 
+    @property
+    def teaches_goals(self) -> bool:
+        """Whether a goal calls a network that is not trained yet, so that goals teach it before the tree is grown."""
+        return not all(is_ready(self.inference, bound_goal(self.inference, goal)) for goal in self.goals.goals)
+
+    def settled(self, root: Node) -> Node:
+        """A grown tree with the best kind of leaf at each of its leaves: a plain one, or one with a goal.
+
+        Parameters
+        ----------
+        root : the root of the tree.
+
+        Returns
+        -------
+        The root of a tree with the same tests.
+        """
+        return settled(root, self.inference, self.goals) if len(self.goals) else root
+
     # The finished tree ------------------------------------------------------------------------------
 
     def refine(self, root: Node) -> Node:
@@ -314,8 +342,8 @@ class NodeLearner:
         The root of a tree that predicts the same.
         """
         first_form = first_form and self.config.reuse
-        if self.network_learning is None or not (self.sample.anchors or first_form):
-            return root
+        if self.network_learning is None or not (self.sample.anchors or first_form) or goals_of(root):
+            return root  # goals say what the values of their networks mean
         return self.network_learning.reread(root, first_form)
 
     def constrained(self, root: Node) -> tuple[Node, list[Branch]]:
@@ -358,13 +386,27 @@ class NodeLearner:
 
     @property
     def may_pretrain(self) -> bool:
-        """Whether the configuration allows pretraining."""
-        return self.config.pretrain and self.config.reuse
+        """Whether the configuration allows pretraining; goals need it."""
+        return len(self.goals) > 0 or (self.config.pretrain and self.config.reuse)
 
     def next_number(self) -> int:
         """The number of the next network."""
         assert self.network_learning is not None
         return self.network_learning.initializer.next_number()
+
+    def networks_of_tree(self, tree: Tree) -> dict[str, nn.Module]:
+        """The networks of the tests and goals of a tree, as `networks_of` gives them.
+
+        Parameters
+        ----------
+        tree : the tree.
+
+        Returns
+        -------
+        The networks, by instance.
+        """
+        computed = [test for goal in tree.goals for _, test in self.inference.semantics.value_tests(goal)]
+        return self.networks_of([*tree.tests, *computed])
 
     def networks_of(self, tests: Sequence[NodeTest]) -> dict[str, nn.Module]:
         """The networks of these tests, by name; also stores the average output of each, for examples without its input.

@@ -12,6 +12,7 @@ from torch import nn
 from neuid3.data.columns import Boolean, Category, Column, Distribution, Number, Probability
 from neuid3.data.examples import Examples
 from neuid3.learning.candidates import shapes_of
+from neuid3.learning.goals import NO_GOALS, GoalCandidates
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.initialize import NetworkInitializer
 from neuid3.learning.labelled_inputs import labels_of_instances
@@ -19,7 +20,7 @@ from neuid3.learning.sample import Floats, Instance, Sample
 from neuid3.logic.formula import Literal, NeuralVariable
 from neuid3.networks.defaults import sharpened
 from neuid3.training.config import TrainingConfig
-from neuid3.training.head import Head
+from neuid3.training.head import GoalHead, Head
 from neuid3.training.parallel.shared import RowSubset, SharedColumns
 from neuid3.training.task import NetworkOutput, RestartVariant, Task, TrainingResult
 from neuid3.tree.node_tests import NodeTest
@@ -34,6 +35,9 @@ WARM = 2
 
 # The steps of pretraining are so many times those of a single test: there is more to learn at once.
 STEPS = 3
+
+# The deviation of numbers around the value of a goal at the beginning, as a fraction of that of all targets.
+FIRST_DEVIATION = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,6 +68,7 @@ def pretraining(
     shared_columns: SharedColumns,
     config: TrainingConfig,
     starts: Mapping[str, nn.Module],
+    goals: GoalCandidates = NO_GOALS,
 ) -> Pretraining | None:
     """The task that pretrains the networks of these tests; None where they have nothing to teach together, or are too many.
 
@@ -77,16 +82,24 @@ def pretraining(
     shared_columns : columns that the workers hold.
     config : how networks are trained.
     starts : networks of a tree that was grown before, by declared network; some restarts begin with them.
+    goals : the goals that leaves may hold. With them the task is to say which goal applies to an example, and goals teach
+        their networks.
     """
     sample, semantics = inference.sample, inference.semantics
-    calls = {test: [c for c in semantics.calls(test) if c.network not in inference.instances] for test in tests}
+    tests = list(tests)[:MAX_RULES] if len(goals) else tests
+    values = [(i, test) for i, goal in enumerate(goals.goals) for _, test in semantics.value_tests(goal)]
+    called = [*(test for _, test in values), *tests]
+    calls = {test: [c for c in semantics.calls(test) if c.network not in inference.instances] for test in called}
     first_calls = {call.network: call for of_test in reversed(calls.values()) for call in reversed(of_test)}
     rules = [test for test in tests if not isinstance(semantics.formula(test), Literal)]
-    is_joint = len(rules) > 1 or _share_networks(list(calls.values()))
+    is_joint = bool(values) or len(rules) > 1 or _share_networks(list(calls.values()))
     if not first_calls or not is_joint or len(tests) > MAX_RULES:
         return None
     instances = {network: f"{network}#{initializer.next_number()}" for network in sorted(first_calls)}
-    bound = [test.bind(dict(test.instances) | {c.network: instances[c.network] for c in calls[test]}) for test in tests]
+    bound = [
+        test.bind(dict(test.instances) | {c.network: instances[c.network] for c in calls[test]})
+        for test in (*tests, *(test for _, test in values))
+    ]
     factored = semantics.conjunctions([((test, True),) for test in bound])
     trainable = {v for v in factored.variables if isinstance(v, NeuralVariable) and v.network in instances.values()}
     columns = {
@@ -101,8 +114,7 @@ def pretraining(
         own = [other for other in all_calls if other.network == call.network]
         return sharpened(initializer.create(call, own), call.width, config.sharpness)
 
-    features = symbolic_features(sample)
-    width = len(sample.criterion.initial_parameters(sample.target.sums(), 3, False, lambda n: np.ones(n, bool))[0])
+    head = _head(sample, len(tests), [i for i, _ in values], goals)
     task = Task(
         factored,
         {v: NetworkOutput.of(v, semantics.program) for v in factored.variables if v in trainable},
@@ -127,9 +139,26 @@ def pretraining(
             {instances[network]: (network, call.inputs) for network, call in first_calls.items()},
             shared_columns,
         ),
-        head=Head(features, len(bound), width),
+        head=head,
     )
     return Pretraining(instances, columns, task)
+
+
+def _head(sample: Sample, tests: int, value_goals: Sequence[int], goals: GoalCandidates) -> Head:
+    """The head that reads so many tests, and weighs goals where there are any."""
+    features, criterion, sums = symbolic_features(sample), sample.criterion, sample.target.sums()
+    plain = criterion.initial_parameters(sums, 3, False, lambda n: np.ones(n, bool))[0]
+    if not len(goals):
+        return Head(features, tests, len(plain))
+    return GoalHead(
+        features,
+        tests,
+        len(goals) + 1,
+        goals=np.array(value_goals, dtype=np.int64),
+        values=np.concatenate(goals.targets).astype(np.float64),
+        plain=plain,
+        deviation=FIRST_DEVIATION,
+    )
 
 
 def _share_networks(calls: Sequence[Sequence[NetworkCall]]) -> bool:

@@ -18,13 +18,16 @@ from neuid3.io.trained_tests import TrainedTest
 from neuid3.learning.candidates import Candidates, make_candidates, neural_facts
 from neuid3.learning.families import grid_tests
 from neuid3.learning.generators import CandidateGenerator, FixedCandidates
+from neuid3.learning.goal_values import is_goal_mode, read_goals
 from neuid3.learning.sample import Instance, same_weights
 from neuid3.logic.formula import NeuralVariable, sources
 from neuid3.logic.program import Program
 from neuid3.logic.relations import with_relations
 from neuid3.logic.sandbox import Limits
 from neuid3.tree.constraints import FREE, Constraints
+from neuid3.tree.goals import Goal
 from neuid3.tree.node_tests import NodeTest
+from neuid3.tree.semantics import Semantics
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,6 +41,7 @@ class Problem:
     reused : network instances that came with trained tests, by name.
     bank_tests : tests of the bank, which are tried before others are trained.
     generator : the candidates of each node.
+    goals : the goals that leaves may hold.
     constraints : what the tree must keep to.
     """
 
@@ -46,13 +50,15 @@ class Problem:
     reused: Mapping[str, Instance]
     bank_tests: frozenset[NodeTest]
     generator: CandidateGenerator
+    goals: tuple[Goal, ...] = ()
     constraints: Constraints = FREE
 
     @property
     def are_neural(self) -> bool:
         """Whether a candidate calls a network, or a generator may come up with one that does."""
         may_come_up = not isinstance(self.generator, FixedCandidates) and bool(self.program.networks)
-        return may_come_up or any(_networks_of(test, self.program) for test in self.candidates.tests)
+        called = {network for goal in self.goals for network in goal_networks(goal, self.program)}
+        return may_come_up or bool(called) or any(_networks_of(test, self.program) for test in self.candidates.tests)
 
 
 def read_problem(
@@ -63,6 +69,7 @@ def read_problem(
     bank: Bank | Path | str | None,
     modes: Sequence[str] | None,
     limits: Limits | None,
+    leaves: Sequence[Any] | None = None,
     relations: Mapping[str, Sequence[str]] | None = None,
 ) -> Problem:
     """The learning problem of rules, tests, modes and a bank, for examples of this schema.
@@ -75,6 +82,7 @@ def read_problem(
     bank : a bank of trained tests, or its path.
     modes : modes to expand instead of all rules; None expands the rules.
     limits : limits of grounding and compilation, and of the candidates that rules or modes may be expanded to.
+    leaves : the goals that leaves may hold, and modes of such goals; further ones may be among `modes`.
     relations : relations of neural predicates and categories, for which rules are written.
 
     Returns
@@ -99,10 +107,14 @@ def read_problem(
         program = Program(f"{background}\n{extra}", schema, limits)
     from_bank = [] if opened is None else [test.thawed() for _, test in opened.fitting(program)]
     named, reused = _named([*listed, *from_bank], program)
-    if not named and modes is None and isinstance(generator, FixedCandidates):
+    goals = read_goals(_listed_goals(leaves, modes), program)
+    test_modes = None if modes is None else [mode for mode in modes if not is_goal_mode(mode)]
+    if not named and modes is None and not goals and isinstance(generator, FixedCandidates):
         raise NodeTestError("`tests` is empty; name some tests, or use tests='auto'.")
-    candidates = make_candidates(named, modes, program, program.limits.max_candidates)
-    return Problem(program, candidates, reused, frozenset(named[len(listed) :]), generator)
+    candidates = make_candidates(
+        named, test_modes, program, program.limits.max_candidates, goals=[goal.text for goal in goals]
+    )
+    return Problem(program, candidates, reused, frozenset(named[len(listed) :]), generator, goals)
 
 
 def _named(tests: Iterable[Any], program: Program) -> tuple[list[Any], dict[str, Instance]]:
@@ -142,6 +154,18 @@ def _reuse(test: TrainedTest, declared: Sequence[str], number: int, reused: dict
 def _networks_of(test: NodeTest, program: Program) -> list[str]:
     """The names of the networks that a test calls, sorted."""
     return sorted({source.network for source in sources(test.formula(program)) if isinstance(source, NeuralVariable)})
+
+
+def _listed_goals(leaves: Sequence[Any] | None, modes: Sequence[str] | None) -> Any:
+    """The goals and modes of goals among the parameters `leaves` and `modes`."""
+    if isinstance(leaves, str):
+        return leaves  # refused with the other texts that are no list of goals
+    return [*(leaves or ()), *(mode for mode in modes or () if is_goal_mode(mode))]
+
+
+def goal_networks(goal: Goal, program: Program) -> list[str]:
+    """The names of the networks that a goal calls, sorted."""
+    return sorted({call.network for call in Semantics(program).goal_calls(goal)})
 
 
 def varying_candidates(problem: Problem, examples: Examples) -> Problem:

@@ -59,7 +59,7 @@ class Regrower:
     @property
     def criterion(self) -> Criterion:
         """What is counted, how good a split is, what a leaf says."""
-        return self.sample.criterion
+        return self.sample.growth_criterion
 
     def leaf_statistics(self, node: OpenNode) -> Floats:
         """The statistics of the targets at a node, `(statistic,)`; all examples count."""

@@ -52,6 +52,7 @@ class Sample:
     unseen : mask of the validation examples, on which networks are scored and never trained, `(example,)`.
     anchors : labels that networks are trained on, by declared network.
     held_out_anchors : labels that they are not trained on, by declared network.
+    growth_target : the targets that splits are scored with, where these are not `target`: see `learning.goals`.
     """
 
     examples: Examples
@@ -59,6 +60,7 @@ class Sample:
     unseen: npt.NDArray[np.bool_]
     anchors: Anchors = field(default_factory=dict)
     held_out_anchors: Anchors = field(default_factory=dict)
+    growth_target: Target | None = None
 
     def __len__(self) -> int:
         return len(self.target)
@@ -67,6 +69,11 @@ class Sample:
     def criterion(self) -> Criterion:
         """What is counted, how good a split is, what a leaf says."""
         return self.target.criterion
+
+    @property
+    def growth_criterion(self) -> Criterion:
+        """How good a split is while a tree is grown, and what its leaves say."""
+        return self.criterion if self.growth_target is None else self.growth_target.criterion
 
     @property
     def weights(self) -> Floats:
@@ -113,8 +120,9 @@ class Sample:
         -------
         The targets of these rows.
         """
-        values, weights = self.target.values[node.rows], node.reach_of_rows * self.weights[node.rows]
-        return Target(values, weights, self.criterion)
+        target = self.target if self.growth_target is None else self.growth_target
+        values, weights = target.values[node.rows], node.reach_of_rows * self.weights[node.rows]
+        return Target(values, weights, target.criterion)
 
 
 def same_weights(one: nn.Module, other: nn.Module) -> bool:

@@ -192,7 +192,7 @@ class SymbolicSplitter:
 
     def _is_large(self, yes: Floats, total: Floats) -> Any:
         """Whether both children have enough mass, `(test,)`."""
-        criterion = self.sample.criterion
+        criterion = self.sample.growth_criterion
         mass = criterion.mass(yes)
         return np.minimum(mass, criterion.mass(total) - mass) >= self.min_child_mass
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -197,6 +197,7 @@ class Expression:
         )
 
 
+@lru_cache(maxsize=1 << 16)
 def column_expression(name: str) -> Expression:
     """The expression that is one column."""
     return Expression((ColumnStep(name),))

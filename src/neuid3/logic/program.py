@@ -75,6 +75,36 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
+class GoalValue:
+    """A value of the open argument of a goal.
+
+    Attributes
+    ----------
+    value : a number or a name.
+    atom : the goal with this value, a ground atom.
+    """
+
+    value: int | float | str
+    atom: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpenGoal:
+    """A goal with one open argument, such as `plus(first, second, Y)`.
+
+    Attributes
+    ----------
+    variable : the name of the open argument.
+    values : its values in any world, numbers in ascending order before names.
+    expression : what it computes, such as `digit(first) + digit(second)`; empty where that is no single expression.
+    """
+
+    variable: str
+    values: tuple[GoalValue, ...]
+    expression: str
+
+
+@dataclass(frozen=True, slots=True)
 class Count:
     """A goal that counts others: `at_least(2, …)`.
 
@@ -149,6 +179,7 @@ class Program:
         self.test_heads: tuple[tuple[str, tuple[str | None, ...]], ...] = ()
         self.open_heads: tuple[OpenHead, ...] = ()
         self._formulas: dict[str, Formula] = {}
+        self._goals: dict[str, OpenGoal] = {}
         self._counts: dict[str, tuple[Count, ...]] = {}
         self._heads: dict[tuple[int, tuple[str, ...]], tuple[str, ...]] = {}
         if text.strip():
@@ -295,6 +326,33 @@ class Program:
             reply = self.request({"do": "ground", "tests": rest})
             self._formulas.update(zip(rest, self._graph(reply), strict=True))
         return [self._formulas[atom] for atom in atoms]
+
+    def open_goals(self, goals: Sequence[str]) -> list[OpenGoal]:
+        """The values of goals with one open argument.
+
+        Parameters
+        ----------
+        goals : atoms with one variable, such as `plus(first, second, Y)`.
+
+        Returns
+        -------
+        The variable, values and expression of each goal.
+
+        Raises
+        ------
+        NodeTestError : where a goal has no open argument or several, or a value is neither a number nor a name.
+
+        >>> program = Program("size(a, 2). size(b, 3). area(X, Y) :- size(X, S), Y is S * S.", {})
+        >>> (goal,) = program.open_goals(["area(b, Y)"])
+        >>> goal.values, goal.expression
+        ((GoalValue(value=9, atom='area(b,9)'),), 'size(b) * size(b)')
+        """
+        new = [goal for goal in dict.fromkeys(goals) if goal not in self._goals]
+        if new:
+            for goal, entry in zip(new, self.request({"do": "values", "goals": new})["goals"], strict=True):
+                values = tuple(GoalValue(value["value"], value["atom"]) for value in entry["values"])
+                self._goals[goal] = OpenGoal(entry["variable"], values, entry["expression"])
+        return [self._goals[goal] for goal in goals]
 
     def set_formula(self, atom: str, formula: Formula) -> None:
         """Store the formula of a test that is known without grounding, as that of a family with a constant.

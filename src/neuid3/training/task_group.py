@@ -84,9 +84,7 @@ class TaskGroup:
         targets = self.targets[rows]
         if self.task.head is None:
             return (path_probabilities * self.criterion.likelihoods(self.leaves, targets)).sum(0)
-        parameters = self.task.head.outputs(self.leaves, path_probabilities, self.features[rows])
-        of_rows = self.criterion.likelihoods(parameters.flatten(0, 1).unsqueeze(1), targets.reshape(-1, 1))
-        return of_rows.view(rows.shape)
+        return self.task.head.likelihoods(self.criterion, self.leaves, path_probabilities, self.features[rows], targets)
 
     def output_bonus(self, outputs: Outputs, progress: float) -> torch.Tensor:
         """The bonus of each restart for networks that use many of their values, `(restart,)`."""

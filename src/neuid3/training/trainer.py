@@ -379,10 +379,13 @@ class BatchedTrainer:
         with torch.no_grad():
             head, leaves = run.task.head, group.leaves[position : position + 1]
             assert head is not None
-            parameters = head.outputs(
-                leaves, torch.from_numpy(rules).to(leaves).unsqueeze(1), group.features[rows].unsqueeze(0)
+            likelihoods = head.likelihoods(
+                group.criterion,
+                leaves,
+                torch.from_numpy(rules).to(leaves).unsqueeze(1),
+                group.features[rows].unsqueeze(0),
+                group.targets[rows].unsqueeze(0),
             )
-            likelihoods = group.criterion.likelihoods(parameters[0].unsqueeze(1), group.targets[rows].unsqueeze(1))
         bits = np.log2(likelihoods.flatten().double().clamp_min(FLOOR).cpu().numpy())
         return float(group.criterion.entropy(target.sums()) + np.average(bits, weights=target.weights))
 

@@ -23,6 +23,7 @@ from neuid3.networks.backend import Backend, select_backend
 from neuid3.tree.calculations import expression_prior
 from neuid3.tree.conformal import Calibration
 from neuid3.tree.evidence import Evidence
+from neuid3.tree.goals import Goal
 from neuid3.tree.inference import Inference, arrays_for, average_output
 from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.record import TrainingRecord
@@ -50,13 +51,14 @@ class BaseModel:
     dtype : the precision of inference: "float64", "float32", or torch's dtype of that name.
     device : where networks and circuits run, as torch names it.
     backend : who runs the networks in predictions, by name or itself; see `neuid3.networks.Backend`.
+    goals : the distinct goals of leaves that compute.
 
     Attributes
     ----------
     program : the background knowledge, parsed for the schema.
     expressions : the arithmetic expressions that the tests compare.
     inference : exact inference under the program; in numpy where no test calls a network, otherwise in torch.
-    network_calls : the network calls that the tests need.
+    network_calls : the network calls that the tests and the goals of leaves need.
     training_record : digests of the training rows and scores on held-out rows; None where there is no record.
     calibration : scores of rows that had no part in learning, for sets and intervals; None before `calibrate`.
     candidates : the atoms that the model could have been made of; None where they are not known.
@@ -77,6 +79,7 @@ class BaseModel:
         dtype: torch.dtype | str = "float64",
         device: torch.device | str = "cpu",
         backend: str | Backend = "auto",
+        goals: Sequence[Goal] = (),
     ) -> None:
         self.program = Program(background, _as_schema(schema), limits)
         self.schema = self.program.schema
@@ -97,8 +100,10 @@ class BaseModel:
             if isinstance(formula, Truth):
                 message = f"Test '{test}' is always {str(formula.value).lower()}: no fact and no network can change it."
                 warnings.warn(message, UserWarning, stacklevel=3)
+        of_goals = [test for goal in goals for _, test in semantics.value_tests(goal)]
+        formulas += [semantics.formula(test) for test in of_goals]
         self._sources = frozenset[Source]().union(*(sources(formula) for formula in formulas))
-        self.network_calls = frozenset(call for test in tests for call in semantics.calls(test))
+        self.network_calls = frozenset(call for test in (*tests, *of_goals) for call in semantics.calls(test))
         self.inference = Inference(
             semantics, arrays_for(neural=bool(self.network_calls), dtype=self.precision, device=device)
         )

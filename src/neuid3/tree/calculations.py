@@ -110,6 +110,9 @@ def calculated_weights(variable: CalculatedVariable, examples: Examples, priors:
     columns = _numbers(variable.columns, examples)
     weights = np.zeros((variable.size, len(examples)))
     for missing, rows in _patterns(columns, len(examples)):
+        if not missing and (codes := _certain_codes(variable, columns, rows)) is not None:
+            weights[codes, rows] = 1.0
+            continue
         worlds, probabilities = _worlds(missing, priors)
         step = max(_BLOCK // len(probabilities), 1)
         for start in range(0, len(rows), step):
@@ -135,6 +138,18 @@ def _patterns(columns: Mapping[str, Floats], n: int) -> Iterator[tuple[list[str]
     for number, pattern in enumerate(np.unpackbits(patterns, axis=0, count=len(absent)).T):
         missing = [name for name, is_missing in zip(absent, pattern, strict=True) if is_missing]
         yield missing, np.flatnonzero(np.reshape(pattern_of, -1) == number)
+
+
+def _certain_codes(variable: CalculatedVariable, columns: Mapping[str, Floats], rows: Codes) -> Codes | None:
+    """The values of the variable in rows without missing entries; None where a part is undefined in one of them."""
+    codes = np.zeros(len(rows), dtype=np.int64)
+    for part in variable.parts:
+        numbers = {name: columns[name][rows] for name in part.expression.columns}
+        values, defined = part.expression.evaluate(numbers)
+        if not defined.all():
+            return None
+        codes = codes * part.size + cells_of(values, part.boundaries)
+    return codes
 
 
 def _worlds(missing: Sequence[str], priors: Priors) -> tuple[dict[str, Floats], Floats]:

@@ -432,6 +432,35 @@ class Criterion(Protocol):
         """
         ...
 
+    # Leaves that compute -------------------------------------------------------------------------
+
+    @property
+    def value_scale(self) -> float | None:
+        """The unit of standardised deviations around the value of a goal; None where a value is a class."""
+        return None
+
+    @property
+    def min_deviation(self) -> float:
+        """The least standardised deviation around the value of a goal."""
+        return 1e-3
+
+    def value_likelihoods(self, values: Any, targets: Any, deviations: Any) -> Any:  # noqa: ARG002 - numbers need it
+        """The likelihood of targets where the value of a leaf's goal is known; arrays or tensors, which are broadcast.
+
+        By default it is 1 where a target equals the value, and 0 elsewhere.
+
+        Parameters
+        ----------
+        values : the values, as targets are given.
+        targets : the targets.
+        deviations : the standardised deviation of a number around each value; without effect for classes.
+
+        Returns
+        -------
+        Likelihoods.
+        """
+        return (targets == values) * 1.0
+
     def is_positive(self, targets: Any, flipped: Any = False) -> Any:
         """The mask of the examples that a test is to be true for, of an array or tensor of targets.
 

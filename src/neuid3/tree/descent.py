@@ -8,6 +8,7 @@ import numpy as np
 
 from neuid3.circuits.reach import Reach
 from neuid3.tree.evidence import Evidence
+from neuid3.tree.goals import GoalLeaf
 from neuid3.tree.inference import Inference
 from neuid3.tree.semantics import NetworkCall
 from neuid3.tree.tree import Branch, Node, Path
@@ -15,10 +16,10 @@ from neuid3.tree.tree import Branch, Node, Path
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """The branches of one depth whose tests need network calls that no branch above them needs."""
+    """The nodes of one depth whose tests or goals need network calls that no branch above them needs."""
 
-    reach: Reach  # of the branches
-    calls: tuple[frozenset[NetworkCall], ...]  # of each branch, those that are new at it
+    reach: Reach  # of the nodes
+    calls: tuple[frozenset[NetworkCall], ...]  # of each node, those that are new at it
 
 
 class LazyEvaluator:
@@ -40,7 +41,11 @@ class LazyEvaluator:
         stack: list[tuple[Path, Node, frozenset[NetworkCall]]] = [((), root, frozenset())]
         while stack:
             path, node, above = stack.pop()
-            if isinstance(node, Branch):
+            if isinstance(node, GoalLeaf):
+                new = frozenset(inference.semantics.goal_calls(node.goal)) - above
+                if new:
+                    by_depth.setdefault(len(path), []).append((path, new))
+            elif isinstance(node, Branch):
                 new = frozenset(inference.semantics.calls(node.test)) - above
                 if new:
                     by_depth.setdefault(len(path), []).append((path, new))

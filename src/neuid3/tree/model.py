@@ -18,10 +18,10 @@ from neuid3.errors import TreeError
 from neuid3.logic.sandbox import Limits
 from neuid3.networks.backend import Backend
 from neuid3.tree.base_model import BaseModel, check_threshold
+from neuid3.tree.components import components, with_expressions
 from neuid3.tree.descent import LazyEvaluator
 from neuid3.tree.inference import Inference
-from neuid3.tree.leaves import leaf_moments
-from neuid3.tree.tree import Tree, paths
+from neuid3.tree.tree import Tree
 
 if TYPE_CHECKING:
     import torch
@@ -51,7 +51,8 @@ class TreeModel(BaseModel):
     program : the background knowledge, parsed for the schema.
     expressions : the arithmetic expressions that the tests compare.
     inference : exact inference under the program; in numpy where no test calls a network, otherwise in torch.
-    network_calls : the network calls that the tests need.
+    network_calls : the network calls that the tests and the goals of leaves need.
+    components : the leaves, those with a goal divided by its values.
     training_record : digests of the training rows and scores on held-out rows; None where there is no record, as for a
         tree written by hand.
     candidates : the atoms that the tree could have been made of; None where they are not known, as for a tree written by
@@ -94,14 +95,20 @@ class TreeModel(BaseModel):
             dtype=dtype,
             device=device,
             backend=backend,
+            goals=tree.goals,
         )
+        if any(not goal.expression for goal in tree.goals):
+            self.tree = Tree(with_expressions(tree.root, self.inference.semantics), tree.classes)
+        self.components = components(tree.root, self.inference.semantics)
         self._reach = self._compiled(complete=bool(self.expressions))
+        floats = self.inference.arrays.floats
         self._center = float(np.mean([leaf.value[0] for leaf in tree.leaves])) if tree.predicts_numbers else 0.0
-        self._leaves = self.inference.arrays.floats(
-            leaf_moments(tree.leaves, self._center)  # (leaf, moment)
+        self._component_values = floats(
+            self.components.moments(self._center)  # (component, moment)
             if tree.predicts_numbers
-            else np.array([leaf.value for leaf in tree.leaves])  # (leaf, class)
+            else self.components.class_probabilities(tree.classes)  # (component, class)
         )
+        self._leaf_sums = floats(self.components.leaf_sums) if self.components.compute else None  # (component, leaf)
 
     def __repr__(self) -> str:
         predicted = "numbers" if self.predicts_numbers else f"classes {self.classes}"
@@ -139,6 +146,12 @@ class TreeModel(BaseModel):
         return self._as_tensor(self._leaf_reach(self.read(X), threshold))
 
     def _leaf_reach(self, examples: Examples, threshold: float) -> AnyArray:
+        """P(leaf | e), `(example, leaf)`."""
+        reach = self._component_reach(examples, threshold)
+        return reach if self._leaf_sums is None else reach @ self._leaf_sums
+
+    def _component_reach(self, examples: Examples, threshold: float) -> AnyArray:
+        """P(component | e), `(example, component)`."""
         check_threshold(threshold)
         evidence = self.evidence_of(examples)
         if threshold > 0.0 or not self.inference.arrays.records_gradients:
@@ -148,21 +161,21 @@ class TreeModel(BaseModel):
         return reach(evidence)
 
     def _compiled(self, complete: bool) -> Reach:
-        """P(leaf | e) of all leaves, for examples in which no number is missing where they are `complete`."""
+        """P(component | e) of all components, for examples in which no number is missing where they are `complete`."""
         inference = self.inference
         if complete:
             numbers = frozenset(name for name, kind in self.schema.items() if isinstance(kind, Number))
             inference = Inference(inference.semantics.with_complete(numbers), inference.arrays)
-        return inference.compiled([path for path, _ in paths(self.tree.root)])
+        return inference.compiled(self.components.paths)
 
     @cached_property
     def _joint_reach(self) -> Reach:
-        """P(leaf | e) of all leaves, also where expressions share a missing column."""
+        """P(component | e) of all components, also where expressions share a missing column."""
         return self._compiled(complete=False)
 
     def _leaf_mixture(self, examples: Examples, threshold: float) -> AnyArray:
         """What the leaves say, weighted by P(leaf | e): class probabilities, or moments of a number, `(example, value)`."""
-        return self._leaf_reach(examples, threshold) @ self._leaves
+        return self._component_reach(examples, threshold) @ self._component_values
 
     @cached_property
     def _lazy_evaluator(self) -> LazyEvaluator:

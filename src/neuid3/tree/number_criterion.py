@@ -311,6 +311,22 @@ class NumberCriterion(Criterion):
     def with_value(self, leaf: LeafNode, value: Floats) -> NumberLeaf:
         return NumberLeaf(float(self.numbers(value[0])), float(self.scale * value[1]), leaf.masses)
 
+    # Leaves that compute -------------------------------------------------------------------------
+
+    @property
+    def value_scale(self) -> float:
+        """The deviation of all training targets."""
+        return self.scale
+
+    @property
+    def min_deviation(self) -> float:
+        return RESOLUTION
+
+    def value_likelihoods(self, values: Any, targets: Any, deviations: Any) -> Any:
+        """Normal distributions around the values, all standardised; `e ** x` takes arrays and tensors."""
+        densities = math.e ** (-0.5 * ((targets - values) / deviations) ** 2)
+        return (_CELL / math.sqrt(2.0 * math.pi)) * densities / deviations
+
     def is_positive(self, targets: Any, flipped: Any = False) -> Any:
         """Whether a number is above the mean of all training targets."""
         return (targets > 0.0) ^ flipped

@@ -7,8 +7,10 @@ from typing import NamedTuple
 
 from neuid3.circuits.conjunctions import Conjunctions, factorise
 from neuid3.logic.formula import Formula, NeuralVariable, Source, sources
-from neuid3.logic.program import Program
-from neuid3.tree.node_tests import NodeTest
+from neuid3.logic.program import GoalValue, OpenGoal, Program
+from neuid3.tree.determined import check_determined
+from neuid3.tree.goals import Goal
+from neuid3.tree.node_tests import AtomTest, NodeTest
 from neuid3.tree.tree import Path
 
 
@@ -44,6 +46,7 @@ class Semantics:
         tests = list(tests)
         # One request to the grounder for all atoms; the tests then find their formulas in the program's cache.
         program.formulas([atom for test in tests for atom in test.atoms])
+        self._determined: set[str] = set()  # goals that were checked
         self._formulas: dict[NodeTest, Formula] = {test: test.formula(program) for test in tests}
         self._sources: dict[NodeTest, frozenset[Source]] = {}
 
@@ -61,6 +64,53 @@ class Semantics:
         if test not in self._formulas:
             self._formulas[test] = test.formula(self.program)
         return self._formulas[test]
+
+    def open_goal(self, goal: Goal) -> OpenGoal:
+        """The values of a goal, which has exactly one of them in every world.
+
+        Parameters
+        ----------
+        goal : a goal with one open argument.
+
+        Returns
+        -------
+        Its variable, values and expression.
+
+        Raises
+        ------
+        NodeTestError : where it cannot be grounded, or has no value or two values in some world.
+        """
+        (opened,) = self.program.open_goals([goal.text])
+        if goal.text not in self._determined:
+            check_determined(goal.text, opened, self.program)
+            self._determined.add(goal.text)
+        return opened
+
+    def value_tests(self, goal: Goal) -> list[tuple[GoalValue, AtomTest]]:
+        """The values of a goal, each with the test that the goal has this value.
+
+        Parameters
+        ----------
+        goal : a goal with one open argument.
+
+        Returns
+        -------
+        Values and tests, with the instances of the goal.
+        """
+        return [(value, goal.test(value.atom)) for value in self.open_goal(goal).values]
+
+    def goal_calls(self, goal: Goal) -> list[NetworkCall]:
+        """The network calls of a goal, sorted.
+
+        Parameters
+        ----------
+        goal : a goal with one open argument.
+
+        Returns
+        -------
+        The calls, each once.
+        """
+        return sorted({call for _, test in self.value_tests(goal) for call in self.calls(test)})
 
     def with_complete(self, complete: frozenset[str]) -> Semantics:
         """The same formulas, for examples in which these number columns are complete.

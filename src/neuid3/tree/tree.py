@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from neuid3.errors import TreeError
+from neuid3.tree.goals import Goal, GoalLeaf
 from neuid3.tree.leaves import Leaf, LeafNode, Masses, NumberLeaf, checked_masses, class_leaf
 from neuid3.tree.node_tests import AtomTest, NodeTest
 
@@ -294,9 +295,14 @@ class Tree:
         return tuple(dict.fromkeys(branch.test for branch in branches(self.root)))
 
     @property
+    def goals(self) -> tuple[Goal, ...]:
+        """The distinct goals of leaves that compute, from left to right."""
+        return tuple(dict.fromkeys(leaf.goal for leaf in self.leaves if isinstance(leaf, GoalLeaf)))
+
+    @property
     def network_instances(self) -> dict[str, tuple[str, ...]]:
-        """The instances of each declared network that tests of a learned tree call, in preorder; mostly one each."""
-        return _network_instances(self.tests)
+        """The instances of each declared network that tests and goals of a learned tree call, in preorder; mostly one each."""
+        return _network_instances([*self.tests, *self.goals])
 
     @property
     def test_names(self) -> dict[NodeTest, str]:
@@ -347,11 +353,11 @@ def test_names_of(tests: Sequence[NodeTest]) -> dict[NodeTest, str]:
     return names
 
 
-def _network_instances(tests: Iterable[NodeTest]) -> dict[str, tuple[str, ...]]:
-    """The instances of each declared network that tests call."""
+def _network_instances(callers: Iterable[NodeTest | Goal]) -> dict[str, tuple[str, ...]]:
+    """The instances of each declared network that tests and goals call."""
     instances: dict[str, dict[str, None]] = {}
-    for test in tests:
-        for network, instance in test.instances:
+    for caller in callers:
+        for network, instance in caller.instances:
             instances.setdefault(network, {})[instance] = None
     return {network: tuple(names) for network, names in instances.items()}
 

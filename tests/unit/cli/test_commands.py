@@ -150,7 +150,7 @@ def test_a_rule_that_is_never_tried_is_reported_and_is_an_error_where_it_is_name
     fit = ("fit", "people.csv", "--target", "risk", "--background", "more.pl")
     done = run(*fit)
     assert done.exit_code == 0
-    assert "older_than" not in done.stderr  # its constant is found
+    assert "tried as older_than(…)" in done.stderr  # its constant is found
     assert "'never' in line 2 is never tried" in done.stderr
     assert "'never' is always false" in mistake(*fit, "--tests", "never")
     assert "'never' is always false" in mistake(*fit, "--mode", "never")

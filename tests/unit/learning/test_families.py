@@ -174,6 +174,49 @@ def test_a_tree_of_families_is_found_and_exported() -> None:
     assert "age > 60.0" in text
 
 
+GUIDELINE = r"""
+bmi(B) :- B is weight / height ** 2.
+arterial(P) :- P is diastolic + (systolic - diastolic) / 3.
+wide :- systolic - diastolic > 60.
+central :- waist / (100 * height) > 0.5.
+risks(K) :- at_least(K, [wide, central, glucose >= 110, cholesterol / hdl > 5, age > 55]).
+"""
+
+
+def clinic(n: int, seed: int) -> tuple[dict[str, Any], np.ndarray]:
+    """Ten numbers about patients, and the treatment that a guideline for high blood pressure gives them."""
+    rng = np.random.default_rng(seed)
+    height, diastolic = rng.normal(1.72, 0.1, n).round(2), rng.normal(85, 11, n).round()
+    weight = (rng.normal(26, 5, n) * height**2).round(1)
+    X = {
+        "age": rng.integers(18, 90, n),
+        "weight": weight,
+        "height": height,
+        "waist": (0.45 * weight + 55 + rng.normal(0, 7, n)).round(),
+        "systolic": (diastolic + rng.normal(50, 14, n)).round(),
+        "diastolic": diastolic,
+        "pulse": rng.normal(72, 11, n).round(),
+        "glucose": rng.normal(98, 16, n).round(),
+        "cholesterol": rng.normal(205, 38, n).round(),
+        "hdl": rng.normal(52, 13, n).clip(20).round(),
+    }
+    pressure = X["systolic"] - diastolic
+    lipids, central = X["cholesterol"] / X["hdl"] > 5, X["waist"] / (100 * height) > 0.5
+    risks = 1 * (pressure > 60) + central + (X["glucose"] >= 110) + lipids + (X["age"] > 55)
+    treated = np.where(risks >= 3, "drugs", "diet")
+    y = np.where(diastolic + pressure / 3 > 107, treated, np.where(weight / height**2 > 30, "diet", "nothing"))
+    return X, y
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_guideline_of_a_clinic_is_found_exactly(seed: int) -> None:
+    X, y = clinic(600, seed)
+    clf = NeuID3Classifier(background=GUIDELINE, random_state=0).fit(X, y)
+    assert [str(test) for test in clf.tree_.tests] == ["arterial > 107.2", "risks(3)", "bmi > 30.0"]
+    assert clf.score(*clinic(5000, seed + 100)) == 1.0
+    assert clf.rule_tests_ == ["wide", "central", *(f"risks({k})" for k in range(1, 6)), "bmi > …", "arterial > …"]
+
+
 def test_random_candidates_draw_families_too() -> None:
     X, y = table(3, 60, 0.0)
     clf = NeuID3Classifier(

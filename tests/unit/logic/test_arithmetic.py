@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from strategies import PIXELS, TinyNetwork
 
-from neuid3 import Branch, Examples, Leaf, NeurosymbolicTree, Priors, Tree, load
+from neuid3 import AtomTest, Branch, Examples, Leaf, NeurosymbolicTree, Priors, Tree, load
 from neuid3.data.columns import Boolean, Category, Number, Tensor
 from neuid3.data.priors import QUANTILES, quantiles
 from neuid3.errors import DataError, MissingPriorError, NodeTestError, RuleError
@@ -270,6 +271,42 @@ def test_a_column_is_compared_with_the_value_of_a_network() -> None:
     text = str(program.formula("above"))
     assert text.count("NeuralVariable") == 3
     assert "constant=4.0" in text
+
+
+def test_counts_of_networks_and_calculated_numbers_are_exported_for_each_instance() -> None:
+    rng = np.random.default_rng(0)
+    holes = np.where(rng.random(8) < 0.4, np.nan, rng.normal(70, 10, 8))
+    table = {
+        "card": rng.random((8, PIXELS)),
+        "other": rng.random((8, PIXELS)),
+        "limit": rng.integers(1, 5, 8) + 0.5,
+        "weight": holes,
+        "height": rng.normal(1.7, 0.1, 8),
+        "flag": rng.random(8) < 0.5,
+    }
+    rules = """
+        nn(rank_net, [C], R, [1, 2, 3, 4]) :: rank(C, R).
+        above(C) :- rank(C, R), R + 0.5 > limit.
+        heavy :- weight / height ** 2 > 24.
+        some(C) :- at_least(2, [above(C), heavy, flag, rank(C, 2)]).
+    """
+    second = AtomTest("some(other)", (("rank_net", "rank_net#2"),))
+    tree = Tree(
+        Branch(
+            "some(card)",
+            Branch(second, Leaf(0.9), Leaf(0.3)),
+            Branch("above(card)", Leaf(0.5), Branch("weight > 70", Leaf(0.4), Leaf(0.1))),
+        )
+    )
+    networks = {"rank_net": TinyNetwork(4, 1, 0), "rank_net#2": TinyNetwork(4, 1, 1)}
+    X = Examples(table, kinds={"card": "tensor", "other": "tensor"})
+    model = NeurosymbolicTree(tree, X.schema, background=rules, networks=networks).learn_priors(X)
+    assert model.verify(X, rows=5) < 1e-9
+
+
+def test_arithmetic_inside_a_library_is_refused_with_a_hint() -> None:
+    with pytest.raises(NodeTestError, match="write the arithmetic in the rule"):
+        Program("t :- sum_list([a, b], S), S > 3.", SCHEMA).formula("t")
 
 
 @pytest.mark.parametrize(

@@ -273,7 +273,22 @@ calls = st.sampled_from(EVERYTHING).flatmap(
 goals = (
     atoms
     | calls
-    | st.builds(str.format, st.sampled_from(["{} =< {}", "{} is {}", "{} = {}", "age < {1}"]), arguments, arguments)
+    | st.builds(
+        str.format,
+        st.sampled_from(
+            [
+                "{} =< {}",
+                "{} is {}",
+                "{} = {}",
+                "age < {1}",
+                "age + {} > {}",
+                "X is age / {}, X ** 2 < {}",
+                "at_least({}, [{}])",
+            ]
+        ),
+        arguments,
+        arguments,
+    )
 )
 wrapped = goals | st.builds(
     lambda way, goal: way.replace("G", goal),

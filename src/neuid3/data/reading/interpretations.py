@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,32 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from neuid3.data.examples import Examples
-from neuid3.errors import DataError, MissingFileError
+from neuid3.data.reading.prolog_facts import Fact, read_facts
+from neuid3.errors import DataError
 
 Constant = str | int | float
 Position = tuple[str, int, int]  # predicate, number of arguments, argument
 
 # The type of the parts of interpretations, whose facts do not say what they are.
 OBJECT = "object"
-
-_TOKEN = re.compile(
-    r"""\s+ | %[^\n]* | /\*.*?\*/                                      # layout
-    | (?P<number>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w]))
-    | (?P<quoted>'(?:[^'\\]|\\.|'')*')
-    | (?P<name>[a-z]\w*)
-    | (?P<variable>[A-Z_]\w*)
-    | (?P<end>\.(?=\s|%|$))
-    | (?P<other>:-|[^\w\s'])""",
-    re.VERBOSE | re.DOTALL,
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """A ground fact: a predicate and its arguments, where a list is a tuple and a compound term is a fact."""
-
-    predicate: str
-    arguments: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,6 +47,8 @@ def read_interpretations(
     classes: Sequence[str] = ("pos", "neg"),
     ignore: Sequence[str] = (),
     names: Mapping[str, Sequence[str]] | None = None,
+    kinds: Mapping[str, Any] | None = None,
+    symmetric: Sequence[str] = (),
 ) -> Interpretations:
     """Examples with parts from Prolog facts, in one of three forms.
 
@@ -85,6 +68,8 @@ def read_interpretations(
     ignore : predicates that are left out.
     names : names for the arguments of a predicate that holds several values, as in
         `{"atom": ("key", "atom", "element", "type", "charge")}`.
+    kinds : the kinds of columns, as in `Examples`: `{"atom": {"type": "category"}}`.
+    symmetric : relations that hold in both directions, though the file has one of them.
 
     Returns
     -------
@@ -95,91 +80,14 @@ def read_interpretations(
     DataError
         Where a clause is no fact, an example has no class, or there are no examples.
     """
-    facts = list(_facts(Path(path)))
+    facts = list(read_facts(Path(path)))
     if examples is not None:
-        grouped = _by_label_file(facts, list(_facts(Path(examples))), classes, Path(examples))
+        grouped = _by_label_file(facts, list(read_facts(Path(examples))), classes, Path(examples))
     elif any(fact.predicate == "begin" for fact in facts):
         grouped = _by_model(facts, classes, Path(path))
     else:
         grouped = _by_key(facts, classes, Path(path))
-    return _Reader(grouped, frozenset(ignore), dict(names or {})).read()
-
-
-# Facts ----------------------------------------------------------------------------------------------
-
-
-def _facts(path: Path) -> Iterator[Fact]:
-    """The facts of a file; directives are passed over."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise MissingFileError(f"There is no file {path}; check its name.") from None
-    except UnicodeDecodeError:
-        raise DataError(f"{path} is no text in UTF-8; convert it.") from None
-    tokens: list[tuple[str, str, int]] = []
-    position = 0
-    while position < len(text):
-        match = _TOKEN.match(text, position)
-        if match is None:
-            raise _syntax_error(path, text, position)
-        if match.lastgroup is not None:
-            tokens.append((match.lastgroup, match.group(), position))
-        position = match.end()
-    clause: list[tuple[str, str, int]] = []
-    for token in tokens:
-        if token[0] != "end":
-            clause.append(token)
-            continue
-        if clause and clause[0][1] != ":-":
-            term, rest = _term(clause, 0)
-            if rest != len(clause) or not isinstance(term, (str, Fact)):
-                raise _syntax_error(path, text, clause[min(rest, len(clause) - 1)][2])
-            yield Fact(term) if isinstance(term, str) else term
-        clause = []
-    if clause:
-        raise _syntax_error(path, text, clause[0][2])
-
-
-def _term(tokens: Sequence[tuple[str, str, int]], at: int) -> tuple[Any, int]:
-    """The ground term that begins at a token, and the token after it; None where there is no such term."""
-    if at >= len(tokens):
-        return None, at
-    kind, text, _ = tokens[at]
-    if kind == "number":
-        return (float(text) if any(mark in text for mark in ".eE") else int(text)), at + 1
-    if kind == "other" and text == "[":
-        items, after = _terms(tokens, at + 1, "]")
-        return (None if items is None else tuple(items)), after
-    if kind not in ("name", "quoted"):
-        return None, at
-    name = text if kind == "name" else re.sub(r"\\(.)", r"\1", text[1:-1].replace("''", "'"))
-    if at + 1 < len(tokens) and tokens[at + 1][1] == "(":
-        items, after = _terms(tokens, at + 2, ")")
-        return (None if items is None else Fact(name, tuple(items))), after
-    return name, at + 1
-
-
-def _terms(tokens: Sequence[tuple[str, str, int]], at: int, close: str) -> tuple[list[Any] | None, int]:
-    """Terms between commas up to a closing bracket."""
-    items: list[Any] = []
-    if at < len(tokens) and tokens[at][1] == close:
-        return items, at + 1
-    while True:
-        item, at = _term(tokens, at)
-        if item is None or at >= len(tokens):
-            return None, at
-        items.append(item)
-        if tokens[at][1] == close:
-            return items, at + 1
-        if tokens[at][1] != ",":
-            return None, at
-        at += 1
-
-
-def _syntax_error(path: Path, text: str, position: int) -> DataError:
-    line = text.count("\n", 0, position) + 1
-    found = text[position : position + 30].split("\n")[0]
-    return DataError(f"{path}, line {line}: {found!r} is no ground fact; give facts that end with a full stop.")
+    return _Reader(grouped, frozenset(ignore), dict(names or {}), dict(kinds or {}), frozenset(symmetric)).read()
 
 
 # Facts by example -----------------------------------------------------------------------------------
@@ -281,10 +189,17 @@ def _named(fact: Fact, grouped: _Grouped) -> list[Constant]:
 class _Reader:
     """Facts by example, turned into columns, parts and relations."""
 
-    def __init__(self, grouped: _Grouped, ignore: frozenset[str], names: dict[str, Sequence[str]]) -> None:
+    def __init__(
+        self,
+        grouped: _Grouped,
+        ignore: frozenset[str],
+        names: dict[str, Sequence[str]],
+        kinds: dict[str, Any],
+        symmetric: frozenset[str],
+    ) -> None:
         self.keys = list(grouped.facts)
         self.labels = [grouped.labels[key] for key in self.keys]
-        self.names = names
+        self.names, self.kinds, self.symmetric = names, kinds, symmetric
         self.notes: list[str] = []
         self.has_keys = grouped.has_keys
         self.facts: list[tuple[int, Fact]] = [
@@ -373,16 +288,11 @@ class _Reader:
                 self._add_columns(columns, parts, predicate, facts, types, values)
         self._add_value_facts(columns)
         tables = self._tables(columns, parts, owners)
-        own = columns[""] or {"example": [None] * len(self.keys)}
-        whole = (
-            Examples(
-                {"example_key": list(range(len(self.keys))), **columns[""]},
-                parts=tables,
-                relations=self._keyed_relations(relations, parts),
-            )
-            if tables
-            else Examples(own)
-        )
+        own = {"example_key": list(range(len(self.keys))), **columns[""]}
+        if tables:
+            whole = Examples(own, self.kinds, parts=tables, relations=self._keyed_relations(relations, parts))
+        else:
+            whole = Examples(columns[""], self.kinds)
         return Interpretations(whole, np.array(self.labels), tuple(self.keys), tuple(self.notes))
 
     def _is_key(self, argument: int) -> bool:
@@ -426,6 +336,8 @@ class _Reader:
         arguments: list[int],
         values: list[int],
     ) -> dict[str, list[Any]]:
+        if predicate in self.symmetric:
+            facts = list(dict.fromkeys([*facts, *((number, _reversed(fact, arguments)) for number, fact in facts)]))
         table: dict[str, list[Any]] = {
             f"{types[i]}_{count}": [(number, fact.arguments[i]) for number, fact in facts]
             for count, i in enumerate(arguments, 1)
@@ -536,3 +448,11 @@ class _Reader:
 
 def _coverage(entries: Sequence[Any], values: set[Any]) -> int:
     return sum(entry in values for entry in entries)
+
+
+def _reversed(fact: Fact, arguments: Sequence[int]) -> Fact:
+    """The fact with its parts in the opposite order."""
+    swapped = list(fact.arguments)
+    for i, j in zip(arguments, reversed(arguments), strict=True):
+        swapped[i] = fact.arguments[j]
+    return Fact(fact.predicate, tuple(swapped))

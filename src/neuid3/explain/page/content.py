@@ -20,8 +20,9 @@ from neuid3.explain.page.scores import RowGroups, group_numbers, group_rows, lea
 from neuid3.export.labels import mass_formatter
 from neuid3.export.meanings import instance_lines
 from neuid3.identifiability.audit import short_forms
-from neuid3.logic.formula import NeuralVariable, sources
+from neuid3.logic.formula import NeuralVariable, Source, sources
 from neuid3.logic.quoting import atom_name
+from neuid3.tree.goals import GoalLeaf
 from neuid3.tree.instance_names import display_names
 from neuid3.tree.model import TreeModel
 from neuid3.tree.reliability import Reliability
@@ -92,11 +93,15 @@ class BranchContent:
 
 @dataclass(frozen=True, slots=True)
 class LeafContent:
-    """A leaf: what it says, class probabilities or a mean and a deviation, and its masses."""
+    """A leaf: what it says, class probabilities or a mean and a deviation, its masses, and what its goal computes."""
 
     number: int
     probabilities: tuple[float, ...]
     masses: NodeMasses
+    goal: str = ""
+    noise: float = 0.0
+    rules: tuple[str, ...] = ()
+    networks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +130,7 @@ class PredicateContent:
     ----------
     network, predicate : the names of the network and of the predicate.
     inputs : the columns of each network call.
-    branches : the numbers of the branches whose tests call it.
+    branches : the numbers of the nodes whose tests or goals call it.
     calls : the number of examples that it is called for, over all network calls.
     values : its values.
     fixed : what its values are fixed up to, as in "fixed up to reversal"; "" for a network that is a test by itself.
@@ -263,7 +268,7 @@ class _ContentBuilder:
             else self._leaf(node, node.node)
             for node in self.responses.nodes
         )
-        predicates = tuple(self._predicates(branches))
+        predicates = tuple(self._predicates(self.responses.nodes))
         if self.model.predicts_numbers:
             return self._number_content(nodes, branches, predicates)
         probabilities = self.responses.classes()
@@ -317,7 +322,12 @@ class _ContentBuilder:
     # Nodes -------------------------------------------------------------------------------------------
 
     def _leaf(self, node: PageNode, leaf: LeafNode) -> LeafContent:
-        return LeafContent(node.number, leaf.value, self._masses(node.number))
+        if not isinstance(leaf, GoalLeaf):
+            return LeafContent(node.number, leaf.value, self._masses(node.number))
+        (rules,) = self.model.program.clauses_behind([leaf.goal.text])
+        networks = sorted({call.network for call in self.model.inference.semantics.goal_calls(leaf.goal)})
+        masses = self._masses(node.number)
+        return LeafContent(node.number, leaf.value, masses, leaf.goal.label, leaf.noise, rules, tuple(networks))
 
     def _masses(self, number: int) -> NodeMasses:
         mass, node = self.responses.reach[:, number], self.responses.nodes[number].node
@@ -367,12 +377,11 @@ class _ContentBuilder:
 
     # Networks ----------------------------------------------------------------------------------------
 
-    def _predicates(self, branches: Sequence[PageNode]) -> Iterable[PredicateContent]:
+    def _predicates(self, nodes: Sequence[PageNode]) -> Iterable[PredicateContent]:
         """Every network of the tree, once for each declaration that uses it."""
         calls: dict[tuple[str, int], dict[tuple[str, ...], list[int]]] = {}  # branches, by predicate and inputs
-        for node in branches:
-            assert isinstance(node.node, Branch)
-            variables = sources(node.node.test.formula(self.model.program))
+        for node in nodes:
+            variables = self._variables(node.node)
             for neural in sorted((v for v in variables if isinstance(v, NeuralVariable)), key=lambda v: v.inputs):
                 by_inputs = calls.setdefault((neural.network, neural.declaration), {})
                 by_inputs.setdefault(neural.inputs, []).append(node.number)
@@ -393,6 +402,14 @@ class _ContentBuilder:
                 tuple(self._value(name, code, values, len(names)) for code, name in enumerate(names)),
                 fixed.get(self.names[network], ""),
             )
+
+    def _variables(self, node: Node) -> frozenset[Source]:
+        """The variables of a branch's test or of a leaf's goal."""
+        semantics = self.model.inference.semantics
+        if isinstance(node, Branch):
+            return sources(semantics.formula(node.test))
+        tests = [test for _, test in semantics.value_tests(node.goal)] if isinstance(node, GoalLeaf) else []
+        return frozenset[Source]().union(*(sources(semantics.formula(test)) for test in tests))
 
     def _value(
         self, name: str, code: int, values: dict[tuple[str, ...], NetworkValues], value_count: int

@@ -194,7 +194,7 @@ function drawTree() {
     const edge = make("span", { class: "answer" }, step ? (step.response ? "yes" : "no") : "");
     const what = isTest(node)
       ? make("span", { class: "what" }, code(node.test), ...networkMark(node))
-      : make("span", { class: "what" }, saidAt(number), numbers ? null : bar(node.probabilities));
+      : make("span", { class: "what" }, node.goal ? code(`→ ${node.goal}`) : saidAt(number), numbers ? null : bar(node.probabilities));
     const item = make("div", { class: "node", role: "treeitem", id: `tree-${number}`, "aria-level": depth + 1, tabindex: number ? "-1" : "0" },
       make("span", { class: isTest(node) ? "badge" : "badge leaf" }, names.get(number)), edge, what, make("span", { class: "number" }));
     item.style.marginLeft = `${depth * 1.4}rem`;
@@ -241,7 +241,7 @@ function showFlow() {
     item.querySelector(".number").textContent = percent(reached[number]);
     item.classList.toggle("away", reached[number] < 0.0005);
     const doubt = isTest(node) && node.statistics && node.statistics.nearChance ? ", close to chance" : "";
-    const what = isTest(node) ? `Test ${names.get(number)}, ${node.test}${doubt}` : `Leaf ${names.get(number)}, ${numbers ? saidAt(number) : saidAt(number).textContent}`;
+    const what = isTest(node) ? `Test ${names.get(number)}, ${node.test}${doubt}` : `Leaf ${names.get(number)}, ${node.goal || (numbers ? saidAt(number) : saidAt(number).textContent)}`;
     const step = parents.get(number);
     const side = step ? `, the ${step.response ? "yes" : "no"} side of test ${names.get(step.number)}` : "";
     const who = chosen === null ? "of the examples get here" : `is the probability that example ${chosen} gets here`;
@@ -494,9 +494,10 @@ function leafCard(number) {
   const node = content.nodes[number];
   const path = pathTo(number).flatMap((step, index) => [index ? ", " : "", code(content.nodes[step.number].test), step.response ? " is true" : " is false"]);
   return make("article", { id: `node-${number}`, tabindex: "-1", "aria-label": `Leaf ${names.get(number)}` },
-    make("header", {}, make("span", { class: "badge leaf" }, names.get(number)), make("h3", {}, numbers ? saidAt(number) : shareText(node.probabilities)),
+    make("header", {}, make("span", { class: "badge leaf" }, names.get(number)), make("h3", {}, node.goal ? code(`→ ${node.goal}`) : numbers ? saidAt(number) : shareText(node.probabilities)),
       path.length ? make("p", {}, "When ", ...path, ".") : make("p", {}, "The only leaf.")),
-    nodeStatistics(node), shareRows(node));
+    node.goal ? make("p", {}, `The prediction is the value of the goal; with ${percent(node.noise)} it follows what the leaf says without it.`) : null,
+    nodeStatistics(node), node.goal ? make("div", { class: "pair" }, rules(node), shareRows(node)) : shareRows(node));
 }
 
 function networkCard(network, number) {

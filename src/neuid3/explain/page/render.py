@@ -263,7 +263,8 @@ def _statistics_to_json(statistics: NetworkStatistics) -> dict[str, Any]:
 
 
 def _leaf_to_json(node: LeafContent) -> dict[str, Any]:
-    return {"probabilities": node.probabilities, **_masses_to_json(node.masses)}
+    goal = {"goal": node.goal, "noise": node.noise, "rules": node.rules, "networks": node.networks} if node.goal else {}
+    return {"probabilities": node.probabilities, **goal, **_masses_to_json(node.masses)}
 
 
 def _masses_to_json(masses: NodeMasses) -> dict[str, Any]:

@@ -61,11 +61,13 @@ class PageResponses:
     nodes : the nodes of the tree in preorder.
     reach : P(node | e), `(example, node)`.
     network_values : the most probable values of each network call.
+    probabilities : P(class | e), `(example, class)`.
     """
 
     nodes: tuple[PageNode, ...]
     reach: Floats
     network_values: dict[NetworkCall, NetworkValues]
+    probabilities: Floats
 
     @property
     def leaves(self) -> list[int]:
@@ -74,8 +76,7 @@ class PageResponses:
 
     def classes(self) -> Floats:
         """P(class | e), `(example, class)`."""
-        leaf_classes = np.array([node.node.value for node in self.nodes if isinstance(node.node, LeafNode)])
-        return np.asarray(self.reach[:, self.leaves] @ leaf_classes)
+        return self.probabilities
 
     def children(self, node: PageNode) -> tuple[int, int]:
         """The numbers of the two children of a branch, yes before no."""
@@ -105,7 +106,8 @@ def page_responses(model: TreeModel, examples: Examples) -> PageResponses:
     """The responses of a tree to all examples; each network is called once for each example that reaches it."""
     nodes = tuple(PageNode(number, path, node) for number, (path, node) in enumerate(node_paths(model.tree.root)))
     inference, arrays = model.inference, model.inference.arrays
-    reach = inference.compiled([node.path for node in nodes])
+    reach = inference.compiled([*(node.path for node in nodes), *model.components.paths])
+    of_components = model.components.class_probabilities(model.classes)
     descent = LazyEvaluator(model.tree.root, inference)
     reach_batches: list[Floats] = []
     value_batches: dict[NetworkCall, list[NetworkValues]] = {call: [] for call in sorted(model.network_calls)}
@@ -117,7 +119,9 @@ def page_responses(model: TreeModel, examples: Examples) -> PageResponses:
             for call, batches in value_batches.items():
                 batches.append(_network_values(evidence, call, start))
     network_values = {call: _concatenated(batches) for call, batches in value_batches.items()}
-    return PageResponses(nodes, np.concatenate(reach_batches), network_values)
+    reached = np.concatenate(reach_batches)
+    probabilities = np.asarray(reached[:, len(nodes) :] @ of_components)
+    return PageResponses(nodes, reached[:, : len(nodes)], network_values, probabilities)
 
 
 def _network_values(evidence: Evidence, call: NetworkCall, start: int) -> NetworkValues:

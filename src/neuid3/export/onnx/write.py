@@ -16,9 +16,7 @@ from neuid3.export.onnx.graph import Graph, require
 from neuid3.export.onnx.weights import CLASSES, LEAVES, MEAN, STD, Weights
 from neuid3.export.text import export_text
 from neuid3.io.serialize import labels_to_json
-from neuid3.tree.leaves import leaf_moments
 from neuid3.tree.model import TreeModel
-from neuid3.tree.tree import Tree, paths
 
 
 def as_onnx(model: TreeModel, opset: int = OPSET) -> Any:
@@ -29,21 +27,24 @@ def as_onnx(model: TreeModel, opset: int = OPSET) -> Any:
     graph = Graph(opset)
     tree = model.tree
     weights = Weights(graph, model)
-    reach = Reach(model.inference.semantics.conjunctions([path for path, _ in paths(tree.root)]))
-    reached = write_reach(graph, reach, weights)  # (example, leaf)
+    leaf_components = model.components
+    reach = Reach(model.inference.semantics.conjunctions(leaf_components.paths))
+    reached = write_reach(graph, reach, weights)  # (example, component)
     if tree.predicts_numbers:
-        _write_moments(graph, tree, reached, weights.dtype)
+        _write_moments(graph, model, reached, weights.dtype)
     else:
-        leaves = graph.constant([leaf.value for leaf in tree.leaves], weights.dtype)  # (leaf, class)
-        graph.output(graph.add("MatMul", reached, leaves), CLASSES, weights.dtype, len(tree.classes))
+        classes = graph.constant(leaf_components.class_probabilities(tree.classes), weights.dtype)  # (component, class)
+        graph.output(graph.add("MatMul", reached, classes), CLASSES, weights.dtype, len(tree.classes))
+    if leaf_components.compute:
+        reached = graph.add("MatMul", reached, graph.constant(leaf_components.leaf_sums, weights.dtype))
     graph.output(reached, LEAVES, weights.dtype, len(tree.leaves))
     return graph.model(export_text(tree), _metadata(model))
 
 
-def _write_moments(graph: Graph, tree: Tree, reached: str, dtype: Any) -> None:
+def _write_moments(graph: Graph, model: TreeModel, reached: str, dtype: Any) -> None:
     """The mean and the standard deviation of the mixture of leaves, `(example,)` each."""
-    center = float(np.mean([leaf.value[0] for leaf in tree.leaves]))
-    moments = graph.add("MatMul", reached, graph.constant(leaf_moments(tree.leaves, center), dtype))
+    center = float(np.mean([leaf.value[0] for leaf in model.tree.leaves]))
+    moments = graph.add("MatMul", reached, graph.constant(model.components.moments(center), dtype))
     first, second = (graph.add("Gather", moments, graph.constant(i, np.int64), axis=1) for i in (0, 1))
     variance = graph.add("Sub", second, graph.add("Mul", first, first))
     positive = graph.add("Max", variance, graph.constant(0.0, dtype))

@@ -15,7 +15,14 @@ from neuid3.logic.prolog.checks import atoms_in, goal_problem, value_problem
 from neuid3.logic.prolog.engine import CLOSED_IN_LIBRARIES, DIRECTIVE, OPEN_BUILTINS
 from neuid3.logic.prolog.grounder import Grounder
 from neuid3.logic.prolog.library import COUNTING
-from neuid3.logic.prolog.reader import Statement, check_collisions, read_clause, syntax_position, with_newlines
+from neuid3.logic.prolog.reader import (
+    Statement,
+    check_collisions,
+    read_clause,
+    redefined_in,
+    syntax_position,
+    with_newlines,
+)
 from neuid3.logic.prolog.terms import COMPARISONS, PrologTerm, calls, name_of, signature
 
 # What to look at after a message of ProbLog's parser.
@@ -62,10 +69,11 @@ def _problem(line: int, column: int, message: str) -> dict[str, Any]:
 def _read(parser: Any, clauses: list[PrologTerm]) -> tuple[list[Statement], list[dict[str, Any]]]:
     """The clauses that are well formed, and the problems of the others."""
     statements, problems, anonymous = [], [], itertools.count()
+    redefined = redefined_in(clauses)
     for number, clause in enumerate(clauses):
         line, column = _position(parser, clause)
         try:
-            statement = read_clause(number, clause, line, anonymous)
+            statement = read_clause(number, clause, line, anonymous, redefined)
         except RuleError as error:
             problems.append(_problem(line, column, _without_line(str(error))))
             continue

@@ -11,7 +11,7 @@ from neuid3.errors import NodeTestError, RuleError, SyntaxErrorInProgram, did_yo
 from neuid3.logic.expressions import FUNCTIONS
 from neuid3.logic.prolog.arithmetic import OPEN
 from neuid3.logic.prolog.engine import CLOSED_IN_LIBRARIES
-from neuid3.logic.prolog.reader import ParsedProgram, Vocabulary, numbers_of, parse
+from neuid3.logic.prolog.reader import ParsedProgram, Vocabulary, numbers_of, parse, renamed
 from neuid3.logic.prolog.terms import (
     COMPARISONS,
     PrologTerm,
@@ -166,10 +166,12 @@ def atoms_in(term: PrologTerm) -> Iterable[PrologTerm]:
             waiting.extend(part.args)
 
 
-def read_test(text: str, parsed: ParsedProgram, vocabulary: Vocabulary, compound: bool = False) -> PrologTerm:
+def read_test(
+    text: str, parsed: ParsedProgram, vocabulary: Vocabulary, compound: bool = False, noun: str = "Test"
+) -> PrologTerm:
     """A test as a goal; a `NodeTestError` where it is none.
 
-    It is a ground atom, or, where `compound`, anything that can be the body of a rule.
+    It is a ground atom, or, where `compound`, anything that can be the body of a rule. Messages call it by its `noun`.
     """
     if text in parsed.columns:
         kind = parsed.columns[text]["kind"]
@@ -181,14 +183,14 @@ def read_test(text: str, parsed: ParsedProgram, vocabulary: Vocabulary, compound
             hint = "declare a network that reads it and use its predicate"
         else:
             hint = f"name a value, as in '{atom_text(text)}({atom_text(str(parsed.columns[text]['values'][0]))})'"
-        raise NodeTestError(f"Test {text!r} is a {kind} column, which is neither true nor false; {hint}.")
+        raise NodeTestError(f"{noun} {text!r} is a {kind} column, which is neither true nor false; {hint}.")
     try:
         clauses = parse(text.rstrip().removesuffix(".") + ".")
     except SyntaxErrorInProgram as error:
-        raise NodeTestError(f"Test {text!r} cannot be parsed: {str(error).split(', ', 1)[-1]}") from None
+        raise NodeTestError(f"{noun} {text!r} cannot be parsed: {str(error).split(', ', 1)[-1]}") from None
     if len(clauses) != 1 or isinstance(clauses[0], (Clause, AnnotatedDisjunction)) or not isinstance(clauses[0], Term):
-        raise NodeTestError(f"Test {text!r} is not one atom; write a rule for it and use the rule's head.")
-    goal = normalised(clauses[0], itertools.count())
+        raise NodeTestError(f"{noun} {text!r} is not one atom; write a rule for it and use the rule's head.")
+    goal = renamed(normalised(clauses[0], itertools.count()), parsed.redefined)
     goal, compares_rules = _with_rules_called(goal, parsed)
     compound = compound or compares_rules
     if (
@@ -196,20 +198,20 @@ def read_test(text: str, parsed: ParsedProgram, vocabulary: Vocabulary, compound
         or goal.probability is not None
         or (not compound and name_of(goal) in (",", ";", "->", "\\+", "not"))
     ):
-        raise NodeTestError(f"Test {text!r} is not an atom; write a rule for it and use the rule's head.")
+        raise NodeTestError(f"{noun} {text!r} is not an atom; write a rule for it and use the rule's head.")
     named = [str(variable) for variable in goal.variables() if str(variable) in parsed.columns]
     if named:
         raise NodeTestError(
-            f"Test {text!r} reads {named[0]} as a variable; put the column's name in quotes: '{named[0]}'."
+            f"{noun} {text!r} reads {named[0]} as a variable; put the column's name in quotes: '{named[0]}'."
         )
     if goal.variables() and not compound:
         raise NodeTestError(
-            f"Test {text!r} is not ground: replace {', '.join(sorted(map(str, goal.variables())))} by columns or constants."
+            f"{noun} {text!r} is not ground: replace {', '.join(sorted(map(str, goal.variables())))} by columns or constants."
         )
     for called in calls(goal, parsed.counting) if compound else (goal,):
         problem = goal_problem(called, parsed, vocabulary) or value_problem(called, parsed)
         if problem:
-            raise NodeTestError(f"Test {text!r} {problem}")
+            raise NodeTestError(f"{noun} {text!r} {problem}")
     return goal
 
 

@@ -94,12 +94,12 @@ class Grounder:
                 self.engine.ground(self.database, head, target=formula, label=LogicFormula.LABEL_QUERY)
             except ProbLogError as error:
                 raise NodeTestError(
-                    f"Test {text!r} cannot be grounded: {_reason(error)}{self._quoting_hint()}"
+                    f"Test {text!r} cannot be grounded: {grounding_problem(error)}{self._quoting_hint()}"
                 ) from None
         try:
             graph = LogicDAG.create_from(formula)
         except ProbLogError as error:
-            raise RuleError(f"The rules cannot be turned into a formula: {_reason(error)}") from None
+            raise RuleError(f"The rules cannot be turned into a formula: {grounding_problem(error)}") from None
         roots = {int(name.args[0]): node for name, node in graph.queries()}
         return _GraphSerializer(self.parsed, self.arithmetic.nodes).serialize(
             graph, [roots[number] for number in range(first, self.grounded)]
@@ -127,8 +127,14 @@ class Grounder:
         return ""
 
 
-def _reason(error: ProbLogError) -> str:
+def grounding_problem(error: ProbLogError) -> str:
+    """Why ProbLog could not ground a goal, as the rest of a sentence."""
     text = getattr(error, "base_message", str(error))
+    if re.search(r"Unknown function '[^']*'/0", text):
+        return (
+            f"{text}; predicates of libraries calculate with constants only, so write the arithmetic in the rule, as in "
+            "a + b > 3."
+        )
     if type(error).__name__ == "NegativeCycle":
         return "a rule depends on its own negation; break that cycle."
     if type(error).__name__ == "UnknownClause" and getattr(error, "signature", "") in ("->/2", "*->/2"):

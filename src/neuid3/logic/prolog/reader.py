@@ -21,10 +21,15 @@ from neuid3.logic.prolog.terms import (
     heads_of,
     name_of,
     normalised,
+    rewrite,
     signature,
 )
 
 Columns = Mapping[str, Mapping[str, Any]]
+
+# Built-in predicates that a program may define itself, since they are natural names of its rules. They are renamed, also in
+# exported programs, because ProbLog would not let them be defined.
+REDEFINABLE = frozenset({"plus/3", "succ/2"})
 
 # ProbLog's internal names of library predicates: member/2 of library(lists) is '_lists_member'/2.
 _IN_LIBRARY = re.compile(f"_({'|'.join(LIBRARIES)}|builtin)_")
@@ -96,6 +101,7 @@ class ParsedProgram:
     defined : the predicates that it defines, as `name/arity`.
     facts : the predicates that columns define, `suit/1`, and the names of these columns.
     library : the clauses of the library of counting predicates, without those that the program or a column defines.
+    redefined : the built-in predicates that it defines itself, see `REDEFINABLE`.
     """
 
     statements: tuple[Statement, ...]
@@ -103,6 +109,7 @@ class ParsedProgram:
     defined: frozenset[str]
     facts: Mapping[str, str]
     library: tuple[Statement, ...] = ()
+    redefined: frozenset[str] = frozenset()
 
     def with_statements(self, statements: tuple[Statement, ...]) -> ParsedProgram:
         """The program with other clauses, which may call what is not defined."""
@@ -134,7 +141,7 @@ def read(text: str, columns: Columns) -> ParsedProgram:
     check_collisions(statements, facts)
     defined = frozenset(signature(head) for statement in statements for head in statement.heads)
     library = tuple(_library_statements({*defined, *facts}))
-    return ParsedProgram(statements, columns, defined, facts, library)
+    return ParsedProgram(statements, columns, defined, facts, library, redefined_in(parse(text)))
 
 
 def _library_statements(taken: Iterable[str]) -> Iterable[Statement]:
@@ -176,21 +183,48 @@ def syntax_position(error: ProbLogError) -> tuple[int, int]:
 def _statements(text: str) -> Iterable[Statement]:
     parser = PrologString(text)
     parsed = parse(text)
+    redefined = redefined_in(parsed)
     anonymous = itertools.count()
     for number, clause in enumerate(parsed):
-        statement = read_clause(number, clause, _line(parser, clause), anonymous)
+        statement = read_clause(number, clause, _line(parser, clause), anonymous, redefined)
         if statement is not None:
             yield statement
 
 
-def read_clause(number: int, clause: PrologTerm, line: int, anonymous: Any) -> Statement | None:
+def redefined_in(clauses: Iterable[PrologTerm]) -> frozenset[str]:
+    """The built-in predicates that clauses define themselves."""
+    return REDEFINABLE & {signature(head) for clause in clauses for head in heads_of(clause) if _is_atom(head)}
+
+
+def _is_atom(term: PrologTerm) -> bool:
+    return isinstance(term, Term) and not isinstance(term, (Var, Constant))
+
+
+def renamed(term: PrologTerm, redefined: frozenset[str]) -> PrologTerm:
+    """A term whose redefined built-ins have names of their own: `plus(A, B, Y)` becomes `plus_(A, B, Y)`."""
+    if not redefined:
+        return term
+
+    def change(part: PrologTerm) -> PrologTerm | None:
+        if not _is_atom(part) or signature(part) not in redefined:
+            return None
+        own = Term(f"{name_of(part)}_", *(renamed(a, redefined) for a in part.args), location=part.location)
+        return own if part.probability is None else own.with_probability(part.probability)
+
+    return rewrite(term, change)
+
+
+def read_clause(
+    number: int, clause: PrologTerm, line: int, anonymous: Any, redefined: frozenset[str] = frozenset()
+) -> Statement | None:
     """A parsed clause as a statement; None for the import of a library, and a `RuleError` where it is invalid."""
     # The parser turns `:- goal` into a clause with this head, without quotes; the same head in a program has quotes.
     if isinstance(clause, Clause) and str(clause.head.functor) == DIRECTIVE:
         _check_directive(clause.body, line)
         return None
     body = clause.body if isinstance(clause, (AnnotatedDisjunction, Clause)) else None
-    return _statement(number, heads_of(clause), body, line, anonymous, clause)
+    heads = [renamed(head, redefined) for head in heads_of(clause)]
+    return _statement(number, heads, renamed(body, redefined), line, anonymous, clause)
 
 
 def _line(parser: Any, clause: PrologTerm) -> int:

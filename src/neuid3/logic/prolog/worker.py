@@ -17,6 +17,7 @@ from neuid3.logic.prolog.evaluator import evaluate
 from neuid3.logic.prolog.grounder import Grounder
 from neuid3.logic.prolog.terms import name_of, signature
 from neuid3.logic.prolog.translator import translate
+from neuid3.logic.prolog.values import goal_values
 from neuid3.utils.processes import Parent, end_with
 
 _LATEST: dict[str, Grounder] = {}
@@ -57,6 +58,8 @@ def reply_to(request: dict[str, Any]) -> dict[str, Any]:
                 return {"rules": rules(grounder)}
             case "flaws":
                 return {"flaws": flaws(grounder, request["tests"])}
+            case "values":
+                return {"goals": goal_values(grounder, request["goals"])}
             case "translate":
                 return translate(grounder, request)
             case other:
