@@ -26,6 +26,7 @@ from experiments.cells import (
 )
 from experiments.configuration import recorded_parameters
 from experiments.published import Published
+from experiments.regression import regression_report
 from experiments.store import Result
 from experiments.tables import Cell, Entry, Report, Table
 from experiments.units import EXPERIMENTS, POOLS, REUSED_FROM, REUSED_IN, TREE, UCI_MODELS, Unit, units
@@ -367,6 +368,8 @@ def _settings(result: Result) -> dict[str, Any]:
     """The settings of a unit; a parameter that is not in its file was added later and had its default value."""
     used = dict(result.record["configuration"])
     used.pop("random_state", None)
+    if result.unit.experiment == "regression":
+        return _flat(used)
     if result.unit.model != TREE:
         return {**Training().to_json(), **used}
     defaults = recorded_parameters(NeuID3Classifier(), "default")
@@ -393,4 +396,5 @@ _DRAW: Mapping[str, Callable[[Results], tuple[list[Table], list[str]]]] = {
     "decks": concept_reports.decks_report,
     "e9p": goal_reports.e9p_report,
     "switched": goal_reports.switched_report,
+    "regression": regression_report,
 }

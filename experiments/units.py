@@ -11,6 +11,8 @@ from experiments.datasets.decks import CONCEPTS as DECK_CONCEPTS
 from experiments.datasets.decks import LABELLED_CARDS
 from experiments.datasets.e9p import FRACTIONS as E9P_FRACTIONS
 from experiments.datasets.hitting_sets import SOURCES as HITTING_SETS
+from experiments.datasets.numbers import FOLDS as NUMBER_FOLDS
+from experiments.datasets.numbers import TABLES as NUMBER_TABLES
 from experiments.settings import FOLDS, SEEDS, SEEDS_44M, SEEDS_OF
 from neuid3.errors import DataError, did_you_mean
 
@@ -26,6 +28,7 @@ FIELD_NAMES: Mapping[str, tuple[str, str | None, str]] = {
     "decks": ("concept", "labels", "seed"),
     "e9p": ("images", "rows", "seed"),
     "switched": ("images", None, "seed"),
+    "regression": ("table", None, "fold"),
 }
 EXPERIMENTS = tuple(FIELD_NAMES)
 
@@ -33,6 +36,7 @@ TREE = "tree"
 UCI_MODELS = {"onehot": (TREE, "mlp", "sklearn"), "mnist": (TREE, "mlp", "soft")}
 ELEUSIS_MODELS = ("lean", "soft", "nn44m")
 SWITCHED_MODELS = (TREE, "cnn")
+REGRESSION_MODELS = (TREE, "cart", "sklearn-forest", "sklearn-boosting")
 POOLS = ("union", "opt", "nf", "bad")
 
 # The number of labelled images in even-odd: one of each digit.
@@ -183,6 +187,13 @@ def units(experiment: str, recipe: str = "default") -> list[Unit]:
                 Unit("switched", "mnist", None, model, recipe if model == TREE else None, seed)
                 for seed in range(SEEDS_OF["switched"])
                 for model in SWITCHED_MODELS
+            ]
+        case "regression":
+            return [
+                Unit("regression", name, None, model, recipe if model == TREE else None, fold)
+                for fold in range(NUMBER_FOLDS)
+                for name in NUMBER_TABLES
+                for model in REGRESSION_MODELS
             ]
     raise DataError(f"There is no experiment {experiment!r}.{did_you_mean(experiment, EXPERIMENTS)}")
 

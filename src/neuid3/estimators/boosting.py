@@ -76,6 +76,11 @@ class NeuID3BoostingClassifier(ClassTargets, ClassifierMixin, BoostingEstimator)
         be expanded to.
     relations : dict, optional
         Rules without Prolog, as in `NeuID3Classifier`.
+    monotonic_cst : dict, or array of shape (n_features,), optional
+        For each constrained column, 1 where the probability of the second of two classes never falls as the column
+        rises, and -1 where it never rises; 0 for no constraint. Every tree of the sum keeps to it.
+    interaction_cst : {"pairwise", "no_interactions"} or list of lists of columns, optional
+        Groups of columns that may be tested on one path; columns in no group form one more group.
 
     Attributes
     ----------
@@ -141,6 +146,8 @@ class NeuID3BoostingClassifier(ClassTargets, ClassifierMixin, BoostingEstimator)
         verbose: int = 0,
         limits: Limits | None = None,
         relations: Mapping[str, Sequence[str]] | None = None,
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
     ) -> None:
         super().__init__(
             background=background,
@@ -164,6 +171,8 @@ class NeuID3BoostingClassifier(ClassTargets, ClassifierMixin, BoostingEstimator)
             verbose=verbose,
             limits=limits,
             relations=relations,
+            monotonic_cst=monotonic_cst,
+            interaction_cst=interaction_cst,
         )
         self.class_weight = class_weight
 
@@ -280,6 +289,11 @@ class NeuID3BoostingRegressor(NumberTargets, RegressorMixin, BoostingEstimator):
         be expanded to.
     relations : dict, optional
         Rules without Prolog, as in `NeuID3Classifier`.
+    monotonic_cst : dict, or array of shape (n_features,), optional
+        For each constrained column, 1 where the prediction never falls as the column
+        rises, and -1 where it never rises; 0 for no constraint. Every tree of the sum keeps to it.
+    interaction_cst : {"pairwise", "no_interactions"} or list of lists of columns, optional
+        Groups of columns that may be tested on one path; columns in no group form one more group.
 
     Attributes
     ----------
@@ -337,6 +351,8 @@ class NeuID3BoostingRegressor(NumberTargets, RegressorMixin, BoostingEstimator):
         verbose: int = 0,
         limits: Limits | None = None,
         relations: Mapping[str, Sequence[str]] | None = None,
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
     ) -> None:
         super().__init__(
             background=background,
@@ -360,6 +376,8 @@ class NeuID3BoostingRegressor(NumberTargets, RegressorMixin, BoostingEstimator):
             verbose=verbose,
             limits=limits,
             relations=relations,
+            monotonic_cst=monotonic_cst,
+            interaction_cst=interaction_cst,
         )
 
     def predict(self, X: Any) -> npt.NDArray[np.float64]:

@@ -48,8 +48,13 @@ if TYPE_CHECKING:
 # The parameters that mean the same as for a single tree.
 _SHARED = ("background", "networks", "tests", "bank", "modes", "training", "min_mass", "time_limit", "n_jobs")
 
+_CONSTRAINTS = ("monotonic_cst", "interaction_cst")
+
 BOOSTING_CONSTRAINTS: dict[str, Any] = {
-    **{name: SHARED_CONSTRAINTS[name] for name in (*_SHARED, "random_state", "verbose", "limits", "relations")},
+    **{
+        name: SHARED_CONSTRAINTS[name]
+        for name in (*_SHARED, "random_state", "verbose", "limits", "relations", *_CONSTRAINTS)
+    },
     "learning_rate": [Interval(Real, 0, None, closed="neither")],
     "max_splits": [Interval(Integral, 1, None, closed="left")],
     "max_trees": [Interval(Integral, 1, None, closed="left")],
@@ -64,9 +69,6 @@ BOOSTING_CONSTRAINTS: dict[str, Any] = {
 class BoostingEstimator(NeuID3Estimator):
     """The base class of boosted sums; what the targets are is said by a derived class."""
 
-    # The trees of a sum take constraints by `StageConstraints`; an estimator has no parameters for them yet.
-    monotonic_cst: Any = None
-    interaction_cst: Any = None
     # The leaves of a sum hold numbers that are added up, and no goals.
     leaves: Any = None
 
@@ -94,6 +96,8 @@ class BoostingEstimator(NeuID3Estimator):
         verbose: int,
         limits: Limits | None,
         relations: Mapping[str, Sequence[str]] | None,
+        monotonic_cst: Any,
+        interaction_cst: Any,
     ) -> None:
         self.background = background
         self.networks = networks
@@ -116,6 +120,8 @@ class BoostingEstimator(NeuID3Estimator):
         self.verbose = verbose
         self.limits = limits
         self.relations = relations
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
 
     # Learning ------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from neuid3.data.examples import Examples
 from neuid3.errors import DataError, ParameterError
 from neuid3.tree.criterion import PRIOR_MASS
+from neuid3.tree.leaves import Leaf
 from neuid3.tree.tree import Branch, Node
 
 Floats = npt.NDArray[np.float64]
@@ -177,8 +178,16 @@ def calibration_of(model: Any, examples: Examples, targets: npt.NDArray[Any]) ->
     leaves = reach.argmax(axis=1)
     if model.predicts_numbers:
         return Calibration(np.abs(np.asarray(targets, dtype=np.float64) - model.predict(examples)), leaves)
-    likelihoods = (reach @ smoothed_leaves(model.tree.root))[np.arange(len(targets)), targets]
+    likelihoods = _plausibilities(model, examples, reach)[np.arange(len(targets)), targets]
     return Calibration(1.0 - likelihoods, leaves)
+
+
+def _plausibilities(model: Any, examples: Examples, reach: Floats) -> Floats:
+    """Class probabilities by which sets are made, `(row, class)`: those of smoothed leaves, unless leaves compute them."""
+    if all(isinstance(leaf, Leaf) for leaf in model.tree.leaves):
+        return reach @ smoothed_leaves(model.tree.root)
+    probabilities: Floats = model.predict_proba(examples)
+    return probabilities
 
 
 def class_sets(model: Any, examples: Examples, coverage: float, by_leaf: bool) -> Mask:
@@ -204,7 +213,7 @@ def class_sets(model: Any, examples: Examples, coverage: float, by_leaf: bool) -
     if model.predicts_numbers:
         raise DataError("The tree predicts numbers, which have no sets of classes; use `predict_intervals`.")
     reach = model.leaf_probabilities(examples)
-    scores = 1.0 - reach @ smoothed_leaves(model.tree.root)
+    scores = 1.0 - _plausibilities(model, examples, reach)
     thresholds = np.asarray(calibration.thresholds(coverage, reach.argmax(axis=1) if by_leaf else None))
     sets: Mask = scores <= thresholds.reshape(-1, 1) + TOLERANCE
     sets[np.arange(len(sets)), model.predict_proba(examples).argmax(axis=1)] = True

@@ -29,7 +29,7 @@ from neuid3.logic.formula import (
 )
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import DEFAULT_LIMITS, Limits
-from neuid3.tree.node_tests import NodeTest
+from neuid3.tree.node_tests import CutTest, NodeTest
 
 # The groups of columns that names of `interaction_cst` stand for have this many columns each.
 NAMED_INTERACTIONS = {"no_interactions": 1, "pairwise": 2}
@@ -394,6 +394,8 @@ class TestOrders:
         return self._columns[test]
 
     def _order(self, test: NodeTest) -> int | None:
+        if isinstance(test, CutTest):
+            return self.of_cut(test.column)
         orders: set[int] = set()
         for column, direction in self.constraints.directions:
             if column in self.columns(test):

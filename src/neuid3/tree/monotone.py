@@ -29,6 +29,7 @@ from neuid3.tree.constraints import Constraints, TestOrders, is_derived, is_sati
 from neuid3.tree.isotonic import isotonic
 from neuid3.tree.leaves import Leaf, LeafNode, NumberLeaf
 from neuid3.tree.node_tests import NodeTest
+from neuid3.tree.sums import ScoreLeaf
 from neuid3.tree.tree import Branch, Node, Path, Visit, branches, fold, paths
 
 Relation = npt.NDArray[np.bool_]
@@ -71,7 +72,8 @@ def check_monotone(model: Any, constraints: Constraints | Mapping[str, int] | No
     Two leaves are compared where values of all other variables exist with which a lower entry of the column leads to one
     and a higher entry to the other. A missing entry, a probability and the output of a network are mixtures of such
     values, so that the prediction keeps to the constraint for these too. Where all tests read columns, each violation
-    belongs to a pair of examples; below networks and probabilistic facts it belongs to a pair of possible worlds.
+    belongs to a pair of examples; below networks and probabilistic facts it belongs to a pair of possible worlds. Of a sum,
+    every tree is checked: where each keeps to the constraints the sum does, and it may do so where one does not.
 
     Parameters
     ----------
@@ -98,8 +100,15 @@ def check_monotone(model: Any, constraints: Constraints | Mapping[str, int] | No
         constraints = getattr(model, "monotonic_cst", None)
     if not isinstance(constraints, Constraints):
         constraints = read_constraints(constraints, None, fitted.schema)
-    positive = positive_index(model, fitted.tree.classes)
-    return find_violation(fitted.tree.root, fitted.program, constraints, positive)
+    positive = positive_index(model, fitted.classes)
+    found = (find_violation(root, fitted.program, constraints, positive) for root in _roots(fitted))
+    return next((violation for violation in found if violation is not None), None)
+
+
+def _roots(model: Any) -> tuple[Node, ...]:
+    """The trees of a model."""
+    boosted_sum = getattr(model, "boosted_sum", None)
+    return (model.tree.root,) if boosted_sum is None else boosted_sum.trees
 
 
 def positive_index(model: Any, classes: tuple[Any, ...]) -> int:
@@ -315,8 +324,8 @@ def leaf_number(leaf: LeafNode, positive: int = 1) -> float:
     -------
     The number.
     """
-    if isinstance(leaf, NumberLeaf):
-        return leaf.mean
+    if isinstance(leaf, (NumberLeaf, ScoreLeaf)):
+        return leaf.value[0]
     if isinstance(leaf, Leaf):
         return leaf.probabilities[positive]
     raise TreeError(
@@ -368,13 +377,14 @@ def monotone_tree(
     leaves = [leaf for _, leaf in paths(root)]
     values = np.array([leaf_number(leaf, positive) for leaf in leaves])
     weights = np.array([1.0 if leaf.masses is None else sum(leaf.masses) for leaf in leaves])
-    return _with_numbers(root, values, monotone_values(root, program, constraints, values, weights), positive)
+    return _with_numbers(
+        root, values, monotone_values(root, TestOrders(constraints, program), values, weights), positive
+    )
 
 
 def monotone_values(
     root: Node,
-    program: Program,
-    constraints: Constraints,
+    orders: TestOrders,
     values: npt.NDArray[np.float64],
     weights: npt.NDArray[np.float64],
 ) -> npt.NDArray[np.float64]:
@@ -384,9 +394,8 @@ def monotone_values(
 
     Parameters
     ----------
-    root : the root of the tree; its tests must have an order, see `TestOrders`.
-    program : background knowledge.
-    constraints : the constraints.
+    root : the root of the tree; its tests must have an order.
+    orders : the constraints, with the order of the sides of each test.
     values : what the leaves say, from left to right, `(leaf,)`.
     weights : how much each counts, `(leaf,)`.
 
@@ -394,9 +403,9 @@ def monotone_values(
     -------
     The new values, `(leaf,)`.
     """
-    cells, orders = LeafCells(root, program), TestOrders(constraints, program)
+    cells = LeafCells(root, orders.program)
     below = np.zeros((len(cells.leaves), len(cells.leaves)), dtype=bool)
-    for column, direction in constraints.directions:
+    for column, direction in orders.constraints.directions:
         related = cells.below(column)
         below |= related if direction > 0 else related.T
     below &= _ordered_by_tests([path for path, _ in cells.leaves], orders)

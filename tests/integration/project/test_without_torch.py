@@ -175,3 +175,23 @@ def test_importing_the_estimator_does_not_import_torch() -> None:
     assert run("import neuid3\nneuid3.NeuID3Classifier, neuid3.load, neuid3.Bank\nprint('torch' in sys.modules)") == (
         "False\n"
     )
+
+
+def test_a_plain_table_of_numbers_is_learned_saved_loaded_shown_and_explained(tmp_path: Path) -> None:
+    out = run(
+        DATA
+        + f"""
+from neuid3 import NeuID3Regressor
+numbers = np.where(y == "yes", 30.0, 10.0) + rng.normal(0.0, 1.0, n)
+reg = NeuID3Regressor(background=RULES, pruning=0.1).fit(X, numbers)
+loaded = load(reg.save({str(tmp_path / "numbers")!r}))
+assert (loaded.predict(X) == reg.predict(X)).all()
+means, deviations = loaded.predict(X, return_std=True)
+assert loaded.model_.verify(X, rows=2) < 1e-9
+assert "±" in loaded.export_text() and "<svg" in loaded.export_svg()
+assert "What moves it" in str(loaded.explain(X, 0))
+assert "R²" in evidence_page(loaded, X, numbers)
+print("learned", reg.get_n_leaves() > 2)
+"""
+    )
+    assert out.strip() == "learned True"

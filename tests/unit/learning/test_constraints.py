@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
 
-from neuid3 import Examples, NeuID3Classifier, NeuID3Error, NeuID3Regressor, RandomCandidates, check_monotone
+from neuid3 import (
+    Examples,
+    NeuID3BoostingClassifier,
+    NeuID3BoostingRegressor,
+    NeuID3Classifier,
+    NeuID3Error,
+    NeuID3Regressor,
+    RandomCandidates,
+    check_monotone,
+)
 from neuid3.learning import NodeLearner, ReferenceSplitter
 from neuid3.learning.grow import OpenNode
 from neuid3.tree.tree import node_paths
@@ -228,3 +237,40 @@ def test_deviation_of_a_moved_leaf_is_that_of_its_examples_about_the_new_number(
     assert check_monotone(reg) is None
     deviations = {leaf.mean: leaf.deviation for leaf in reg.tree_.leaves}
     assert deviations[3.5] == pytest.approx(1.5, abs=1e-2)
+
+
+# Sums of trees -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_sums_are_monotone_everywhere(seed: int) -> None:
+    X, y = table(seed)
+    given = Examples(X, kinds=KINDS)
+    clf = NeuID3BoostingClassifier(
+        background=BACKGROUND, monotonic_cst=CONSTRAINTS, max_splits=12, max_trees=6, cv=None, random_state=0
+    ).fit(given, y)
+    numbers = 10.0 * y + np.random.default_rng(seed).normal(0, 5, len(y))
+    reg = NeuID3BoostingRegressor(monotonic_cst=CONSTRAINTS, max_splits=12, max_trees=6, cv=None, random_state=0)
+    reg.fit(given, numbers)
+    table_of_all = grid()
+    X_all = Examples(table_of_all, kinds=KINDS)
+    for estimator, values in ((clf, clf.predict_proba(X_all)[:, 1]), (reg, reg.predict(X_all))):
+        assert check_monotone(estimator) is None
+        assert len(estimator.sum_.trees) > 1
+        for column, direction in CONSTRAINTS.items():
+            assert (direction * steps(values, table_of_all, column) >= -1e-9).all(), column
+
+
+def test_trees_of_a_sum_test_columns_of_one_group_only() -> None:
+    X, y = table(3, 200)
+    clf = NeuID3BoostingClassifier(interaction_cst="no_interactions", max_splits=20, cv=None, random_state=0)
+    clf.fit(Examples(X, kinds=KINDS), y)
+    for root in clf.sum_.trees:
+        for path, _ in node_paths(root):
+            assert len({column for test, _ in path for column in clf.model_.columns_of(test)}) <= 1
+
+
+def test_sums_of_more_than_two_classes_have_no_order() -> None:
+    X, y = table(6)
+    with pytest.raises(NeuID3Error, match="two classes"):
+        NeuID3BoostingClassifier(monotonic_cst={"age": 1}).fit(Examples(X, kinds=KINDS), y + np.arange(len(y)) % 2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from neuid3.learning.boosting.boost import Boosting, BoostingSettings, boosted, 
 from neuid3.learning.boosting.losses import LogisticLoss, Loss, SquaredLoss
 from neuid3.learning.boosting.perception import perceive
 from neuid3.learning.boosting.stages import PlainStageGrower, StageConstraints, StageGrower
+from neuid3.learning.boosting.sum_constraints import SumConstraints
 from neuid3.learning.candidates import Candidates
 from neuid3.learning.checkpoint import Checkpoint
 from neuid3.learning.generators import FixedCandidates
@@ -55,7 +56,6 @@ def learn_sum(
     seed: int,
     checkpoint: Checkpoint | None = None,
     deadline: float = np.inf,
-    constraints: StageConstraints | None = None,
 ) -> LearnedSum:
     """A sum that is learned stage by stage and fine-tuned jointly where networks take part.
 
@@ -68,12 +68,12 @@ def learn_sum(
     seed : of random draws.
     checkpoint : where the nodes of the tree that trains networks are saved, if anywhere.
     deadline : the time of `time.monotonic` from which on no tree is added.
-    constraints : what the trees must satisfy, if anything.
 
     Returns
     -------
     The sum, the gains of its tests and the scores of the examples.
     """
+    constraints = None if learner.orders is None else SumConstraints(learner.orders, learner.candidates)
     responses = perceive(learner, GrowthLimits(min_reach=settings.tree.min_reach), checkpoint, deadline)
     loss, targets = _loss(learner)
     sample = learner.sample
@@ -93,6 +93,9 @@ def learn_sum(
     steps = 0
     if responses and time.monotonic() < deadline:
         boosted_sum, steps = _fine_tuned(boosted_sum, learner, problem, seed)
+        if constraints is not None:
+            trees_in_order = tuple(constraints.ordered(root) for root in boosted_sum.trees)
+            boosted_sum = replace(boosted_sum, trees=trees_in_order)
     return LearnedSum(boosted_sum, tuple(test_decreases(trees)), boosting.scores, steps)
 
 

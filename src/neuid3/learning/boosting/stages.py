@@ -13,6 +13,7 @@ import numpy.typing as npt
 from neuid3.learning.candidates import Candidates
 from neuid3.learning.grow import OpenNode, Split, split_node
 from neuid3.learning.inference import ExactInference
+from neuid3.learning.node_bounds import NodeBounds
 from neuid3.learning.responses import Response
 from neuid3.learning.splitter import best_candidate
 from neuid3.learning.symbolic_splitter import SymbolicSplitter
@@ -53,6 +54,11 @@ class StageLimits:
 
 class StageConstraints(Protocol):
     """What the trees of a sum must satisfy besides limits, such as monotone scores."""
+
+    @property
+    def bounds(self) -> NodeBounds | None:
+        """The order in which monotone constraints put the sides of each test; None where there are none."""
+        ...
 
     def allowed(self, node: OpenNode, candidates: Candidates) -> Candidates:
         """Those of the candidates that a node may be split by.
@@ -261,6 +267,20 @@ class GradientCriterion:
     def mass(self, statistics: Any) -> Any:
         return statistics[..., 0]
 
+    def number(self, statistics: Any) -> Any:
+        """The best score of a leaf, −G / (H + λ), which monotone constraints are about; for one score.
+
+        Parameters
+        ----------
+        statistics : the statistics of leaves, `(…, statistic)`.
+
+        Returns
+        -------
+        Scores, with one axis fewer.
+        """
+        first, second = statistics[..., 1], statistics[..., 1 + self.width] + self.l2
+        return -np.divide(first, second, out=np.zeros_like(first), where=second > 0)
+
     def decrease(self, statistics: Any) -> Any:
         """The decrease of the loss by the best scores of a leaf with these statistics, ½ Σ G² / (H + λ).
 
@@ -327,7 +347,10 @@ class PlainStageGrower:
         self.splitter.sample = replace(self.inference.sample, target=target)
         self.splitter.min_child_mass = limits.min_child_mass
         rng = np.random.default_rng(seed)
-        root = _best_first(OpenNode.root(len(weights)), limits, lambda node: self._split(node, limits, rng), self._leaf)
+        bounds = None if self.constraints is None else self.constraints.bounds
+        root = _best_first(
+            OpenNode.root(len(weights), bounds), limits, lambda node: self._split(node, limits, rng), self._leaf
+        )
         return PlainStage(root, self.inference)
 
     def _leaf(self, node: OpenNode) -> ScoreLeaf:

@@ -13,6 +13,7 @@ from neuid3.learning.grow import OpenNode
 from neuid3.learning.node_bounds import NodeBounds
 from neuid3.tree.constraints import TestOrders
 from neuid3.tree.monotone import monotone_values
+from neuid3.tree.sums import with_scores
 from neuid3.tree.tree import Node, paths
 
 Floats = npt.NDArray[np.float64]
@@ -25,11 +26,10 @@ class SumConstraints:
     ----------
     orders : the constraints, with the order of the sides of each test.
     candidates : the candidates of every node, of which constraints leave some.
-    positive : the sign of a score: 1 where it raises the prediction that constraints are about, -1 where it lowers it.
     """
 
-    def __init__(self, orders: TestOrders, candidates: NodeCandidates, positive: int = 1) -> None:
-        self.orders, self.candidates, self.positive = orders, candidates, positive
+    def __init__(self, orders: TestOrders, candidates: NodeCandidates) -> None:
+        self.orders, self.candidates = orders, candidates
 
     @property
     def bounds(self) -> NodeBounds | None:
@@ -67,6 +67,18 @@ class SumConstraints:
             return values
         masses = [leaf.mass for _, leaf in paths(root)]
         weights = np.array([1.0 if mass is None else mass for mass in masses])
-        program, constraints = self.orders.program, self.orders.constraints
-        ordered = self.positive * monotone_values(root, program, constraints, self.positive * values[:, 0], weights)
+        ordered = monotone_values(root, self.orders, values[:, 0], weights)
         return ordered[:, None]
+
+    def ordered(self, root: Node) -> Node:
+        """The tree with the nearest scores that keep to monotone constraints.
+
+        Parameters
+        ----------
+        root : a tree of a sum.
+
+        Returns
+        -------
+        The root of the new tree.
+        """
+        return with_scores(root, self.scores(root, [leaf.value for _, leaf in paths(root)]))
