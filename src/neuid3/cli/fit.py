@@ -82,8 +82,8 @@ def _estimator(options: FitOptions, rules: str, fit_data: FitData) -> Any:
         relations=read_relations(options.relations),
         tests=list(options.tests) or "auto",
         modes=list(options.modes) or None,
-        leaves=list(options.leaves) or None,
         bank=options.bank,
+        monotonic_cst=_directions(options.monotonic_cst),
         time_limit=options.time_limit,
         training=TrainingConfig(**_given(training)),
         limits=limits,
@@ -100,8 +100,8 @@ def _tree_parameters(options: FitOptions) -> dict[str, Any]:
     if options.max_splits is not None:
         raise DataError("--max-splits limits a boosted sum; add --model boosting, or limit a tree by --max-depth.")
     return {
+        "leaves": list(options.leaves) or None,
         "max_depth": options.max_depth,
-        "monotonic_cst": _directions(options.monotonic_cst),
         **_given({"pruning": options.pruning}),
     }
 
@@ -111,8 +111,8 @@ def _sum_parameters(options: FitOptions) -> dict[str, Any]:
     others = {
         "--pruning": options.pruning,
         "--pos-label": options.pos_label,
-        "--monotone": options.monotonic_cst or None,
         "--calibration": options.calibration or None,
+        "--leaf": options.leaves or None,
     }
     for name, value in others.items():
         if value is not None:

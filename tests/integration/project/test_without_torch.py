@@ -80,6 +80,22 @@ print("depth", clf.get_depth())
     assert int(out.split()[-1]) >= 2
 
 
+def test_a_boosted_sum_of_a_plain_table_is_learned_saved_loaded_shown_and_explained(tmp_path: Path) -> None:
+    run(
+        DATA
+        + f"""
+from neuid3 import NeuID3BoostingClassifier
+clf = NeuID3BoostingClassifier(background=RULES, max_trees=10, random_state=0).fit(X, y)
+loaded = load(clf.save({str(tmp_path / "sum")!r}))
+assert (loaded.predict_proba(X) == clf.predict_proba(X)).all()
+assert loaded.export_text() == clf.export_text()
+assert clf.export_svg().startswith("<svg")
+assert clf.explain(X, 3).text()
+assert "<html" in evidence_page(clf, X, y)
+"""
+    )
+
+
 def test_a_plain_table_is_learned_from_a_checkpoint(tmp_path: Path) -> None:
     folder = str(tmp_path / "checkpoint")
     run(
