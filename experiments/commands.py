@@ -138,7 +138,7 @@ def decks(concept: Any, labels: Any, seed: Any, **options: Any) -> None:
 
 @reproduce.command()
 @_repeatable("--table")
-@_repeatable("--model", type=click.Choice(["tree", "cart", "sklearn-forest", "sklearn-boosting"]))
+@_repeatable("--model", type=click.Choice(["tree", "boosting", "cart", "sklearn-forest", "sklearn-boosting"]))
 @_repeatable("--fold", type=int)
 @_run_options
 def regression(table: Any, model: Any, fold: Any, **options: Any) -> None:

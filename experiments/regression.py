@@ -26,7 +26,7 @@ from experiments.environment import machine, versions
 from experiments.store import Result
 from experiments.tables import Cell, Entry, Table
 from experiments.units import REGRESSION_MODELS, TREE, Unit
-from neuid3 import NeuID3Regressor
+from neuid3 import NeuID3BoostingRegressor, NeuID3Regressor
 
 # The most values of the cost-complexity parameter that CART is tuned over, by cross-validation in so many folds.
 ALPHAS, TUNING_FOLDS = 30, 5
@@ -96,6 +96,7 @@ def _cart(fold: NumberFold, seed: int) -> Any:
 
 LEARNERS: Mapping[str, Callable[[NumberFold, int], Any]] = {
     TREE: lambda _, seed: NeuID3Regressor(random_state=seed),
+    "boosting": lambda _, seed: NeuID3BoostingRegressor(random_state=seed),
     "cart": _cart,
     "sklearn-forest": lambda fold, seed: _encoded(
         fold.train[0], RandomForestRegressor(TREES_OF_FOREST, random_state=seed, n_jobs=1)
@@ -108,6 +109,9 @@ def _configuration(learner: Any, unit: Unit) -> dict[str, Any]:
     if isinstance(learner, NeuID3Regressor):
         names = ("max_depth", "min_mass", "min_gain", "pruning", "criterion")
         return {name: getattr(learner, name) for name in names}
+    if isinstance(learner, NeuID3BoostingRegressor):
+        of_sum = ("learning_rate", "max_splits", "max_depth", "min_mass", "l2", "max_features", "cv")
+        return {name: getattr(learner, name) for name in of_sum}
     return {"model": unit.model}
 
 
@@ -115,6 +119,8 @@ def _description(learner: Any) -> dict[str, Any]:
     match learner:
         case NeuID3Regressor():
             return {"tree": learner.export_text().splitlines(), "leaves": learner.get_n_leaves()}
+        case NeuID3BoostingRegressor():
+            return {"trees": len(learner.sum_.trees), "splits": learner.sum_.splits}
         case GridSearchCV():
             return {"leaves": int(learner.best_estimator_[-1].get_n_leaves()), "chosen": learner.best_params_}
     return {}

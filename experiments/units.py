@@ -36,7 +36,7 @@ TREE = "tree"
 UCI_MODELS = {"onehot": (TREE, "mlp", "sklearn"), "mnist": (TREE, "mlp", "soft")}
 ELEUSIS_MODELS = ("lean", "soft", "nn44m")
 SWITCHED_MODELS = (TREE, "cnn")
-REGRESSION_MODELS = (TREE, "cart", "sklearn-forest", "sklearn-boosting")
+REGRESSION_MODELS = (TREE, "boosting", "cart", "sklearn-forest", "sklearn-boosting")
 POOLS = ("union", "opt", "nf", "bad")
 
 # The number of labelled images in even-odd: one of each digit.
