@@ -26,6 +26,7 @@ _EXPERIMENTS = (
     "e9p",
     "switched",
     "keel",
+    "regression",
 )
 
 
@@ -147,6 +148,16 @@ def keel(table: Any, model: Any, fold: Any, **options: Any) -> None:
 
 
 @reproduce.command()
+@_repeatable("--table")
+@_repeatable("--model", type=click.Choice(["tree", "boosting", "cart", "sklearn-forest", "sklearn-boosting"]))
+@_repeatable("--fold", type=int)
+@_run_options
+def regression(table: Any, model: Any, fold: Any, **options: Any) -> None:
+    """Tables with a number to predict, which come inside packages, in five folds."""
+    _run("regression", {"problem": table, "model": model, "number": fold}, **options)
+
+
+@reproduce.command()
 @_repeatable("--rows", type=click.Choice(["100", "10", "5"]))
 @_repeatable("--seed", type=int)
 @_run_options
@@ -210,10 +221,13 @@ def figure(file: Path, results: Path) -> None:
 
 
 def _run(experiment: str, allowed: dict[str, Any], recipe: str, jobs: int, results: Path) -> None:
-    from experiments.learners import run
     from experiments.runner import run_units
     from experiments.units import select_units, units
 
+    if experiment == "regression":
+        from experiments.regression import run
+    else:
+        from experiments.learners import run
     outcomes = run_units(select_units(units(experiment, recipe), **allowed), results, run, jobs, click.echo)
     if any(outcome.error is not None for outcome in outcomes):
         raise SystemExit(1)

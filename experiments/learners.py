@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import platform
 import warnings
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from importlib.metadata import version
 from time import perf_counter, process_time
 from typing import Any, Protocol
 
 import numpy as np
-import sklearn
 import torch
 from sklearn.metrics import f1_score
 from threadpoolctl import threadpool_limits
@@ -27,18 +23,17 @@ from experiments.datasets.hitting_sets import RULES as HITTING_SETS_RULES
 from experiments.datasets.keel import keel_fold
 from experiments.datasets.problem import Classes, Labelled, Problem, Rules
 from experiments.datasets.switched import RULES as SWITCHED_RULES
+from experiments.environment import machine, versions
 from experiments.keel import make_model
 from experiments.number_baselines import NetworkRegressor
 from experiments.readings import network_counts, readings
 from experiments.units import REUSED_FROM, TREE, Unit
-from neuid3 import Examples, NeuID3Classifier, NeuID3Regressor, __version__
+from neuid3 import Examples, NeuID3Classifier, NeuID3Regressor
 from neuid3.io.trained_tests import TrainedTest
 from neuid3.learning import restarts
-from neuid3.networks.kernel import kernel
 from neuid3.training import halving
 from neuid3.training.train import one_thread
 from neuid3.tree.tree import Branch, Node, preorder
-from neuid3.utils.kernel import processor
 
 # The background knowledge and the candidate tests of the trees that are not learned from a pool.
 RULES: Mapping[str, Rules] = {
@@ -98,8 +93,8 @@ def run(unit: Unit) -> dict[str, Any]:
         "seconds": {phase: round(float(spent), 3) for phase, spent in seconds.items()},
         "processor_seconds": {phase: round(float(spent), 3) for phase, spent in processor.items()},
         **described,
-        "versions": _versions(),
-        "machine": _machine(),
+        "versions": versions(),
+        "machine": machine(),
         "threads": 1,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
     }
@@ -299,20 +294,3 @@ def _majority_accuracy(problem: Problem) -> float:
     """The accuracy of always predicting the most frequent class of the training examples."""
     labels, counts = np.unique(problem.train[1], return_counts=True)
     return float((problem.test[1] == labels[counts.argmax()]).mean())
-
-
-def _machine() -> dict[str, Any]:
-    """A hash of the processor type, and whether the compiled kernel ran: rounding and times depend on both."""
-    digest = hashlib.sha256(processor().encode()).hexdigest()[:8]
-    return {"processor": f"{platform.machine()} {digest}", "kernel": kernel(torch.float32) is not None}
-
-
-def _versions() -> dict[str, str]:
-    return {
-        "neuid3": __version__,
-        "torch": torch.__version__,
-        "numpy": np.__version__,
-        "scikit-learn": sklearn.__version__,
-        "problog": version("problog"),
-        "python": platform.python_version(),
-    }

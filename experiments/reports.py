@@ -27,6 +27,7 @@ from experiments.cells import (
 from experiments.configuration import recorded_parameters
 from experiments.keel_report import keel_report
 from experiments.published import Published
+from experiments.regression import regression_report
 from experiments.store import Result
 from experiments.tables import Cell, Entry, Report, Table
 from experiments.units import EXPERIMENTS, POOLS, REUSED_FROM, REUSED_IN, TREE, UCI_MODELS, Unit, units
@@ -370,6 +371,8 @@ def _settings(result: Result) -> dict[str, Any]:
     used.pop("random_state", None)
     if result.unit.experiment == "keel":
         return used
+    if result.unit.experiment == "regression":
+        return _flat(used)
     if result.unit.model != TREE:
         return {**Training().to_json(), **used}
     defaults = recorded_parameters(NeuID3Classifier(), "default")
@@ -397,4 +400,5 @@ _DRAW: Mapping[str, Callable[[Results], tuple[list[Table], list[str]]]] = {
     "keel": keel_report,
     "e9p": goal_reports.e9p_report,
     "switched": goal_reports.switched_report,
+    "regression": regression_report,
 }

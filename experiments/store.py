@@ -46,6 +46,13 @@ def write(folder: Path, unit: Unit, record: Mapping[str, Any]) -> Path:
     return write_atomically(path, text.encode())
 
 
+def _checked_scores(scores: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Scores of classes or of numbers; a KeyError or TypeError where one is missing or no number."""
+    if "r2" in scores:
+        return {name: float(scores[name]) for name in ("r2", "mean_absolute_error")}
+    return {"accuracy": float(scores["accuracy"]), "f1": dict(scores["f1"])}
+
+
 def read(folder: Path) -> dict[Unit, Result]:
     """All results in a folder, by unit."""
     if not folder.is_dir():
@@ -58,7 +65,7 @@ def read(folder: Path) -> dict[Unit, Result]:
         try:
             record = json.loads(read_text(path, "result"))
             result = Result(unit_from_json(record), record)
-            _ = result.accuracy, result.seconds, dict(record["scores"]["f1"]), dict(record["configuration"])
+            _ = result.seconds, dict(record["configuration"]), _checked_scores(record["scores"])
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise DataError(f"{path} is no result of a unit ({error}); delete it and run its unit again.") from None
         results[result.unit] = result

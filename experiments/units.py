@@ -13,6 +13,8 @@ from experiments.datasets.e9p import FRACTIONS as E9P_FRACTIONS
 from experiments.datasets.hitting_sets import SOURCES as HITTING_SETS
 from experiments.datasets.keel import FOLDS as KEEL_FOLDS
 from experiments.datasets.keel import TABLES as KEEL_TABLES
+from experiments.datasets.numbers import FOLDS as NUMBER_FOLDS
+from experiments.datasets.numbers import TABLES as NUMBER_TABLES
 from experiments.settings import FOLDS, SEEDS, SEEDS_44M, SEEDS_OF
 from neuid3.errors import DataError, did_you_mean
 
@@ -29,6 +31,7 @@ FIELD_NAMES: Mapping[str, tuple[str, str | None, str]] = {
     "keel": ("table", None, "fold"),
     "e9p": ("images", "rows", "seed"),
     "switched": ("images", None, "seed"),
+    "regression": ("table", None, "fold"),
 }
 EXPERIMENTS = tuple(FIELD_NAMES)
 
@@ -39,6 +42,7 @@ ELEUSIS_MODELS = ("lean", "soft", "nn44m")
 KEEL_BESIDE = {TREE: "cart", "forest": "sklearn-forest", "boosting": "sklearn-boosting"}
 KEEL_MODELS = (*KEEL_BESIDE, *KEEL_BESIDE.values())
 SWITCHED_MODELS = (TREE, "cnn")
+REGRESSION_MODELS = (TREE, "boosting", "cart", "sklearn-forest", "sklearn-boosting")
 POOLS = ("union", "opt", "nf", "bad")
 
 # The number of labelled images in even-odd: one of each digit.
@@ -196,6 +200,13 @@ def units(experiment: str, recipe: str = "default") -> list[Unit]:
                 Unit("switched", "mnist", None, model, recipe if model == TREE else None, seed)
                 for seed in range(SEEDS_OF["switched"])
                 for model in SWITCHED_MODELS
+            ]
+        case "regression":
+            return [
+                Unit("regression", name, None, model, recipe if model == TREE else None, fold)
+                for fold in range(NUMBER_FOLDS)
+                for name in NUMBER_TABLES
+                for model in REGRESSION_MODELS
             ]
     raise DataError(f"There is no experiment {experiment!r}.{did_you_mean(experiment, EXPERIMENTS)}")
 

@@ -82,8 +82,8 @@ def _estimator(options: FitOptions, rules: str, fit_data: FitData) -> Any:
         relations=read_relations(options.relations),
         tests=list(options.tests) or "auto",
         modes=list(options.modes) or None,
-        leaves=list(options.leaves) or None,
         bank=options.bank,
+        monotonic_cst=_directions(options.monotonic_cst),
         time_limit=options.time_limit,
         training=TrainingConfig(**_given(training)),
         limits=limits,
@@ -112,8 +112,8 @@ def _limiting_parameters(options: FitOptions) -> dict[str, Any]:
 def _tree_parameters(options: FitOptions) -> dict[str, Any]:
     """The parameters that limit one tree."""
     return {
+        "leaves": list(options.leaves) or None,
         "max_depth": options.max_depth,
-        "monotonic_cst": _directions(options.monotonic_cst),
         **_given({"pruning": options.pruning}),
     }
 
@@ -123,8 +123,8 @@ def _refuse_options_of_trees(options: FitOptions) -> None:
     others = {
         "--pruning": options.pruning,
         "--pos-label": options.pos_label,
-        "--monotone": options.monotonic_cst or None,
         "--calibration": options.calibration or None,
+        "--leaf": options.leaves or None,
     }
     for name, value in others.items():
         if value is not None:

@@ -130,7 +130,7 @@ _PARAMETERS = (
         "--max-splits",
         type=click.IntRange(1),
         metavar="N",
-        help="Maximum number of splits of a boosted sum, all trees together; 20 keep it readable.  [default: 2000]",
+        help="Maximum number of splits of a boosted sum, all trees together; 20 keep it readable.  [default: 5000]",
     ),
     click.option(
         "--type",

@@ -131,13 +131,13 @@ class NeuID3BoostingClassifier(ClassTargets, ClassifierMixin, BoostingEstimator)
         modes: Sequence[str] | None = None,
         training: str | TrainingConfig = "default",
         learning_rate: float = 0.1,
-        max_splits: int = 2000,
+        max_splits: int = 5000,
         max_trees: int = 300,
-        max_depth: int | None = 4,
+        max_depth: int | None = 6,
         min_mass: float = 4.0,
         l2: float = 1.0,
         max_features: float = 0.5,
-        cv: Any = 5,
+        cv: Any = 3,
         patience: int = 20,
         class_weight: Any = None,
         time_limit: float | None = None,
@@ -319,7 +319,7 @@ class NeuID3BoostingRegressor(NumberTargets, RegressorMixin, BoostingEstimator):
         The number of gradient steps of the fit.
 
     >>> X = {"late": [True] * 4 + [False] * 4}
-    >>> reg = NeuID3BoostingRegressor(cv=None, learning_rate=1.0, max_trees=1, l2=0.0)
+    >>> reg = NeuID3BoostingRegressor(cv=None, learning_rate=1.0, max_trees=1, min_mass=2.0, l2=0.0)
     >>> reg.fit(X, [30, 32, 31, 33, 2, 4, 3, 5]).predict({"late": [True, False]}).round(2).tolist()
     [31.5, 3.5]
     """
@@ -337,13 +337,13 @@ class NeuID3BoostingRegressor(NumberTargets, RegressorMixin, BoostingEstimator):
         modes: Sequence[str] | None = None,
         training: str | TrainingConfig = "default",
         learning_rate: float = 0.1,
-        max_splits: int = 2000,
+        max_splits: int = 5000,
         max_trees: int = 300,
         max_depth: int | None = 4,
-        min_mass: float = 4.0,
+        min_mass: float = 20.0,
         l2: float = 1.0,
         max_features: float = 0.5,
-        cv: Any = 5,
+        cv: Any = 3,
         patience: int = 20,
         time_limit: float | None = None,
         n_jobs: int | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from neuid3.export.labels import printable, text_cells
 from neuid3.export.marks import Label, Mark, Picture, Rectangle, text_width
@@ -12,7 +12,9 @@ from neuid3.export.palette import class_colours, paler
 from neuid3.export.picture import GREY, LARGE, LINE, MARGIN, PAPER, SMALL
 from neuid3.export.svg import to_svg
 from neuid3.tree.effects import TermRow, terms
-from neuid3.tree.sum_model import SumModel
+
+if TYPE_CHECKING:  # a sum is exported without PyTorch
+    from neuid3.tree.sum_model import SumModel
 
 # The most characters of a condition in a picture, the width of the bars of a score, and the height of a row.
 CONDITION_CHARACTERS, BAR_WIDTH, ROW_HEIGHT = 72, 120.0, 15.0
@@ -20,7 +22,8 @@ CONDITION_CHARACTERS, BAR_WIDTH, ROW_HEIGHT = 72, 120.0, 15.0
 
 def sum_of(model: Any) -> SumModel:
     """The model of a fitted boosting estimator, or the model itself."""
-    return model if isinstance(model, SumModel) else model.model_
+    found: SumModel = getattr(model, "model_", model)
+    return found
 
 
 def sum_text(model: Any, decimals: int = 2, *, max_terms: int | None = 20, rules: bool = False) -> str:

@@ -113,6 +113,8 @@ def _lines(tree: Tree, write: Callable[[float], str]) -> Iterator[tuple[tuple[st
 
 
 def _distribution(node: Node, write: Callable[[float], str]) -> str:
+    if isinstance(node, GoalLeaf):
+        return noise_text(node)
     leaf = node.summary if isinstance(node, Branch) else node
     return "" if leaf is None else distribution_text(leaf, write)
 

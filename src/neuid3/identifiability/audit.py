@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -87,7 +88,7 @@ def audit_model(
 
 def check_time_limit(time_limit: Any) -> None:
     """Raise a `ParameterError` unless a time limit is a number of seconds, 0 or more."""
-    if isinstance(time_limit, bool) or not isinstance(time_limit, (int, float)) or not time_limit >= 0:
+    if isinstance(time_limit, bool) or not isinstance(time_limit, Real) or not float(time_limit) >= 0:
         raise ParameterError(f"time_limit={time_limit!r} is no number of seconds; give 0 or more.")
 
 

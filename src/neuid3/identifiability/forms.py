@@ -195,6 +195,12 @@ def equivalence_classes(
     return order
 
 
+def _networks(formulas: Sequence[Formula]) -> set[str]:
+    """The networks that formulas mention; they may depend on fewer."""
+    variables = (node.variable for node in bottom_up(formulas) if isinstance(node, Literal))
+    return {variable.network for variable in variables if isinstance(variable, NeuralVariable)}
+
+
 def _fingerprint(formula: Formula) -> Hashable | None:
     """What equivalent formulas have in common at a glance; None for a formula without networks."""
     variables = {node.variable for node in bottom_up([formula]) if isinstance(node, Literal)}
@@ -306,12 +312,15 @@ def rewritings(
             if same is not None and not same.is_identity:
                 choices[-1].append(replaced)
     _, left = results(root, program)
+    needed = len(_neural(left, program.limits, deadline or Deadline())) if any(choices) else 0
     kept: dict[Hashable, Rewriting] = {}
     trees: list[dict[NodeTest, NodeTest]] = []  # of those compared, the replaced tests that give the same function
     for number, replaced in enumerate(_by_number_of_forms(choices, trees)):
         if number == MAX_REWRITINGS:
             return list(kept.values()), False
         _, right = results(with_tests(root, replaced), program)
+        if len(_networks(right)) < needed:
+            continue  # known without circuits: two networks cannot have become one
         same = same_up_to_names(left, right)
         if same is not None and not same.is_identity:
             trees.append(replaced)

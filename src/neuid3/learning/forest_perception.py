@@ -91,7 +91,7 @@ def _responses(learner: NodeLearner) -> Facts:
         return {}
     inference = learner.inference
     names = sorted({*inference.bindings.values(), *(n for n, i in inference.instances.items() if i.frozen)})
-    decided = network_responses(names, learning.shared_networks, learner.neural.tests)
+    decided = network_responses(names, learning.pretrainer.columns, learner.neural.tests)
     if _are_independent(list(decided), learner):
         return {test: as_fact(np.asarray(inference.conditional((), test), dtype=np.float64)) for test in decided}
     facts: Facts = {}

@@ -16,18 +16,16 @@ from neuid3.learning.inference import ExactInference
 from neuid3.learning.initialize import NetworkInitializer
 from neuid3.learning.joint import joint_task, with_leaves
 from neuid3.learning.node_bounds import NodeBounds
-from neuid3.learning.pretraining import pretraining
+from neuid3.learning.pretraining import Pretrainer
 from neuid3.learning.progress import SilentProgress
 from neuid3.learning.ready_splitter import ReadySplitter
 from neuid3.learning.regrow import Regrower, network_responses
 from neuid3.learning.rereading import reread
 from neuid3.learning.restarts import RestartVariants
 from neuid3.learning.sample import Factory, Instance
-from neuid3.learning.shared_networks import SharedNetworks
 from neuid3.learning.tasks import TaskBuilder
 from neuid3.learning.training_splitter import TrainingSplitter
 from neuid3.training.config import TrainingConfig
-from neuid3.training.halving import successive_halving
 from neuid3.training.parallel.pool import WorkerPool
 from neuid3.training.parallel.shared import SharedColumns
 from neuid3.training.train import train_jointly
@@ -100,13 +98,15 @@ class NetworkLearning:
         trained_at_root = root_tests if canonical is None else canonical.first_forms(root_tests)
         variants = RestartVariants(sample, semantics, config, len(trained_at_root), inference.device)
         tasks = TaskBuilder(inference, self.initializer, variants, shared_columns, config)
-        self.shared_networks = SharedNetworks(inference, self.initializer, shared_columns, config, share_networks)
+        self.pretrainer = Pretrainer(
+            inference, self.initializer, shared_columns, config, self.pool, progress, by_columns=share_networks
+        )
         self.splitter = TrainingSplitter(
             inference,
             tests,
             ready,
             tasks,
-            self.shared_networks,
+            self.pretrainer,
             self.pool,
             penalty=penalty,
             bank_tests=bank_tests,
@@ -150,7 +150,7 @@ class NetworkLearning:
             return None
         if all(self.inference.instances[name].frozen for name in networks):
             return None  # the tree was grown with these networks as they are
-        responses = network_responses(networks, self.shared_networks, self.splitter.tests)
+        responses = network_responses(networks, self.pretrainer.columns, self.splitter.tests)
         if not responses and not len(self.goals):
             return None
         inference = with_goals(self.inference, self.goals)
@@ -165,23 +165,10 @@ class NetworkLearning:
         starts : networks that some restarts begin with, by declared network.
         """
         tests = [test for test in offered.tests if self.inference.semantics.is_neural(test)]
-        built = pretraining(
-            tests, self.inference, self.initializer, self.shared_columns, self.config, starts, self.goals
-        )
-        if built is None:
-            return False
         root = OpenNode.root(len(self.inference.sample))
-        (trained,), steps = successive_halving(
-            [built.task],
-            self.pool,
-            lambda _, done, total: self.splitter.progress.training(root, "all candidates together", done, total),
-        )
-        self.splitter.steps += steps
-        if trained is None or trained.failed is not None:
-            return False
-        self.inference.add_instances(built.trained(trained))
-        self.inference.bindings.update(built.instances)
-        return True
+        is_pretrained = self.pretrainer.pretrain_by_candidates(root, tests, starts, self.goals)
+        self.splitter.steps += self.pretrainer.steps
+        return is_pretrained
 
     def network(self, name: str) -> nn.Module:
         """A declared network by name, whose weights are to be loaded."""

@@ -386,8 +386,8 @@ class NodeLearner:
 
     @property
     def may_pretrain(self) -> bool:
-        """Whether the configuration allows pretraining; goals need it."""
-        return len(self.goals) > 0 or (self.config.pretrain and self.config.reuse)
+        """Whether all candidates may pretrain networks; not where columns have done so before the first split. Goals need it."""
+        return len(self.goals) > 0 or (self.config.pretrain and self.config.reuse and not self.config.shared)
 
     def next_number(self) -> int:
         """The number of the next network."""

@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from neuid3.learning.candidates import Candidates
+from neuid3.learning.column_pretraining import ColumnPretraining
 from neuid3.learning.grow import OpenNode, Split
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.node_bounds import NodeBounds
 from neuid3.learning.ready_splitter import MAX_BINDINGS
 from neuid3.learning.responses import BooleanResponse, ProbabilisticResponse, Response
 from neuid3.learning.sample import Floats, same_architecture
-from neuid3.learning.shared_networks import SharedNetworks
 from neuid3.learning.splitter import best_candidate
 from neuid3.learning.symbolic_splitter import SymbolicSplitter
 from neuid3.tree.criteria import Criterion
@@ -83,7 +83,7 @@ class Regrower:
 
 
 def network_responses(
-    networks: Sequence[str], shared_networks: SharedNetworks, candidates: Sequence[NodeTest]
+    networks: Sequence[str], columns: ColumnPretraining, candidates: Sequence[NodeTest]
 ) -> dict[NodeTest, Response]:
     """Tests that call these networks, with their responses for all examples, counted like facts.
 
@@ -93,14 +93,14 @@ def network_responses(
     Parameters
     ----------
     networks : the trained networks of a tree, by instance.
-    shared_networks : finds tests of a single image.
+    columns : finds tests of a single image.
     candidates : the tests with networks.
     """
-    inference, sample = shared_networks.inference, shared_networks.sample
+    inference, sample = columns.inference, columns.sample
     trainable = [name for name in networks if not inference.instances[name].frozen]
     responses: dict[NodeTest, Response] = {}
     for test in candidates:
-        decisions = {bound: _decisions(inference, bound) for bound in bindings(test, trainable, shared_networks)}
+        decisions = {bound: _decisions(inference, bound) for bound in bindings(test, trainable, columns)}
         if decisions:
             gains = {bound: sample.target.gain(decided) for bound, decided in decisions.items()}
             best = max(gains, key=lambda bound: gains[bound])
@@ -108,16 +108,16 @@ def network_responses(
     return responses
 
 
-def bindings(test: NodeTest, networks: Sequence[str], shared_networks: SharedNetworks) -> list[NodeTest]:
+def bindings(test: NodeTest, networks: Sequence[str], columns: ColumnPretraining) -> list[NodeTest]:
     """A test whose networks are trained; one image's test with networks that can replace its own, those of its column first."""
-    inference = shared_networks.inference
+    inference = columns.inference
     instances, bound = inference.instances, inference.bound(test)
     if all(call.network in instances for call in inference.semantics.calls(bound)):
         return [bound]
-    call = shared_networks.single_image_call(bound)
+    call = columns.single_image_call(bound)
     if call is None:
         return []
-    fresh = shared_networks.initializer.template(call)
+    fresh = columns.initializer.template(call)
     similar = [name for name in networks if same_architecture(instances[name].module, fresh)]
     preferred = sorted(similar, key=lambda name: not instances[name].trained_on.issuperset(call.inputs))[:MAX_BINDINGS]
     return [test.bind({call.network: name}) for name in similar if name in preferred]

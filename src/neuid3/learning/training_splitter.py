@@ -11,10 +11,10 @@ from neuid3.learning.candidates import Candidates
 from neuid3.learning.canonical import CanonicalCandidates
 from neuid3.learning.grow import OpenNode
 from neuid3.learning.inference import ExactInference
+from neuid3.learning.pretraining import Pretrainer
 from neuid3.learning.progress import SilentProgress
 from neuid3.learning.ready_splitter import ReadySplitter
 from neuid3.learning.sample import Instance
-from neuid3.learning.shared_networks import SharedNetworks
 from neuid3.learning.splitter import ScoredCandidate
 from neuid3.learning.tasks import TaskBuilder
 from neuid3.training.halving import successive_halving
@@ -46,7 +46,7 @@ class TrainingSplitter:
     tests : the tests with networks that are known before the tree is grown; others may come up at nodes.
     ready : scores tests without training.
     tasks : builds training tasks.
-    shared_networks : builds training tasks of networks that many columns share.
+    pretrainer : trains networks that many columns share, before the first split.
     pool : worker processes.
     penalty : the bits that a split with networks must save.
     bank_tests : tests of a bank, which are tried before others are trained.
@@ -60,7 +60,7 @@ class TrainingSplitter:
         tests: Sequence[NodeTest],
         ready: ReadySplitter,
         tasks: TaskBuilder,
-        shared_networks: SharedNetworks,
+        pretrainer: Pretrainer,
         pool: WorkerPool,
         *,
         penalty: float,
@@ -72,7 +72,7 @@ class TrainingSplitter:
         self.steps = 0  # gradient steps so far
         self._is_neural = dict.fromkeys(tests, True)
         self._open_tests: list[NodeTest] = []  # those of the node at hand
-        self.ready, self.tasks, self.shared_networks, self.pool = ready, tasks, shared_networks, pool
+        self.ready, self.tasks, self.pretrainer, self.pool = ready, tasks, pretrainer, pool
         self.penalty, self.bank_tests, self.progress = penalty, bank_tests, progress
         self.canonical = canonical
 
@@ -85,9 +85,9 @@ class TrainingSplitter:
         trained: list[ScoredCandidate] = []
         if not self._bank_suffices(node, ready) and not self._is_settled(node) and self._is_promising(node):
             if not node.path:
-                before = len(self.inference.instances)
-                self._train_shared_networks(node)
-                ready = self._ready_candidates(node) if len(self.inference.instances) > before else ready
+                is_pretrained = self.pretrainer.pretrain_by_columns(node, self._open_tests)
+                self.steps += self.pretrainer.steps
+                ready = self._ready_candidates(node) if is_pretrained else ready
             trained = self._train(node, ready)
         scored = [*(candidate for candidates in ready.values() for candidate in candidates), *trained]
         self.progress.compared(node, [(str(candidate.test), candidate.gain) for candidate in scored])
@@ -113,19 +113,6 @@ class TrainingSplitter:
     def _ready_candidates(self, node: OpenNode) -> dict[NodeTest, list[ScoredCandidate]]:
         """The scores of each test that can be had without training."""
         return {test: list(self.ready.scored(node, test)) for test in self._open_tests}
-
-    def _train_shared_networks(self, node: OpenNode) -> None:
-        """Train networks that many columns share, and keep those that learned something."""
-        shared_tasks = list(self.shared_networks.training_tasks(self._open_tests))
-        names = [f"shared network of {len(shared_task.columns)} columns" for shared_task in shared_tasks]
-        finished, steps = successive_halving(
-            [shared_task.task for shared_task in shared_tasks],
-            self.pool,
-            lambda i, done, total: self.progress.training(node, names[i], done, total),
-        )
-        for shared_task, trained in zip(shared_tasks, finished, strict=True):
-            self.inference.add_instances(shared_task.instances(trained))
-        self.steps += steps
 
     def _train(self, node: OpenNode, ready: Mapping[NodeTest, Sequence[ScoredCandidate]]) -> list[ScoredCandidate]:
         """The scores of tests whose networks are trained for this node."""

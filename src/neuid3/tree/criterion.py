@@ -33,8 +33,8 @@ class Criterion(Protocol):
     splits, pruning and leaves depend on. Classes are counted by one mass a class, numbers by (Σ w, Σ w·y, Σ w·y²).
     An example may reach both children of a node, so masses are fractions.
 
-    Whoever writes a criterion for classes derives it from `ClassCriterion` and overrides what differs. One for other
-    targets derives from this class and gives all methods without a default. Laws that the learner relies on:
+    One for classes derives from `ClassCriterion`, one for numbers from `NumberCriterion`, and overrides what differs; one
+    for other targets derives from this class and gives all methods without a default. Laws that the learner relies on:
 
     - statistics add up: those of a node are the sum of those of its children;
     - `gain` and `information_gain` are 0 or more, and 0 where both children have the same statistics per mass;
@@ -493,10 +493,8 @@ class Criterion(Protocol):
 
 def _decrease(measure: Callable[[Floats], Floats], mass: Callable[[Floats], Floats], yes: Floats, no: Floats) -> Floats:
     """M(κ) − S(τ)/S · M(κ∧τ) − S(¬τ)/S · M(κ∧¬τ) of a test τ at a node κ, for a measure M and the mass S."""
-    both = yes + no
-    total = mass(both)
+    total, before = mass(yes + no), measure(yes + no)
     after = mass(yes) * measure(yes) + mass(no) * measure(no)
-    before = measure(both)
     # Rounding errors must not give a gain to a useless test, nor a negative gain to any.
     gain: Floats = np.maximum(before - np.divide(after, total, out=np.zeros_like(before), where=total > 0), 0.0)
     return gain

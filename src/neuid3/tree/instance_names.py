@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-_NUMBERED = re.compile(r"(.+)#\d+", re.DOTALL)
+_NUMBERED = re.compile(r"(.+?)(?:[#@]\d+)+", re.DOTALL)
 
 
 def display_names(instances: Iterable[str]) -> dict[str, str]:

@@ -277,7 +277,7 @@ def _flattened(concepts: Any) -> Iterator[tuple[str, tuple[str, ...] | None, Any
     """Name, input columns and labels of each call; None for columns that are not named."""
     if not isinstance(concepts, Mapping):
         raise DataError(
-            f"`concepts` is a {type(concepts).__name__}; give a mapping such as {{'rank(first)': [5, None, …]}}."
+            f"`concepts` is of type {type(concepts).__name__}; give a mapping such as {{'rank(first)': [5, None, …]}}."
         )
     for key, given in concepts.items():
         call = _parsed(str(key))
@@ -356,7 +356,7 @@ def _rows_and_values(where: str, given: Any, length: int) -> Iterator[tuple[int,
         return
     if isinstance(given, (str, bytes)) or not hasattr(given, "__len__"):
         raise DataError(
-            f"The labels of {where!r} are a {type(given).__name__}; give one entry for each row, or a mapping of rows to "
+            f"The labels of {where!r} are of type {type(given).__name__}; give one entry for each row, or a mapping of rows to "
             "values."
         )
     entries = list(given)

@@ -68,7 +68,7 @@ def test_a_column_of_labels_is_summarized_and_trained_on(tmp_path: Path, cards: 
     done = fit(tmp_path)
     assert done.exit_code == 0, done.output
     assert "rank(first)  labels   20 of 120 rows; 3 values: 1, 2, 3" in done.output
-    assert "Labels of rank (rank_net#" in done.output
+    assert "Labels of rank (rank_net): " in done.output
     table = read_table(tmp_path / "cards.csv", target="result", concept_columns=["rank(first)"])
     assert list(table.examples.schema) == ["first", "second", "torn"]
     assert table.concepts["rank(first)"][:20] == [row["first"][0] for row in cards[:20]]
@@ -111,7 +111,7 @@ def test_audit_and_report_take_labels_from_columns_and_files(tmp_path: Path, car
     assert done.exit_code == 0, done.output
     labels = len({row["first"] for row in cards[:20]})
     assert re.search(
-        rf"On labels of this table: rank \(rank_net#\d+\): concept accuracy 0\.\d+ on {labels} labels", done.output
+        rf"On labels of this table: rank \(rank_net\): concept accuracy 0\.\d+ on {labels} labels", done.output
     )
     done = run("report", model, tmp_path / "cards.csv", *file, *page)
     assert f"on {len(images)} labels" in done.output or f"on {len(images):,} labels" in done.output

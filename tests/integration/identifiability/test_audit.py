@@ -57,7 +57,7 @@ def test_a_learned_order_is_fixed_up_to_reversal(fitted: Any) -> None:
     assert network.fixed_up_to == "reversal"
     assert certificate.source == "predictions"
     assert certificate.candidates_known
-    assert f"{network.name}: fixed up to reversal" in clf.export_text()
+    assert f"{network.display_name}: fixed up to reversal" in clf.export_text()
     names = np.array(["low", "middle", "high"])
     labelled = clf.audit(X, concepts={"level(left)": names[first], "level(right)": names[second]})
     assert labelled.source == "labels"

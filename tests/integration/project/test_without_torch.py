@@ -80,6 +80,22 @@ print("depth", clf.get_depth())
     assert int(out.split()[-1]) >= 2
 
 
+def test_a_boosted_sum_of_a_plain_table_is_learned_saved_loaded_shown_and_explained(tmp_path: Path) -> None:
+    run(
+        DATA
+        + f"""
+from neuid3 import NeuID3BoostingClassifier
+clf = NeuID3BoostingClassifier(background=RULES, max_trees=10, random_state=0).fit(X, y)
+loaded = load(clf.save({str(tmp_path / "sum")!r}))
+assert (loaded.predict_proba(X) == clf.predict_proba(X)).all()
+assert loaded.export_text() == clf.export_text()
+assert clf.export_svg().startswith("<svg")
+assert clf.explain(X, 3).text()
+assert "<html" in evidence_page(clf, X, y)
+"""
+    )
+
+
 def test_a_plain_table_is_learned_from_a_checkpoint(tmp_path: Path) -> None:
     folder = str(tmp_path / "checkpoint")
     run(
@@ -175,3 +191,23 @@ def test_importing_the_estimator_does_not_import_torch() -> None:
     assert run("import neuid3\nneuid3.NeuID3Classifier, neuid3.load, neuid3.Bank\nprint('torch' in sys.modules)") == (
         "False\n"
     )
+
+
+def test_a_plain_table_of_numbers_is_learned_saved_loaded_shown_and_explained(tmp_path: Path) -> None:
+    out = run(
+        DATA
+        + f"""
+from neuid3 import NeuID3Regressor
+numbers = np.where(y == "yes", 30.0, 10.0) + rng.normal(0.0, 1.0, n)
+reg = NeuID3Regressor(background=RULES, pruning=0.1).fit(X, numbers)
+loaded = load(reg.save({str(tmp_path / "numbers")!r}))
+assert (loaded.predict(X) == reg.predict(X)).all()
+means, deviations = loaded.predict(X, return_std=True)
+assert loaded.model_.verify(X, rows=2) < 1e-9
+assert "±" in loaded.export_text() and "<svg" in loaded.export_svg()
+assert "What moves it" in str(loaded.explain(X, 0))
+assert "R²" in evidence_page(loaded, X, numbers)
+print("learned", reg.get_n_leaves() > 2)
+"""
+    )
+    assert out.strip() == "learned True"

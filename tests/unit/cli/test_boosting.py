@@ -60,7 +60,7 @@ def test_a_boosted_sum_is_fitted_shown_explained_and_reported(table: Path, tmp_p
     ("options", "sentence"),
     [
         (["--model", "boosting", "--pruning", "1"], "--pruning is for one tree"),
-        (["--model", "boosting", "--monotone", "age=1"], "--monotone is for one tree"),
+        (["--model", "boosting", "--leaf", "age(Y)"], "--leaf is for one tree"),
         (["--max-splits", "3"], "--max-splits limits a boosted sum"),
     ],
 )

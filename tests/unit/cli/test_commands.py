@@ -533,3 +533,52 @@ def test_classes_that_are_numbers_are_told_from_numbers(folder: Path) -> None:
     output = run("explain", "t.neuid3", "t.csv", "--row", "0").stdout
     assert "Predicted: '6'   ('6' 1.00, '5' 0.00)" in output
     assert "adds 0.00 to '5', 1.00 to '6'" in output
+
+
+@pytest.fixture
+def number_model(folder: Path) -> Path:
+    done = run("fit", "people.csv", "--target", "age", "--max-depth", "2")
+    assert done.exit_code == 0, done.output
+    return folder / "people.neuid3"
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_number_column_is_learned_as_numbers_and_fit_says_so() -> None:
+    done = run("fit", "people.csv", "--target", "age", "--max-depth", "2")
+    assert re.search(r"^age +target +numbers from 1\d to 9\d$", done.stdout, re.MULTILINE)
+    assert re.search(r"'age' holds \d+ different numbers, so numbers are predicted \(regression\)", done.stdout)
+    assert re.search(r"On \d\d held-out rows: R² .*, mean absolute error .* \(always the mean ", done.stdout)
+    assert isinstance(neuid3.load("people.neuid3"), neuid3.NeuID3Regressor)
+    again = run("fit", "people.csv", "--target", "age", "--task", "regression", "--max-depth", "2", "--json")
+    report = json.loads(again.stdout)
+    assert report["task"] == "regression"
+    assert report["classes"] == []
+    assert report["held_out"]["r2"] == pytest.approx(float(re.findall(r"R² ([-0-9.]+)", done.stdout)[0]), abs=1e-3)
+
+
+def test_numbers_are_predicted_shown_explained_and_reported(number_model: Path) -> None:
+    rows = list(csv.DictReader(run("predict", str(number_model), "people.csv").stdout.splitlines()))
+    reg = neuid3.load(number_model)
+    table = neuid3.read_table("people.csv", target="age", task="auto")
+    means, deviations = reg.predict(table.examples, return_std=True)
+    assert [float(row["prediction"]) for row in rows] == means.tolist()
+    assert [float(row["std"]) for row in rows] == deviations.tolist()
+    assert "±" in run("show", str(number_model)).stdout
+    assert "query(leaf_1)" in run("show", str(number_model), "--format", "problog").stdout
+    explained = run("explain", str(number_model), "people.csv", "--row", "3", "--threshold", "70").stdout
+    assert re.search(r"What would move it (above|below) 70\.", explained)
+    reported = run("report", str(number_model), "people.csv", "--target", "age").stdout
+    assert re.search(r"Of these 200 rows 1\d\d were learned from: R² ", reported)
+
+
+@pytest.mark.usefixtures("folder")
+def test_tasks_and_targets_that_do_not_fit_are_mistakes() -> None:
+    fit = ("fit", "people.csv", "--target")
+    text = mistake(*fit, "risk", "--task", "regression")
+    assert re.search(r"row 0 has '(low|high)' in column 'risk', which is no finite number", text)
+    assert "--pos-label is for classes, and 'age' holds numbers" in mistake(*fit, "age", "--pos-label", "50")
+    assert "--class-weight is for classes" in mistake(*fit, "age", "--class-weight", "balanced")
+    Path("same.csv").write_text("a,b\n" + "1,2.5\n0,2.5\n" * 20)
+    assert "every row has the number 2.5 in column 'b'" in mistake("fit", "same.csv", "--target", "b")
+    Path("endless.csv").write_text("a,b\n" + "1,2.5\n0,inf\n" * 20)
+    assert "row 1 has 'inf' in column 'b'" in mistake("fit", "endless.csv", "--target", "b", "--task", "regression")

@@ -257,7 +257,7 @@ def test_a_name_without_columns_is_enough_for_a_network_that_is_called_once() ->
         ({"rank(late)": [1] * 400}, "the column 'late', which no network can read"),
         ({"rank(last)": [1] * 399}, "'rank(last)' has 399 labels for 400 rows"),
         ({"rank(last)": [*[1] * 399, 9]}, "has the label 9 in row 399, which is no value of 'rank'"),
-        ({"rank(last)": "1"}, "are a str"),
+        ({"rank(last)": "1"}, "are of type str"),
         ({"rank(last)": [1] * 400, "rank_net(last)": [2] * 400}, "Two labels for one image"),
     ],
 )

@@ -207,6 +207,8 @@ def test_the_number_of_splits_of_all_trees_is_limited() -> None:
 class OnlyRain:
     """Constraints that allow splits by one column, and no scores below 0."""
 
+    bounds = None
+
     def allowed(self, node: Any, candidates: Candidates) -> Candidates:  # noqa: ARG002
         return Candidates(tuple(test for test in candidates.tests if str(test) == "rain"), ())
 

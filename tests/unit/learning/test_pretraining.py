@@ -10,10 +10,10 @@ import torch
 
 from neuid3 import Examples
 from neuid3.data.priors import Priors
-from neuid3.learning import pretraining as module
+from neuid3.learning import candidate_pretraining as module
+from neuid3.learning.candidate_pretraining import CandidatePretrainingTask, candidate_pretraining, symbolic_features
 from neuid3.learning.candidates import Candidates
 from neuid3.learning.node_learner import NodeLearner
-from neuid3.learning.pretraining import Pretraining, pretraining, symbolic_features
 from neuid3.learning.sample import Sample
 from neuid3.logic.program import Program
 from neuid3.networks.defaults import default_network
@@ -85,7 +85,7 @@ def built(
     networks: dict[str, Any] | None = None,
     restarts: int = 3,
     starts: dict[str, torch.nn.Module] | None = None,
-) -> Pretraining | None:
+) -> CandidatePretrainingTask | None:
     rng = np.random.default_rng(0)
     shown = {name: rng.random((30, 8, 8)).astype("float32") for name in "abc"}
     sample = sample_of({**shown, "fact": rng.random(30) < 0.5}, 30)
@@ -104,14 +104,16 @@ def built(
     )
     learning = learner.network_learning
     assert learning is not None
-    return pretraining(atoms, learner.inference, learning.initializer, learning.shared_columns, config, starts or {})
+    return candidate_pretraining(
+        atoms, learner.inference, learning.initializer, learning.shared_columns, config, starts or {}
+    )
 
 
 def test_one_instance_of_each_network_is_trained_by_all_rules_on_all_their_columns() -> None:
     given = built("same(a, b)", "same(b, c)", "lit(a)")
     assert given is not None
-    assert set(given.instances) == {"digit_net", "lit_net"}
-    digits, lights = given.instances["digit_net"], given.instances["lit_net"]
+    assert set(given.names) == {"digit_net", "lit_net"}
+    digits, lights = given.names["digit_net"], given.names["lit_net"]
     assert digits.startswith("digit_net#")
     assert given.columns == {digits: frozenset("abc"), lights: frozenset("a")}
     task = given.task
@@ -120,7 +122,7 @@ def test_one_instance_of_each_network_is_trained_by_all_rules_on_all_their_colum
     assert len(task.initial_networks) == 6, "twice the restarts of a test"
     assert all(set(networks) == {digits, lights} for networks in task.initial_networks)
     assert task.config.steps(29) == 3 * 4 * 3, "three times the steps of a test"
-    trained = given.trained(TrainingResult(dict(task.initial_networks[0]), np.zeros((1, 3)), 0.0, 0.0, 1))
+    trained = given.instances(TrainingResult(dict(task.initial_networks[0]), np.zeros((1, 3)), 0.0, 0.0, 1))
     assert {name: (i.network, i.trained_on, i.frozen) for name, i in trained.items()} == {
         digits: ("digit_net", frozenset("abc"), False),
         lights: ("lit_net", frozenset("a"), False),
@@ -131,7 +133,7 @@ def test_one_restart_of_four_begins_with_the_networks_of_a_tree() -> None:
     tree = default_network([(8, 8)], 3)
     given = built("same(a, b)", "same(b, c)", restarts=4, starts={"digit_net": tree})
     assert given is not None
-    name, weights = given.instances["digit_net"], tree.state_dict()
+    name, weights = given.names["digit_net"], tree.state_dict()
     begins = [
         all(torch.equal(tensor, weights[key]) for key, tensor in networks[name].state_dict().items())
         for networks in given.task.initial_networks

@@ -17,9 +17,9 @@ from neuid3.circuits.reach import Reach
 from neuid3.circuits.torch_arrays import TorchArrays
 from neuid3.data.priors import Priors
 from neuid3.learning.candidates import Candidates
+from neuid3.learning.column_pretraining import ColumnPretrainingTask
 from neuid3.learning.node_learner import NodeLearner
 from neuid3.learning.sample import Instance, Sample
-from neuid3.learning.shared_networks import SharedNetworkTask
 from neuid3.logic.program import Program
 from neuid3.networks.defaults import default_network
 from neuid3.training.config import TrainingConfig
@@ -41,8 +41,8 @@ def learner_of(columns: dict[str, np.ndarray], y: np.ndarray, **settings: object
     return NodeLearner(sample, Program(background, X.schema), Candidates(tests, ()), {}, TrainingConfig(), **arguments)
 
 
-def shared_tasks_of(learner: NodeLearner) -> list[SharedNetworkTask]:
-    return list(learner.neural.shared_networks.training_tasks(learner.neural.tests))
+def shared_tasks_of(learner: NodeLearner) -> list[ColumnPretrainingTask]:
+    return list(learner.neural.pretrainer.columns.training_tasks(learner.neural.tests))
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.integers(2, 4))

@@ -67,7 +67,7 @@ def test_a_network_of_two_inputs_is_labelled_by_two_columns() -> None:
         ({"rank(first)": [True, None, None, None]}, r"label True in row 0, which is no value"),
         ({"red(first)": {2: "maybe"}}, r"label 'maybe' in row 2.*True and False"),
         ({"rank(first)": [1, 2]}, r"2 labels for 4 rows; give one entry for each row"),
-        ({"rank(first)": "1"}, r"are a str; give one entry for each row"),
+        ({"rank(first)": "1"}, r"are of type str; give one entry for each row"),
         ({"rank(first)": {4: 1}}, r"label for row 4; the table has 4 rows, counted from 0"),
         ({"rank(third)": {0: 1}}, r"column 'third', which does not exist"),
         ({"rnk(first)": {0: 1}}, r"'rnk', which is no neural predicate.*Did you mean 'rank'"),
@@ -75,7 +75,7 @@ def test_a_network_of_two_inputs_is_labelled_by_two_columns() -> None:
         ({"rank": [1, 2, None, None]}, r"The labels of 'rank' name no column, and could be of rank\(first\) or rank"),
         ({"same": [True, None, None, None]}, r"The labels of 'same' name no column; write \{'same\(COLUMN\)': labels"),
         ({"rank(kind)": {0: 1}}, r"column 'kind', which no network can read"),
-        ([1, 2], r"`concepts` is a list; give a mapping"),
+        ([1, 2], r"`concepts` is of type list; give a mapping"),
     ],
 )
 def test_what_cannot_be_a_label_is_refused(concepts: Any, message: str) -> None:

@@ -11,8 +11,8 @@ import numpy as np
 from neuid3.data.targets import number_targets
 from neuid3.errors import DataError
 from neuid3.explain.page.responses import MIN_REACH, Floats, PageResponses
-from neuid3.export.labels import distribution_text, number_format
-from neuid3.tree.leaves import leaf_moments
+from neuid3.export.labels import distribution_text, noise_text, number_format
+from neuid3.tree.goals import GoalLeaf
 from neuid3.tree.tree import Branch, Tree
 
 # The most points in the plot of predicted against true numbers; of more rows, evenly spaced ones are drawn.
@@ -75,13 +75,15 @@ def number_content(tree: Tree, responses: PageResponses, numbers: Floats | None,
     for node in responses.nodes:
         leaf = node.node.summary if isinstance(node.node, Branch) else node.node
         said = "" if leaf is None else distribution_text(leaf, write)
+        if isinstance(leaf, GoalLeaf):
+            said = f"→ {leaf.goal.label}  {noise_text(leaf)}"
         found = residual = ""
         mass = responses.reach[:, node.number]
         if numbers is not None and mass.sum() > MIN_REACH:
             mean = float(np.average(numbers, weights=mass))
             deviation = float(np.sqrt(np.average((numbers - mean) ** 2, weights=mass)))
             found = f"{write(mean)} ± {write(deviation)}"
-            if leaf is not None and leaf is node.node:
+            if leaf is not None and leaf is node.node and not isinstance(leaf, GoalLeaf):
                 residual = write(mean - leaf.value[0])
         nodes.append(NodeNumbers(said, found, residual))
     means, deviations = _mixtures(tree, responses)
@@ -95,7 +97,8 @@ def number_content(tree: Tree, responses: PageResponses, numbers: Floats | None,
 def _mixtures(tree: Tree, responses: PageResponses) -> tuple[Floats, Floats]:
     """The predicted mean and standard deviation of every row."""
     center = float(np.mean([leaf.value[0] for leaf in tree.leaves]))
-    moments = responses.reach[:, responses.leaves] @ leaf_moments(tree.leaves, center)
+    components, reach = responses.of_components
+    moments = reach @ components.moments(center)
     return center + moments[:, 0], np.sqrt(np.maximum(moments[:, 1] - moments[:, 0] ** 2, 0.0))
 
 

@@ -510,7 +510,7 @@ function networkCard(network, number) {
   return make("article", { id: `network-${number}`, tabindex: "-1", "aria-label": `Network ${network.name}` },
     make("div", { class: "title" }, make("h3", {}, code(network.name), " predicts ", code(network.predicate)),
       make("p", {}, `It reads ${reads}, for test `, ...branches, "."),
-      ...(network.fixed ? [make("p", { class: "soft" }, `By the tree alone, the meaning of its values is ${network.fixed}.`)] : [])),
+      ...(network.fixed ? [make("p", { class: "soft" }, `${network.fixed.includes("given labels") ? "The" : "By the tree alone, the"} meaning of its values is ${network.fixed}.`)] : [])),
     make("p", { class: "chosen", id: `values-${number}`, hidden: true }),
     make("div", { class: "values" }, ...values));
 }
@@ -541,7 +541,7 @@ function drawEvidence() {
   if (content.networks.length) {
     const networks = new Set(content.networks.map((network) => network.name)).size;
     const number = `The tree has ${many(networks, "network", "networks")}${content.instances.map((line) => `; ${line}`).join("")}.`;
-    group(titled("What the networks predict", `${number} For every value of a network, the inputs for which it is the most probable value, most probable first. Unless a network was trained beforehand, its values have no given meaning; the pictures show what they stand for.`), ...content.networks.map(networkCard));
+    group(titled("What the networks predict", `${number} For every value of a network, the inputs for which it is the most probable value, most probable first. Unless a network was trained beforehand or with labels, its values have no given meaning; the pictures show what they stand for.`), ...content.networks.map(networkCard));
   }
   if (numbers && numbers.points.length) {
     group(titled("Predicted against true", "One point for each example: its true number from left to right, the predicted one from bottom to top. On the line both are equal."),

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neuid3.data.examples import Examples
+from neuid3.tree.components import Components
 from neuid3.tree.descent import LazyEvaluator
 from neuid3.tree.evidence import Evidence
 from neuid3.tree.model import TreeModel
@@ -61,13 +62,15 @@ class PageResponses:
     nodes : the nodes of the tree in preorder.
     reach : P(node | e), `(example, node)`.
     network_values : the most probable values of each network call.
-    probabilities : P(class | e), `(example, class)`.
+    probabilities : P(class | e), `(example, class)`; for numbers the means of what leaves say, mean and deviation.
+    of_components : the plain leaves and values of goals, and P(component | e), `(example, component)`.
     """
 
     nodes: tuple[PageNode, ...]
     reach: Floats
     network_values: dict[NetworkCall, NetworkValues]
     probabilities: Floats
+    of_components: tuple[Components, Floats]
 
     @property
     def leaves(self) -> list[int]:
@@ -107,7 +110,7 @@ def page_responses(model: TreeModel, examples: Examples) -> PageResponses:
     nodes = tuple(PageNode(number, path, node) for number, (path, node) in enumerate(node_paths(model.tree.root)))
     inference, arrays = model.inference, model.inference.arrays
     reach = inference.compiled([*(node.path for node in nodes), *model.components.paths])
-    of_components = model.components.class_probabilities(model.classes)
+    said = np.array([leaf.value for leaf in model.components.plain_leaves(model.classes)])
     descent = LazyEvaluator(model.tree.root, inference)
     reach_batches: list[Floats] = []
     value_batches: dict[NetworkCall, list[NetworkValues]] = {call: [] for call in sorted(model.network_calls)}
@@ -120,8 +123,14 @@ def page_responses(model: TreeModel, examples: Examples) -> PageResponses:
                 batches.append(_network_values(evidence, call, start))
     network_values = {call: _concatenated(batches) for call, batches in value_batches.items()}
     reached = np.concatenate(reach_batches)
-    probabilities = np.asarray(reached[:, len(nodes) :] @ of_components)
-    return PageResponses(nodes, reached[:, : len(nodes)], network_values, probabilities)
+    of_components = reached[:, len(nodes) :]
+    return PageResponses(
+        nodes,
+        reached[:, : len(nodes)],
+        network_values,
+        np.asarray(of_components @ said),
+        (model.components, of_components),
+    )
 
 
 def _network_values(evidence: Evidence, call: NetworkCall, start: int) -> NetworkValues:

@@ -43,7 +43,7 @@ def perceive(
     trainable = [name for name in sorted(set(inference.bindings.values())) if not inference.instances[name].frozen]
     responses: dict[NodeTest, Response] = {}
     for test in learner.neural.tests:
-        bound = bindings(test, trainable, learning.shared_networks)
+        bound = bindings(test, trainable, learning.pretrainer.columns)
         probabilities = {one: inference.conditional((), one) for one in bound}
         if probabilities:
             best = max(probabilities, key=lambda one: target.gain(probabilities[one]))

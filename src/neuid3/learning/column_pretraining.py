@@ -1,4 +1,4 @@
-"""Training of one network on many columns that show images of the same kind."""
+"""Pretraining by columns: one network is trained on many columns that show images of the same kind."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _COLUMN, _IMAGE = "which column", "image"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SharedNetworkTask:
+class ColumnPretrainingTask:
     """The training task of a shared network.
 
     Attributes
@@ -55,6 +55,11 @@ class SharedNetworkTask:
     network: str
     columns: frozenset[str]
     task: Task
+
+    @property
+    def title(self) -> str:
+        """What reports call the task."""
+        return f"shared network of {len(self.columns)} columns"
 
     def instances(self, trained: TrainingResult | None) -> dict[str, Instance]:
         """The trained instance by its name; empty where training failed or its gain may be due to chance."""
@@ -74,7 +79,7 @@ class SharedNetworkTask:
         return float(torch.special.gammaincc(halves[0], halves[1]))
 
 
-class SharedNetworks:
+class ColumnPretraining:
     """Finds tests with one network call on one image each, whose networks can be one, and builds its training tasks.
 
     Parameters
@@ -98,7 +103,7 @@ class SharedNetworks:
         self.initializer, self.shared_columns, self.config = initializer, shared_columns, config
         self.enabled = enabled
 
-    def training_tasks(self, tests: Sequence[NodeTest]) -> Iterator[SharedNetworkTask]:
+    def training_tasks(self, tests: Sequence[NodeTest]) -> Iterator[ColumnPretrainingTask]:
         """Two tasks for every group of tests that can share a network: each half of the columns trains one."""
         for calls in self._groups(tests) if self.enabled else ():
             if len(calls) >= MIN_COLUMNS:
@@ -137,7 +142,7 @@ class SharedNetworks:
         call = self.semantics.call(variable)
         return call if call.width == 1 and len(call.inputs) == 1 and len(self._shape(call)) > 1 else None
 
-    def _task(self, training: Sequence[NetworkCall], validation: Sequence[NetworkCall]) -> SharedNetworkTask:
+    def _task(self, training: Sequence[NetworkCall], validation: Sequence[NetworkCall]) -> ColumnPretrainingTask:
         """The task that trains a network on the columns of some calls and validates it on those of others."""
         number = self.initializer.next_number()
         network = training[0].network
@@ -172,7 +177,7 @@ class SharedNetworks:
             self.inference.device,
             labels=self._labels(name, training),
         )
-        return SharedNetworkTask(name, network, frozenset(names[: len(training)]), task)
+        return ColumnPretrainingTask(name, network, frozenset(names[: len(training)]), task)
 
     def _labels(self, name: str, calls: Sequence[NetworkCall]) -> dict[str, LabelledInputs]:
         """The labelled inputs of a network that is shared by calls of one declaration.
