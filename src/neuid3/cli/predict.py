@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuid3.cli.common import FILE, is_forest, is_sum, limit_option, open_any_inputs, out_option, write_output
+from neuid3.cli.common import (
+    FILE,
+    FiniteRange,
+    is_forest,
+    is_sum,
+    limit_option,
+    open_any_inputs,
+    out_option,
+    write_output,
+)
 from neuid3.cli.sums import sum_predictions
 from neuid3.errors import DataError
 
@@ -29,7 +38,7 @@ BATCH = 4096
 @click.argument("table", type=FILE)
 @click.option(
     "--coverage",
-    type=float,
+    type=FiniteRange(),
     metavar="PROBABILITY",
     help="Add the column `set`: classes one of which is the true one with this probability, separated by |.",
 )

@@ -102,6 +102,7 @@ def ranked_classes(shares: Sequence[float], classes: Sequence[Label]) -> list[tu
 def number_format(leaves: Iterable[LeafNode], decimals: int = 2) -> Callable[[float], str]:
     """A function that writes numbers with the digits in which leaves differ: `decimals` + 2 of their largest difference.
 
+    >>> from neuid3 import NumberLeaf
     >>> number_format([NumberLeaf(108.80459), NumberLeaf(268.87)])(178.21212)
     '178.2'
     >>> number_format([NumberLeaf(1e9), NumberLeaf(1e9 + 0.5)])(1e9 + 0.25)
@@ -121,6 +122,7 @@ def number_format(leaves: Iterable[LeafNode], decimals: int = 2) -> Callable[[fl
 def distribution_text(leaf: LeafNode, write: Callable[[float], str]) -> str:
     """The mean and the deviation of a leaf that holds a number.
 
+    >>> from neuid3 import NumberLeaf
     >>> distribution_text(NumberLeaf(2.5, 0.5), "{:.1f}".format)
     '2.5 ± 0.5'
     """

@@ -114,13 +114,13 @@ def folder(fitted: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_command_prints_text_and_json(folder: Path) -> None:
     done = run("audit", folder / "shades.neuid3", folder / "shades.csv")
     assert done.exit_code == 0, done.output
-    assert "fixed up to reversal" in done.stdout
+    assert "fixed, given labels of low, middle and high" in done.stdout
     assert "labels and, without one, most probable values" in done.stdout
     done = run("audit", folder / "shades.neuid3", folder / "shades.csv", "--json", "--target", "result")
     assert json.loads(done.stdout)["readings"]["source"] == "labels and predictions"
     out = folder / "audit.txt"
     assert run("audit", folder / "shades.neuid3", folder / "shades.csv", "--out", out).exit_code == 0
-    assert "fixed up to reversal" in out.read_text()
+    assert "fixed, given labels" in out.read_text()
     done = run("show", folder / "shades.neuid3")
     assert "fixed up to reversal" in done.stdout
 

@@ -52,7 +52,7 @@ def regrowers(monkeypatch: pytest.MonkeyPatch) -> list[Regrower]:
 
 def likelihoods_of(learner: Regrower, root: Node) -> np.ndarray:
     """The log-likelihoods of validation examples that an alternation compares trees by."""
-    nodes = SimpleNamespace(inference=learner.inference, progress=None)
+    nodes = SimpleNamespace(inference=learner.inference, progress=None, goals=None)
     return Alternation(cast("NodeLearner", nodes), GrowthLimits(), lambda: False).log_likelihoods(root)
 
 
