@@ -264,13 +264,13 @@ class Alternation:
         """The tree with an instance of its own for every test, where validation examples are clearly likelier then.
 
         Each further instance must also save the bits of a split: where all examples are a little likelier, the difference
-        is clear and says nothing.
+        is clear and says nothing. A network that has labels keeps one instance.
         """
         if tree.computes:
             return tree  # goals and tests call one instance of each network
         tests = dict.fromkeys(branch.test for branch in branches(tree.root))
         uses = Counter(instance for test in tests for _, instance in test.instances)
-        tied = {name for name, count in uses.items() if count > 1 and not self.inference.instances[name].frozen}
+        tied = {name for name, count in uses.items() if count > 1 and self._may_have_copies(name)}
         if not tied or not self.learner.config.reuse or not len(self.weights):
             return tree
         self.progress.stage("joint training with an instance of its own for every test")
@@ -285,6 +285,11 @@ class Alternation:
             return untied
         self.restore(tree)
         return tree
+
+    def _may_have_copies(self, name: str) -> bool:
+        """Whether a network may mean something else in other tests: not if it is frozen, nor if labels say what it means."""
+        instance = self.inference.instances[name]
+        return not instance.frozen and instance.network not in self.inference.sample.anchors
 
     def _with_copies(self, test: NodeTest, tied: set[str]) -> NodeTest:
         """A test whose tied instances are replaced by copies, which become instances of the learner."""

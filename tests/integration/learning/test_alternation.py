@@ -106,6 +106,12 @@ def test_a_second_instance_is_kept_where_unseen_examples_clearly_ask_for_it(unti
     assert len({dict(test.instances)["net"] for test in clf.tree_.tests}) == 2
 
 
+def test_a_network_that_has_labels_keeps_one_instance() -> None:
+    X, y = edges()
+    labels = {"bright(a)": {0: bool(y[0] >= 2)}}
+    assert len(edges_classifier().fit(X, y, concepts=labels).networks_) == 1
+
+
 def test_text_pictures_page_explanation_and_programs_say_which_test_calls_which_instance(
     untied: Any, tmp_path: Path
 ) -> None:
