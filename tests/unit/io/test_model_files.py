@@ -200,7 +200,7 @@ def test_files_that_are_no_models_are_told_apart(tmp_path: Path) -> None:
     for values, changed in {
         "newer neuid3": {**document, "version": 99},
         "is not a neuid3 model": {**document, "format": "other"},
-        "does not know": {**document, "kind": "forest"},
+        "does not know": {**document, "kind": "orchard"},
         "is damaged": {**document, "version": "1"},
     }.items():
         with pytest.raises(ModelFileError, match=values):
