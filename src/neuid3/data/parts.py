@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -342,23 +342,3 @@ def group_by_owner(owner: Indices, owners: int) -> tuple[Indices, Indices]:
     """
     order = np.argsort(owner, kind="stable")
     return order, offsets_of(np.bincount(owner, minlength=owners).astype(np.int64))
-
-
-def local_numbers(part: PartSet, numbers: Indices) -> Indices:
-    """The number of each part within its example.
-
-    Parameters
-    ----------
-    part : the parts of one type.
-    numbers : numbers of parts among all of them.
-
-    Returns
-    -------
-    Numbers from 0 within the example.
-    """
-    return numbers - part.offsets[:-1][part.example[numbers]]
-
-
-def names_of(kinds: Sequence[tuple[str, Any]]) -> tuple[str, ...]:
-    """The names of columns, from pairs of names and kinds."""
-    return tuple(name for name, _ in kinds)

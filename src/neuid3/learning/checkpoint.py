@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neuid3.data.columns import Column
+from neuid3.data.parts import GroupedRows
 from neuid3.data.stores import StoredRows
 from neuid3.errors import CheckpointError, NeuID3Error
 from neuid3.io.container import READ_ERRORS, SavedFile, from_bytes, to_bytes
@@ -436,6 +437,8 @@ def _feed(digest: Any, value: Any) -> None:
             digest.update(f"{value.dtype.str}{value.shape}".encode())
             for block in value.blocks():
                 digest.update(np.ascontiguousarray(block).view(np.uint8).data)
+        case GroupedRows():  # parts of examples
+            _feed(digest, list(value.digest_arrays()))
         case _ if hasattr(value, "detach"):  # a torch tensor
             _feed(digest, value.detach().cpu().numpy())
         case _ if hasattr(value, "state_dict") and not isinstance(value, type):  # a torch module

@@ -7,6 +7,7 @@ import pytest
 
 import neuid3
 from neuid3 import Examples, NeuID3Classifier
+from neuid3.errors import CheckpointError
 from neuid3.queries import holds, parse_query
 from neuid3.tree.query_tests import QueryTest
 
@@ -102,3 +103,17 @@ def test_a_checkpoint_resumes_a_first_order_tree(tmp_path) -> None:
     for _ in range(2):
         kept = NeuID3Classifier(random_state=0).fit(examples, labels, checkpoint=tmp_path / "nodes")
         assert kept.tree_ == plain.tree_
+
+
+def test_a_checkpoint_of_examples_with_other_parts_is_refused(tmp_path) -> None:
+    labels, train = np.arange(40) % 2 == 0, np.repeat(np.arange(40), 2)
+    long = np.repeat(labels, 2)
+    other = long.copy()
+    other[40] = not other[40]  # one car is another one, everything else is the same
+    first, second = (
+        Examples({"train": list(range(40))}, parts={"car": ({"train": train, "long": values}, "train")})
+        for values in (long, other)
+    )
+    NeuID3Classifier(random_state=0).fit(first, labels, checkpoint=tmp_path / "nodes")
+    with pytest.raises(CheckpointError, match="car"):
+        NeuID3Classifier(random_state=0).fit(second, labels, checkpoint=tmp_path / "nodes")
