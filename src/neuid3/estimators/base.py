@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
 from neuid3.data.examples import Examples, has_names
+from neuid3.data.groups import group_numbers, take_groups
 from neuid3.data.tables import check_weights, drop_free_text, examples_from_array, warn_of_identifiers
 from neuid3.errors import DataError, ParameterError
 from neuid3.estimators.model import NeurosymbolicTree
@@ -226,6 +227,7 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
         validation: tuple[Any, Any] | None = None,
         checkpoint: Path | str | None = None,
         concepts: Mapping[str, Any] | None = None,
+        groups: Any = None,
     ) -> Self:
         """Grow a tree from the root.
 
@@ -243,6 +245,8 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
             {17: True}}`, or by predicate and column, `{"rank": {"first": [5, None, …]}}`. The labels of a column are one
             entry for each row, None or NaN where there is no label, or a mapping of rows to values. Columns of `X` with
             such names hold labels too.
+        groups : the group of each row, such as the patient that it is about, or the name of the column of `X` that holds
+            them, which is then no candidate test. The validation split and the labels held out do not divide a group.
 
         Returns
         -------
@@ -250,11 +254,11 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
 
         Raises
         ------
-        DataError : where columns, targets, weights or labels of concepts are not as they should be.
+        DataError : where columns, targets, weights, groups or labels of concepts are not as they should be.
         """
         draft = self._copied(without=LEARNED)
         draft._validate_params()
-        draft._fit(X, y, sample_weight, validation, checkpoint, concepts)
+        draft._fit(X, y, sample_weight, validation, checkpoint, concepts, groups)
         learned = {name: value for name, value in vars(draft).items() if name.endswith("_")}
         # One assignment: other threads read the old fit or the new one; a fit that fails does not get here.
         self.__dict__ = {**vars(self._copied(without=LEARNED)), **learned}
@@ -280,6 +284,7 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
         validation: tuple[Any, Any] | None,
         folder: Path | str | None,
         concepts: Mapping[str, Any] | None,
+        groups: Any,
     ) -> None:
         deadline = time.monotonic() + (np.inf if self.time_limit is None else self.time_limit)
         config = read_training(self.training)
@@ -287,8 +292,10 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
         pruning = self.pruning if config.prune else 0.0
         growth = GrowthLimits(self.max_depth, self.min_mass, self.min_gain, config.min_reach, pruning)
         networks = dict(self.networks or {})
+        X, groups = take_groups(X, groups)
         X, concepts = take_labels(X, concepts, self._declarations)
         examples, target, kept = self._read(X, y, sample_weight)
+        groups = group_numbers(groups, kept)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         problem = self._problem(examples)
         target, goals = self._with_goals(target, problem)
@@ -296,7 +303,7 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
         anchors = distinct(given)
         check_fit(problem, networks, config, target.criterion)
         self.rule_tests_ = list(problem.candidates.names)
-        digests = {} if folder is None else self._digests(examples, target, validation, anchors)
+        digests = {} if folder is None else self._digests(examples, target, validation, anchors, groups)
         with nullcontext() if folder is None else Checkpoint(folder, digests, seed) as checkpoint:
             seed = seed if checkpoint is None else checkpoint.seed
             sample = training_sample(
@@ -306,6 +313,7 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
                 fraction=config.validation_fraction if problem.are_neural else None,
                 seed=seed,
                 anchors=anchors,
+                groups=groups,
             )
             learner = make_learner(
                 sample,
@@ -338,7 +346,14 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
         added, labels = read_validation(validation, examples.schema)
         return added, *self._validation_targets(labels, target.criterion)
 
-    def _digests(self, examples: Examples, target: Target, validation: Any, anchors: Anchors) -> dict[str, str]:
+    def _digests(
+        self,
+        examples: Examples,
+        target: Target,
+        validation: Any,
+        anchors: Anchors,
+        groups: npt.NDArray[np.int64] | None,
+    ) -> dict[str, str]:
         """Digests of everything that the tree depends on: the data, and the parameters that are relevant to it."""
         parameters = {name: v for name, v in self.get_params().items() if name not in IRRELEVANT_TO_TREE}
         if self.bank is not None:  # its contents, not its path
@@ -352,6 +367,8 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
             digested["concepts"] = [
                 (network, n.calls, n.call_numbers, n.rows, n.values) for network, n in sorted(anchors.items())
             ]
+        if groups is not None:
+            digested["groups"] = groups
         return fit_digests(parameters, dict(examples.items()), **digested)
 
     def _declarations(self, columns: Mapping[str, Any]) -> Mapping[int, Declaration]:

@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from neuid3.data.groups import group_numbers, take_groups
 from neuid3.errors import DataError, ParameterError
 from neuid3.estimators.base import NeuID3Estimator
 from neuid3.estimators.parameters import SHARED_CONSTRAINTS
@@ -133,6 +134,7 @@ class BoostingEstimator(NeuID3Estimator):
         validation: tuple[Any, Any] | None = None,
         checkpoint: Path | str | None = None,
         concepts: Mapping[str, Any] | None = None,
+        groups: Any = None,
     ) -> Self:
         """Learn a sum of trees.
 
@@ -148,6 +150,9 @@ class BoostingEstimator(NeuID3Estimator):
         checkpoint : a folder to which every finished node of the tree that trains networks is written; an interrupted
             fit continues from it. Without effect where there are no networks.
         concepts : labels for some images, as in `NeuID3Classifier.fit`.
+        groups : the group of each row, such as the patient that it is about, or the name of the column of `X` that holds
+            them, which is then no candidate test. Folds and the validation split do not divide a group; splits of `cv`
+            that do are an error.
 
         Returns
         -------
@@ -155,11 +160,19 @@ class BoostingEstimator(NeuID3Estimator):
 
         Raises
         ------
-        DataError : where columns, targets, weights or labels of concepts are not as they should be.
+        DataError : where columns, targets, weights, groups or labels of concepts are not as they should be.
         """
-        return super().fit(X, y, sample_weight, validation, checkpoint, concepts)
+        return super().fit(X, y, sample_weight, validation, checkpoint, concepts, groups)
 
-    def _settings(self, config: TrainingConfig, y: Any, kept: npt.NDArray[np.bool_]) -> BoostingSettings:
+    def _settings(
+        self,
+        config: TrainingConfig,
+        y: Any,
+        kept: npt.NDArray[np.bool_],
+        groups: Any,
+        numbers: npt.NDArray[np.int64] | None,
+    ) -> BoostingSettings:
+        """How the sum is learned, given the groups of the caller's rows and their numbers."""
         tree = StageLimits(
             max_depth=self.max_depth,
             min_child_mass=self.min_mass / 2,
@@ -171,8 +184,13 @@ class BoostingEstimator(NeuID3Estimator):
         if self.cv is None or isinstance(self.cv, Integral):
             return BoostingSettings(*limits, int(self.cv or 0), tree)
         rows = np.flatnonzero(kept)  # of the caller's table
-        pairs = check_cv(self.cv).split(np.zeros((len(kept), 1)), y)
+        pairs = check_cv(self.cv).split(np.zeros((len(kept), 1)), y, groups)
         splits = [(np.isin(rows, learned), np.isin(rows, unseen)) for learned, unseen in pairs]
+        for number, (learned, unseen) in enumerate(splits):
+            if numbers is not None and np.intersect1d(numbers[learned], numbers[unseen]).size:
+                raise ParameterError(
+                    f"cv divides a group in split {number} (counted from 0); give sklearn's GroupKFold, or a number of folds."
+                )
         return BoostingSettings(*limits, len(splits), tree, splits)
 
     def _fit(
@@ -183,13 +201,16 @@ class BoostingEstimator(NeuID3Estimator):
         validation: tuple[Any, Any] | None,
         folder: Path | str | None,
         concepts: Mapping[str, Any] | None,
+        groups: Any,
     ) -> None:
         deadline = time.monotonic() + (np.inf if self.time_limit is None else self.time_limit)
         config = read_training(self.training)
         growth = GrowthLimits(min_mass=self.min_mass, min_reach=config.min_reach)
         networks = dict(self.networks or {})
+        X, groups = take_groups(X, groups)
         X, concepts = take_labels(X, concepts, self._declarations)
         examples, target, kept = self._read(X, y, sample_weight)
+        numbers = group_numbers(groups, kept)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         problem = self._problem(examples)
         if problem.goals:
@@ -201,7 +222,7 @@ class BoostingEstimator(NeuID3Estimator):
         check_fit(problem, networks, config, target.criterion)
         self.rule_tests_ = list(problem.candidates.expanded)
         fraction = config.validation_fraction if problem.are_neural else None
-        digests = {} if folder is None else self._digests(examples, target, validation, anchors)
+        digests = {} if folder is None else self._digests(examples, target, validation, anchors, numbers)
         with nullcontext() if folder is None else Checkpoint(folder, digests, seed) as saved:
             seed = seed if saved is None else saved.seed
             sample = training_sample(
@@ -212,6 +233,7 @@ class BoostingEstimator(NeuID3Estimator):
                 fraction=fraction if validation is None else fraction or 0.0,
                 seed=seed,
                 anchors=anchors,
+                groups=numbers,
             )
             learner = make_learner(
                 sample, problem, networks, config, growth, seed=seed, jobs=self.n_jobs, verbose=self.verbose
@@ -219,7 +241,7 @@ class BoostingEstimator(NeuID3Estimator):
             learned = learn_sum(
                 learner,
                 problem,
-                self._settings(config, y, kept),
+                self._settings(config, y, kept, groups, numbers),
                 self._tree_classes,
                 seed=seed,
                 checkpoint=saved,

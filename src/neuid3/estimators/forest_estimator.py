@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from neuid3.binned import BinnedLimits
+from neuid3.data.groups import group_numbers, take_groups
 from neuid3.errors import DataError, ParameterError
 from neuid3.estimators.base import NeuID3Estimator
 from neuid3.estimators.forest_model import ForestTrees, NeurosymbolicForest
@@ -125,6 +126,7 @@ class ForestEstimator(NeuID3Estimator):
         validation: tuple[Any, Any] | None = None,
         checkpoint: Path | str | None = None,
         concepts: Mapping[str, Any] | None = None,
+        groups: Any = None,
     ) -> Self:
         """Grow a forest; where networks take part, they are trained first, by a single tree.
 
@@ -140,6 +142,9 @@ class ForestEstimator(NeuID3Estimator):
         checkpoint : a folder to which every finished node of the tree that trains networks is written; an interrupted fit
             continues from it. Without effect where there are no networks.
         concepts : labels for some images, as in `NeuID3Classifier.fit`.
+        groups : the group of each row, such as the patient that it is about, or the name of the column of `X` that holds
+            them, which is then no candidate test. Bootstrap samples are drawn by groups, so that a group is out of bag as a
+            whole, and the validation split does not divide a group.
 
         Returns
         -------
@@ -147,10 +152,10 @@ class ForestEstimator(NeuID3Estimator):
 
         Raises
         ------
-        DataError : where columns, targets, weights or labels of concepts are not as they should be.
+        DataError : where columns, targets, weights, groups or labels of concepts are not as they should be.
         ParameterError : where parameters contradict each other.
         """
-        return super().fit(X, y, sample_weight, validation, checkpoint, concepts)
+        return super().fit(X, y, sample_weight, validation, checkpoint, concepts, groups)
 
     def _fit(
         self,
@@ -160,13 +165,16 @@ class ForestEstimator(NeuID3Estimator):
         validation: tuple[Any, Any] | None,
         folder: Path | str | None,
         concepts: Mapping[str, Any] | None,
+        groups: Any,
     ) -> None:
         deadline = time.monotonic() + (np.inf if self.time_limit is None else self.time_limit)
         self._check_parameters()
         config = read_training(self.training)
         networks = dict(self.networks or {})
+        X, groups = take_groups(X, groups)
         X, concepts = take_labels(X, concepts, self._declarations)
         examples, target, kept = self._read(X, y, sample_weight)
+        groups = group_numbers(groups, kept)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         problem = self._problem(examples)
         anchors = distinct(read_labels(concepts, examples, problem.program.declarations, kept=kept))
@@ -187,8 +195,9 @@ class ForestEstimator(NeuID3Estimator):
             deadline=deadline,
             validation=self._validation(validation, examples, target),
             anchors=anchors,
+            groups=groups,
             folder=folder,
-            digests=lambda: self._digests(examples, target, validation, anchors),
+            digests=lambda: self._digests(examples, target, validation, anchors, groups),
         )
         if fitted.skipped_trees:
             message = f"time_limit={self.time_limit:g} was reached: {fitted.skipped_trees} trees were not grown."
