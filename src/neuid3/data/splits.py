@@ -34,7 +34,7 @@ def held_out_rows(
     A Boolean mask, `(row,)`.
 
     >>> held_out_rows([0, 1] * 4, 0.5, 0, groups=np.array([0, 0, 1, 1, 2, 2, 3, 3])).reshape(4, 2).sum(axis=1).tolist()
-    [0, 2, 2, 0]
+    [2, 0, 2, 0]
     """
     if groups is not None:
         return whole_groups(labels, fraction, np.random.default_rng(seed), groups, kept)
