@@ -170,7 +170,8 @@ def _learn(estimator: Any, fit_data: FitData, checkpoint: Path | None) -> None:
     with warnings.catch_warnings():
         # It counts the rows that are learned from; `warn_of_contradictions` names lines of the table.
         warnings.simplefilter("ignore", LabelWarning)
-        estimator.fit(examples, targets, checkpoint=checkpoint, concepts=concepts or None)
+        groups = None if fit_data.groups is None else fit_data.groups[fit_data.training_rows]
+        estimator.fit(examples, targets, checkpoint=checkpoint, concepts=concepts or None, groups=groups)
 
 
 def _save_and_report(

@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
 from neuid3.data.examples import Examples, has_names
+from neuid3.data.groups import group_numbers, take_groups
 from neuid3.data.tables import check_weights, drop_free_text, examples_from_array, warn_of_identifiers
 from neuid3.errors import DataError, ParameterError
 from neuid3.estimators.parameters import IRRELEVANT_TO_TREE, SHARED_CONSTRAINTS
@@ -78,6 +79,8 @@ class FitInputs:
     target : their targets, with weights and criterion.
     y : the targets of all rows, as the caller gave them.
     kept : which rows of the caller's table these are, `(row,)`.
+    row_groups : the groups of all rows, as the caller gave them; None without any.
+    groups : the numbers of the groups of the training rows, `(row,)`; None without any.
     problem : the program, the candidates and the constraints.
     goals : the goals that leaves may hold.
     networks : the networks of the caller, by name.
@@ -95,6 +98,8 @@ class FitInputs:
     target: Target
     y: Any
     kept: npt.NDArray[np.bool_]
+    row_groups: Any
+    groups: npt.NDArray[np.int64] | None
     problem: Problem
     goals: GoalCandidates
     networks: dict[str, Any]
@@ -246,6 +251,7 @@ class NeuID3Estimator(BaseEstimator):  # type: ignore[misc]
         validation: tuple[Any, Any] | None = None,
         checkpoint: Path | str | None = None,
         concepts: Mapping[str, Any] | None = None,
+        groups: Any = None,
     ) -> Self:
         """Learn from examples.
 
@@ -265,6 +271,9 @@ class NeuID3Estimator(BaseEstimator):  # type: ignore[misc]
             {17: True}}`, or by predicate and column, `{"rank": {"first": [5, None, …]}}`. The labels of a column are one
             entry for each row, None or NaN where there is no label, or a mapping of rows to values. Columns of `X` with
             such names hold labels too.
+        groups : the group of each row, such as the patient that it is about, or the name of the column of `X` that holds
+            them, which is then no candidate test. The validation split, folds, bootstrap samples and the labels held out do
+            not divide a group; splits of a boosted sum's `cv` that do are an error.
 
         Returns
         -------
@@ -272,11 +281,11 @@ class NeuID3Estimator(BaseEstimator):  # type: ignore[misc]
 
         Raises
         ------
-        DataError : where columns, targets, weights or labels of concepts are not as they should be.
+        DataError : where columns, targets, weights, groups or labels of concepts are not as they should be.
         """
         draft = self._copied(without=LEARNED)
         draft._validate_params()
-        draft._fit(X, y, sample_weight, validation, checkpoint, concepts)
+        draft._fit(X, y, sample_weight, validation, checkpoint, concepts, groups)
         learned = {name: value for name, value in vars(draft).items() if name.endswith("_")}
         # One assignment: other threads read the old fit or the new one; a fit that fails does not get here.
         self.__dict__ = {**vars(self._copied(without=LEARNED)), **learned}
@@ -302,13 +311,16 @@ class NeuID3Estimator(BaseEstimator):  # type: ignore[misc]
         validation: tuple[Any, Any] | None,
         folder: Path | str | None,
         concepts: Mapping[str, Any] | None,
+        groups: Any,
     ) -> None:
         deadline = time.monotonic() + (np.inf if self.time_limit is None else self.time_limit)
         config = read_training(self.training)
         self._check_parameters()
         networks = dict(self.networks or {})
+        X, row_groups = take_groups(X, groups)
         X, concepts = take_labels(X, concepts, self._declarations)
         examples, target, kept = self._read(X, y, sample_weight)
+        numbers = group_numbers(row_groups, kept)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         problem = self._problem(examples)
         target, goals = self._with_goals(target, problem)
@@ -321,6 +333,8 @@ class NeuID3Estimator(BaseEstimator):  # type: ignore[misc]
             target,
             y,
             kept,
+            row_groups,
+            numbers,
             problem,
             goals,
             networks,
@@ -330,7 +344,7 @@ class NeuID3Estimator(BaseEstimator):  # type: ignore[misc]
             anchors,
             self._validation(validation, examples, target),
             folder,
-            lambda: self._digests(examples, target, validation, anchors),
+            lambda: self._digests(examples, target, validation, anchors, numbers),
             deadline,
         )
         self._learn(inputs)
@@ -343,7 +357,14 @@ class NeuID3Estimator(BaseEstimator):  # type: ignore[misc]
         added, labels = read_validation(validation, examples.schema)
         return added, *self._validation_targets(labels, target.criterion)
 
-    def _digests(self, examples: Examples, target: Target, validation: Any, anchors: Anchors) -> dict[str, str]:
+    def _digests(
+        self,
+        examples: Examples,
+        target: Target,
+        validation: Any,
+        anchors: Anchors,
+        groups: npt.NDArray[np.int64] | None,
+    ) -> dict[str, str]:
         """Digests of everything that the tree depends on: the data, and the parameters that are relevant to it."""
         parameters = {name: v for name, v in self.get_params().items() if name not in IRRELEVANT_TO_TREE}
         if self.bank is not None:  # its contents, not its path
@@ -357,6 +378,8 @@ class NeuID3Estimator(BaseEstimator):  # type: ignore[misc]
             digested["concepts"] = [
                 (network, n.calls, n.call_numbers, n.rows, n.values) for network, n in sorted(anchors.items())
             ]
+        if groups is not None:
+            digested["groups"] = groups
         return fit_digests(parameters, dict(examples.items()), **digested)
 
     def _declarations(self, columns: Mapping[str, Any]) -> Mapping[int, Declaration]:

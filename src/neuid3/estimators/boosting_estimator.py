@@ -11,6 +11,7 @@ import numpy.typing as npt
 from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Interval
 
+from neuid3.errors import ParameterError
 from neuid3.estimators.base import FitInputs
 from neuid3.estimators.ensemble import EnsembleEstimator
 from neuid3.estimators.parameters import SHARED_CONSTRAINTS
@@ -77,8 +78,14 @@ class BoostingEstimator(EnsembleEstimator):
         if self.cv is None or isinstance(self.cv, Integral):
             return BoostingSettings(*limits, int(self.cv or 0), tree)
         rows = np.flatnonzero(inputs.kept)  # of the caller's table
-        pairs = check_cv(self.cv).split(np.zeros((len(inputs.kept), 1)), inputs.y)
+        pairs = check_cv(self.cv).split(np.zeros((len(inputs.kept), 1)), inputs.y, inputs.row_groups)
         splits = [(np.isin(rows, learned), np.isin(rows, unseen)) for learned, unseen in pairs]
+        groups = inputs.groups
+        for number, (learned, unseen) in enumerate(splits):
+            if groups is not None and np.intersect1d(groups[learned], groups[unseen]).size:
+                raise ParameterError(
+                    f"cv divides a group in split {number} (counted from 0); give sklearn's GroupKFold, or a number of folds."
+                )
         return BoostingSettings(*limits, len(splits), tree, splits)
 
     def _learn_trees(self, inputs: FitInputs) -> None:
@@ -95,6 +102,7 @@ class BoostingEstimator(EnsembleEstimator):
                 fraction=fraction if inputs.validation is None else fraction or 0.0,
                 seed=seed,
                 anchors=inputs.anchors,
+                groups=inputs.groups,
             )
             learner = make_learner(
                 sample, problem, inputs.networks, config, growth, seed=seed, jobs=self.n_jobs, verbose=self.verbose

@@ -102,6 +102,7 @@ class ForestEstimator(EnsembleEstimator):
             deadline=inputs.deadline,
             validation=inputs.validation,
             anchors=inputs.anchors,
+            groups=inputs.groups,
             folder=inputs.folder,
             digests=inputs.digests,
         )

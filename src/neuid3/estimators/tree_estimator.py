@@ -64,6 +64,7 @@ class TreeEstimator(FittedEstimator):
                 fraction=config.validation_fraction if problem.are_neural else None,
                 seed=seed,
                 anchors=anchors,
+                groups=inputs.groups,
             )
             learner = make_learner(
                 sample,

@@ -59,9 +59,7 @@ def fitted(estimator: Any, classes: int = 3) -> tuple[Any, dict[str, Any], np.nd
 
 @every_estimator
 @pytest.mark.parametrize("classes", [2, 3])
-def test_an_onnx_file_predicts_the_same_also_for_missing_entries(
-    estimator: Any, classes: int, tmp_path: Path
-) -> None:
+def test_an_onnx_file_predicts_the_same_also_for_missing_entries(estimator: Any, classes: int, tmp_path: Path) -> None:
     runtime = pytest.importorskip("onnxruntime")
     model, X, _ = fitted(estimator, classes)
     session = runtime.InferenceSession(str(model.export_onnx(tmp_path / "model.onnx")))
@@ -118,7 +116,9 @@ def test_a_picture_and_an_explanation_are_drawn(estimator: Any) -> None:
 def test_searches_and_pipelines_take_ensembles(estimator: Any) -> None:
     X, labels, numbers = mixed_table(80)
     y = numbers if estimator in REGRESSORS else labels
-    search = GridSearchCV(make_pipeline(clone(estimator)), {f"{type(estimator).__name__.lower()}__max_depth": [1, 2]}, cv=2)
+    search = GridSearchCV(
+        make_pipeline(clone(estimator)), {f"{type(estimator).__name__.lower()}__max_depth": [1, 2]}, cv=2
+    )
     assert search.fit(pd.DataFrame(X), y).best_params_
 
 
