@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -22,9 +22,19 @@ from neuid3.identifiability.reread import reread_model
 from neuid3.identifiability.suggest import suggest_labels
 from neuid3.identifiability.suggestions import LabelSuggestions
 from neuid3.io.trained_tests import TrainedTest, trained_tests
-from neuid3.learning.fit import LearnedTree, learn_tree, make_learner, training_record, warn_of_small_tree
+from neuid3.learning.fit import (
+    CrossValidation,
+    LearnedTree,
+    learn_tree,
+    make_learner,
+    training_record,
+    warn_of_small_tree,
+)
+from neuid3.learning.generators import FixedCandidates
 from neuid3.learning.grow import GrowthLimits
 from neuid3.learning.node_learner import NodeLearner
+from neuid3.learning.pruning import content_folds, is_cross_validated
+from neuid3.learning.sample import Sample
 from neuid3.learning.statistics import with_statistics
 from neuid3.learning.validation import training_sample
 from neuid3.logic.program import Program
@@ -47,14 +57,17 @@ class TreeEstimator(FittedEstimator):
 
     criterion: str | Criterion
     min_gain: float
-    pruning: float
+    pruning: float | str
+    _default_pruning: ClassVar[float]  # with pruning="auto"
     tree_: Tree
     model_: NeurosymbolicTree
 
     def _learn(self, inputs: FitInputs) -> None:
         config, target, problem, anchors = inputs.config, inputs.target, inputs.problem, inputs.anchors
-        pruning = self.pruning if config.prune else 0.0
-        growth = GrowthLimits(self.max_depth, self.min_mass, self.min_gain, config.min_reach, pruning)
+        pruning = float(self._default_pruning if self.pruning == "auto" else self.pruning)
+        growth = GrowthLimits(
+            self.max_depth, self.min_mass, self.min_gain, config.min_reach, pruning if config.prune else 0.0
+        )
         with inputs.checkpoint() as checkpoint:
             seed = inputs.seed if checkpoint is None else checkpoint.seed
             sample = training_sample(
@@ -66,19 +79,24 @@ class TreeEstimator(FittedEstimator):
                 anchors=anchors,
                 groups=inputs.groups,
             )
-            learner = make_learner(
-                sample,
-                problem,
-                inputs.networks,
-                config,
-                growth,
-                seed=seed,
-                jobs=self.n_jobs,
-                verbose=self.verbose,
-                goals=inputs.goals,
-                time_limit=self.time_limit,
-            )
-            learned = learn_tree(learner, growth, checkpoint, inputs.deadline)
+
+            def make(of_learner: Sample, verbose: int) -> NodeLearner:
+                return make_learner(
+                    of_learner,
+                    problem,
+                    inputs.networks,
+                    config,
+                    growth,
+                    seed=seed,
+                    jobs=self.n_jobs,
+                    verbose=verbose,
+                    goals=inputs.goals,
+                    time_limit=self.time_limit,
+                )
+
+            learner = make(sample, self.verbose)
+            folds = self._folds(inputs, sample, lambda rows: make(sample.rows(rows), 0))
+            learned = learn_tree(learner, growth, checkpoint, inputs.deadline, folds)
         warn_of_small_tree(learned, learner, self.max_depth, self.time_limit)
         self._set_learned(learned, learner, config, problem.program)
         record = training_record(self.tree_.root, learner, seed, self.tree_.classes)
@@ -88,6 +106,19 @@ class TreeEstimator(FittedEstimator):
         if anchors:
             self.model_.labelled_values = confirmed_values(self.model_, inputs.examples, anchors)
             self._warn_of_contradictions(inputs)
+
+    def _folds(
+        self, inputs: FitInputs, sample: Sample, learner: Callable[[npt.NDArray[np.int64]], NodeLearner]
+    ) -> CrossValidation | None:
+        """The folds by which the tree is pruned; None where it is pruned by description length alone."""
+        problem, candidates = inputs.problem, inputs.problem.candidates
+        is_plain = not (problem.are_neural or problem.goals) and isinstance(problem.generator, FixedCandidates)
+        cut = (*candidates.numbers, *candidates.families)
+        if self.pruning != "auto" or not (
+            inputs.config.prune and is_plain and is_cross_validated(sample, cut, sample.criterion)
+        ):
+            return None
+        return CrossValidation(content_folds(sample, inputs.groups), learner)
 
     def _warn_of_contradictions(self, inputs: FitInputs) -> None:
         """Warn where labels of concepts contradict targets; by default they do not."""
