@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,8 +13,10 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from neuid3.data.examples import Examples, has_names
+from neuid3.diagnosis.findings import Diagnosis
 from neuid3.errors import DataError
 from neuid3.estimators.base import NeuID3Estimator
+from neuid3.estimators.diagnosed import diagnosed_case
 from neuid3.estimators.model import NeurosymbolicTree
 from neuid3.export import export_svg, export_text, plot_tree
 from neuid3.export.notebook import tree_html
@@ -29,6 +31,7 @@ from neuid3.io.trained_tests import TrainedTest, trained_tests
 from neuid3.tree.concept_accuracy import score_concepts
 from neuid3.tree.conformal import calibration_of
 from neuid3.tree.record import AnyScore, ConceptScore, TrainingRecord
+from neuid3.tree.target import Target
 from neuid3.tree.tree import Tree
 
 if TYPE_CHECKING:
@@ -113,6 +116,10 @@ class TreeEstimator(NeuID3Estimator):
     @abstractmethod
     def _calibration_targets(self, examples: Examples, y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64] | None]:
         """The targets of calibration rows, as the model predicts them, and the codes of their classes, if any."""
+
+    @abstractmethod
+    def _fitted_target(self, examples: Examples, y: Any) -> Target:
+        """The targets of examples as the criterion of the fit counts them, each of weight 1."""
 
     @property
     def concept_scores_(self) -> tuple[ConceptScore, ...]:
@@ -306,6 +313,42 @@ class TreeEstimator(NeuID3Estimator):
             time_limit=time_limit,
             networks=fitted.networks,
         )
+
+    def diagnose(
+        self, X: Any, y: Any, *, groups: Any = None, location: Callable[[int], str] = "row {}".format
+    ) -> Diagnosis:
+        """Why nothing was learned, with the evidence and the smallest change that would help; or that nothing is wrong.
+
+        Where the tree predicts unseen rows badly, networks are trained again with four times as many restarts, which takes
+        as much longer than the fit.
+
+        Parameters
+        ----------
+        X : the examples of the fit.
+        y : the target of each.
+        groups : as in `fit`.
+        location : what a row is called in texts, by its number.
+
+        Returns
+        -------
+        The causes, the most likely first; `print` shows them as text.
+
+        Raises
+        ------
+        DataError : where columns are missing, or targets do not fit.
+
+        >>> from neuid3 import NeuID3Classifier
+        >>> X = {"age": [31.5, 31.5, 64.5, 64.5] * 10, "salt": list(range(20)) * 2}
+        >>> clf = NeuID3Classifier(tests=["age"], random_state=0).fit(X, ["ill", "well"] * 20)
+        >>> clf.diagnose(X, ["ill", "well"] * 20).cause
+        'no_candidate'
+        """
+        from neuid3.diagnosis.diagnose import diagnose
+
+        fitted = self._fitted()
+        with warnings.catch_warnings():  # the fit has given them
+            warnings.simplefilter("ignore")
+            return diagnose(diagnosed_case(fitted, X, y, groups, location))
 
     # Export --------------------------------------------------------------------------------------
 
