@@ -17,6 +17,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
 from neuid3.data.examples import Examples, has_names
+from neuid3.data.parts import has_parts
+from neuid3.data.slots import needed_slots, unfolded
 from neuid3.data.tables import check_weights, drop_free_text, examples_from_array, warn_of_identifiers
 from neuid3.errors import DataError, ParameterError
 from neuid3.estimators.model import NeurosymbolicTree
@@ -290,7 +292,8 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
         X, concepts = take_labels(X, concepts, self._declarations)
         examples, target, kept = self._read(X, y, sample_weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        problem = self._problem(examples)
+        problem = self._problem(examples, validation)
+        examples = unfolded(examples, problem.program.slots)
         target, goals = self._with_goals(target, problem)
         given = read_labels(concepts, examples, problem.program.declarations, kept=kept)
         anchors = distinct(given)
@@ -302,7 +305,7 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
             sample = training_sample(
                 examples,
                 target,
-                validation=self._validation(validation, examples, target),
+                validation=self._validation(validation, target, problem.program),
                 fraction=config.validation_fraction if problem.are_neural else None,
                 seed=seed,
                 anchors=anchors,
@@ -331,12 +334,12 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
             self._warn_of_contradictions(examples, given, target, np.flatnonzero(kept))
         self.model_.candidates = tuple(dict.fromkeys(atom for test in problem.candidates.tests for atom in test.atoms))
 
-    def _validation(self, validation: Any, examples: Examples, target: Target) -> tuple[Examples, Any, Any] | None:
+    def _validation(self, validation: Any, target: Target, program: Program) -> tuple[Examples, Any, Any] | None:
         """The validation examples of the caller with their targets and weights; None without any."""
         if validation is None:
             return None
-        added, labels = read_validation(validation, examples.schema)
-        return added, *self._validation_targets(labels, target.criterion)
+        added, labels = read_validation(validation, self.schema_)
+        return unfolded(added, program.slots), *self._validation_targets(labels, target.criterion)
 
     def _digests(self, examples: Examples, target: Target, validation: Any, anchors: Anchors) -> dict[str, str]:
         """Digests of everything that the tree depends on: the data, and the parameters that are relevant to it."""
@@ -345,7 +348,7 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
             parameters["bank"] = (self.bank if isinstance(self.bank, Bank) else Bank(self.bank)).contents()
         criterion = self._check_criterion()  # its class and settings: the usual `repr` has an address
         parameters["criterion"] = (type(criterion).__qualname__, vars(criterion))
-        held_out = None if validation is None else read_validation(validation, examples.schema)
+        held_out = None if validation is None else read_validation(validation, self.schema_)
         arrays = () if held_out is None else ([(c.values, c.missing) for _, c in held_out[0].items()], held_out[1])
         digested = {**self._digested_targets(target), "sample_weight": target.weights, "validation": arrays}
         if anchors:
@@ -401,7 +404,12 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
             ]
         )
 
-    def _problem(self, examples: Examples) -> Problem:
+    def _problem(self, examples: Examples, validation: tuple[Any, Any] | None = None) -> Problem:
+        slots = None
+        if has_parts(examples.schema):
+            slots = needed_slots(examples)
+            if validation is not None:
+                slots = slots.union(needed_slots(read_validation(validation, examples.schema)[0]))
         problem = read_problem(
             examples.schema,
             background=self.background,
@@ -411,6 +419,7 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
             limits=self.limits,
             leaves=self.leaves,
             relations=self.relations,
+            slots=slots,
         )
         constraints = read_constraints(self.monotonic_cst, self.interaction_cst, examples.schema)
         if problem.goals and constraints.directions:
@@ -438,7 +447,9 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
             device=config.device,
             backend=learner.config.backend,
         )
-        gains = [(self.model_.columns_of(test), gain) for test, gain in learned.test_gains]
+        read = [(self.model_.columns_of(test), gain) for test, gain in learned.test_gains]
+        # The pictures of slots are no columns of the caller; the parts that they belong to are.
+        gains = [(tuple(name for name in columns if name in self.schema_), gain) for columns, gain in read]
         self.feature_importances_ = column_importances(gains, self.schema_)
 
     def _examples(self, X: Any) -> Examples:

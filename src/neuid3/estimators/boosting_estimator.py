@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from neuid3.data.slots import unfolded
 from neuid3.errors import DataError, ParameterError
 from neuid3.estimators.base import NeuID3Estimator
 from neuid3.estimators.parameters import SHARED_CONSTRAINTS
@@ -191,7 +192,8 @@ class BoostingEstimator(NeuID3Estimator):
         X, concepts = take_labels(X, concepts, self._declarations)
         examples, target, kept = self._read(X, y, sample_weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        problem = self._problem(examples)
+        problem = self._problem(examples, validation)
+        examples = unfolded(examples, problem.program.slots)
         if problem.goals:
             raise ParameterError(
                 f"modes give the leaves the goal '{problem.goals[0]}', and the leaves of a sum of trees hold numbers; use "
@@ -207,7 +209,7 @@ class BoostingEstimator(NeuID3Estimator):
             sample = training_sample(
                 examples,
                 target,
-                validation=self._validation(validation, examples, target),
+                validation=self._validation(validation, target, problem.program),
                 # Without networks, validation examples of the caller choose the number of trees.
                 fraction=fraction if validation is None else fraction or 0.0,
                 seed=seed,

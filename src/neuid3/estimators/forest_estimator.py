@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from neuid3.binned import BinnedLimits
+from neuid3.data.slots import unfolded
 from neuid3.errors import DataError, ParameterError
 from neuid3.estimators.base import NeuID3Estimator
 from neuid3.estimators.forest_model import ForestTrees, NeurosymbolicForest
@@ -168,7 +169,8 @@ class ForestEstimator(NeuID3Estimator):
         X, concepts = take_labels(X, concepts, self._declarations)
         examples, target, kept = self._read(X, y, sample_weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        problem = self._problem(examples)
+        problem = self._problem(examples, validation)
+        examples = unfolded(examples, problem.program.slots)
         anchors = distinct(read_labels(concepts, examples, problem.program.declarations, kept=kept))
         check_fit(problem, networks, config, target.criterion)
         self.rule_tests_ = list(problem.candidates.expanded)
@@ -185,7 +187,7 @@ class ForestEstimator(NeuID3Estimator):
             verbose=self.verbose,
             with_oob=self.oob_score,
             deadline=deadline,
-            validation=self._validation(validation, examples, target),
+            validation=self._validation(validation, target, problem.program),
             anchors=anchors,
             folder=folder,
             digests=lambda: self._digests(examples, target, validation, anchors),
