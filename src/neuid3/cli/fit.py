@@ -105,11 +105,12 @@ def _limiting_parameters(options: FitOptions) -> dict[str, Any]:
     if options.model == "forest":
         if options.monotonic_cst:
             raise DataError(
-                "--monotone is for one tree or a sum of trees, and --model forest learns a forest; leave one of them out."
+                "--monotone is for one tree or a boosted sum, and --model forest learns a forest, which keeps no "
+                "constraints; choose --model boosting."
             )
         return {"max_depth": options.max_depth, **_given({"n_estimators": options.trees})}
-    directions = _directions(options.monotonic_cst)
-    return {"monotonic_cst": directions, **_given({"max_depth": options.max_depth, "max_splits": options.max_splits})}
+    limits = {"max_depth": options.max_depth, "max_splits": options.max_splits}
+    return {"monotonic_cst": _directions(options.monotonic_cst), **_given(limits)}
 
 
 def _tree_parameters(options: FitOptions) -> dict[str, Any]:
@@ -127,7 +128,6 @@ def _refuse_options_of_trees(options: FitOptions) -> None:
     others = {
         "--pruning": options.pruning,
         "--pos-label": options.pos_label,
-        "--calibration": options.calibration or None,
         "--leaf": options.leaves or None,
     }
     for name, value in others.items():

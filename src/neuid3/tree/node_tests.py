@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -99,6 +100,34 @@ class NodeTest(ABC):
     def goal(self) -> str:
         """The test as a goal of the program: an atom, or a body such as `a, \\+ b` or `a ; b`."""
         return str(self)
+
+    def export_goals(self, program: Program) -> tuple[str, ...]:  # noqa: ARG002
+        """The goals of the program that export translates for this test: by default the test itself.
+
+        Parameters
+        ----------
+        program : the background knowledge, for the columns of one schema.
+
+        Returns
+        -------
+        Goals, as in `goal`.
+        """
+        return (self.goal,)
+
+    def export_clauses(self, name: str, goals: Sequence[str], program: Program) -> list[str]:  # noqa: ARG002
+        """Clauses that define an atom to be this test, where that is not its only goal.
+
+        Parameters
+        ----------
+        name : the atom.
+        goals : the translated goals of `export_goals`.
+        program : the background knowledge, for the columns of one schema.
+
+        Returns
+        -------
+        The clauses; none where the first goal is the test.
+        """
+        return []
 
     def bind(self, instances: Mapping[str, str]) -> NodeTest:
         """The same test with these instances of its networks, and none besides them.
@@ -226,6 +255,10 @@ def test_to_json(test: NodeTest) -> dict[str, Any]:
     return test.to_json() if name in _OWN_KINDS else {"kind": name, **test.to_json()}
 
 
+# Kinds of the library that are registered by modules which import this one.
+_OWN_MODULES = {"query": "neuid3.tree.query_tests"}
+
+
 def test_from_json(json: Mapping[str, Any]) -> NodeTest:
     """The inverse of `test_to_json`.
 
@@ -234,6 +267,8 @@ def test_from_json(json: Mapping[str, Any]) -> NodeTest:
     ModelFileError : where its kind is not registered.
     """
     name = _kind_name(json)
+    if name in _OWN_MODULES:
+        importlib.import_module(_OWN_MODULES[name])
     if name not in _KINDS:
         raise ModelFileError(
             f"A test is of kind {name!r:.40}, which is not registered; import the module that registers it with "

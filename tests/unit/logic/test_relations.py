@@ -232,5 +232,5 @@ def test_a_head_that_begins_with_a_capital_letter_is_named_with_its_place() -> N
     (mistake,) = check_program(text, {"smoker": Boolean(), "age": Number()}).mistakes
     assert (mistake.line, mistake.column) == (2, 3)
     assert "write 'old'" in mistake.message
-    with pytest.raises(SyntaxErrorInProgram, match="line 2, column 3: .* write 'old'"):
+    with pytest.raises(SyntaxErrorInProgram, match=r"line 2, column 3: .* write 'old'"):
         Program(text, {"smoker": Boolean(), "age": Number()})
