@@ -16,13 +16,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
+from neuid3.data.derived import without_unused
 from neuid3.data.examples import Examples, has_names
-from neuid3.data.tables import check_weights, drop_free_text, examples_from_array, warn_of_identifiers
+from neuid3.data.tables import check_weights, examples_from_array, read_free_text, warn_of_identifiers
 from neuid3.errors import DataError, ParameterError
 from neuid3.estimators.model import NeurosymbolicTree
 from neuid3.estimators.parameters import IRRELEVANT_TO_TREE, SHARED_CONSTRAINTS
 from neuid3.io.bank import Bank
 from neuid3.learning.checkpoint import Checkpoint, fit_digests
+from neuid3.learning.derived_columns import with_derived_columns
 from neuid3.learning.fit import LearnedTree, check_fit, learn_tree, make_learner, training_record, warn_of_small_tree
 from neuid3.learning.generators import CandidateGenerator
 from neuid3.learning.goals import GoalCandidates
@@ -366,7 +368,7 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
         """The examples, their targets and weights; and the mask of the rows with a positive weight."""
         self._refuse_missing_targets(y)
         if has_names(X):
-            examples = drop_free_text(X if isinstance(X, Examples) else Examples(X), self._mentioned())
+            examples = read_free_text(X if isinstance(X, Examples) else Examples(X), self._mentioned())
             y = column_or_1d(y, warn=True)
             self.n_features_in_ = examples.shape[1]
             self.feature_names_in_ = np.array(examples.names, dtype=object)
@@ -384,6 +386,8 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
         positive = target.weights > 0
         if not positive.all():
             examples, target = examples[positive], target[positive]
+        constrained = self.monotonic_cst if isinstance(self.monotonic_cst, Mapping) else ()
+        examples = with_derived_columns(examples, target, self._mentioned(), without=constrained)
         self.schema_ = examples.schema
         return examples, target, positive
 
@@ -427,13 +431,15 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
         classes = self._tree_classes
         self.networks_: dict[str, Any] = learner.networks_of_tree(Tree(learned.root, classes))
         self.tree_ = Tree(with_statistics(learned.root, learner.inference, config.min_reach), classes)
+        used = {name for test in self.tree_.tests for name in test.columns(program)}
+        self.schema_ = without_unused(self.schema_, used)
         self.gradient_steps_ = learner.steps
         self.model_ = NeurosymbolicTree(
             self.tree_,
             self.schema_,
             background=program.text,
             networks=self.networks_,
-            priors=learner.priors,
+            priors=learner.priors.of_columns(self.schema_),
             limits=self.limits,
             device=config.device,
             backend=learner.config.backend,

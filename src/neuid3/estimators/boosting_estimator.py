@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from neuid3.data.derived import table_columns, without_unused
 from neuid3.errors import DataError, ParameterError
 from neuid3.estimators.base import NeuID3Estimator
 from neuid3.estimators.parameters import SHARED_CONSTRAINTS
@@ -245,12 +246,14 @@ class BoostingEstimator(NeuID3Estimator):
         self.sum_ = learned.boosted_sum
         self.networks_: dict[str, Any] = learner.networks_of(self.sum_.tests)
         self.gradient_steps_ = learner.steps + learned.steps
+        used = {name for test in self.sum_.tests for name in test.columns(program)}
+        self.schema_ = without_unused(self.schema_, used)
         self.model_: Any = NeurosymbolicSum(
             self.sum_,
             self.schema_,
             background=program.text,
             networks=self.networks_,
-            priors=learner.priors,
+            priors=learner.priors.of_columns(self.schema_),
             limits=self.limits,
             device=config.device,
             backend=learner.config.backend,
@@ -397,6 +400,6 @@ class BoostingEstimator(NeuID3Estimator):
         estimator: Self = kind(**parameters_from_json(fields, kind().get_params(deep=False)))
         estimator.model_, estimator.sum_ = model, model.boosted_sum
         estimator.networks_, estimator.schema_ = model.networks, model.schema
-        for name, value in learned_from_json(fields, model.classes, len(model.schema)).items():
+        for name, value in learned_from_json(fields, model.classes, len(table_columns(model.schema))).items():
             setattr(estimator, name, value)
         return estimator

@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from neuid3.binned import BinnedLimits
+from neuid3.data.derived import table_columns
 from neuid3.errors import DataError, ParameterError
 from neuid3.estimators.base import NeuID3Estimator
 from neuid3.estimators.forest_model import ForestTrees, NeurosymbolicForest
@@ -363,6 +364,6 @@ class ForestEstimator(NeuID3Estimator):
         estimator: Self = kind(**parameters_from_json(fields, cls._get_param_names()))
         estimator.model_, estimator.forest_ = model, model.forest
         estimator.networks_, estimator.schema_ = model.networks, model.schema
-        for name, value in learned_from_json(fields, model.classes, len(model.schema)).items():
+        for name, value in learned_from_json(fields, model.classes, len(table_columns(model.schema))).items():
             setattr(estimator, name, value)
         return estimator

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from neuid3.data.derived import table_columns
 from neuid3.data.examples import Examples, has_names
 from neuid3.errors import DataError
 from neuid3.estimators.base import NeuID3Estimator
@@ -205,7 +206,7 @@ class TreeEstimator(NeuID3Estimator):
         estimator = cls(**parameters_from_json(fields, known))
         estimator.model_, estimator.tree_ = model, model.tree
         estimator.networks_, estimator.schema_ = model.networks, model.schema
-        for name, value in learned_from_json(fields, model.classes, len(model.schema)).items():
+        for name, value in learned_from_json(fields, model.classes, len(table_columns(model.schema))).items():
             setattr(estimator, name, value)
         return estimator
 

@@ -11,6 +11,7 @@ from typing import Literal as OneOf
 import numpy as np
 
 from neuid3.data.columns import Array
+from neuid3.data.dates import date_text
 from neuid3.logic.quoting import entry_text
 
 if TYPE_CHECKING:
@@ -213,7 +214,7 @@ class Move:
         return {"test": self.test, "answer": self.response, "amount": self.amount}
 
 
-Kind = OneOf["boolean", "probability", "category", "distribution", "number", "network", "chance"]
+Kind = OneOf["boolean", "probability", "category", "distribution", "number", "date", "network", "chance"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,6 +264,8 @@ class Reading:
 def number_of(reading: Reading) -> str:
     """The number of a reading as text: an entry in full, a calculated one with six digits."""
     assert reading.number is not None
+    if reading.kind == "date":
+        return date_text(reading.number)
     return entry_text(reading.number) if reading.columns == (reading.name,) else f"{reading.number:.6g}"
 
 

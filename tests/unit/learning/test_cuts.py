@@ -17,9 +17,10 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 import neuid3
 from neuid3 import Branch, Examples, Leaf, NeuID3Classifier, NeurosymbolicTree, Tree
+from neuid3.binned.cuts import shortest_cut
 from neuid3.data.columns import Column, Number
 from neuid3.explain.page import evidence_page
-from neuid3.learning.cuts import SortedColumn, shortest_cut
+from neuid3.learning.cuts import SortedColumn
 from neuid3.tree.criteria import ClassCriterion
 from neuid3.tree.node_tests import CutTest
 from neuid3.tree.tree import branches
