@@ -54,6 +54,24 @@ def _spaced(text: str) -> str:
     return f" {' '.join(words(text))} "
 
 
+def quotation(text: str, phrase: str, around: int = 40) -> str:
+    """The part of a text around the first occurrence of a phrase; empty where it does not occur.
+
+    >>> quotation("He came in the morning with severe Chest-pain, and went home.", "chest pain", around=8)
+    '… severe Chest-pain, and went …'
+    """
+    pattern = r"\W+".join(map(re.escape, words(phrase)))
+    match = re.search(rf"(?<!\w){pattern}(?!\w)", text, re.IGNORECASE) if pattern else None
+    if match is None:
+        return ""
+    start, end = match.start(), match.end()
+    first = text.rfind(" ", 0, max(start - around, 0)) + 1 if start > around else 0
+    last = text.find(" ", end + around) if end + around < len(text) else -1
+    last = len(text) if last < 0 else last
+    shown = " ".join(text[first:last].split())
+    return f"{'… ' if first > 0 else ''}{shown}{' …' if last < len(text) else ''}"
+
+
 def are_notes(texts: Sequence[str]) -> bool:
     """Whether different texts are notes rather than names: several words each, on average.
 

@@ -231,6 +231,7 @@ class Reading:
     network : the network of a neural predicate.
     number : the entry of a number column, or the value of an expression.
     undefined : whether the expression has no value for its operands, as a quotient by 0; then the probabilities are priors.
+    quotation : the part of a text that contains the phrase of `contains(note, 'chest pain')`; empty for other variables.
     """
 
     name: str
@@ -241,6 +242,7 @@ class Reading:
     network: str | None = None
     number: float | None = None
     undefined: bool = False
+    quotation: str = ""
 
     @property
     def certain(self) -> bool:
@@ -258,6 +260,7 @@ class Reading:
             "network": self.network,
             "number": self.number,
             **({"undefined": True} if self.undefined else {}),
+            **({"quotation": self.quotation} if self.quotation else {}),
         }
 
 
