@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -65,7 +65,14 @@ class BaseModel:
     labelled_values : for network instances, the values that they have learned from labels, by index; for a labelled network
         that the tests do not call, none.
     certificate : what the values of the networks are fixed up to, as last found by an audit or an export; None before.
+    noun : what the model is called in messages.
+    has_leaves : whether an example has a most probable leaf, as in one tree.
+    has_deviations : whether predicted numbers come with standard deviations.
     """
+
+    noun: ClassVar[str] = "tree"
+    has_leaves: ClassVar[bool] = True
+    has_deviations: ClassVar[bool] = True
 
     def __init__(
         self,
