@@ -73,7 +73,9 @@ def test_day_and_month_need_an_entry_that_tells_them_apart() -> None:
     assert parse_dates(["13/13/2024"]) is None
 
 
-@pytest.mark.parametrize("text", ["", "2024", "20240301", "2024-13-01", "2024-02-30", "12:30", "yesterday", "2024-03-01 25:00"])
+@pytest.mark.parametrize(
+    "text", ["", "2024", "20240301", "2024-13-01", "2024-02-30", "12:30", "yesterday", "2024-03-01 25:00"]
+)
 def test_other_text_is_no_date(text: str) -> None:
     assert parse_dates([text]) is None
 
