@@ -17,7 +17,23 @@ from neuid3 import (
 )
 from neuid3.export.problog import verify
 
-FILLERS = "patient reports feels since days mild severe morning evening arm leg cough fever tired headache".split()
+FILLERS = [
+    "patient",
+    "reports",
+    "feels",
+    "since",
+    "days",
+    "mild",
+    "severe",
+    "morning",
+    "evening",
+    "arm",
+    "leg",
+    "cough",
+    "fever",
+    "tired",
+    "headache",
+]
 
 
 def clinic(n: int = 240) -> tuple[pd.DataFrame, Any, Any]:
