@@ -203,7 +203,7 @@ def test_missing_numbers_are_divided_between_the_sides_of_a_cut() -> None:
 def test_a_tree_splits_its_training_rows_as_with_midpoints(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = load(return_X_y=True)
     clf = NeuID3Classifier(random_state=0, pruning=0).fit(X, y)
-    monkeypatch.setattr("neuid3.learning.cuts.readable_cut", lambda low, high, kind: low / 2 + high / 2)
+    monkeypatch.setattr("neuid3.learning.cuts.readable_cut", lambda low, high, _kind: low / 2 + high / 2)
     before = NeuID3Classifier(random_state=0, pruning=0).fit(X, y)
     assert cuts_of(clf.tree_) != cuts_of(before.tree_)
     assert (clf.leaf_probabilities(X) == before.leaf_probabilities(X)).all()
