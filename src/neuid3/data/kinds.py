@@ -151,12 +151,14 @@ class Column:
         nothing, `np.asarray` fetches all. Those of parts and relations are `GroupedRows`.
     missing : mask of the missing entries; None where no entry is missing.
     origin : why an undeclared column is a category: "text" for strings, "labels" for a pandas Categorical.
+    absent : mask of the missing entries of slots that have no part; no distribution stands for these.
     """
 
     kind: Kind
     values: Array
     missing: Array | None = None
     origin: str = ""
+    absent: Array | None = None
 
     def __post_init__(self) -> None:
         # Values share memory with the caller's array wherever that saves a copy, so they must not be written to.
@@ -180,7 +182,8 @@ class Column:
         The column of these rows.
         """
         missing = None if self.missing is None else self.missing[rows]
-        return Column(self.kind, self.values[rows], missing, self.origin)
+        absent = None if self.absent is None else self.absent[rows]
+        return Column(self.kind, self.values[rows], missing, self.origin, absent)
 
 
 def stack_columns(columns: Sequence[Array]) -> Array:

@@ -165,7 +165,8 @@ def column_importances(gains: Iterable[tuple[Sequence[str], float]], schema: Sch
 
     Parameters
     ----------
-    gains : for each test its columns and its gain times the mass of its node.
+    gains : for each test its columns and its gain times the mass of its node; others than those below, as the pictures of
+        slots, count for nothing.
     schema : the kinds of all columns; the result has the order of those that are not derived.
 
     >>> from neuid3.data.columns import Number
@@ -174,8 +175,8 @@ def column_importances(gains: Iterable[tuple[Sequence[str], float]], schema: Sch
     """
     importance = dict.fromkeys(table_columns(schema), 0.0)
     for columns, total_gain in gains:
-        sources = source_columns(columns, schema)
-        for name in sources:
-            importance[name] += total_gain / len(sources)
+        known = [name for name in source_columns(columns, schema) if name in importance]
+        for name in known:
+            importance[name] += total_gain / len(known)
     total = sum(importance.values()) or 1.0
     return np.array([value / total for value in importance.values()])
