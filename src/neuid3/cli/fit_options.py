@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from neuid3.cli.common import FILE, Command, FieldType, FiniteRange, concepts_option, limit_option
+from neuid3.cli.common import FILE, Command, FieldType, FiniteRange, concepts_option, limit_option, parts_options
 from neuid3.errors import ParameterError
 from neuid3.logic.sandbox import LIMIT_RULES, Limits
 from neuid3.training.config import TRAINING_RULES
@@ -26,6 +26,8 @@ class FitOptions:
     target: str
     task: str
     background: Path | None
+    parts: tuple[str, ...]
+    part_relations: tuple[str, ...]
     relations: tuple[str, ...]
     tests: tuple[str, ...]
     modes: tuple[str, ...]
@@ -85,6 +87,7 @@ _PARAMETERS = (
         help="Whether classes or numbers are predicted. 'auto' predicts numbers where the target is a number column with a value "
         "that is not whole, or with more than 20 different values.",
     ),
+    parts_options,
     click.option(
         "--background",
         type=FILE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -256,6 +257,10 @@ def test_to_json(test: NodeTest) -> dict[str, Any]:
     return test.to_json() if name in _OWN_KINDS else {"kind": name, **test.to_json()}
 
 
+# Kinds of the library that are registered by modules which import this one.
+_OWN_MODULES = {"query": "neuid3.tree.query_tests"}
+
+
 def test_from_json(json: Mapping[str, Any]) -> NodeTest:
     """The inverse of `test_to_json`.
 
@@ -264,6 +269,8 @@ def test_from_json(json: Mapping[str, Any]) -> NodeTest:
     ModelFileError : where its kind is not registered.
     """
     name = _kind_name(json)
+    if name in _OWN_MODULES:
+        importlib.import_module(_OWN_MODULES[name])
     if name not in _KINDS:
         raise ModelFileError(
             f"A test is of kind {name!r:.40}, which is not registered; import the module that registers it with "

@@ -30,6 +30,20 @@ MISSING = frozenset(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class AttachedTables:
+    """The tables of parts and relations that belong to a table of examples.
+
+    Attributes
+    ----------
+    parts : for each type of part its table, and the column of it that names the owner.
+    relations : the table of tuples of each relation.
+    """
+
+    parts: Mapping[str, tuple[TextTable, str]]
+    relations: Mapping[str, TextTable]
+
+
+@dataclass(frozen=True, slots=True)
 class TextTable:
     """Named columns of text cells, all of one length.
 
@@ -39,12 +53,14 @@ class TextTable:
     columns : the cells of each column by its name; None where they have no text form, such as lists.
     lines : the line of the file in which each row begins; None for files without lines.
     commas : whether `1,5` may be a number.
+    attached : the tables of the parts that rows own; None without any.
     """
 
     path: Path
     columns: Mapping[str, Sequence[str] | None]
     lines: Sequence[int] | None
     commas: bool
+    attached: AttachedTables | None = None
 
     def __len__(self) -> int:
         return next((len(cells) for cells in self.columns.values() if cells is not None), 0)
@@ -78,7 +94,8 @@ class TextTable:
         The table of these rows.
         """
         columns = {name: cells and [cells[row] for row in rows] for name, cells in self.columns.items()}
-        return TextTable(self.path, columns, self.lines and [self.lines[row] for row in rows], self.commas)
+        lines = self.lines and [self.lines[row] for row in rows]
+        return TextTable(self.path, columns, lines, self.commas, self.attached)
 
 
 def path_inside(folder: Path, cell: str) -> Path | None:
