@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from neuid3.cli.common import FILE, Command, FieldType, FiniteRange, concepts_option, limit_option
+from neuid3.cli.common import FILE, Command, FieldType, FiniteRange, concepts_option, limit_option, parts_options
 from neuid3.errors import ParameterError
 from neuid3.logic.sandbox import LIMIT_RULES, Limits
 from neuid3.training.config import TRAINING_RULES
@@ -26,6 +26,8 @@ class FitOptions:
     target: str
     task: str
     background: Path | None
+    parts: tuple[str, ...]
+    part_relations: tuple[str, ...]
     relations: tuple[str, ...]
     tests: tuple[str, ...]
     modes: tuple[str, ...]
@@ -38,6 +40,7 @@ class FitOptions:
     out: Path | None
     held_out: float
     calibration: float
+    groups: str | None
     pos_label: str | None
     class_weight: tuple[str, ...]
     max_depth: int | None
@@ -84,6 +87,7 @@ _PARAMETERS = (
         help="Whether classes or numbers are predicted. 'auto' predicts numbers where the target is a number column with a value "
         "that is not whole, or with more than 20 different values.",
     ),
+    parts_options,
     click.option(
         "--background",
         type=FILE,
@@ -156,6 +160,12 @@ _PARAMETERS = (
         metavar="FRACTION",
         show_default=True,
         help="Fraction of rows held out to calibrate the tree, so that `predict --coverage` can be used.",
+    ),
+    click.option(
+        "--groups",
+        metavar="COLUMN",
+        help="Column with the group of each row, such as the patient. Rows of a group are learned from or held out together, and "
+        "the column is no candidate test.",
     ),
     click.option(
         "--pos-label",
