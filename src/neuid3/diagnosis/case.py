@@ -10,8 +10,9 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.data.columns import Tensor
+from neuid3.data.derived import parse_derived, table_columns
 from neuid3.data.examples import Examples
+from neuid3.data.kinds import Series, Tensor, Text
 from neuid3.learning.problem import Problem
 from neuid3.training.config import TrainingConfig
 from neuid3.tree.node_tests import NodeTest
@@ -104,18 +105,31 @@ class Case:
 
     @cached_property
     def columns(self) -> list[str]:
-        """The columns that candidates read, in the order of the schema; all of them where a generator makes candidates."""
+        """The columns of the table that candidates read, in its order; all of them where a generator makes candidates."""
         candidates, program = self.problem.candidates, self.problem.program
         read = set(candidates.numbers).union(*(test.columns(program) for test in candidates.tests))
         for family in candidates.families:
             read |= family.test(0.0, program).columns(program)
-        return [name for name in self.examples.names if name in read or not read]
+        schema = self.examples.schema
+        derived = [found for name in read if (found := parse_derived(name, schema)) is not None]
+        read |= {name for found in derived for name in found.columns}
+        return [name for name in table_columns(schema) if name in read or not read]
+
+    @cached_property
+    def phrases(self) -> frozenset[str]:
+        """The derived columns of phrases, which were chosen by what they tell of the targets."""
+        schema = self.examples.schema
+        derived = {name: parse_derived(name, schema) for name in self.examples.names}
+        return frozenset(name for name, found in derived.items() if found is not None and found.phrase is not None)
 
     @cached_property
     def pictures(self) -> list[str]:
-        """The columns of images and vectors that networks of candidates read."""
+        """The columns of images and vectors that networks of candidates read, without texts and series."""
         read = set[str]().union(*(test.columns(self.problem.program) for test in self.neural_tests))
-        return [name for name in self.columns if name in read and isinstance(self.examples.schema[name], Tensor)]
+        kinds = {name: self.examples.schema[name] for name in self.columns if name in read}
+        return [
+            name for name, kind in kinds.items() if isinstance(kind, Tensor) and not isinstance(kind, (Text, Series))
+        ]
 
     @property
     def is_single_leaf(self) -> bool:

@@ -70,7 +70,9 @@ def _has_learned(case: Case, separation: Separation | None) -> bool:
         return bool(case.problem.goals) and _is_confirmed(case)
     if any(case.semantics.is_neural(test) for test in case.outcome.tree.tests) and case.outcome.validation is not None:
         return _is_confirmed(case) or (separation is not None and separation.is_real)
-    return separation is None or separation.is_real or _predicts_folds(case)
+    if separation is None and not case.phrases:
+        return True  # a generator makes the candidates, and the penalty of a split has tried them
+    return (separation is not None and separation.is_real) or _predicts_folds(case)
 
 
 def _predicts_folds(case: Case) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.data.columns import Boolean, Category, Number, Probability
+from neuid3.data.kinds import Boolean, Category, Date, Number, Probability
 from neuid3.data.priors import Priors, column_priors
 from neuid3.diagnosis.case import Case, chance
 from neuid3.diagnosis.findings import Finding
@@ -67,7 +67,10 @@ def symbolic_separation(case: Case) -> Separation | None:
     -------
     The best candidate; None without such candidates, or where a generator makes them node by node.
     """
-    candidates = replace(case.problem.candidates, tests=case.symbolic_tests)
+    program = case.problem.program
+    # Phrases were chosen by the targets, so that shuffled targets would have others.
+    tests = tuple(test for test in case.symbolic_tests if not test.columns(program) & case.phrases)
+    candidates = replace(case.problem.candidates, tests=tests)
     count = len(candidates.tests) + len(candidates.numbers) + len(candidates.families)
     if not count or not isinstance(case.problem.generator, FixedCandidates):
         return None
@@ -126,6 +129,11 @@ def no_candidate(case: Case, separation: Separation | None) -> Finding:
             f"The columns do tell the {noun} apart together (a forest over them: {accuracy:.2f} on rows out of bag): add a rule "
             f"that combines {pair[0]} and {pair[1]}."
         )
+    if case.phrases:
+        evidence["phrases"] = len(case.phrases)
+        texts.append(
+            f"with the {len(case.phrases):,} best phrases trees predict other rows no better than without any test"
+        )
     return Finding("no_candidate", f"No candidate test tells the {noun} apart: {'; '.join(texts)}.", advice, evidence)
 
 
@@ -154,7 +162,7 @@ def _together(case: Case) -> tuple[float, tuple[str, str]] | None:
 def _numbers_of(case: Case, name: str) -> npt.NDArray[np.float64] | None:
     """A column as numbers, missing entries as their median; None where it has no such form."""
     column = case.examples.column(name)
-    if not isinstance(column.kind, (Boolean, Category, Number, Probability)):
+    if not isinstance(column.kind, (Boolean, Category, Date, Number, Probability)):
         return None
     values = np.asarray(column.values, dtype=np.float64)
     if column.missing is not None and column.missing.any():

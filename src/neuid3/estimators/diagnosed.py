@@ -9,9 +9,12 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
+from neuid3.data.derived import table_columns
 from neuid3.data.examples import Examples
 from neuid3.data.groups import take_groups
+from neuid3.data.slots import unfolded
 from neuid3.diagnosis.case import Case, Outcome
+from neuid3.learning.derived_columns import with_derived_columns
 from neuid3.training.config import read_training
 from neuid3.tree.record import VALIDATION
 
@@ -44,8 +47,12 @@ def diagnosed_case(fitted: TreeEstimator, X: Any, y: Any, groups: Any, location:
     location : what a row is called in texts.
     """
     groups = take_groups(X, groups)[1]
-    examples = fitted._examples(X)
-    target, classes = fitted._fitted_target(examples, y), fitted._tree_classes
+    read = fitted._examples(X)
+    target, classes = fitted._fitted_target(read, y), fitted._tree_classes
+    table = read.select(table_columns(read.schema))
+    # The fit has chosen from more derived columns than the tree reads.
+    examples = with_derived_columns(table, target, fitted._mentioned(), without=fitted._constrained(table))
+    problem = fitted._problem(examples)
 
     def refit(
         changes: Mapping[str, Any],
@@ -55,15 +62,15 @@ def diagnosed_case(fitted: TreeEstimator, X: Any, y: Any, groups: Any, location:
         estimator = clone(fitted).set_params(verbose=0, **(_OF_TESTS if columns is not None else {}), **changes)
         if estimator.random_state is None:
             estimator.set_params(random_state=0)
-        table = examples if columns is None else Examples(columns)
-        return _outcome(estimator.fit(table, y, sample_weight=weights, groups=groups), table, classes)
+        rows = table if columns is None else Examples(columns)
+        return _outcome(estimator.fit(rows, y, sample_weight=weights, groups=groups), rows, classes)
 
     config = read_training(fitted.training)
     return Case(
-        examples,
+        unfolded(examples, problem.program.slots),
         target,
-        fitted._problem(examples),
-        _outcome(fitted, examples, classes),
+        problem,
+        _outcome(fitted, read, classes),
         config,
         classes,
         fitted.min_mass / 2,

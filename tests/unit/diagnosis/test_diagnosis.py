@@ -138,6 +138,16 @@ def test_numbers_are_diagnosed_too() -> None:
     assert cause(doubled, np.concatenate((sound, sound + 9))) == "contradicting_labels"
 
 
+@pytest.mark.parametrize(("telling", "cause"), [(True, None), (False, "no_candidate")])
+def test_phrases_are_judged_on_other_rows_than_they_were_chosen_by(telling: bool, cause: str | None) -> None:
+    rng = np.random.default_rng(0)
+    words = ["pain", "chest", "mild", "cough", "fever", "rest", "tea", "walk", "sleep", "cold"]
+    notes = [" ".join(rng.choice(words, 8)) for _ in range(N)]
+    X = pd.DataFrame({"note": notes, "age": rng.normal(50, 10, N)})
+    y = noisy(np.array(["fever" in note for note in notes]), 0.05) if telling else rng.integers(0, 2, N)
+    assert diagnosed(X, y).cause == cause
+
+
 def test_a_diagnosis_is_json() -> None:
     found = diagnosed(columns(), np.random.default_rng(5).integers(0, 2, N))
     assert json.loads(json.dumps(found.to_json()))["causes"][0]["cause"] == "no_candidate"
