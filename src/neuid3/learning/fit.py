@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from neuid3.data.parts import has_parts
 from neuid3.data.priors import Priors, column_priors
 from neuid3.errors import DataError
 from neuid3.learning.checkpoint import Checkpoint, CheckpointedLearner
@@ -28,6 +29,7 @@ from neuid3.tree.criterion import Criterion
 from neuid3.tree.goals import GoalLeaf
 from neuid3.tree.monotone import check_two_classes
 from neuid3.tree.node_tests import NodeTest
+from neuid3.tree.query_tests import rooted
 from neuid3.tree.record import VALIDATION, TrainingRecord
 from neuid3.tree.tree import Branch, Node
 
@@ -196,6 +198,8 @@ def learn_tree(
 
             root, test_gains = alternate(grower, grown, limits, is_out_of_time)
     root, lost = learner.constrained(root)
+    if has_parts(learner.sample.examples.schema):
+        root = rooted(root)
     return LearnedTree(root, _without(test_gains, lost), timed.skipped_nodes)
 
 
@@ -230,7 +234,7 @@ def warn_of_small_tree(
                 if learner.config.shared
                 else "; if many columns of images show the same kind of thing, try TrainingConfig(shared=True)."
             )
-        message = f"No candidate test was good enough; the tree is a single leaf. {advice}"
+        message = f"No candidate test was good enough; the tree is a single leaf. {advice} `diagnose` says why."
     warnings.warn(message, UserWarning, stacklevel=5)
 
 

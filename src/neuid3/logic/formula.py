@@ -155,12 +155,12 @@ class Derivation(Protocol):
         """Whether it is true of each example, as a mask."""
         ...
 
-    def clauses(self, name: str) -> list[str]:
-        """Clauses that define an atom of this name to be the same Boolean."""
+    def witness(self, example: Any) -> str | None:
+        """What makes it true of an example, in words of the program; None where it is false."""
         ...
 
     def facts(self, example: Any) -> list[str]:
-        """What the clauses need to know about an example."""
+        """What it is computed from, as Prolog facts."""
         ...
 
 
