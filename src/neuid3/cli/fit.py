@@ -113,6 +113,7 @@ def _tree_parameters(options: FitOptions) -> dict[str, Any]:
     """The parameters that limit one tree."""
     return {
         "leaves": list(options.leaves) or None,
+        "encoder": options.picture_encoder,
         "max_depth": options.max_depth,
         **_given({"pruning": options.pruning}),
     }
@@ -125,6 +126,7 @@ def _refuse_options_of_trees(options: FitOptions) -> None:
         "--pos-label": options.pos_label,
         "--calibration": options.calibration or None,
         "--leaf": options.leaves or None,
+        "--encoder": options.encoder,
     }
     for name, value in others.items():
         if value is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn, TypeAlias, cast
 
 import numpy as np
@@ -102,9 +102,22 @@ class Tensor:
     Attributes
     ----------
     shape : the shape of one entry, such as `(28, 28)` or `(3, 64, 64)`.
+    encoded : the length of the vector that an encoder makes of an entry and that networks read in its place; None where they
+        read the entry itself.
     """
 
     shape: tuple[int, ...]
+    encoded: int | None = field(default=None, repr=False)
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """The shape of what networks read of one entry."""
+        return self.shape if self.encoded is None else (self.encoded,)
+
+    @property
+    def is_picture(self) -> bool:
+        """Whether an entry has the shape of a picture: in grey, or with channels, and at least 6 pixels in each direction."""
+        return len(self.shape) in (2, 3) and min(self.shape[-2:]) >= 6
 
 
 Kind = Boolean | Probability | Number | Category | Distribution | Tensor | Parts | Relation
@@ -159,12 +172,14 @@ class Column:
         nothing, `np.asarray` fetches all. Those of parts and relations are `GroupedRows`.
     missing : mask of the missing entries; None where no entry is missing.
     origin : why an undeclared column is a category: "text" for strings, "labels" for a pandas Categorical.
+    vectors : what an encoder has made of the entries of a tensor column, `(row, number)`; None where there is no encoder.
     """
 
     kind: Kind
     values: Array
     missing: Array | None = None
     origin: str = ""
+    vectors: Array | None = None
 
     def __post_init__(self) -> None:
         # Values share memory with the caller's array wherever that saves a copy, so they must not be written to.
@@ -175,6 +190,11 @@ class Column:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    @property
+    def inputs(self) -> Array:
+        """What networks read: the vectors of an encoder, or else the entries."""
+        return self.values if self.vectors is None else self.vectors
 
     def take(self, rows: Any) -> Column:
         """The column restricted to these rows.
@@ -188,7 +208,8 @@ class Column:
         The column of these rows.
         """
         missing = None if self.missing is None else self.missing[rows]
-        return Column(self.kind, self.values[rows], missing, self.origin)
+        vectors = None if self.vectors is None else self.vectors[rows]
+        return Column(self.kind, self.values[rows], missing, self.origin, vectors)
 
 
 def stack_columns(columns: Sequence[Array]) -> Array:
@@ -574,6 +595,10 @@ def convert(name: str, column: Column, kind: Kind, unseen: dict[str, list[Value]
             _refuse(name, f"is a distribution over {actual}; one over {expected} is needed.")
         case (Parts() | Relation(), Parts() | Relation()) if type(column.kind) is type(kind):
             return _convert_rows(name, column, kind)
+        case (Tensor(actual), Tensor(expected)) if (
+            actual == expected
+        ):  # what is encoded, the model of the schema encodes
+            return column
         case (Tensor(actual), Tensor(expected)):
             _refuse(name, f"has tensors of shape {actual}; {expected} is needed.")
         case (actual_kind, _):

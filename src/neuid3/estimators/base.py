@@ -18,6 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 
 from neuid3.data.examples import Examples, has_names
 from neuid3.data.tables import check_weights, drop_free_text, examples_from_array, warn_of_identifiers
+from neuid3.encoders.encoder import Encoder, read_encoder
 from neuid3.errors import DataError, ParameterError
 from neuid3.estimators.model import NeurosymbolicTree
 from neuid3.estimators.parameters import IRRELEVANT_TO_TREE, SHARED_CONSTRAINTS
@@ -45,6 +46,8 @@ from neuid3.tree.tree import Tree
 
 if TYPE_CHECKING:
     from torch import nn
+
+    from neuid3.encoders.frozen import FrozenEncoder
 
 # What the fields of `training` are called among the parameters, as scikit-learn names nested parameters.
 _FIELD_PREFIX = "training__"
@@ -77,7 +80,7 @@ class NeuID3Estimator(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     background, networks, tests, bank, modes, leaves, training, criterion, max_depth, min_mass, min_gain, pruning, time_limit, \
-n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations : see `NeuID3Classifier`.
+n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations, encoder : see `NeuID3Classifier`.
 
     Attributes
     ----------
@@ -110,9 +113,11 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
         monotonic_cst: Any,
         interaction_cst: Any,
         relations: Mapping[str, Sequence[str]] | None = None,
+        encoder: str | nn.Module | Encoder | None = None,
     ) -> None:
         self.background = background
         self.relations = relations
+        self.encoder = encoder
         self.networks = networks
         self.tests = tests
         self.bank = bank
@@ -289,6 +294,8 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
         networks = dict(self.networks or {})
         X, concepts = take_labels(X, concepts, self._declarations)
         examples, target, kept = self._read(X, y, sample_weight)
+        encoder = self._freeze_encoder(examples)
+        examples = self._encoded(examples, encoder)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         problem = self._problem(examples)
         target, goals = self._with_goals(target, problem)
@@ -296,13 +303,13 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
         anchors = distinct(given)
         check_fit(problem, networks, config, target.criterion)
         self.rule_tests_ = list(problem.candidates.names)
-        digests = {} if folder is None else self._digests(examples, target, validation, anchors)
+        digests = {} if folder is None else self._digests(examples, target, validation, anchors, encoder)
         with nullcontext() if folder is None else Checkpoint(folder, digests, seed) as checkpoint:
             seed = seed if checkpoint is None else checkpoint.seed
             sample = training_sample(
                 examples,
                 target,
-                validation=self._validation(validation, examples, target),
+                validation=self._validation(validation, examples, target, encoder),
                 fraction=config.validation_fraction if problem.are_neural else None,
                 seed=seed,
                 anchors=anchors,
@@ -322,6 +329,7 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
             learned = learn_tree(learner, growth, checkpoint, deadline)
         warn_of_small_tree(learned, learner, self.max_depth, self.time_limit)
         self._set_learned(learned, learner, config, problem.program)
+        self.model_.encoder = encoder
         record = training_record(self.tree_.root, learner, seed, self.tree_.classes)
         trained = {network: len(of_network) for network, of_network in sample.anchors.items()}
         scores = concept_scores(self.model_, sample.examples, sample.held_out_anchors, trained) if anchors else ()
@@ -331,16 +339,43 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
             self._warn_of_contradictions(examples, given, target, np.flatnonzero(kept))
         self.model_.candidates = tuple(dict.fromkeys(atom for test in problem.candidates.tests for atom in test.atoms))
 
-    def _validation(self, validation: Any, examples: Examples, target: Target) -> tuple[Examples, Any, Any] | None:
+    def _freeze_encoder(self, examples: Examples) -> FrozenEncoder | None:
+        """The encoder of the parameters with its weights; None without one."""
+        encoder = read_encoder(self.encoder)
+        if encoder is None:
+            return None
+        from neuid3.encoders.frozen import freeze  # which imports torch
+
+        return freeze(encoder, examples)
+
+    def _encoded(self, examples: Examples, encoder: FrozenEncoder | None) -> Examples:
+        """The examples with the vectors of their pictures, which become part of the schema."""
+        if encoder is not None:
+            examples = encoder.encoded(examples)
+            self.schema_ = examples.schema
+        return examples
+
+    def _validation(
+        self, validation: Any, examples: Examples, target: Target, encoder: FrozenEncoder | None = None
+    ) -> tuple[Examples, Any, Any] | None:
         """The validation examples of the caller with their targets and weights; None without any."""
         if validation is None:
             return None
         added, labels = read_validation(validation, examples.schema)
+        added = added if encoder is None else encoder.encoded(added)
         return added, *self._validation_targets(labels, target.criterion)
 
-    def _digests(self, examples: Examples, target: Target, validation: Any, anchors: Anchors) -> dict[str, str]:
+    def _digests(
+        self,
+        examples: Examples,
+        target: Target,
+        validation: Any,
+        anchors: Anchors,
+        encoder: FrozenEncoder | None = None,
+    ) -> dict[str, str]:
         """Digests of everything that the tree depends on: the data, and the parameters that are relevant to it."""
         parameters = {name: v for name, v in self.get_params().items() if name not in IRRELEVANT_TO_TREE}
+        parameters |= {} if encoder is None else {"encoder": encoder.key}
         if self.bank is not None:  # its contents, not its path
             parameters["bank"] = (self.bank if isinstance(self.bank, Bank) else Bank(self.bank)).contents()
         criterion = self._check_criterion()  # its class and settings: the usual `repr` has an address

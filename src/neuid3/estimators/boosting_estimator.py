@@ -71,6 +71,7 @@ class BoostingEstimator(NeuID3Estimator):
 
     # The leaves of a sum hold numbers that are added up, and no goals.
     leaves: Any = None
+    encoder: Any = None
 
     def __init__(
         self,

@@ -67,6 +67,7 @@ class ForestEstimator(NeuID3Estimator):
     monotonic_cst: Any = None
     interaction_cst: Any = None
     leaves: Any = None
+    encoder: Any = None
 
     def __init__(
         self,

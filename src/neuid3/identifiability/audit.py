@@ -258,7 +258,9 @@ def network_kinds(model: TreeModel, networks: Mapping[str, Any] | None = None) -
 def _network_kinds(model: TreeModel, networks: Mapping[str, Any] | None) -> dict[str, Hashable]:
     kinds: dict[str, Hashable] = {}
     for call in model.network_calls:
-        shapes = [kind.shape if isinstance(kind := model.schema[column], Tensor) else (1,) for column in call.inputs]
+        shapes = [
+            kind.input_shape if isinstance(kind := model.schema[column], Tensor) else (1,) for column in call.inputs
+        ]
         kinds[call.network] = _architecture(model.networks[call.network], shapes, call.width)
     if networks is not None:
         for name in model.program.networks:

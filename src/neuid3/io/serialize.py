@@ -54,8 +54,9 @@ def _kind_to_json(kind: Kind) -> Json:
     match kind:
         case Category(values) | Distribution(values):
             return {"kind": kind_name(kind), "values": list(values)}
-        case Tensor(shape):
-            return {"kind": "tensor", "shape": list(shape)}
+        case Tensor(shape, encoded):
+            fields = {"kind": "tensor", "shape": list(shape)}
+            return fields if encoded is None else {**fields, "encoded": encoded}
         case Parts():
             return {"kind": "parts", "columns": schema_to_json(kind.schema)}
         case Relation(types):
@@ -81,7 +82,8 @@ def _kind_from_json(fields: Json) -> Kind:
         case "tensor":
             if len(fields["shape"]) > MAX_AXES:
                 raise ValueError(f"the tensor {fields['name']!r:.40} has too many axes")
-            return Tensor(tuple(as_count(side) for side in fields["shape"]))
+            encoded = None if fields.get("encoded") is None else as_count(fields["encoded"])
+            return Tensor(tuple(as_count(side) for side in fields["shape"]), encoded)
         case "parts":
             return Parts(tuple(schema_from_json(fields["columns"]).items()))
         case "relation":

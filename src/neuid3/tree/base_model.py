@@ -33,6 +33,7 @@ from neuid3.tree.tree import Path
 if TYPE_CHECKING:
     import torch
 
+    from neuid3.encoders.frozen import FrozenEncoder
     from neuid3.identifiability.certificate import Certificate
     from neuid3.tree.network_evidence import Network
 
@@ -65,6 +66,7 @@ class BaseModel:
     labelled_values : for network instances, the values that they have learned from labels, by index; for a labelled network
         that the tests do not call, none.
     certificate : what the values of the networks are fixed up to, as last found by an audit or an export; None before.
+    encoder : what turns pictures into the vectors that the networks read; None where they read the pictures.
     """
 
     def __init__(
@@ -89,6 +91,7 @@ class BaseModel:
         self.candidates: tuple[str, ...] | None = None
         self.labelled_values: Mapping[str, tuple[int, ...]] = {}
         self.certificate: Certificate | None = None
+        self.encoder: FrozenEncoder | None = None
         self.precision, self.device = _precision(dtype), device
         self.backend = backend
         check_priors(priors or Priors(), self.schema)
@@ -133,9 +136,13 @@ class BaseModel:
 
         Returns
         -------
-        The examples.
+        The examples, with the vectors of their pictures where the model has an encoder.
         """
-        return Examples.read(X, self.schema, self.columns)
+        return self._encoded(Examples.read(X, self.schema, self.columns))
+
+    def _encoded(self, examples: Examples) -> Examples:
+        """The examples with the vectors of their pictures, where there is an encoder and networks read them."""
+        return examples if self.encoder is None or not self.network_calls else self.encoder.encoded(examples)
 
     @property
     def dtype(self) -> torch.dtype:
@@ -174,7 +181,7 @@ class BaseModel:
 
             backend = self._selected_backend
             networks = {name: on_backend(network, backend, self.device) for name, network in networks.items()}
-        return self.inference.evidence(examples, networks, self.priors)
+        return self.inference.evidence(self._encoded(examples), networks, self.priors)
 
     @cached_property
     def _selected_backend(self) -> Backend:
@@ -279,7 +286,7 @@ class BaseModel:
         -------
         A new model; this one does not change.
         """
-        examples = Examples.read(X, self.schema)
+        examples = self._encoded(Examples.read(X, self.schema))
         averages: dict[str, Any] = {}
         for call in sorted(self.network_calls):
             present = examples[examples.complete(call.inputs)]
