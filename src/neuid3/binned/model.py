@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -14,84 +14,62 @@ from neuid3.binned.columns import BinnedColumn
 from neuid3.binned.forest import column_values
 from neuid3.binned.trees import BinnedTree
 from neuid3.circuits.reach import Reach
-from neuid3.data.columns import Distribution, Probability, Schema
+from neuid3.data.columns import Distribution, Probability
 from neuid3.data.examples import Examples
-from neuid3.data.priors import Priors
 from neuid3.errors import TreeError
 from neuid3.logic.formula import ColumnVariable, Source, sources
-from neuid3.logic.sandbox import Limits
-from neuid3.networks.backend import Backend
-from neuid3.tree.base_model import BaseModel
 from neuid3.tree.node_tests import NodeTest
-from neuid3.tree.tree import paths
-
-if TYPE_CHECKING:
-    import torch
-
-    from neuid3.tree.network_evidence import Network
+from neuid3.tree.tree import Path, paths
+from neuid3.tree.trees_model import BATCH, TreesModel
 
 Floats = npt.NDArray[np.float64]
 
-# Rows that are predicted at a time.
-BATCH = 8192
 
-
-class ForestModel(BaseModel):
-    """A forest with its program, networks and priors. All trees share one instance of each network.
+class ForestModel(TreesModel):
+    """A forest with its program, networks and priors: the average of the exact predictions of its trees.
 
     Parameters
     ----------
-    forest : the trees.
-    schema : the kinds of the columns, `X.schema`.
-    background : rules, probabilistic facts and neural declarations in DeepProbLog's syntax.
-    networks : the network of every instance that the tests use.
-    priors : the distributions that stand for missing entries.
-    limits : the time, memory and circuit size that the background knowledge may take.
-    dtype : the precision of inference.
-    device : where networks and circuits run.
-    backend : who runs the networks in predictions.
+    ensemble : the forest.
+    schema, background, networks, priors, limits, dtype, device, backend : as in `TreesModel`.
+
+    Attributes
+    ----------
+    threads : the threads that predict.
     """
 
-    def __init__(
-        self,
-        forest: Forest,
-        schema: Schema,
-        *,
-        background: str = "",
-        networks: Mapping[str, Network] | None = None,
-        priors: Priors | None = None,
-        limits: Limits | None = None,
-        dtype: torch.dtype | str = "float64",
-        device: torch.device | str = "cpu",
-        backend: str | Backend = "auto",
-    ) -> None:
-        self.forest = forest
-        super().__init__(
-            forest.tests,
-            schema,
-            background=background,
-            networks=networks,
-            priors=priors,
-            limits=limits,
-            dtype=dtype,
-            device=device,
-            backend=backend,
+    noun: ClassVar[str] = "forest"
+    ensemble_kind: ClassVar[type] = Forest
+    adds_scores: ClassVar[bool] = False
+    threads: int = 1
+
+    @property
+    def forest(self) -> Forest:
+        """The trees."""
+        return cast("Forest", self._ensemble)
+
+    def _size(self) -> str:
+        return f"{len(self.forest)} trees, {self.forest.applied.leaf_offsets[-1]} leaves"
+
+    @property
+    def center(self) -> float:  # type: ignore[override]
+        """The mean of the training targets, which moments are about."""
+        return self.forest.center
+
+    def weighted_trees(self) -> tuple[Floats, Iterator[tuple[list[Path], Floats]]]:
+        """Zeros, and the paths of each tree with what its leaves add to the average.
+
+        Returns
+        -------
+        The start, `(value,)`, and pairs of the paths of a tree and values, `(path, value)`.
+        """
+        forest, values = self.forest, self.forest.leaf_values / len(self.forest)
+        offsets = forest.applied.leaf_offsets
+        trees = (
+            ([path for path, _ in paths(forest.tree(i).root)], values[offsets[i] : offsets[i + 1]])
+            for i in range(len(forest))
         )
-        self.threads = 1
-
-    def __repr__(self) -> str:
-        kind = "numbers" if self.predicts_numbers else f"classes {self.classes}"
-        return f"{type(self).__name__}({len(self.forest)} trees, {self.forest.applied.leaf_offsets[-1]} leaves, {kind})"
-
-    @property
-    def classes(self) -> tuple[Any, ...]:
-        """The labels of the classes; none where the forest predicts numbers."""
-        return self.forest.classes
-
-    @property
-    def predicts_numbers(self) -> bool:
-        """Whether the forest predicts numbers."""
-        return self.forest.predicts_numbers
+        return np.zeros(values.shape[1]), trees
 
     @property
     def columns(self) -> list[str]:
@@ -144,25 +122,11 @@ class ForestModel(BaseModel):
                 out[batch] = self._batch_values(examples, batch)
         return out / len(self.forest)
 
-    def predict_proba(self, X: Any, *, batch_size: int = BATCH) -> Floats:
-        """P(class | e), the average of the trees, `(example, class)`.
-
-        Parameters
-        ----------
-        X : the examples, as `Examples` or a table with the columns of the schema.
-        batch_size : examples in memory at a time.
-
-        Returns
-        -------
-        Probabilities, `(example, class)`.
-
-        Raises
-        ------
-        TreeError : where the forest predicts numbers.
-        """
-        if self.predicts_numbers:
-            raise TreeError("The forest predicts numbers and no classes; use `predict` or `predict_number`.")
+    def _class_probabilities(self, X: Any, batch_size: int) -> Floats:
         return self.values(X, batch_size=batch_size)
+
+    def _numbers(self, X: Any, batch_size: int) -> Floats:
+        return self.predict_number(X, batch_size=batch_size)[0]
 
     def predict_number(self, X: Any, *, batch_size: int = BATCH) -> tuple[Floats, Floats]:
         """The expected number of each example, and the standard deviation of the mixture of all leaves of all trees.
@@ -184,25 +148,6 @@ class ForestModel(BaseModel):
             raise TreeError("The forest predicts classes and no numbers; use `predict` or `predict_proba`.")
         first, second = self.values(X, batch_size=batch_size).T
         return self.forest.center + first, np.sqrt(np.maximum(second - first**2, 0.0))
-
-    def predict(self, X: Any, *, batch_size: int = BATCH) -> npt.NDArray[Any]:
-        """The most probable class of each example, or its expected number.
-
-        Parameters
-        ----------
-        X : the examples, as `Examples` or a table with the columns of the schema.
-        batch_size : examples in memory at a time.
-
-        Returns
-        -------
-        Classes or numbers, `(example,)`.
-        """
-        if self.predicts_numbers:
-            return self.predict_number(X, batch_size=batch_size)[0]
-        most_probable: npt.NDArray[Any] = np.asarray(self.classes)[
-            self.predict_proba(X, batch_size=batch_size).argmax(axis=1)
-        ]
-        return most_probable
 
     def tree_values(self, X: Any) -> Iterator[Floats]:
         """Σ P(leaf | e) · value of each tree in turn, `(example, value)`.

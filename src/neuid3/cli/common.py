@@ -138,8 +138,7 @@ def open_model(path: Path, limits: Limits | None) -> NeurosymbolicTree:
 
     model = open_any_model(path, limits)
     if not isinstance(model, NeurosymbolicTree):
-        held = "a sum of trees" if is_sum(model) else "a forest"
-        raise ModelFileError(f"{path} holds {held}, and this command needs one tree; fit with --model tree.")
+        raise ModelFileError(f"{path} holds a {model.noun}, and this command needs one tree; fit with --model tree.")
     return model
 
 
@@ -151,18 +150,9 @@ def open_any_model(path: Path, limits: Limits | None) -> AnyModel:
     return load_model(path, limits=limits)
 
 
-def is_sum(model: AnyModel) -> TypeIs[NeurosymbolicSum]:
-    """Whether a model is a sum of trees."""
-    from neuid3.estimators.sum_model import NeurosymbolicSum
-
-    return isinstance(model, NeurosymbolicSum)
-
-
-def is_forest(model: AnyModel) -> TypeIs[NeurosymbolicForest]:
-    """Whether a model is a forest."""
-    from neuid3.estimators.forest_model import NeurosymbolicForest
-
-    return isinstance(model, NeurosymbolicForest)
+def has_many_trees(model: AnyModel) -> TypeIs[NeurosymbolicSum | NeurosymbolicForest]:
+    """Whether a model is a sum of trees or a forest."""
+    return not model.has_leaves
 
 
 def _check_model(path: Path) -> None:

@@ -10,16 +10,14 @@ import click
 from neuid3.cli.common import (
     FILE,
     FiniteRange,
-    is_forest,
-    is_sum,
+    has_many_trees,
     limit_option,
     model_examples,
     open_any_inputs,
     out_option,
     write_output,
 )
-from neuid3.cli.forests import forest_explanation
-from neuid3.cli.sums import sum_explanation
+from neuid3.cli.ensembles import trees_explanation
 from neuid3.errors import DataError, RowError
 from neuid3.export.figures import figure_bytes
 
@@ -68,14 +66,10 @@ def explain(
     if row >= len(text_table):
         raise RowError(f"There is no row {row}; {table} has {len(text_table)} rows, counted from 0.")
     examples = model_examples(tree, text_table.take([row]))
-    if is_sum(tree):
+    if has_many_trees(tree):
         if threshold is not None:
-            raise DataError("--threshold is for one tree, and the model is a sum of trees; leave it out.")
-        text = sum_explanation(tree, examples, style)
-    elif is_forest(tree):
-        if threshold is not None:
-            raise DataError("--threshold is for one tree, and the model is a forest; leave it out.")
-        text = forest_explanation(tree, examples, style)
+            raise DataError(f"--threshold is for one tree, and the model is a {tree.noun}; leave it out.")
+        text = trees_explanation(tree, examples, style)
     else:
         text = _explanation(tree, examples, style, threshold)
     write_output([text.rstrip("\n") + "\n"], out, model, table)

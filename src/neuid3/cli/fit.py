@@ -79,11 +79,11 @@ def _estimator(options: FitOptions, rules: str, fit_data: FitData) -> Any:
     kind, own = _kind_and_own_parameters(options, fit_data)
     return kind(
         background=rules,
+        encoder=options.picture_encoder,
         relations=read_relations(options.relations),
         tests=list(options.tests) or "auto",
         modes=list(options.modes) or None,
         bank=options.bank,
-        monotonic_cst=_directions(options.monotonic_cst),
         time_limit=options.time_limit,
         training=TrainingConfig(**_given(training)),
         limits=limits,
@@ -105,15 +105,21 @@ def _limiting_parameters(options: FitOptions) -> dict[str, Any]:
         return _tree_parameters(options)
     _refuse_options_of_trees(options)
     if options.model == "forest":
+        if options.monotonic_cst:
+            raise DataError(
+                "--monotone is for one tree or a boosted sum, and --model forest learns a forest, which keeps no "
+                "constraints; choose --model boosting."
+            )
         return {"max_depth": options.max_depth, **_given({"n_estimators": options.trees})}
-    return _given({"max_depth": options.max_depth, "max_splits": options.max_splits})
+    limits = {"max_depth": options.max_depth, "max_splits": options.max_splits}
+    return {"monotonic_cst": _directions(options.monotonic_cst), **_given(limits)}
 
 
 def _tree_parameters(options: FitOptions) -> dict[str, Any]:
     """The parameters that limit one tree."""
     return {
         "leaves": list(options.leaves) or None,
-        "encoder": options.picture_encoder,
+        "monotonic_cst": _directions(options.monotonic_cst),
         "max_depth": options.max_depth,
         **_given({"pruning": options.pruning}),
     }
@@ -124,9 +130,7 @@ def _refuse_options_of_trees(options: FitOptions) -> None:
     others = {
         "--pruning": options.pruning,
         "--pos-label": options.pos_label,
-        "--calibration": options.calibration or None,
         "--leaf": options.leaves or None,
-        "--encoder": options.encoder,
     }
     for name, value in others.items():
         if value is not None:
@@ -167,7 +171,8 @@ def _learn(estimator: Any, fit_data: FitData, checkpoint: Path | None) -> None:
     with warnings.catch_warnings():
         # It counts the rows that are learned from; `warn_of_contradictions` names lines of the table.
         warnings.simplefilter("ignore", LabelWarning)
-        estimator.fit(examples, targets, checkpoint=checkpoint, concepts=concepts or None)
+        groups = None if fit_data.groups is None else fit_data.groups[fit_data.training_rows]
+        estimator.fit(examples, targets, checkpoint=checkpoint, concepts=concepts or None, groups=groups)
 
 
 def _save_and_report(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from neuid3.cli.common import row_location
@@ -36,6 +36,7 @@ class FitData:
     labels : the labels of concepts.
     anchors : the same, with one label for an image.
     calibration_rows : the mask of the rows held out to calibrate the tree.
+    groups : the number of each row's group, which is held out or learned from as a whole; None without groups.
     """
 
     table: TableData
@@ -44,6 +45,7 @@ class FitData:
     labels: Anchors
     anchors: Anchors
     calibration_rows: npt.NDArray[np.bool_]
+    groups: npt.NDArray[np.int64] | None = None
 
     @property
     def training_rows(self) -> npt.NDArray[np.bool_]:
@@ -71,6 +73,8 @@ class FitData:
 
 def read_fit_data(options: FitOptions, rules: str, echo: Callable[[str], object]) -> FitData:
     """Read the table, say how each column was read, check the labels of concepts and hold rows out."""
+    import numpy as np
+
     from neuid3.data.reading.sheet import open_text_table
     from neuid3.data.reading.table import read_text_table
     from neuid3.tree.anchors import distinct
@@ -79,6 +83,7 @@ def read_fit_data(options: FitOptions, rules: str, echo: Callable[[str], object]
 
     types = _declared_kinds(options.types)
     text_table = open_text_table(options.table)
+    types |= _group_kind(options, text_table)
     declarations = _declarations(rules, options, text_table, types)
     table = read_text_table(
         text_table,
@@ -89,30 +94,82 @@ def read_fit_data(options: FitOptions, rules: str, echo: Callable[[str], object]
         concept_columns=label_columns(text_table.columns, declarations),
         concept_file=options.concept_file,
     )
+    groups = _groups(options, text_table, table)
+    table = table if groups is None else _with_group_column(table, options.groups, groups)
     assert table.labels is not None
     echo(f"{options.table.name}: {len(table.examples):,} rows\n\n{table}\n")
     labels = read_labels(table.concepts, table.examples, declarations, location=row_location(table.lines))
     anchors = distinct(labels)
     strata = NumberCriterion().strata(table.labels) if table.task == "regression" else table.labels
-    test_rows = _held_out_rows(strata, options.held_out, options.seed, anchors)
-    calibration_rows = _calibration_rows(test_rows, options.calibration, options.seed)
-    return FitData(table, test_rows, declarations, labels, anchors, calibration_rows)
+    test_rows = _held_out_rows(strata, options, anchors, groups)
+    calibration_rows = _calibration_rows(test_rows, options.calibration, options.seed, groups)
+    if groups is not None and len(np.unique(groups[~(test_rows | calibration_rows)])) == 1:
+        raise DataError(
+            f"--groups {options.groups} leaves a single group to learn from; add groups, or hold out less with --held-out."
+        )
+    return FitData(table, test_rows, declarations, labels, anchors, calibration_rows, groups)
 
 
-def _calibration_rows(test_rows: npt.NDArray[np.bool_], fraction: float, seed: int) -> npt.NDArray[np.bool_]:
+def _group_kind(options: FitOptions, table: TextTable) -> dict[str, str]:
+    """The declared kind of the column of groups: it is no candidate test."""
+    from neuid3.errors import did_you_mean
+
+    if options.groups is None:
+        return {}
+    if options.groups == options.target:
+        raise DataError(f"--groups {options.groups} is the target; name another column.")
+    if table.columns.get(options.groups) is None:
+        raise DataError(
+            f"--groups {options.groups} is no column of {table.path.name} with text or numbers."
+            f"{did_you_mean(options.groups, table.columns)}"
+        )
+    return {options.groups: "ignore"}
+
+
+def _groups(options: FitOptions, text_table: TextTable, table: TableData) -> npt.NDArray[np.int64] | None:
+    """The number of the group of each row that has a class or a number."""
+    import numpy as np
+
+    from neuid3.data.groups import group_numbers
+    from neuid3.data.reading.cells import cells_and_missing
+    from neuid3.data.reading.targets import labelled_rows
+
+    if options.groups is None:
+        return None
+    kind = "number" if table.task == "regression" else "class"
+    cells, missing = cells_and_missing(options.groups, labelled_rows(text_table, options.target, kind)[0])
+    entries = [None if is_missing else cell for cell, is_missing in zip(cells, missing, strict=True)]
+    return group_numbers(entries, np.ones(len(entries), dtype=bool), row_location(table.lines))
+
+
+def _with_group_column(table: TableData, name: str | None, groups: npt.NDArray[np.int64]) -> TableData:
+    """The table, whose summary says that a column holds groups."""
+    count = int(groups.max()) + 1
+    summaries = [
+        replace(column, kind="groups", details=f"{count:,} groups of rows that are held out together")
+        if column.name == name
+        else column
+        for column in table.columns
+    ]
+    return replace(table, columns=tuple(summaries))
+
+
+def _calibration_rows(
+    test_rows: npt.NDArray[np.bool_], fraction: float, seed: int, groups: npt.NDArray[np.int64] | None
+) -> npt.NDArray[np.bool_]:
     """A mask of a random fraction of all rows, none of which is held out already.
 
     They are drawn without regard to classes: calibration rows must come about as later rows do.
     """
     import numpy as np
 
-    chosen, others = np.zeros(len(test_rows), dtype=bool), np.flatnonzero(~test_rows)
-    count = round(fraction * len(test_rows))
-    if count >= len(others):
+    from neuid3.data.splits import drawn_rows
+
+    chosen = drawn_rows(fraction, np.random.default_rng([seed, 1]), ~test_rows, groups)
+    if (test_rows | chosen).all():
         raise DataError(
             f"--calibration {fraction:g} with the rows held out leaves none to learn from; hold out less, or calibrate with less."
         )
-    chosen[np.random.default_rng([seed, 1]).permutation(others)[:count]] = True
     return chosen
 
 
@@ -141,17 +198,15 @@ def _declarations(
     return Program(with_relations(rules, relations, schema, options.limits), schema, options.limits).declarations
 
 
-def _held_out_rows(labels: npt.NDArray[Any], fraction: float, seed: int, anchors: Anchors) -> npt.NDArray[Any]:
+def _held_out_rows(
+    labels: npt.NDArray[Any], options: FitOptions, anchors: Anchors, groups: npt.NDArray[np.int64] | None
+) -> npt.NDArray[np.bool_]:
     """The mask of the held-out rows; where concepts have few labels, none of these is among them."""
-    import numpy as np
-
-    from neuid3.data.splits import exchanged, stratified
+    from neuid3.data.splits import held_out_rows
     from neuid3.tree.anchors import anchored_rows
 
-    held_out = stratified(labels, fraction, np.random.default_rng(seed))
-    if not anchors:
-        return held_out
-    return exchanged(held_out, anchored_rows(anchors, len(labels)), labels, np.random.default_rng(seed))
+    kept = anchored_rows(anchors, len(labels)) if anchors else None
+    return held_out_rows(labels, options.held_out, options.seed, kept=kept, groups=groups)
 
 
 def warn_of_contradictions(estimator: TreeEstimator, fit_data: FitData) -> None:

@@ -40,6 +40,7 @@ class FitOptions:
     out: Path | None
     held_out: float
     calibration: float
+    groups: str | None
     pos_label: str | None
     class_weight: tuple[str, ...]
     max_depth: int | None
@@ -172,6 +173,12 @@ _PARAMETERS = (
         metavar="FRACTION",
         show_default=True,
         help="Fraction of rows held out to calibrate the tree, so that `predict --coverage` can be used.",
+    ),
+    click.option(
+        "--groups",
+        metavar="COLUMN",
+        help="Column with the group of each row, such as the patient. Rows of a group are learned from or held out together, and "
+        "the column is no candidate test.",
     ),
     click.option(
         "--pos-label",

@@ -13,20 +13,16 @@ import click
 from neuid3.cli.common import (
     FILE,
     FiniteRange,
-    is_forest,
-    is_sum,
     limit_option,
     open_any_inputs,
     out_option,
     write_output,
 )
-from neuid3.cli.sums import sum_predictions
-from neuid3.errors import DataError
 
 if TYPE_CHECKING:
+    from neuid3.cli.common import AnyModel
     from neuid3.data.examples import Examples
     from neuid3.data.reading import TextTable
-    from neuid3.estimators.model import NeurosymbolicTree
     from neuid3.logic.sandbox import Limits
 
 # The number of rows read and predicted at a time; their images are in memory together.
@@ -51,29 +47,24 @@ def predict(
     """Predict the class or the number of every row of a table.
 
     Prints a CSV with the columns `prediction` and, for each class, `p_CLASS`: one line for each row of TABLE, in its
-    order. Where numbers are predicted, the columns are `prediction` and its standard deviation `std`. Only the columns that
-    the tree tests are read; others may be missing. Sets need a model that was fitted with `--calibration`.
+    order. Where numbers are predicted, the columns are `prediction` and, except for boosted sums, its standard deviation
+    `std`. Only the columns that the model tests are read; others may be missing. Sets need a model that was fitted with `--calibration`.
 
     Example: neuid3 predict cards.neuid3 new.csv --out predictions.csv
     """
     opened, text_table = open_any_inputs(model, table, limits)
-    if is_sum(opened) or is_forest(opened):
-        if coverage is not None:
-            many = "a sum of trees" if is_sum(opened) else "a forest"
-            raise DataError(f"--coverage is for one tree, and the model is {many}; leave it out.")
-        write_output(sum_predictions(opened, text_table), out, model, table)
-        return
     if coverage is not None:
-        from neuid3.tree.conformal import required_calibration
+        from neuid3.tree.conformal import check_leaves, required_calibration
 
         required_calibration(opened, coverage).thresholds(coverage)  # an error before anything is written
+        check_leaves(opened, by_leaf)
     write_output(_lines(opened, text_table, coverage, by_leaf), out, model, table)
 
 
-def _lines(model: NeurosymbolicTree, text_table: TextTable, coverage: float | None, by_leaf: bool) -> Iterator[str]:
+def _lines(model: AnyModel, text_table: TextTable, coverage: float | None, by_leaf: bool) -> Iterator[str]:
     from neuid3.data.reading import read_with_schema
 
-    names = ["std"] if model.predicts_numbers else [f"p_{label}" for label in model.classes]
+    names = [f"p_{label}" for label in model.classes] or ["std"] * model.has_deviations
     head: list[list[Any]] = [["prediction", *names]]
     for start in range(0, len(text_table), BATCH):
         batch = text_table.take(range(start, min(start + BATCH, len(text_table))))
@@ -86,8 +77,10 @@ def _lines(model: NeurosymbolicTree, text_table: TextTable, coverage: float | No
         head = []
 
 
-def _rows(model: NeurosymbolicTree, examples: Examples) -> list[list[Any]]:
+def _rows(model: Any, examples: Examples) -> list[list[Any]]:
     if model.predicts_numbers:
+        if not model.has_deviations:
+            return [[repr(number)] for number in model.predict(examples).tolist()]
         means, deviations = model.predict_number(examples)
         return [[repr(mean), repr(std)] for mean, std in zip(means.tolist(), deviations.tolist(), strict=True)]
     probabilities = model.predict_proba(examples)
@@ -95,11 +88,11 @@ def _rows(model: NeurosymbolicTree, examples: Examples) -> list[list[Any]]:
     return [[label, *(f"{p:.6f}" for p in row)] for label, row in zip(best, probabilities.tolist(), strict=True)]
 
 
-def _set_names(model: NeurosymbolicTree) -> list[str]:
+def _set_names(model: AnyModel) -> list[str]:
     return ["low", "high"] if model.predicts_numbers else ["set"]
 
 
-def _sets(model: NeurosymbolicTree, examples: Examples, coverage: float, by_leaf: bool) -> list[list[str]]:
+def _sets(model: AnyModel, examples: Examples, coverage: float, by_leaf: bool) -> list[list[str]]:
     """For each row the classes in its set, separated by |, or the ends of its interval."""
     from neuid3.tree.conformal import class_sets, number_intervals
 

@@ -11,8 +11,7 @@ import click
 from neuid3.cli.common import (
     FILE,
     concepts_option,
-    is_forest,
-    is_sum,
+    has_many_trees,
     limit_option,
     model_concepts,
     model_examples,
@@ -69,7 +68,7 @@ def report(
         cells = text_table.columns[target] or ()
         labels = number_labels(text_table, target) if tree.predicts_numbers else [classes.get(c, c) for c in cells]
     examples = model_examples(tree, text_table)
-    concepts = {} if is_sum(tree) or is_forest(tree) else model_concepts(tree, text_table, examples, concept_file)
+    concepts = {} if has_many_trees(tree) else model_concepts(tree, text_table, examples, concept_file)
     page, scores, reliability = page_and_scores(tree, examples, labels, concepts=concepts)
     save_page(out, page)
     set_outcome(f"the page is written to {out}")

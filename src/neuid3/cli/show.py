@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuid3.cli.common import FILE, is_forest, is_sum, limit_option, open_any_model, out_option, write_output
-from neuid3.cli.forests import forest_as
-from neuid3.cli.sums import sum_as
+from neuid3.cli.common import FILE, has_many_trees, limit_option, open_any_model, out_option, write_output
+from neuid3.cli.ensembles import trees_as
 from neuid3.errors import DataError
 
 if TYPE_CHECKING:
@@ -38,10 +37,7 @@ def show(model: Path, style: str, rules: bool, limits: Limits | None, out: Path 
     if rules and style != "text":
         raise DataError(f"--rules applies to text, not to --format {style}; leave one of them out.")
     opened = open_any_model(model, limits)
-    if is_sum(opened):
-        text = sum_as(opened, style, rules)
-    else:
-        text = forest_as(opened, style, rules) if is_forest(opened) else _tree_as(opened, style, rules)
+    text = trees_as(opened, style, rules) if has_many_trees(opened) else _tree_as(opened, style, rules)
     write_output([text.rstrip("\n") + "\n"], out, model)
 
 

@@ -1,12 +1,12 @@
-"""The base class of the estimators: parameters, and the fit of a tree."""
+"""The base class of the estimators: parameters, and what every fit reads and checks before it learns."""
 
 from __future__ import annotations
 
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Container, Mapping, Sequence
-from contextlib import nullcontext, suppress
-from dataclasses import fields, replace
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -17,32 +17,27 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
 from neuid3.data.examples import Examples, has_names
+from neuid3.data.groups import group_numbers, take_groups
 from neuid3.data.tables import check_weights, drop_free_text, examples_from_array, warn_of_identifiers
 from neuid3.encoders.encoder import Encoder, read_encoder
 from neuid3.errors import DataError, ParameterError
-from neuid3.estimators.model import NeurosymbolicTree
 from neuid3.estimators.parameters import IRRELEVANT_TO_TREE, SHARED_CONSTRAINTS
 from neuid3.io.bank import Bank
 from neuid3.learning.checkpoint import Checkpoint, fit_digests
-from neuid3.learning.fit import LearnedTree, check_fit, learn_tree, make_learner, training_record, warn_of_small_tree
+from neuid3.learning.fit import check_fit
 from neuid3.learning.generators import CandidateGenerator
 from neuid3.learning.goals import GoalCandidates
-from neuid3.learning.grow import GrowthLimits
-from neuid3.learning.node_learner import NodeLearner
 from neuid3.learning.problem import Problem, read_problem, varying_candidates
-from neuid3.learning.statistics import with_statistics
-from neuid3.learning.validation import read_validation, training_sample
+from neuid3.learning.validation import read_validation
 from neuid3.logic.program import Declaration, Program
 from neuid3.logic.relations import with_relations
 from neuid3.logic.sandbox import Limits
 from neuid3.training.config import TrainingConfig, changed_training, read_training
 from neuid3.tree.anchors import Anchors, distinct
-from neuid3.tree.concept_accuracy import concept_scores, confirmed_values
 from neuid3.tree.constraints import read_constraints
 from neuid3.tree.criterion import Criterion
 from neuid3.tree.labels import read_labels, take_labels
-from neuid3.tree.target import Target, column_importances
-from neuid3.tree.tree import Tree
+from neuid3.tree.target import Target
 
 if TYPE_CHECKING:
     from torch import nn
@@ -59,10 +54,16 @@ LEARNED = frozenset(
         "classes_",
         "feature_importances_",
         "feature_names_in_",
+        "forest_",
         "gradient_steps_",
+        "max_features_",
+        "min_mass_",
         "model_",
         "n_features_in_",
         "networks_",
+        "oob_decision_function_",
+        "oob_prediction_",
+        "oob_score_",
         "rule_tests_",
         "schema_",
         "sum_",
@@ -71,16 +72,59 @@ LEARNED = frozenset(
 )
 
 
-class NeuID3Estimator(BaseEstimator):  # type: ignore[misc]
-    """The base class of the estimators that learn one tree.
+@dataclass(frozen=True, slots=True, eq=False)
+class FitInputs:
+    """What a fit has read and checked before it learns.
 
-    A derived class says what its targets are: `_read_targets` turns them into a `Target` with its criterion. It passes the
-    parameters that all estimators share to `__init__` of this class.
-
-    Parameters
+    Attributes
     ----------
-    background, networks, tests, bank, modes, leaves, training, criterion, max_depth, min_mass, min_gain, pruning, time_limit, \
-n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations, encoder : see `NeuID3Classifier`.
+    examples : the training rows with a positive weight.
+    target : their targets, with weights and criterion.
+    y : the targets of all rows, as the caller gave them.
+    kept : which rows of the caller's table these are, `(row,)`.
+    row_groups : the groups of all rows, as the caller gave them; None without any.
+    groups : the numbers of the groups of the training rows, `(row,)`; None without any.
+    problem : the program, the candidates and the constraints.
+    goals : the goals that leaves may hold.
+    networks : the networks of the caller, by name.
+    config : how networks are trained.
+    seed : seed of all random draws.
+    labels : the labels of concepts as they were given; `anchors` has each of them once.
+    anchors : labels of concepts, by declared network.
+    validation : examples of the caller that are not learned from, with their targets and weights; None without any.
+    folder : the folder of the checkpoint; None without one.
+    digests : digests of everything that the result depends on, for the checkpoint.
+    deadline : the time of `time.monotonic` from which on nothing more is begun.
+    """
+
+    examples: Examples
+    target: Target
+    y: Any
+    kept: npt.NDArray[np.bool_]
+    row_groups: Any
+    groups: npt.NDArray[np.int64] | None
+    problem: Problem
+    goals: GoalCandidates
+    networks: dict[str, Any]
+    config: TrainingConfig
+    seed: int
+    labels: Anchors
+    anchors: Anchors
+    validation: tuple[Examples, Any, Any] | None
+    folder: Path | str | None
+    digests: Callable[[], dict[str, str]]
+    deadline: float
+
+    def checkpoint(self) -> AbstractContextManager[Checkpoint | None]:
+        """The checkpoint of the fit, as a context; None without a folder."""
+        return nullcontext() if self.folder is None else Checkpoint(self.folder, self.digests(), self.seed)
+
+
+class NeuID3Estimator(BaseEstimator):  # type: ignore[misc]
+    """The base class of the estimators: parameters, and what every fit does before it learns.
+
+    A derived class says what its targets are: `_read_targets` turns them into a `Target` with its criterion; and what is
+    learned from them: `_learn` sets the attributes of the fit. Its `__init__` names all parameters with their defaults.
 
     Attributes
     ----------
@@ -90,52 +134,29 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
     file_kind: ClassVar[str]
     _parameter_constraints: ClassVar[dict[str, Any]] = SHARED_CONSTRAINTS
 
-    def __init__(
-        self,
-        *,
-        background: str,
-        networks: Mapping[str, Callable[[], nn.Module] | nn.Module] | None,
-        tests: str | Sequence[Any],
-        bank: Bank | Path | str | None,
-        modes: Sequence[str] | None,
-        leaves: Sequence[str] | None,
-        training: str | TrainingConfig,
-        criterion: str | Criterion,
-        max_depth: int | None,
-        min_mass: float,
-        min_gain: float,
-        pruning: float,
-        time_limit: float | None,
-        n_jobs: int | None,
-        random_state: Any,
-        verbose: int,
-        limits: Limits | None,
-        monotonic_cst: Any,
-        interaction_cst: Any,
-        relations: Mapping[str, Sequence[str]] | None = None,
-        encoder: str | nn.Module | Encoder | None = None,
-    ) -> None:
-        self.background = background
-        self.relations = relations
-        self.encoder = encoder
-        self.networks = networks
-        self.tests = tests
-        self.bank = bank
-        self.modes = modes
-        self.leaves = leaves
-        self.training = training
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.min_mass = min_mass
-        self.min_gain = min_gain
-        self.pruning = pruning
-        self.time_limit = time_limit
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.limits = limits
-        self.monotonic_cst = monotonic_cst
-        self.interaction_cst = interaction_cst
+    background: str
+    networks: Mapping[str, Callable[[], nn.Module] | nn.Module] | None
+    tests: str | Sequence[Any]
+    bank: Bank | Path | str | None
+    modes: Sequence[str] | None
+    leaves: Sequence[str] | None = None  # only single trees have goals
+    training: str | TrainingConfig
+    max_depth: int | None
+    min_mass: Any
+    time_limit: float | None
+    n_jobs: int | None
+    random_state: Any
+    verbose: int
+    limits: Limits | None
+    monotonic_cst: Any = None
+    interaction_cst: Any = None
+    relations: Mapping[str, Sequence[str]] | None
+    encoder: str | nn.Module | Encoder | None
+
+    def _remember(self, parameters: Mapping[str, Any]) -> None:
+        """Set the attribute of every parameter to its value, of the local variables of `__init__`."""
+        for name in self._get_param_names():
+            setattr(self, name, parameters[name])
 
     # What the targets are ------------------------------------------------------------------------
 
@@ -168,12 +189,15 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
     def _with_goals(self, target: Target, problem: Problem) -> tuple[Target, GoalCandidates]:
         """The targets after values of goals have joined their classes, and the goals with their values as targets."""
 
-    def _warn_of_contradictions(
-        self, examples: Examples, labels: Anchors, target: Target, rows: npt.NDArray[np.int64]
-    ) -> None:
-        """Warn where labels of concepts contradict targets; by default they do not."""
+    @abstractmethod
+    def _learn(self, inputs: FitInputs) -> None:
+        """Learn from what was read, and set the attributes that hold the result, among them `model_`."""
 
     # Parameters ----------------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        """Raise an error where parameters contradict each other, before anything is read."""
+        self._check_criterion()
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name; where `deep`, also the fields of `training`, as in `training__epochs`.
@@ -231,8 +255,9 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
         validation: tuple[Any, Any] | None = None,
         checkpoint: Path | str | None = None,
         concepts: Mapping[str, Any] | None = None,
+        groups: Any = None,
     ) -> Self:
-        """Grow a tree from the root.
+        """Learn from examples.
 
         Other threads may predict meanwhile: they use the previous fit until this one has ended.
 
@@ -241,13 +266,18 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
         X : a table with named columns, `Examples`, or an array.
         y : the target of each row: its class, or its number.
         sample_weight : the weight of each row, 1 by default; rows of weight 0 are left out.
-        validation : examples and targets, `(X, y)`, that networks are scored on and not trained on.
-        checkpoint : a folder to which every finished node is written. A fit that was interrupted continues from it when
-            it is called with the same arguments, and ends with the same tree, bit by bit. One fit at a time may use it.
+        validation : examples and targets, `(X, y)`, that are not learned from: networks are scored on them, and the number
+            of trees of a boosted sum is the one with the least loss on them.
+        checkpoint : a folder to which every finished node is written; of many trees, those of the tree that trains
+            networks. A fit that was interrupted continues from it when it is called with the same arguments, and ends with
+            the same result, bit by bit. One fit at a time may use it.
         concepts : labels for some images, by what reads them: `{"rank(first)": [5, None, …], "same(first, second)":
             {17: True}}`, or by predicate and column, `{"rank": {"first": [5, None, …]}}`. The labels of a column are one
             entry for each row, None or NaN where there is no label, or a mapping of rows to values. Columns of `X` with
             such names hold labels too.
+        groups : the group of each row, such as the patient that it is about, or the name of the column of `X` that holds
+            them, which is then no candidate test. The validation split, folds, bootstrap samples and the labels held out do
+            not divide a group; splits of a boosted sum's `cv` that do are an error.
 
         Returns
         -------
@@ -255,11 +285,11 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
 
         Raises
         ------
-        DataError : where columns, targets, weights or labels of concepts are not as they should be.
+        DataError : where columns, targets, weights, groups or labels of concepts are not as they should be.
         """
         draft = self._copied(without=LEARNED)
         draft._validate_params()
-        draft._fit(X, y, sample_weight, validation, checkpoint, concepts)
+        draft._fit(X, y, sample_weight, validation, checkpoint, concepts, groups)
         learned = {name: value for name, value in vars(draft).items() if name.endswith("_")}
         # One assignment: other threads read the old fit or the new one; a fit that fails does not get here.
         self.__dict__ = {**vars(self._copied(without=LEARNED)), **learned}
@@ -285,58 +315,46 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
         validation: tuple[Any, Any] | None,
         folder: Path | str | None,
         concepts: Mapping[str, Any] | None,
+        groups: Any,
     ) -> None:
         deadline = time.monotonic() + (np.inf if self.time_limit is None else self.time_limit)
         config = read_training(self.training)
-        self._check_criterion()
-        pruning = self.pruning if config.prune else 0.0
-        growth = GrowthLimits(self.max_depth, self.min_mass, self.min_gain, config.min_reach, pruning)
+        self._check_parameters()
         networks = dict(self.networks or {})
+        X, row_groups = take_groups(X, groups)
         X, concepts = take_labels(X, concepts, self._declarations)
         examples, target, kept = self._read(X, y, sample_weight)
         encoder = self._freeze_encoder(examples)
         examples = self._encoded(examples, encoder)
+        numbers = group_numbers(row_groups, kept)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         problem = self._problem(examples)
         target, goals = self._with_goals(target, problem)
-        given = read_labels(concepts, examples, problem.program.declarations, kept=kept)
-        anchors = distinct(given)
+        labels = read_labels(concepts, examples, problem.program.declarations, kept=kept)
+        anchors = distinct(labels)
         check_fit(problem, networks, config, target.criterion)
         self.rule_tests_ = list(problem.candidates.names)
-        digests = {} if folder is None else self._digests(examples, target, validation, anchors, encoder)
-        with nullcontext() if folder is None else Checkpoint(folder, digests, seed) as checkpoint:
-            seed = seed if checkpoint is None else checkpoint.seed
-            sample = training_sample(
-                examples,
-                target,
-                validation=self._validation(validation, examples, target, encoder),
-                fraction=config.validation_fraction if problem.are_neural else None,
-                seed=seed,
-                anchors=anchors,
-            )
-            learner = make_learner(
-                sample,
-                problem,
-                networks,
-                config,
-                growth,
-                seed=seed,
-                jobs=self.n_jobs,
-                verbose=self.verbose,
-                goals=goals,
-                time_limit=self.time_limit,
-            )
-            learned = learn_tree(learner, growth, checkpoint, deadline)
-        warn_of_small_tree(learned, learner, self.max_depth, self.time_limit)
-        self._set_learned(learned, learner, config, problem.program)
+        inputs = FitInputs(
+            examples,
+            target,
+            y,
+            kept,
+            row_groups,
+            numbers,
+            problem,
+            goals,
+            networks,
+            config,
+            seed,
+            labels,
+            anchors,
+            self._validation(validation, examples, target, encoder),
+            folder,
+            lambda: self._digests(examples, target, validation, anchors, numbers, encoder),
+            deadline,
+        )
+        self._learn(inputs)
         self.model_.encoder = encoder
-        record = training_record(self.tree_.root, learner, seed, self.tree_.classes)
-        trained = {network: len(of_network) for network, of_network in sample.anchors.items()}
-        scores = concept_scores(self.model_, sample.examples, sample.held_out_anchors, trained) if anchors else ()
-        self.model_.training_record = record.with_concepts(scores)
-        if anchors:
-            self.model_.labelled_values = confirmed_values(self.model_, examples, anchors)
-            self._warn_of_contradictions(examples, given, target, np.flatnonzero(kept))
         self.model_.candidates = tuple(dict.fromkeys(atom for test in problem.candidates.tests for atom in test.atoms))
 
     def _freeze_encoder(self, examples: Examples) -> FrozenEncoder | None:
@@ -356,7 +374,7 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
         return examples
 
     def _validation(
-        self, validation: Any, examples: Examples, target: Target, encoder: FrozenEncoder | None = None
+        self, validation: Any, examples: Examples, target: Target, encoder: FrozenEncoder | None
     ) -> tuple[Examples, Any, Any] | None:
         """The validation examples of the caller with their targets and weights; None without any."""
         if validation is None:
@@ -371,7 +389,8 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
         target: Target,
         validation: Any,
         anchors: Anchors,
-        encoder: FrozenEncoder | None = None,
+        groups: npt.NDArray[np.int64] | None,
+        encoder: FrozenEncoder | None,
     ) -> dict[str, str]:
         """Digests of everything that the tree depends on: the data, and the parameters that are relevant to it."""
         parameters = {name: v for name, v in self.get_params().items() if name not in IRRELEVANT_TO_TREE}
@@ -387,6 +406,8 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
             digested["concepts"] = [
                 (network, n.calls, n.call_numbers, n.rows, n.values) for network, n in sorted(anchors.items())
             ]
+        if groups is not None:
+            digested["groups"] = groups
         return fit_digests(parameters, dict(examples.items()), **digested)
 
     def _declarations(self, columns: Mapping[str, Any]) -> Mapping[int, Declaration]:
@@ -454,27 +475,6 @@ n_jobs, random_state, verbose, limits, monotonic_cst, interaction_cst, relations
                 "rules and not the order of a column; leave one of them out."
             )
         return replace(varying_candidates(problem, examples), constraints=constraints)
-
-    def _set_learned(
-        self, learned: LearnedTree, learner: NodeLearner, config: TrainingConfig, program: Program
-    ) -> None:
-        """Set the attributes that hold the tree, its networks and its model."""
-        classes = self._tree_classes
-        self.networks_: dict[str, Any] = learner.networks_of_tree(Tree(learned.root, classes))
-        self.tree_ = Tree(with_statistics(learned.root, learner.inference, config.min_reach), classes)
-        self.gradient_steps_ = learner.steps
-        self.model_ = NeurosymbolicTree(
-            self.tree_,
-            self.schema_,
-            background=program.text,
-            networks=self.networks_,
-            priors=learner.priors,
-            limits=self.limits,
-            device=config.device,
-            backend=learner.config.backend,
-        )
-        gains = [(self.model_.columns_of(test), gain) for test, gain in learned.test_gains]
-        self.feature_importances_ = column_importances(gains, self.schema_)
 
     def _examples(self, X: Any) -> Examples:
         if not has_names(X):

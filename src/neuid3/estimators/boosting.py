@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import StrOptions
 
 from neuid3.estimators.boosting_estimator import BOOSTING_CONSTRAINTS, BoostingEstimator
-from neuid3.estimators.targets import ClassTargets, NumberTargets
+from neuid3.estimators.ensemble import EnsembleClassifier
+from neuid3.estimators.targets import NumberTargets
 from neuid3.io.bank import Bank
 from neuid3.logic.sandbox import Limits
 from neuid3.training.config import TrainingConfig
@@ -20,8 +21,10 @@ from neuid3.training.config import TrainingConfig
 if TYPE_CHECKING:
     from torch import nn
 
+    from neuid3.encoders.encoder import Encoder
 
-class NeuID3BoostingClassifier(ClassTargets, ClassifierMixin, BoostingEstimator):  # type: ignore[misc]
+
+class NeuID3BoostingClassifier(EnsembleClassifier, BoostingEstimator):
     """A sum of small trees that gives log-odds, learned by gradient boosting with joint Newton steps.
 
     The score of an example is F(e) = F₀ + Σ_trees Σ_leaf P(leaf | e) · v: the log-odds of two classes, or one score for each
@@ -29,16 +32,7 @@ class NeuID3BoostingClassifier(ClassTargets, ClassifierMixin, BoostingEstimator)
 
     Parameters
     ----------
-    background : str
-        Rules, probabilistic facts and neural declarations in DeepProbLog's syntax.
-    networks : dict, optional
-        For a network of the program, a function that makes a new one, or a module, which counts as trained.
-    tests : "auto", a list of tests, or a CandidateGenerator
-        The candidate tests, as in `NeuID3Classifier`.
-    bank : Bank, or the path of one, optional
-        Trained tests, which are tried first where networks are trained.
-    modes : list of str, optional
-        The columns that may fill each argument of a rule's head, as in `"gt_rank(+rank_1, +rank_2)"`.
+    background, networks, tests, bank, modes : as for `NeuID3Classifier`.
     training : "default", "paper", or TrainingConfig
         How networks are trained, selected and reused. A single tree trains one instance of each network; all trees of the
         sum share it, and at the end all of them train it further.
@@ -65,17 +59,7 @@ class NeuID3BoostingClassifier(ClassTargets, ClassifierMixin, BoostingEstimator)
         The weight of an example of each class.
     time_limit : float, optional
         Seconds after which no tree is added.
-    n_jobs : int, optional
-        Workers that train networks; -1 for one per core. It does not change the sum.
-    random_state : int, RandomState, optional
-        With a number, the same fit gives the same sum.
-    verbose : int
-        1 prints the progress of networks in training, 2 also the gains of their tests.
-    limits : Limits, optional
-        The time, memory and circuit size that the background knowledge may take, and the most candidates that it may
-        be expanded to.
-    relations : dict, optional
-        Rules without Prolog, as in `NeuID3Classifier`.
+    n_jobs, random_state, verbose, limits, relations, encoder : as for `NeuID3Classifier`.
     monotonic_cst : dict, or array of shape (n_features,), optional
         For each constrained column, 1 where the probability of the second of two classes never falls as the column
         rises, and -1 where it never rises; 0 for no constraint. Every tree of the sum keeps to it.
@@ -92,22 +76,10 @@ class NeuID3BoostingClassifier(ClassTargets, ClassifierMixin, BoostingEstimator)
         The learned sum; trees that ask the same tests are one tree.
     model_ : NeurosymbolicSum
         The sum with its program, networks and priors.
-    networks_ : dict
-        The networks of the sum, by instance.
-    rule_tests_ : list of str
-        The candidates that were made from rules.
-    schema_ : dict
-        The kind of every column, by name.
-    n_features_in_ : int
-        The number of columns.
-    feature_names_in_ : array of shape (n_features_in_,)
-        The names of the columns.
+    networks_, rule_tests_, schema_, n_features_in_, feature_names_in_, training_record_, gradient_steps_ : \
+as for `NeuID3Classifier`.
     feature_importances_ : array of shape (n_features_in_,)
         The decrease of the loss that each column contributes, as a fraction of the total.
-    training_record_ : TrainingRecord
-        The number of training rows, their digests, and scores on other rows.
-    gradient_steps_ : int
-        The number of gradient steps of the fit.
 
     >>> X = {"fever": [True] * 4 + [False] * 4, "age": [30, 40, 50, 60] * 2}
     >>> clf = NeuID3BoostingClassifier(cv=None, max_depth=1, max_splits=5, max_features=1.0)
@@ -146,35 +118,11 @@ class NeuID3BoostingClassifier(ClassTargets, ClassifierMixin, BoostingEstimator)
         verbose: int = 0,
         limits: Limits | None = None,
         relations: Mapping[str, Sequence[str]] | None = None,
+        encoder: str | nn.Module | Encoder | None = None,
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
     ) -> None:
-        super().__init__(
-            background=background,
-            networks=networks,
-            tests=tests,
-            bank=bank,
-            modes=modes,
-            training=training,
-            learning_rate=learning_rate,
-            max_splits=max_splits,
-            max_trees=max_trees,
-            max_depth=max_depth,
-            min_mass=min_mass,
-            l2=l2,
-            max_features=max_features,
-            cv=cv,
-            patience=patience,
-            time_limit=time_limit,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-            limits=limits,
-            relations=relations,
-            monotonic_cst=monotonic_cst,
-            interaction_cst=interaction_cst,
-        )
-        self.class_weight = class_weight
+        self._remember(locals())
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
         """The scores F(e): `(example,)` log-odds of the second of two classes, or `(example, class)`.
@@ -191,50 +139,6 @@ class NeuID3BoostingClassifier(ClassTargets, ClassifierMixin, BoostingEstimator)
         scores = fitted._sum_model.scores(fitted._examples(X))
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
-    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
-        """P(class | e) in the order of `classes_`, `(example, class)`.
-
-        Parameters
-        ----------
-        X : a table with named columns, `Examples`, or an array, as in `fit`.
-
-        Returns
-        -------
-        Probabilities, `(example, class)`.
-        """
-        fitted = self._fitted()
-        return fitted._sum_model.predict_proba(fitted._examples(X))
-
-    def predict_log_proba(self, X: Any) -> npt.NDArray[np.float64]:
-        """The natural logarithm of `predict_proba`.
-
-        Parameters
-        ----------
-        X : a table with named columns, `Examples`, or an array, as in `fit`.
-
-        Returns
-        -------
-        Logarithms of probabilities, `(example, class)`.
-        """
-        with np.errstate(divide="ignore"):
-            logs: npt.NDArray[np.float64] = np.log(self.predict_proba(X))
-        return logs
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The most probable class of each example.
-
-        Parameters
-        ----------
-        X : a table with named columns, `Examples`, or an array, as in `fit`.
-
-        Returns
-        -------
-        Classes, `(example,)`.
-        """
-        fitted = self._fitted()
-        most_probable: npt.NDArray[Any] = fitted.classes_[fitted.predict_proba(X).argmax(axis=1)]
-        return most_probable
-
 
 class NeuID3BoostingRegressor(NumberTargets, RegressorMixin, BoostingEstimator):  # type: ignore[misc]
     """A sum of small trees that predicts a number, learned by gradient boosting of the squared error.
@@ -244,16 +148,7 @@ class NeuID3BoostingRegressor(NumberTargets, RegressorMixin, BoostingEstimator):
 
     Parameters
     ----------
-    background : str
-        Rules, probabilistic facts and neural declarations in DeepProbLog's syntax.
-    networks : dict, optional
-        For a network of the program, a function that makes a new one, or a module, which counts as trained.
-    tests : "auto", a list of tests, or a CandidateGenerator
-        The candidate tests, as in `NeuID3Classifier`.
-    bank : Bank, or the path of one, optional
-        Trained tests, which are tried first where networks are trained.
-    modes : list of str, optional
-        The columns that may fill each argument of a rule's head, as in `"gt_rank(+rank_1, +rank_2)"`.
+    background, networks, tests, bank, modes : as for `NeuID3Classifier`.
     training : "default", "paper", or TrainingConfig
         How networks are trained, selected and reused. A single tree trains one instance of each network; all trees of the
         sum share it, and at the end all of them train it further.
@@ -278,17 +173,7 @@ class NeuID3BoostingRegressor(NumberTargets, RegressorMixin, BoostingEstimator):
         The trees after which learning stops where none of them lowers the loss of unseen examples.
     time_limit : float, optional
         Seconds after which no tree is added.
-    n_jobs : int, optional
-        Workers that train networks; -1 for one per core. It does not change the sum.
-    random_state : int, RandomState, optional
-        With a number, the same fit gives the same sum.
-    verbose : int
-        1 prints the progress of networks in training, 2 also the gains of their tests.
-    limits : Limits, optional
-        The time, memory and circuit size that the background knowledge may take, and the most candidates that it may
-        be expanded to.
-    relations : dict, optional
-        Rules without Prolog, as in `NeuID3Classifier`.
+    n_jobs, random_state, verbose, limits, relations, encoder : as for `NeuID3Classifier`.
     monotonic_cst : dict, or array of shape (n_features,), optional
         For each constrained column, 1 where the prediction never falls as the column
         rises, and -1 where it never rises; 0 for no constraint. Every tree of the sum keeps to it.
@@ -301,22 +186,10 @@ class NeuID3BoostingRegressor(NumberTargets, RegressorMixin, BoostingEstimator):
         The learned sum; trees that ask the same tests are one tree.
     model_ : NeurosymbolicSum
         The sum with its program, networks and priors.
-    networks_ : dict
-        The networks of the sum, by instance.
-    rule_tests_ : list of str
-        The candidates that were made from rules.
-    schema_ : dict
-        The kind of every column, by name.
-    n_features_in_ : int
-        The number of columns.
-    feature_names_in_ : array of shape (n_features_in_,)
-        The names of the columns.
+    networks_, rule_tests_, schema_, n_features_in_, feature_names_in_, training_record_, gradient_steps_ : \
+as for `NeuID3Classifier`.
     feature_importances_ : array of shape (n_features_in_,)
         The decrease of the loss that each column contributes, as a fraction of the total.
-    training_record_ : TrainingRecord
-        The number of training rows, their digests, and scores on other rows.
-    gradient_steps_ : int
-        The number of gradient steps of the fit.
 
     >>> X = {"late": [True] * 4 + [False] * 4}
     >>> reg = NeuID3BoostingRegressor(cv=None, learning_rate=1.0, max_trees=1, min_mass=2.0, l2=0.0)
@@ -351,34 +224,11 @@ class NeuID3BoostingRegressor(NumberTargets, RegressorMixin, BoostingEstimator):
         verbose: int = 0,
         limits: Limits | None = None,
         relations: Mapping[str, Sequence[str]] | None = None,
+        encoder: str | nn.Module | Encoder | None = None,
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
     ) -> None:
-        super().__init__(
-            background=background,
-            networks=networks,
-            tests=tests,
-            bank=bank,
-            modes=modes,
-            training=training,
-            learning_rate=learning_rate,
-            max_splits=max_splits,
-            max_trees=max_trees,
-            max_depth=max_depth,
-            min_mass=min_mass,
-            l2=l2,
-            max_features=max_features,
-            cv=cv,
-            patience=patience,
-            time_limit=time_limit,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-            limits=limits,
-            relations=relations,
-            monotonic_cst=monotonic_cst,
-            interaction_cst=interaction_cst,
-        )
+        self._remember(locals())
 
     def predict(self, X: Any) -> npt.NDArray[np.float64]:
         """The predicted number of each example, F(e).

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 
-from neuid3.data.examples import Examples
 from neuid3.errors import LabelWarning
+from neuid3.estimators.base import FitInputs
 from neuid3.estimators.parameters import CLASSIFIER_CONSTRAINTS
 from neuid3.estimators.targets import ClassTargets
 from neuid3.estimators.tree_estimator import TreeEstimator
@@ -21,10 +21,7 @@ from neuid3.identifiability.contradictions import contradiction_message
 from neuid3.io.bank import Bank
 from neuid3.logic.sandbox import Limits
 from neuid3.training.config import TrainingConfig
-from neuid3.tree.anchors import Anchors
-from neuid3.tree.conformal import class_sets
 from neuid3.tree.criteria import ClassCriterion, criterion_of
-from neuid3.tree.target import Target
 
 if TYPE_CHECKING:
     from torch import nn
@@ -161,68 +158,20 @@ class NeuID3Classifier(ClassTargets, ClassifierMixin, TreeEstimator):  # type: i
         relations: Mapping[str, Sequence[str]] | None = None,
         encoder: str | nn.Module | Encoder | None = None,
     ) -> None:
-        super().__init__(
-            background=background,
-            networks=networks,
-            tests=tests,
-            bank=bank,
-            modes=modes,
-            leaves=leaves,
-            training=training,
-            criterion=criterion,
-            max_depth=max_depth,
-            min_mass=min_mass,
-            min_gain=min_gain,
-            pruning=pruning,
-            time_limit=time_limit,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-            limits=limits,
-            monotonic_cst=monotonic_cst,
-            interaction_cst=interaction_cst,
-            relations=relations,
-            encoder=encoder,
-        )
-        self.pos_label = pos_label
-        self.class_weight = class_weight
+        self._remember(locals())
 
     # What the targets are ------------------------------------------------------------------------
 
     def _check_criterion(self) -> ClassCriterion:
         return criterion_of(self.criterion, ClassCriterion)
 
-    def _warn_of_contradictions(
-        self, examples: Examples, labels: Anchors, target: Target, rows: npt.NDArray[np.int64]
-    ) -> None:
-        message = contradiction_message(self.model_, examples, labels, target.values, lambda row: f"row {rows[row]}")
+    def _warn_of_contradictions(self, inputs: FitInputs) -> None:
+        rows = np.flatnonzero(inputs.kept)
+        message = contradiction_message(
+            self.model_, inputs.examples, inputs.labels, inputs.target.values, lambda row: f"row {rows[row]}"
+        )
         if message is not None:
-            warnings.warn(message, LabelWarning, stacklevel=4)
-
-    def predict_sets(self, X: Any, coverage: float = 0.9, *, by_leaf: bool = False) -> npt.NDArray[np.bool_]:
-        """The set of plausible classes of each example, by split conformal prediction; see `calibrate`.
-
-        A set has the true class with a probability of `coverage` or more, for examples that come from where those of the
-        calibration came from. It always has the predicted class; where it has others too, the tree abstains between them.
-
-        Parameters
-        ----------
-        X : the examples.
-        coverage : the probability with which the set must have the true class, between 0 and 1.
-        by_leaf : whether coverage must hold among the examples of every leaf with enough calibration rows, and among those
-            of all other leaves together. Sets are larger then.
-
-        Returns
-        -------
-        Whether each class is in the set, `(example, class)`, in the order of `classes_`.
-
-        Raises
-        ------
-        DataError : where the classifier is not calibrated, or with too few rows for this coverage.
-        ParameterError : where the coverage is not between 0 and 1.
-        """
-        fitted = self._fitted()
-        return class_sets(fitted.model_, fitted._examples(X), coverage, by_leaf)
+            warnings.warn(message, LabelWarning, stacklevel=5)
 
     # Prediction ----------------------------------------------------------------------------------
 

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import StrOptions
 
+from neuid3.estimators.ensemble import EnsembleClassifier
 from neuid3.estimators.forest_estimator import FOREST_CONSTRAINTS, ForestEstimator
-from neuid3.estimators.targets import ClassTargets, NumberTargets
+from neuid3.estimators.targets import NumberTargets
 from neuid3.io.bank import Bank
 from neuid3.logic.sandbox import Limits
 from neuid3.training.config import TrainingConfig
@@ -22,10 +23,12 @@ from neuid3.tree.record import OUT_OF_BAG, Score, score_of
 if TYPE_CHECKING:
     from torch import nn
 
+    from neuid3.encoders.encoder import Encoder
+
 Numbers = npt.NDArray[np.float64]
 
 
-class NeuID3ForestClassifier(ClassTargets, ClassifierMixin, ForestEstimator):  # type: ignore[misc]
+class NeuID3ForestClassifier(EnsembleClassifier, ForestEstimator):
     """A forest of decision trees whose tests are facts, networks, or rules over the outputs of networks.
 
     Each tree is grown from a bootstrap sample of the rows, with the best of a few random tests at each node. The
@@ -59,16 +62,7 @@ class NeuID3ForestClassifier(ClassTargets, ClassifierMixin, ForestEstimator):  #
         The weight of an example of each class.
     time_limit : float, optional
         Seconds after which no further tree is grown.
-    n_jobs : int, optional
-        Workers that grow trees and train networks; -1 for one per core. It does not change the forest.
-    random_state : int, RandomState, optional
-        With a number, the same fit gives the same forest.
-    verbose : int
-        1 prints what is done while networks are trained, 2 also the gains of tests.
-    limits : Limits, optional
-        The time, memory and circuit size that the background knowledge may take.
-    relations : dict, optional
-        Rules without Prolog, as in `NeuID3Classifier`.
+    n_jobs, random_state, verbose, limits, relations, encoder : as for `NeuID3Classifier`.
 
     Attributes
     ----------
@@ -82,16 +76,8 @@ class NeuID3ForestClassifier(ClassTargets, ClassifierMixin, ForestEstimator):  #
         The trees with their program, networks and priors.
     estimators_ : sequence of NeurosymbolicTree
         The trees one by one, each with the shared networks.
-    networks_ : dict
-        The networks of the trees, by instance.
-    rule_tests_ : list of str
-        The candidates that were made from rules.
-    schema_ : dict
-        The kind of every column, by name.
-    n_features_in_ : int
-        The number of columns.
-    feature_names_in_ : array of shape (n_features_in_,)
-        The names of the columns.
+    networks_, rule_tests_, schema_, n_features_in_, feature_names_in_, training_record_, gradient_steps_ : \
+as for `NeuID3Classifier`.
     feature_importances_ : array of shape (n_features_in_,)
         The gain that each column contributes, averaged over the trees.
     oob_score_ : float
@@ -100,10 +86,6 @@ class NeuID3ForestClassifier(ClassTargets, ClassifierMixin, ForestEstimator):  #
         Out-of-bag class probabilities; NaN for rows that every tree has learned from.
     max_features_, min_mass_ : number, text or None; float
         The values of these parameters, also where they were chosen; "2sqrt" is twice the square root.
-    training_record_ : TrainingRecord
-        The number of training rows, their digests, and scores on other rows.
-    gradient_steps_ : int
-        The number of gradient steps of the fit.
 
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
@@ -144,31 +126,9 @@ class NeuID3ForestClassifier(ClassTargets, ClassifierMixin, ForestEstimator):  #
         verbose: int = 0,
         limits: Limits | None = None,
         relations: Mapping[str, Sequence[str]] | None = None,
+        encoder: str | nn.Module | Encoder | None = None,
     ) -> None:
-        super().__init__(
-            background=background,
-            networks=networks,
-            tests=tests,
-            bank=bank,
-            modes=modes,
-            training=training,
-            criterion=criterion,
-            n_estimators=n_estimators,
-            max_features=max_features,
-            max_depth=max_depth,
-            min_mass=min_mass,
-            min_gain=min_gain,
-            bootstrap=bootstrap,
-            max_samples=max_samples,
-            oob_score=oob_score,
-            time_limit=time_limit,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-            limits=limits,
-            relations=relations,
-        )
-        self.class_weight = class_weight
+        self._remember(locals())
 
     def _check_criterion(self) -> ClassCriterion:
         return criterion_of(self.criterion, ClassCriterion)
@@ -182,52 +142,6 @@ class NeuID3ForestClassifier(ClassTargets, ClassifierMixin, ForestEstimator):  #
         correct = values[known].argmax(1) == targets[known]
         self.oob_score_ = float(np.average(correct, weights=weights[known]))
         return score_of(OUT_OF_BAG, values[known], targets[known])
-
-    # Prediction ----------------------------------------------------------------------------------
-
-    def predict_proba(self, X: Any) -> Numbers:
-        """P(class | e) in the order of `classes_`, the average of the trees, `(example, class)`.
-
-        Parameters
-        ----------
-        X : a table with named columns, `Examples`, or an array, as in `fit`.
-
-        Returns
-        -------
-        Probabilities, `(example, class)`.
-        """
-        fitted = self._fitted()
-        return fitted._model().predict_proba(fitted._examples(X))
-
-    def predict_log_proba(self, X: Any) -> Numbers:
-        """The natural logarithm of `predict_proba`; −∞ where a class is impossible.
-
-        Parameters
-        ----------
-        X : a table with named columns, `Examples`, or an array, as in `fit`.
-
-        Returns
-        -------
-        Logarithms of probabilities, `(example, class)`.
-        """
-        with np.errstate(divide="ignore"):
-            logs: Numbers = np.log(self.predict_proba(X))
-        return logs
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The most probable class of each example.
-
-        Parameters
-        ----------
-        X : a table with named columns, `Examples`, or an array, as in `fit`.
-
-        Returns
-        -------
-        Classes, `(example,)`.
-        """
-        fitted = self._fitted()
-        most_probable: npt.NDArray[Any] = fitted.classes_[fitted.predict_proba(X).argmax(axis=1)]
-        return most_probable
 
 
 class NeuID3ForestRegressor(NumberTargets, RegressorMixin, ForestEstimator):  # type: ignore[misc]
@@ -262,16 +176,7 @@ class NeuID3ForestRegressor(NumberTargets, RegressorMixin, ForestEstimator):  # 
         Whether `oob_score_` is computed: the R² of predictions for each row by the trees that it is no part of.
     time_limit : float, optional
         Seconds after which no further tree is grown.
-    n_jobs : int, optional
-        Workers that grow trees and train networks; -1 for one per core. It does not change the forest.
-    random_state : int, RandomState, optional
-        With a number, the same fit gives the same forest.
-    verbose : int
-        1 prints what is done while networks are trained, 2 also the gains of tests.
-    limits : Limits, optional
-        The time, memory and circuit size that the background knowledge may take.
-    relations : dict, optional
-        Rules without Prolog, as in `NeuID3Classifier`.
+    n_jobs, random_state, verbose, limits, relations, encoder : as for `NeuID3Classifier`.
 
     Attributes
     ----------
@@ -281,16 +186,8 @@ class NeuID3ForestRegressor(NumberTargets, RegressorMixin, ForestEstimator):  # 
         The trees with their program, networks and priors.
     estimators_ : sequence of NeurosymbolicTree
         The trees one by one, each with the shared networks.
-    networks_ : dict
-        The networks of the trees, by instance.
-    rule_tests_ : list of str
-        The candidates that were made from rules.
-    schema_ : dict
-        The kind of every column, by name.
-    n_features_in_ : int
-        The number of columns.
-    feature_names_in_ : array of shape (n_features_in_,)
-        The names of the columns.
+    networks_, rule_tests_, schema_, n_features_in_, feature_names_in_, training_record_, gradient_steps_ : \
+as for `NeuID3Classifier`.
     feature_importances_ : array of shape (n_features_in_,)
         The gain that each column contributes, averaged over the trees.
     oob_score_ : float
@@ -299,10 +196,6 @@ class NeuID3ForestRegressor(NumberTargets, RegressorMixin, ForestEstimator):  # 
         Out-of-bag predictions; NaN for rows that every tree has learned from.
     max_features_, min_mass_ : number, text or None; float
         The values of these parameters, also where they were chosen; "2sqrt" is twice the square root.
-    training_record_ : TrainingRecord
-        The number of training rows, their digests, and scores on other rows.
-    gradient_steps_ : int
-        The number of gradient steps of the fit.
 
     >>> reg = NeuID3ForestRegressor(random_state=0).fit({"late": [True] * 4 + [False] * 4}, [30, 32, 31, 33, 2, 4, 3, 5])
     >>> bool(reg.predict({"late": [True]})[0] > 25)
@@ -339,30 +232,9 @@ class NeuID3ForestRegressor(NumberTargets, RegressorMixin, ForestEstimator):  # 
         verbose: int = 0,
         limits: Limits | None = None,
         relations: Mapping[str, Sequence[str]] | None = None,
+        encoder: str | nn.Module | Encoder | None = None,
     ) -> None:
-        super().__init__(
-            background=background,
-            networks=networks,
-            tests=tests,
-            bank=bank,
-            modes=modes,
-            training=training,
-            criterion=criterion,
-            n_estimators=n_estimators,
-            max_features=max_features,
-            max_depth=max_depth,
-            min_mass=min_mass,
-            min_gain=min_gain,
-            bootstrap=bootstrap,
-            max_samples=max_samples,
-            oob_score=oob_score,
-            time_limit=time_limit,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-            limits=limits,
-            relations=relations,
-        )
+        self._remember(locals())
 
     def _check_criterion(self) -> NumberCriterion:
         return criterion_of(self.criterion, NumberCriterion)

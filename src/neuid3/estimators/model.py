@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from neuid3.estimators.saved_model import SavedModel
 from neuid3.explain import Explanation, explain
 from neuid3.export.notebook import tree_html, tree_svg
 from neuid3.export.onnx import OPSET, export_onnx
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from neuid3.identifiability.certificate import Certificate
 
 
-class NeurosymbolicTree(TreeModel):
+class NeurosymbolicTree(SavedModel, TreeModel):
     """A tree that gives exact class probabilities or numbers for batches of examples, with gradients into its networks.
 
     Parameters and attributes are those of `TreeModel`. The paper's worked example:
@@ -53,6 +54,8 @@ class NeurosymbolicTree(TreeModel):
     >>> print(f"P(pos) = {model.predict_proba(X)[0, 1]:.4f}")
     P(pos) = 0.6207
     """
+
+    file_kind: ClassVar[str] = "tree"
 
     def _repr_svg_(self) -> str:
         return tree_svg(self.tree)
@@ -244,18 +247,17 @@ class NeurosymbolicTree(TreeModel):
         """
         return verify(self, X, rows=rows)
 
-    def save(self, path: Path | str, *, remember_rows: bool = True) -> Path:
-        """Write the tree with its program, networks and priors to one file, which `neuid3.load` reads.
-
-        Without `remember_rows` the file holds no digests of the training rows.
+    def write(self, path: Path | str, fields: Mapping[str, Any], *, remember_rows: bool = True) -> Path:
+        """Write the model with further fields to one file, as the estimators do.
 
         Parameters
         ----------
         path : the file; an ending is added where there is none.
+        fields : further fields of the file, among them its `kind`.
         remember_rows : whether digests of the training rows are stored.
 
         Returns
         -------
         The path of the file.
         """
-        return save_model(self, path, {"kind": "tree"}, remember_rows=remember_rows)
+        return save_model(self, path, fields, remember_rows=remember_rows)

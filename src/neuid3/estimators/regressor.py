@@ -17,7 +17,6 @@ from neuid3.explain import Explanation
 from neuid3.io.bank import Bank
 from neuid3.logic.sandbox import Limits
 from neuid3.training.config import TrainingConfig
-from neuid3.tree.conformal import number_intervals
 from neuid3.tree.criteria import NumberCriterion, criterion_of
 
 if TYPE_CHECKING:
@@ -146,59 +145,12 @@ class NeuID3Regressor(NumberTargets, RegressorMixin, TreeEstimator):  # type: ig
         relations: Mapping[str, Sequence[str]] | None = None,
         encoder: str | nn.Module | Encoder | None = None,
     ) -> None:
-        super().__init__(
-            background=background,
-            networks=networks,
-            tests=tests,
-            bank=bank,
-            modes=modes,
-            leaves=leaves,
-            training=training,
-            criterion=criterion,
-            max_depth=max_depth,
-            min_mass=min_mass,
-            min_gain=min_gain,
-            pruning=pruning,
-            time_limit=time_limit,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-            limits=limits,
-            monotonic_cst=monotonic_cst,
-            interaction_cst=interaction_cst,
-            relations=relations,
-            encoder=encoder,
-        )
+        self._remember(locals())
 
     # What the targets are ------------------------------------------------------------------------
 
     def _check_criterion(self) -> NumberCriterion:
         return criterion_of(self.criterion, NumberCriterion)
-
-    def predict_intervals(self, X: Any, coverage: float = 0.9, *, by_leaf: bool = False) -> Numbers:
-        """The interval of plausible numbers of each example, by split conformal prediction; see `calibrate`.
-
-        An interval has the true number with a probability of `coverage` or more, for examples that come from where those
-        of the calibration came from.
-
-        Parameters
-        ----------
-        X : the examples.
-        coverage : the probability with which the interval must have the true number, between 0 and 1.
-        by_leaf : whether coverage must hold among the examples of every leaf with enough calibration rows, and among those
-            of all other leaves together. Intervals then have a length for each leaf.
-
-        Returns
-        -------
-        Lower and upper end, `(example, 2)`.
-
-        Raises
-        ------
-        DataError : where the regressor is not calibrated, or with too few rows for this coverage.
-        ParameterError : where the coverage is not between 0 and 1.
-        """
-        fitted = self._fitted()
-        return number_intervals(fitted.model_, fitted._examples(X), coverage, by_leaf)
 
     # Prediction ----------------------------------------------------------------------------------
 

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+from neuid3.estimators.saved_model import SavedModel
 from neuid3.explain.sums import SumExplanation, explain_sum
 from neuid3.export.sums import sum_svg, sum_text
-from neuid3.io.sums import save_sum
+from neuid3.io.sums import save_sum, sum_to_json
 from neuid3.tree.sum_model import SumModel
 
 
-class NeurosymbolicSum(SumModel):
+class NeurosymbolicSum(SavedModel, SumModel):
     """A boosted sum of trees that gives exact scores for batches of examples, with gradients into its networks.
 
     Parameters and attributes are those of `neuid3.tree.SumModel`.
 
     Parameters
     ----------
-    boosted_sum : the sum.
-    schema : the kinds of the columns, `X.schema`.
-    background : rules, probabilistic facts and neural declarations in DeepProbLog's syntax.
-    networks : the network of every name, or instance, that the tests use.
-    priors : the distributions that stand for missing entries.
-    limits : the time, memory and circuit size that the background knowledge may take.
-    dtype : the precision of inference.
-    device : where networks and circuits run.
-    backend : what runs the networks: "auto", "torch", the name of a registered backend, or a backend.
+    ensemble : the sum.
+    schema, background, networks, priors, limits, dtype, device, backend : as in `neuid3.NeurosymbolicTree`.
 
     >>> from neuid3 import BoostedSum, Branch, Examples, ScoreLeaf
     >>> stump = Branch("alarm", ScoreLeaf(2.0), ScoreLeaf(-1.0))
@@ -36,6 +31,8 @@ class NeurosymbolicSum(SumModel):
     >>> model.scores(X).tolist()
     [[0.75]]
     """
+
+    file_kind: ClassVar[str] = "sum"
 
     def _repr_svg_(self) -> str:
         return sum_svg(self)
@@ -89,16 +86,21 @@ class NeurosymbolicSum(SumModel):
         """
         return sum_svg(self, max_terms=max_terms)
 
-    def save(self, path: Path | str, *, remember_rows: bool = True) -> Path:
-        """Write the sum with its program, networks and priors to one file, which `neuid3.load` reads.
+    def trees_to_json(self) -> dict[str, Any]:
+        """The sum as lists, dicts, strings and numbers."""
+        return {"sum": sum_to_json(self.boosted_sum)}
+
+    def write(self, path: Path | str, fields: Mapping[str, Any], *, remember_rows: bool = True) -> Path:
+        """Write the model with further fields to one file, as the estimators do.
 
         Parameters
         ----------
         path : the file; an ending is added where there is none.
+        fields : further fields of the file, among them its `kind`.
         remember_rows : whether digests of the training rows are stored.
 
         Returns
         -------
         The path of the file.
         """
-        return save_sum(self, path, {"kind": "sum"}, remember_rows=remember_rows)
+        return save_sum(self, path, fields, remember_rows=remember_rows)

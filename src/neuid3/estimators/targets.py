@@ -22,6 +22,7 @@ from neuid3.errors import DataError
 from neuid3.learning.goal_values import class_candidates, goal_classes, number_values
 from neuid3.learning.goals import NO_GOALS, GoalCandidates
 from neuid3.learning.problem import Problem
+from neuid3.tree.conformal import class_sets, number_intervals
 from neuid3.tree.criteria import ClassCriterion, NumberCriterion
 from neuid3.tree.criterion import Criterion
 from neuid3.tree.record import HELD_OUT, NumberScore, Score, number_score, score_of
@@ -112,6 +113,31 @@ class ClassTargets:
         """The score of the fitted model on examples whose targets were read already."""
         return score_of(kind, _model(self).predict_proba(examples), target.values)
 
+    def predict_sets(self, X: Any, coverage: float = 0.9, *, by_leaf: bool = False) -> npt.NDArray[np.bool_]:
+        """The set of plausible classes of each example, by split conformal prediction; see `calibrate`.
+
+        A set has the true class with a probability of `coverage` or more, for examples that come from where those of the
+        calibration came from. It always has the predicted class; where it has others too, the model abstains between them.
+
+        Parameters
+        ----------
+        X : the examples.
+        coverage : the probability with which the set must have the true class, between 0 and 1.
+        by_leaf : whether coverage must hold among the examples of every leaf with enough calibration rows, and among those
+            of all other leaves together. Sets are larger then. For one tree only.
+
+        Returns
+        -------
+        Whether each class is in the set, `(example, class)`, in the order of `classes_`.
+
+        Raises
+        ------
+        DataError : where the classifier is not calibrated, or with too few rows for this coverage.
+        ParameterError : where the coverage is not between 0 and 1.
+        """
+        fitted = _fitted(self)
+        return class_sets(fitted.model_, fitted._examples(X), coverage, by_leaf)
+
 
 class NumberTargets:
     """Numbers as targets, a mixin of estimators."""
@@ -170,7 +196,37 @@ class NumberTargets:
         assert isinstance(criterion, NumberCriterion)
         return number_score(kind, _model(self).predict(examples), criterion.numbers(target.values))
 
+    def predict_intervals(self, X: Any, coverage: float = 0.9, *, by_leaf: bool = False) -> Numbers:
+        """The interval of plausible numbers of each example, by split conformal prediction; see `calibrate`.
+
+        An interval has the true number with a probability of `coverage` or more, for examples that come from where those
+        of the calibration came from.
+
+        Parameters
+        ----------
+        X : the examples.
+        coverage : the probability with which the interval must have the true number, between 0 and 1.
+        by_leaf : whether coverage must hold among the examples of every leaf with enough calibration rows, and among those
+            of all other leaves together. Intervals then have a length for each leaf. For one tree only.
+
+        Returns
+        -------
+        Lower and upper end, `(example, 2)`.
+
+        Raises
+        ------
+        DataError : where the regressor is not calibrated, or with too few rows for this coverage.
+        ParameterError : where the coverage is not between 0 and 1.
+        """
+        fitted = _fitted(self)
+        return number_intervals(fitted.model_, fitted._examples(X), coverage, by_leaf)
+
 
 def _model(estimator: Any) -> Any:
     """The model of a fitted estimator, of one tree or of many."""
     return estimator.model_
+
+
+def _fitted(estimator: Any) -> Any:
+    """A snapshot of a fitted estimator; see `NeuID3Estimator`."""
+    return estimator._fitted()

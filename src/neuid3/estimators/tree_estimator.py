@@ -1,20 +1,18 @@
-"""Methods of a fitted estimator that delegate to its tree: files, leaves, explanations, labels of concepts, exports."""
+"""The base class of estimators of one tree: its fit, leaves, explanations, labels of concepts, exports."""
 
 from __future__ import annotations
 
-import warnings
-from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from neuid3.data.examples import Examples, has_names
-from neuid3.errors import DataError
-from neuid3.estimators.base import NeuID3Estimator
+from neuid3.data.examples import has_names
+from neuid3.estimators.base import FitInputs
+from neuid3.estimators.fitted import FittedEstimator
 from neuid3.estimators.model import NeurosymbolicTree
 from neuid3.export import export_svg, export_text, plot_tree
 from neuid3.export.notebook import tree_html
@@ -23,12 +21,18 @@ from neuid3.identifiability.audit import audit_model
 from neuid3.identifiability.reread import reread_model
 from neuid3.identifiability.suggest import suggest_labels
 from neuid3.identifiability.suggestions import LabelSuggestions
-from neuid3.io.estimators import estimator_to_json, learned_from_json, parameters_from_json
-from neuid3.io.models import save_model
 from neuid3.io.trained_tests import TrainedTest, trained_tests
-from neuid3.tree.concept_accuracy import score_concepts
-from neuid3.tree.conformal import calibration_of
-from neuid3.tree.record import AnyScore, ConceptScore, TrainingRecord
+from neuid3.learning.fit import LearnedTree, learn_tree, make_learner, training_record, warn_of_small_tree
+from neuid3.learning.grow import GrowthLimits
+from neuid3.learning.node_learner import NodeLearner
+from neuid3.learning.statistics import with_statistics
+from neuid3.learning.validation import training_sample
+from neuid3.logic.program import Program
+from neuid3.training.config import TrainingConfig
+from neuid3.tree.concept_accuracy import concept_scores, confirmed_values, score_concepts
+from neuid3.tree.criterion import Criterion
+from neuid3.tree.record import ConceptScore
+from neuid3.tree.target import column_importances
 from neuid3.tree.tree import Tree
 
 if TYPE_CHECKING:
@@ -36,83 +40,78 @@ if TYPE_CHECKING:
     from neuid3.identifiability.certificate import Certificate
 
 
-class TreeEstimator(NeuID3Estimator):
-    """An estimator with a fitted tree, which files, explanations and exports show."""
+class TreeEstimator(FittedEstimator):
+    """An estimator that learns one tree, which files, explanations and exports show."""
 
-    @property
-    def training_record_(self) -> TrainingRecord | None:
-        """Digests of the training rows, and the scores on held-out rows; None where there is no record."""
-        check_is_fitted(self)
-        return self.model_.training_record
+    _structure: ClassVar[tuple[str, str]] = ("tree_", "tree")
 
-    def record_score(self, X: Any, y: Any) -> AnyScore:
-        """The score of the tree on examples that were not used in `fit`; it becomes part of the training record.
+    criterion: str | Criterion
+    min_gain: float
+    pruning: float
+    tree_: Tree
+    model_: NeurosymbolicTree
 
-        The record is saved with the model and shown by `neuid3 show` and on the evidence page. A warning says where each
-        of these rows is equal to a training row.
+    def _learn(self, inputs: FitInputs) -> None:
+        config, target, problem, anchors = inputs.config, inputs.target, inputs.problem, inputs.anchors
+        pruning = self.pruning if config.prune else 0.0
+        growth = GrowthLimits(self.max_depth, self.min_mass, self.min_gain, config.min_reach, pruning)
+        with inputs.checkpoint() as checkpoint:
+            seed = inputs.seed if checkpoint is None else checkpoint.seed
+            sample = training_sample(
+                inputs.examples,
+                target,
+                validation=inputs.validation,
+                fraction=config.validation_fraction if problem.are_neural else None,
+                seed=seed,
+                anchors=anchors,
+                groups=inputs.groups,
+            )
+            learner = make_learner(
+                sample,
+                problem,
+                inputs.networks,
+                config,
+                growth,
+                seed=seed,
+                jobs=self.n_jobs,
+                verbose=self.verbose,
+                goals=inputs.goals,
+                time_limit=self.time_limit,
+            )
+            learned = learn_tree(learner, growth, checkpoint, inputs.deadline)
+        warn_of_small_tree(learned, learner, self.max_depth, self.time_limit)
+        self._set_learned(learned, learner, config, problem.program)
+        record = training_record(self.tree_.root, learner, seed, self.tree_.classes)
+        trained = {network: len(of_network) for network, of_network in sample.anchors.items()}
+        scores = concept_scores(self.model_, sample.examples, sample.held_out_anchors, trained) if anchors else ()
+        self.model_.training_record = record.with_concepts(scores)
+        if anchors:
+            self.model_.labelled_values = confirmed_values(self.model_, inputs.examples, anchors)
+            self._warn_of_contradictions(inputs)
 
-        Parameters
-        ----------
-        X : the examples.
-        y : the target of each.
+    def _warn_of_contradictions(self, inputs: FitInputs) -> None:
+        """Warn where labels of concepts contradict targets; by default they do not."""
 
-        Returns
-        -------
-        The score.
-
-        Raises
-        ------
-        DataError : where the model has no training record, or targets do not fit.
-        """
-        record = self.training_record_
-        if record is None:
-            raise DataError("The model was loaded from a file without a training record; fit it again.")
-        examples = self._examples(X)
-        score, codes = self._held_out_score(examples, y)
-        learned = record.learned(examples, self.schema_, codes)
-        if learned is not None and learned.all():
-            message = "Each of these rows is equal to a training row, so the score is no estimate for new examples."
-            warnings.warn(message, UserWarning, stacklevel=2)
-        self.model_.training_record = record.with_score(score)
-        return score
-
-    @abstractmethod
-    def _held_out_score(self, examples: Examples, y: Any) -> tuple[AnyScore, npt.NDArray[np.int64] | None]:
-        """The score on examples with these targets, and the codes of their classes, if they have any."""
-
-    def calibrate(self, X: Any, y: Any) -> Self:
-        """Calibrate the tree by examples that had no part in learning, for `predict_sets` or `predict_intervals`.
-
-        The calibration is saved with the model. A later call replaces it, and so does a later fit, which ends it. A warning
-        says where each of these rows is equal to a training row.
-
-        Parameters
-        ----------
-        X : the examples, which must come from where later ones come from.
-        y : the target of each.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        DataError : where targets do not fit.
-        """
-        check_is_fitted(self)
-        examples = self._examples(X)
-        targets, codes = self._calibration_targets(examples, y)
-        record = self.training_record_
-        learned = None if record is None else record.learned(examples, self.schema_, codes)
-        if learned is not None and learned.all():
-            message = "Each of these rows is equal to a training row, so that sets will be smaller than they should be."
-            warnings.warn(message, UserWarning, stacklevel=2)
-        self.model_.calibration = calibration_of(self.model_, examples, targets)
-        return self
-
-    @abstractmethod
-    def _calibration_targets(self, examples: Examples, y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64] | None]:
-        """The targets of calibration rows, as the model predicts them, and the codes of their classes, if any."""
+    def _set_learned(
+        self, learned: LearnedTree, learner: NodeLearner, config: TrainingConfig, program: Program
+    ) -> None:
+        """Set the attributes that hold the tree, its networks and its model."""
+        classes = self._tree_classes
+        self.networks_ = learner.networks_of_tree(Tree(learned.root, classes))
+        self.tree_ = Tree(with_statistics(learned.root, learner.inference, config.min_reach), classes)
+        self.gradient_steps_ = learner.steps
+        self.model_ = NeurosymbolicTree(
+            self.tree_,
+            self.schema_,
+            background=program.text,
+            networks=self.networks_,
+            priors=learner.priors,
+            limits=self.limits,
+            device=config.device,
+            backend=learner.config.backend,
+        )
+        gains = [(self.model_.columns_of(test), gain) for test, gain in learned.test_gains]
+        self.feature_importances_ = column_importances(gains, self.schema_)
 
     @property
     def concept_scores_(self) -> tuple[ConceptScore, ...]:
@@ -165,49 +164,6 @@ class TreeEstimator(NeuID3Estimator):
     def tests_(self) -> list[TrainedTest]:
         """The tests of the tree with their trained networks, for the parameter `tests` of another estimator."""
         return trained_tests(self._fitted().model_)
-
-    # Files ---------------------------------------------------------------------------------------
-
-    def save(self, path: Path | str, *, remember_rows: bool = True) -> Path:
-        """Write the fitted estimator to one file, which `neuid3.load` reads without running any code of it.
-
-        Networks of neuid3's own classes and registered ones are rebuilt from the file; for others, `load` needs a function
-        that makes them. Parameters that are no plain values, such as functions and trained tests, are not saved. Without
-        `remember_rows` the file holds no digests of the training rows, and they cannot be recognised later.
-
-        Parameters
-        ----------
-        path : the file; an ending is added where there is none.
-        remember_rows : whether digests of the training rows are stored, by which they are recognised later.
-
-        Returns
-        -------
-        The path of the file.
-        """
-        fitted = self._fitted()
-        fields = {"kind": fitted.file_kind, **estimator_to_json(fitted)}
-        return save_model(fitted.model_, path, fields, remember_rows=remember_rows)
-
-    @classmethod
-    def restored(cls, model: NeurosymbolicTree, fields: Mapping[str, Any]) -> Self:
-        """The estimator of a saved model and the JSON fields of its file.
-
-        Parameters
-        ----------
-        model : the model of the file.
-        fields : the JSON fields of the file.
-
-        Returns
-        -------
-        The fitted estimator.
-        """
-        known = cls._get_param_names()
-        estimator = cls(**parameters_from_json(fields, known))
-        estimator.model_, estimator.tree_ = model, model.tree
-        estimator.networks_, estimator.schema_ = model.networks, model.schema
-        for name, value in learned_from_json(fields, model.classes, len(model.schema)).items():
-            setattr(estimator, name, value)
-        return estimator
 
     # Leaves, explanations and labels -------------------------------------------------------------
 

@@ -13,6 +13,9 @@ from neuid3.binned.averaged import Forest
 from neuid3.binned.model import ForestModel
 from neuid3.binned.trees import BinnedTree
 from neuid3.errors import RowError
+from neuid3.export.sums import bar_chart
+from neuid3.export.svg import to_svg
+from neuid3.tree.effects import TermRow
 
 Floats = npt.NDArray[np.float64]
 
@@ -78,6 +81,31 @@ class ForestExplanation:
             "trees": self.trees,
         }
         return json.dumps(fields, indent=1, ensure_ascii=False)
+
+    def svg(self, *, most: int = 15) -> str:
+        """The explanation as an SVG image: a bar for what each column adds to each class, or to the number.
+
+        Parameters
+        ----------
+        most : the most bars; the rest is one bar.
+
+        Returns
+        -------
+        The text of an SVG file.
+        """
+        rows = [TermRow("start", self.base)]
+        rows += [TermRow(item.name, item.amounts) for item in self.contributions[:most]]
+        others = self.contributions[most:]
+        if others:
+            rest = np.sum([item.amounts for item in others], axis=0)
+            rows.append(TermRow(f"{len(others)} others", tuple(rest.tolist())))
+        rows.append(TermRow("sum", self.prediction))
+        names = tuple(map(str, self.classes)) or ("",)
+        return to_svg(bar_chart(_headline(self), rows, names, len(self.classes)))
+
+    def text(self) -> str:
+        """The explanation as lines of text."""
+        return str(self)
 
     def __str__(self) -> str:
         lines = [_headline(self)]

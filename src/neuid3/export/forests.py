@@ -1,4 +1,4 @@
-"""A forest as text: importances of columns, tests that most trees ask, and the trees one by one."""
+"""A forest as text and as a picture: importances of columns, tests that most trees ask, and the trees one by one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from neuid3.export.sums import bar_chart
+from neuid3.export.svg import to_svg
 from neuid3.export.text import export_text
+from neuid3.tree.effects import TermRow
 from neuid3.tree.target import column_importances
 from neuid3.tree.tree import Branch, Node, Tree, Visit, fold
 
@@ -75,7 +78,9 @@ def importances(model: ForestModel) -> list[tuple[str, float]]:
     return [(name, value) for name, value in ordered if value > 0]
 
 
-def forest_text(model: ForestModel, decimals: int = 2, *, max_trees: int = 3, max_depth: int | None = 3) -> str:
+def forest_text(
+    model: ForestModel, decimals: int = 2, *, max_trees: int = 3, max_depth: int | None = 3, rules: bool = False
+) -> str:
     """A forest as text.
 
     Parameters
@@ -84,16 +89,15 @@ def forest_text(model: ForestModel, decimals: int = 2, *, max_trees: int = 3, ma
     decimals : the number of decimals.
     max_trees : the most trees that are shown.
     max_depth : the depth to which they are shown; None for all.
+    rules : whether the background knowledge follows.
 
     Returns
     -------
     Lines of text.
     """
     forest = model.forest
-    depths = [tree.depth for tree in forest.trees]
-    leaves = np.diff(forest.applied.leaf_offsets)
     lines = [
-        f"{len(forest)} trees, of depth {np.mean(depths):.1f} with {leaves.mean():.0f} leaves on average",
+        _heading(model),
         "",
         "Importances",
         *_bars(importances(model), decimals),
@@ -108,7 +112,39 @@ def forest_text(model: ForestModel, decimals: int = 2, *, max_trees: int = 3, ma
         tree = forest.tree(number)
         text = export_text(tree if max_depth is None else cut_tree(tree, max_depth), decimals)
         lines += ["", f"Tree {number + 1} of {len(forest)}", *(f"  {line}" for line in text.splitlines())]
+    if rules and model.program.text.strip():
+        lines += ["", model.program.text.strip()]
     return "\n".join(lines)
+
+
+def forest_svg(model: ForestModel, *, max_rows: int = LISTED) -> str:
+    """A forest as an SVG image: bars of the importances, of the tests that most trees ask, and of those at the roots.
+
+    Parameters
+    ----------
+    model : the forest.
+    max_rows : the most bars of each kind.
+
+    Returns
+    -------
+    The text of an SVG file.
+    """
+    rows: list[TermRow] = []
+    kinds = (("importances", importances), ("asked by most trees", common_tests), ("at the root", root_tests))
+    for title, listed in kinds:
+        items = listed(model)
+        rows.append(TermRow(title, ()))
+        rows += [TermRow(name, (value,)) for name, value in items[:max_rows]]
+        if len(items) > max_rows:
+            rows.append(TermRow(f"and {len(items) - max_rows} more", ()))
+    return to_svg(bar_chart(_heading(model), rows, ("",), 0))
+
+
+def _heading(model: ForestModel) -> str:
+    """How many trees there are, and how large they are."""
+    depths = [tree.depth for tree in model.forest.trees]
+    leaves = np.diff(model.forest.applied.leaf_offsets)
+    return f"{len(model.forest)} trees, of depth {np.mean(depths):.1f} with {leaves.mean():.0f} leaves on average"
 
 
 def cut_tree(tree: Tree, max_depth: int) -> Tree:

@@ -9,6 +9,7 @@ from neuid3.tree.tree import Tree
 
 if TYPE_CHECKING:  # a tree is exported without PyTorch
     from neuid3.tree.model import TreeModel
+    from neuid3.tree.trees_model import TreesModel
 
 
 def tree_of(source: Any) -> Tree:
@@ -44,6 +45,25 @@ def model_of(source: Any, requirement: str) -> TreeModel:
     tree_of(source)
     model: TreeModel = _fitted(source)
     return model
+
+
+def any_model_of(source: Any, requirement: str) -> TreeModel | TreesModel:
+    """The model of an estimator, of one tree or of many; a model is returned as it is.
+
+    Parameters
+    ----------
+    source : a model or a fitted estimator.
+    requirement : what a tree alone does not have, for the error message.
+
+    Raises
+    ------
+    ExportError : if `source` is a tree.
+    TreeError : if there is no tree.
+    """
+    if is_sum(source) or is_forest(source):
+        many: TreesModel = _fitted(source)
+        return many
+    return model_of(source, requirement)
 
 
 def is_sum(source: Any) -> bool:

@@ -13,30 +13,24 @@ from neuid3.binned import BinKind, BinnedColumn, BinnedTree
 from neuid3.binned.averaged import Forest
 from neuid3.binned.model import ForestModel
 from neuid3.data.columns import Boolean, Category, Distribution, Kind, Number, Probability, Schema
-from neuid3.io.container import SavedFile, write_container
-from neuid3.io.networks import NetworkFactories, networks_from_json, networks_to_json, tensors_of
-from neuid3.io.record import record_from_json, record_tensors, record_to_json, without_record
-from neuid3.io.serialize import (
-    Json,
-    labels_from_json,
-    labels_to_json,
-    priors_from_json,
-    priors_to_json,
-    schema_from_json,
-    schema_to_json,
-)
+from neuid3.io.container import SavedFile
+from neuid3.io.models import read_model, write_model
+from neuid3.io.serialize import Json, labels_from_json, labels_to_json, schema_from_json
 from neuid3.logic.sandbox import Limits
 from neuid3.tree.node_tests import NodeTest, test_from_json, test_to_json
-from neuid3.utils.json_values import as_number, as_text, as_texts
+from neuid3.utils.json_values import as_number, as_text
 
 if TYPE_CHECKING:
     import torch
+
+    from neuid3.io.networks import NetworkFactories
 
 _Model = TypeVar("_Model", bound=ForestModel)
 
 # The arrays of all trees, one after the other, in the file; those of the nodes are in preorder.
 _ARRAYS = {"column": np.int32, "code": np.int32, "threshold": np.float64, "gain": np.float64, "fraction": np.float64}
 _PREFIX = "/forest/"
+_NAMES = tuple(f"{_PREFIX}{name}" for name in (*_ARRAYS, "sizes", "statistics"))
 
 _KINDS: dict[BinKind, tuple[type[Any], ...]] = {
     BinKind.FACT: (Boolean,),
@@ -61,29 +55,14 @@ def save_forest(model: ForestModel, path: Path | str, more: Mapping[str, Any], *
     The path of the file.
     """
     forest = model.forest
-    declared = {instance: name for test in forest.tests for name, instance in test.instances}
-    networks = {name: model.networks[name] for name in sorted({network for network, _, _ in model.network_calls})}
-    fields = {
-        **more,
-        "forest": {
-            "classes": labels_to_json(forest.classes) if forest.classes else None,
-            "center": forest.center,
-            "scale": forest.scale,
-            "columns": [_column_to_json(column) for column in forest.columns],
-        },
-        "schema": schema_to_json(model.schema),
-        "priors": priors_to_json(model.priors, model.columns),
-        "networks": networks_to_json(networks, declared),
-        "precision": model.precision,
+    of_forest = {
+        "classes": labels_to_json(forest.classes) if forest.classes else None,
+        "center": forest.center,
+        "scale": forest.scale,
+        "columns": [_column_to_json(column) for column in forest.columns],
     }
-    if model.candidates is not None:
-        fields["candidates"] = list(model.candidates)
-    tensors: dict[str, Any] = {**tensors_of(networks), **_arrays_of(forest)}
-    if model.training_record is not None:
-        record = model.training_record if remember_rows else model.training_record.without_rows()
-        fields["training_record"] = record_to_json(record)
-        tensors |= record_tensors(record)
-    return write_container(Path(path), SavedFile(fields, model.program.text, tensors))
+    fields = {**more, "forest": of_forest}
+    return write_model(model, forest.tests, path, fields, arrays=_arrays_of(forest), remember_rows=remember_rows)
 
 
 def restore_forest(
@@ -107,31 +86,8 @@ def restore_forest(
     -------
     The model, as `kind`.
     """
-    fields = saved.fields
-    schema = schema_from_json(fields["schema"])
-    forest = _forest_from_json(fields["forest"], saved.tensors, schema)
-    others = {name: tensor for name, tensor in saved.tensors.items() if not name.startswith(_PREFIX)}
-    tensors = without_record(fields.get("training_record"), others)
-    names: dict[str, list[str]] = {}
-    for test in forest.tests:
-        for name, instance in test.instances:
-            names.setdefault(instance, []).append(name)
-    if fields["precision"] not in ("float32", "float64"):
-        raise ValueError(f"its precision is {fields['precision']!r:.40}")
-    model = kind(
-        forest,
-        schema,
-        background=saved.background,
-        networks=networks_from_json(fields["networks"], tensors, factories, device, names),
-        priors=priors_from_json(fields["priors"]),
-        limits=limits,
-        dtype=fields["precision"],
-        device=device,
-    )
-    model.training_record = record_from_json(fields.get("training_record"), others, len(forest.classes))
-    if fields.get("candidates") is not None:
-        model.candidates = tuple(as_texts(fields["candidates"]))
-    return model
+    forest = _forest_from_json(saved.fields["forest"], saved.tensors, schema_from_json(saved.fields["schema"]))
+    return read_model(saved, factories, kind, forest, limits, device, arrays=_NAMES)
 
 
 def _arrays_of(forest: Forest) -> dict[str, npt.NDArray[Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -56,6 +56,7 @@ def write_model(
     path: Path | str,
     more: Mapping[str, Any],
     *,
+    arrays: Mapping[str, Any] | None = None,
     remember_rows: bool = True,
 ) -> Path:
     """Write what every model has, and further fields, to one file.
@@ -66,6 +67,7 @@ def write_model(
     tests : the tests that it asks.
     path : the file; an ending is added where there is none.
     more : further fields of the file: its `kind`, and its tree or trees.
+    arrays : arrays of its trees, by names that no network has.
     remember_rows : whether digests of the training rows are stored.
 
     Returns
@@ -88,7 +90,7 @@ def write_model(
         fields["candidates"] = list(model.candidates)
     if model.labelled_values:
         fields["labelled_values"] = {name: list(values) for name, values in sorted(model.labelled_values.items())}
-    tensors: dict[str, Any] = {**tensors_of(networks)}
+    tensors: dict[str, Any] = {**tensors_of(networks), **(arrays or {})}
     if model.encoder is not None and networks:
         fields["encoder"] = encoder_to_json(model.encoder)
         tensors |= encoder_tensors(model.encoder)
@@ -122,9 +124,7 @@ def restore_model(
     The model, as `kind`.
     """
     tree = tree_from_json(saved.fields["tree"])
-    model = read_model(saved, factories, kind, tree, limits, device)
-    model.calibration = calibration_from_tensors(saved.tensors, len(tree.leaves))
-    return model
+    return read_model(saved, factories, kind, tree, limits, device, leaves=len(tree.leaves))
 
 
 def read_model(
@@ -134,6 +134,9 @@ def read_model(
     trees: Any,
     limits: Limits | None = None,
     device: torch.device | str = "cpu",
+    *,
+    leaves: int = 1,
+    arrays: Collection[str] = (),
 ) -> _AnyModel:
     """The model of one tree, or of several, with what every file holds besides them.
 
@@ -145,13 +148,16 @@ def read_model(
     trees : what the model is made of, with `tests` and `classes`: a tree, or a sum of trees.
     limits : what grounding and compiling its program may take.
     device : the device of its networks.
+    leaves : the number of leaf groups that its calibration may name.
+    arrays : the names of arrays of its trees.
 
     Returns
     -------
     The model, as `kind`.
     """
     fields = saved.fields
-    tensors = without_calibration(without_record(fields.get("training_record"), saved.tensors))
+    of_model = {name: tensor for name, tensor in saved.tensors.items() if name not in arrays}
+    tensors = without_calibration(without_record(fields.get("training_record"), of_model))
     encoder, tensors, factories = encoder_from_json(fields.get("encoder"), tensors, factories)
     model: Any = kind
     model = model(
@@ -169,6 +175,7 @@ def read_model(
     if fields.get("candidates") is not None:
         model.candidates = tuple(as_texts(fields["candidates"]))
     model.labelled_values = _labelled_values(fields.get("labelled_values"), model)
+    model.calibration = calibration_from_tensors(saved.tensors, leaves)
     restored: _AnyModel = model
     return restored
 

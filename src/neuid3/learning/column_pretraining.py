@@ -150,7 +150,7 @@ class ColumnPretraining:
         random = np.random.default_rng((self.initializer.seed, number))
         training_examples = np.flatnonzero(~self.sample.unseen)
         training_rows = self._rows(training, training_examples, MAX_TRAINING_IMAGES, random)
-        validation_rows = self._rows(validation, np.arange(len(self.sample)), MAX_VALIDATION_IMAGES, random)
+        validation_rows = self._rows(validation, self._validation_examples(), MAX_VALIDATION_IMAGES, random)
         names = [call.inputs[0] for call in (*training, *validation)]
         rows_by_column = [*training_rows, *validation_rows]
         rows = np.concatenate(rows_by_column)
@@ -178,6 +178,11 @@ class ColumnPretraining:
             labels=self._labels(name, training),
         )
         return ColumnPretrainingTask(name, network, frozenset(names[: len(training)]), task)
+
+    def _validation_examples(self) -> npt.NDArray[np.int64]:
+        """The examples whose other columns validate a network: all, or with groups only those of the validation split."""
+        is_divided = self.sample.groups is not None and self.sample.unseen.any()
+        return np.flatnonzero(self.sample.unseen) if is_divided else np.arange(len(self.sample))
 
     def _labels(self, name: str, calls: Sequence[NetworkCall]) -> dict[str, LabelledInputs]:
         """The labelled inputs of a network that is shared by calls of one declaration.

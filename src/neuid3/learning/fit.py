@@ -194,7 +194,7 @@ def warn_of_small_tree(
                 else "; if many columns of images show the same kind of thing, try TrainingConfig(shared=True)."
             )
         message = f"No candidate test was good enough; the tree is a single leaf. {advice}"
-    warnings.warn(message, UserWarning, stacklevel=4)
+    warnings.warn(message, UserWarning, stacklevel=5)
 
 
 def training_record(root: Node, learner: NodeLearner, seed: int, classes: Sequence[Any] = ()) -> TrainingRecord:

@@ -191,6 +191,7 @@ class ForestGrower:
     seed : seed of all draws; a tree depends on it and on its number alone.
     values : the entries of the rows, for out-of-bag predictions; None where these are not needed.
     unseen : the rows that no network was trained on; None where no network was trained.
+    groups : the number of each row's group, which is in the bag of a tree as a whole; None without groups.
     """
 
     def __init__(
@@ -202,8 +203,9 @@ class ForestGrower:
         seed: int,
         values: ColumnValues | None = None,
         unseen: UnseenRows | None = None,
+        groups: npt.NDArray[np.int64] | None = None,
     ) -> None:
-        self.unseen = unseen
+        self.unseen, self.groups = unseen, groups
         self.grower, self.tests, self.settings, self.seed, self.values = (
             BinnedGrower(table),
             tests,
@@ -231,8 +233,12 @@ class ForestGrower:
         rows = self.grower.table.rows
         if not self.settings.bootstrap:
             return np.ones(rows)
-        drawn = np.random.default_rng([self.seed, number]).integers(0, rows, self.rows)
-        return np.bincount(drawn, minlength=rows).astype(np.float64)
+        rng = np.random.default_rng([self.seed, number])
+        if self.groups is None:
+            return np.bincount(rng.integers(0, rows, self.rows), minlength=rows).astype(np.float64)
+        count = int(self.groups.max()) + 1
+        drawn = rng.integers(0, count, max(round(count * self.rows / rows), 1))
+        return np.bincount(drawn, minlength=count).astype(np.float64)[self.groups]
 
     def tree(self, number: int) -> BinnedTree:
         """A tree by its number.

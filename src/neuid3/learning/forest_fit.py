@@ -106,6 +106,7 @@ def learn_forest(
     deadline: float = math.inf,
     validation: tuple[Examples, Any, Any] | None = None,
     anchors: Anchors | None = None,
+    groups: npt.NDArray[np.int64] | None = None,
     folder: Path | str | None = None,
     digests: Callable[[], dict[str, str]] = dict,
 ) -> FittedForest:
@@ -127,6 +128,7 @@ def learn_forest(
     deadline : the time of `time.monotonic` from which on no tree is grown.
     validation : examples of the caller that networks are scored on, with targets and weights.
     anchors : labels of concepts, by declared network.
+    groups : the number of each example's group, which no split and no bootstrap sample divides; None without groups.
     folder : where the nodes of the tree that trains networks are saved, if anywhere.
     digests : digests of what that tree depends on.
 
@@ -150,11 +152,12 @@ def learn_forest(
             verbose=verbose,
             validation=validation,
             anchors=anchors or {},
+            groups=groups,
             deadline=deadline,
             folder=folder,
             digests=digests,
         )
-        examples, target = perceived.sample.examples, perceived.sample.target
+        examples, target, groups = perceived.sample.examples, perceived.sample.target, perceived.sample.groups
         unseen = perceived.sample.unseen if perceived.were_trained and perceived.sample.unseen.any() else None
     priors = Priors(column_priors(examples, target.weights))
     facts = _symbolic_facts(examples, target, problem, priors) | ({} if perceived is None else perceived.responses)
@@ -167,7 +170,7 @@ def learn_forest(
     held_out = _unseen_rows(unseen, table, perceived, values, examples, facts)
 
     def make(chosen: ForestSettings) -> ForestGrower:
-        return ForestGrower(table, tests, target, chosen, seed, values, held_out)
+        return ForestGrower(table, tests, target, chosen, seed, values, held_out, groups)
 
     grower = make(tuned(make, settings, jobs) if is_tuned else settings)
     learned = grow_forest(grower, classes, jobs=jobs, deadline=deadline, with_oob=with_oob)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from neuid3.data.examples import Examples
 from neuid3.learning.checkpoint import Checkpoint
@@ -38,6 +39,7 @@ def perceive(
     verbose: int,
     validation: tuple[Examples, Any, Any] | None,
     anchors: Anchors,
+    groups: npt.NDArray[np.int64] | None,
     deadline: float,
     folder: Path | str | None,
     digests: Callable[[], dict[str, str]],
@@ -49,7 +51,7 @@ def perceive(
 
     Parameters
     ----------
-    examples, target, problem, networks, config, seed, jobs, verbose, validation, anchors, deadline, folder, digests : as in
+    examples, target, problem, networks, config, seed, jobs, verbose, validation, anchors, groups, deadline, folder, digests : as in
         `learn_forest`.
 
     Returns
@@ -66,6 +68,7 @@ def perceive(
             fraction=config.validation_fraction,
             seed=seed,
             anchors=anchors,
+            groups=groups,
         )
         learner = make_learner(sample, problem, networks, config, growth, seed=seed, jobs=jobs, verbose=verbose)
         learn_tree(learner, growth, checkpoint, deadline)

@@ -53,6 +53,7 @@ class Sample:
     anchors : labels that networks are trained on, by declared network.
     held_out_anchors : labels that they are not trained on, by declared network.
     growth_target : the targets that splits are scored with, where these are not `target`: see `learning.goals`.
+    groups : the number of each example's group, which no split divides, `(example,)`; None without groups.
     """
 
     examples: Examples
@@ -61,6 +62,7 @@ class Sample:
     anchors: Anchors = field(default_factory=dict)
     held_out_anchors: Anchors = field(default_factory=dict)
     growth_target: Target | None = None
+    groups: npt.NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.target)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import column_or_1d
 
 from neuid3.data.columns import Schema
 from neuid3.data.examples import Examples
-from neuid3.data.splits import exchanged, stratified
+from neuid3.data.splits import held_out_rows
 from neuid3.errors import DataError
 from neuid3.learning.sample import Sample
 from neuid3.tree.anchors import Anchors, anchored_rows, split_anchors
@@ -27,6 +27,7 @@ def training_sample(
     fraction: float | None,
     seed: int,
     anchors: Anchors | None = None,
+    groups: npt.NDArray[np.int64] | None = None,
 ) -> Sample:
     """The examples of a fit with their targets and their validation split.
 
@@ -39,25 +40,17 @@ def training_sample(
     seed : seed of the split.
     anchors : labels for images of the training examples, by network. Where a network has too few to hold some out, their
         rows are exchanged for others of the same class, so that none is in the validation split.
+    groups : the number of each training example's group, which the split does not divide, `(example,)`.
     """
-    sample = Sample(examples, target, np.zeros(len(target), dtype=bool))
+    sample = Sample(examples, target, np.zeros(len(target), dtype=bool), groups=groups)
     if fraction is not None and validation is not None:
         sample = with_validation(sample, *validation)
     elif fraction is not None:
-        sample = validation_split(sample, fraction, seed)
-        if anchors:
-            sample = _without_anchored_rows(sample, anchors, seed)
+        sample = validation_split(sample, fraction, seed, anchored_rows(anchors, len(sample)) if anchors else None)
     if not anchors:
         return sample
-    training, held_out = split_anchors(anchors, sample.unseen, seed)
+    training, held_out = split_anchors(anchors, sample.unseen, seed, sample.groups)
     return replace(sample, anchors=training, held_out_anchors=held_out)
-
-
-def _without_anchored_rows(sample: Sample, anchors: Anchors, seed: int) -> Sample:
-    """The sample with labelled rows that must be trained on moved out of the validation split."""
-    kept = anchored_rows(anchors, len(sample))
-    strata = sample.criterion.strata(sample.target.values)
-    return replace(sample, unseen=exchanged(sample.unseen, kept, strata, np.random.default_rng(seed)))
 
 
 def read_validation(validation: Any, schema: Schema) -> tuple[Examples, Any]:
@@ -91,23 +84,34 @@ def with_validation(sample: Sample, added: Examples, targets: Any, weights: Any)
     targets : their targets, as the criterion takes them, `(example,)`.
     weights : their weights relative to each other, `(example,)`.
     """
-    weights = weights / weights.mean() * float(sample.weights.mean())
+    weights, groups = weights / weights.mean() * float(sample.weights.mean()), sample.groups
     return replace(
         sample,
         examples=sample.examples.concatenate(added),
         target=sample.target.concatenated(targets, weights),
         unseen=np.concatenate((sample.unseen, np.ones(len(added), dtype=bool))),
+        groups=None if groups is None else np.concatenate((groups, groups.max() + 1 + np.arange(len(added)))),
     )
 
 
-def validation_split(sample: Sample, fraction: float, seed: int) -> Sample:
-    """The sample with a stratified fraction of examples as validation split; warns where that is empty."""
-    unseen = stratified(sample.criterion.strata(sample.target.values), fraction, np.random.default_rng(seed))
+def validation_split(sample: Sample, fraction: float, seed: int, kept: npt.NDArray[np.bool_] | None = None) -> Sample:
+    """The sample with a stratified fraction of examples as validation split; warns where that is empty.
+
+    Parameters
+    ----------
+    sample : the examples, with their groups where there are any.
+    fraction : the fraction of each class.
+    seed : seed of the split.
+    kept : the mask of the examples that must be trained on, if any, `(example,)`.
+    """
+    strata = sample.criterion.strata(sample.target.values)
+    unseen = held_out_rows(strata, fraction, seed, kept=kept, groups=sample.groups)
     if unseen.any():
         return replace(sample, unseen=unseen)
+    reason = "" if sample.groups is None else " without splitting a group or taking all rows of a class"
     warnings.warn(
-        f"validation_fraction={fraction:g} keeps no example for validation: networks are scored on their training examples, "
-        "which they may have memorised; raise it, add examples, or give validation examples (in Python, "
+        f"validation_fraction={fraction:g} keeps no example for validation{reason}: networks are scored on their training "
+        "examples, which they may have memorised; raise it, add examples, or give validation examples (in Python, "
         "fit(…, validation=(X, y))).",
         UserWarning,
         stacklevel=5,

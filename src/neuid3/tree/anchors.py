@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.data.splits import stratified
+from neuid3.data.splits import held_out_rows
 from neuid3.logic.program import Declaration
 from neuid3.logic.quoting import atom_name
 
@@ -99,7 +99,12 @@ def anchored_rows(anchors: Anchors, length: int) -> npt.NDArray[np.bool_]:
     return mask
 
 
-def split_anchors(anchors: Anchors, unseen: npt.NDArray[np.bool_], seed: int) -> tuple[Anchors, Anchors]:
+def split_anchors(
+    anchors: Anchors,
+    unseen: npt.NDArray[np.bool_],
+    seed: int,
+    groups: npt.NDArray[np.int64] | None = None,
+) -> tuple[Anchors, Anchors]:
     """The labels that networks are trained on, and those that are held out to measure concept accuracy.
 
     Labels of validation examples are never trained on. Of a network with `MIN_HELD_OUT_LABELS` labels or more, these are
@@ -110,6 +115,7 @@ def split_anchors(anchors: Anchors, unseen: npt.NDArray[np.bool_], seed: int) ->
     anchors : labels by network.
     unseen : the mask of the validation examples, `(example,)`.
     seed : seed of the draw.
+    groups : the number of each example's group, `(example,)`, all of whose labels are held out or none; None without groups.
 
     Returns
     -------
@@ -124,7 +130,8 @@ def split_anchors(anchors: Anchors, unseen: npt.NDArray[np.bool_], seed: int) ->
             if missing > 0:
                 rest = np.flatnonzero(~validation)
                 fraction = missing * len(labels) / len(rest)
-                drawn[rest[stratified(labels.values[rest], fraction, np.random.default_rng(seed))]] = True
+                of_rest = None if groups is None else groups[labels.rows[rest]]
+                drawn[rest[held_out_rows(labels.values[rest], fraction, seed, groups=of_rest)]] = True
             held_out[network] = labels[validation | drawn]
             validation = validation | drawn
         if not validation.all():

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -67,7 +67,14 @@ class BaseModel:
         that the tests do not call, none.
     certificate : what the values of the networks are fixed up to, as last found by an audit or an export; None before.
     encoder : what turns pictures into the vectors that the networks read; None where they read the pictures.
+    noun : what the model is called in messages.
+    has_leaves : whether an example has a most probable leaf, as in one tree.
+    has_deviations : whether predicted numbers come with standard deviations.
     """
+
+    noun: ClassVar[str] = "tree"
+    has_leaves: ClassVar[bool] = True
+    has_deviations: ClassVar[bool] = True
 
     def __init__(
         self,

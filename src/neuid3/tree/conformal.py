@@ -12,7 +12,6 @@ import numpy.typing as npt
 from neuid3.data.examples import Examples
 from neuid3.errors import DataError, ParameterError
 from neuid3.tree.criterion import PRIOR_MASS
-from neuid3.tree.leaves import Leaf
 from neuid3.tree.tree import Branch, Node
 
 Floats = npt.NDArray[np.float64]
@@ -174,20 +173,11 @@ def calibration_of(model: Any, examples: Examples, targets: npt.NDArray[Any]) ->
             f"There are {len(examples)} calibration rows and {len(targets)} targets; give one target for each of at least "
             "one row."
         )
-    reach = model.leaf_probabilities(examples)
-    leaves = reach.argmax(axis=1)
     if model.predicts_numbers:
-        return Calibration(np.abs(np.asarray(targets, dtype=np.float64) - model.predict(examples)), leaves)
-    likelihoods = _plausibilities(model, examples, reach)[np.arange(len(targets)), targets]
-    return Calibration(1.0 - likelihoods, leaves)
-
-
-def _plausibilities(model: Any, examples: Examples, reach: Floats) -> Floats:
-    """Class probabilities by which sets are made, `(row, class)`: those of smoothed leaves, unless leaves compute them."""
-    if all(isinstance(leaf, Leaf) for leaf in model.tree.leaves):
-        return reach @ smoothed_leaves(model.tree.root)
-    probabilities: Floats = model.predict_proba(examples)
-    return probabilities
+        errors = np.abs(np.asarray(targets, dtype=np.float64) - model.predict(examples))
+        return Calibration(errors, model.leaf_groups(examples))
+    plausibilities, leaves = model.plausibilities(examples)
+    return Calibration(1.0 - plausibilities[np.arange(len(targets)), targets], leaves)
 
 
 def class_sets(model: Any, examples: Examples, coverage: float, by_leaf: bool) -> Mask:
@@ -211,11 +201,11 @@ def class_sets(model: Any, examples: Examples, coverage: float, by_leaf: bool) -
     """
     calibration = required_calibration(model, coverage)
     if model.predicts_numbers:
-        raise DataError("The tree predicts numbers, which have no sets of classes; use `predict_intervals`.")
-    reach = model.leaf_probabilities(examples)
-    scores = 1.0 - _plausibilities(model, examples, reach)
-    thresholds = np.asarray(calibration.thresholds(coverage, reach.argmax(axis=1) if by_leaf else None))
-    sets: Mask = scores <= thresholds.reshape(-1, 1) + TOLERANCE
+        raise DataError(f"The {model.noun} predicts numbers, which have no sets of classes; use `predict_intervals`.")
+    check_leaves(model, by_leaf)
+    plausibilities, leaves = model.plausibilities(examples)
+    thresholds = np.asarray(calibration.thresholds(coverage, leaves if by_leaf else None))
+    sets: Mask = 1.0 - plausibilities <= thresholds.reshape(-1, 1) + TOLERANCE
     sets[np.arange(len(sets)), model.predict_proba(examples).argmax(axis=1)] = True
     return sets
 
@@ -241,10 +231,30 @@ def number_intervals(model: Any, examples: Examples, coverage: float, by_leaf: b
     """
     calibration = required_calibration(model, coverage)
     if not model.predicts_numbers:
-        raise DataError("The tree predicts classes, which have no intervals; use `predict_sets`.")
-    thresholds = np.asarray(calibration.thresholds(coverage, model.apply(examples) if by_leaf else None))
+        raise DataError(f"The {model.noun} predicts classes, which have no intervals; use `predict_sets`.")
+    check_leaves(model, by_leaf)
+    thresholds = np.asarray(calibration.thresholds(coverage, model.leaf_groups(examples) if by_leaf else None))
     predicted = model.predict(examples)
     return np.stack((predicted - thresholds, predicted + thresholds), axis=1)
+
+
+def check_leaves(model: Any, by_leaf: bool) -> None:
+    """Raise a `ParameterError` where leaf groups are asked for and examples have no leaf of their own.
+
+    Parameters
+    ----------
+    model : the model.
+    by_leaf : whether coverage must hold in every leaf group.
+
+    Raises
+    ------
+    ParameterError : where a model of many trees is asked for leaf groups.
+    """
+    if by_leaf and not model.has_leaves:
+        raise ParameterError(
+            f"by_leaf=True is for one tree, and the model is a {model.noun}, where an example has no leaf of its own; leave "
+            "it out."
+        )
 
 
 def required_calibration(model: Any, coverage: float) -> Calibration:

@@ -19,8 +19,10 @@ from neuid3.logic.sandbox import Limits
 from neuid3.networks.backend import Backend
 from neuid3.tree.base_model import BaseModel, check_threshold
 from neuid3.tree.components import components, with_expressions
+from neuid3.tree.conformal import smoothed_leaves
 from neuid3.tree.descent import LazyEvaluator
 from neuid3.tree.inference import Inference
+from neuid3.tree.leaves import Leaf
 from neuid3.tree.tree import Tree
 
 if TYPE_CHECKING:
@@ -297,3 +299,33 @@ class TreeModel(BaseModel):
         probabilities = self.leaf_probabilities(X, threshold=threshold, batch_size=batch_size)
         leaves: npt.NDArray[np.int64] = probabilities.argmax(axis=1)
         return leaves
+
+    def plausibilities(self, examples: Examples) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+        """Class probabilities by which conformal sets are made, and the most probable leaf of each example.
+
+        They are those of smoothed leaves, unless leaves compute them.
+
+        Parameters
+        ----------
+        examples : the examples, in the schema of the model.
+
+        Returns
+        -------
+        Probabilities, `(example, class)`, and leaf numbers, `(example,)`.
+        """
+        reach = self.leaf_probabilities(examples)
+        is_plain = all(isinstance(leaf, Leaf) for leaf in self.tree.leaves)
+        return reach @ smoothed_leaves(self.tree.root) if is_plain else self.predict_proba(examples), reach.argmax(1)
+
+    def leaf_groups(self, examples: Examples) -> npt.NDArray[np.int64]:
+        """The most probable leaf of each example, as `apply` gives it.
+
+        Parameters
+        ----------
+        examples : the examples, in the schema of the model.
+
+        Returns
+        -------
+        Leaf numbers, `(example,)`.
+        """
+        return self.apply(examples)

@@ -2,113 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from neuid3.circuits.arrays import AnyArray
-from neuid3.data.columns import Schema
 from neuid3.data.examples import Examples
-from neuid3.data.priors import Priors
-from neuid3.errors import TreeError
-from neuid3.logic.sandbox import Limits
-from neuid3.networks.backend import Backend
-from neuid3.tree.base_model import BaseModel
 from neuid3.tree.evidence import Evidence
 from neuid3.tree.sums import BoostedSum, score_leaves
+from neuid3.tree.tree import Path, paths
+from neuid3.tree.trees_model import TreesModel
 from neuid3.tree.trees_reach import TreesReach
 
 if TYPE_CHECKING:
     import torch
 
-    from neuid3.tree.network_evidence import Network
-
 Floats = npt.NDArray[np.float64]
 
 
-class SumModel(BaseModel):
+class SumModel(TreesModel):
     """A boosted sum with its program, networks and priors: exact scores of batches, with gradients.
 
-    All trees share the program and one instance of each network that they name alike. `neuid3.NeurosymbolicSum` adds methods
-    that explain, export and save the model.
+    Parameters are those of `TreesModel`. `neuid3.NeurosymbolicSum` adds methods that explain, export and save the model.
 
     Parameters
     ----------
-    boosted_sum : the sum.
-    schema : the kinds of the columns, `X.schema`.
-    background : rules, probabilistic facts and neural declarations in DeepProbLog's syntax.
-    networks : the network of every name, or instance, that the tests use.
-    priors : the distributions that stand for missing entries.
-    limits : the time, memory and circuit size that the background knowledge may take.
-    dtype : the precision of inference: "float64", "float32", or torch's dtype of that name.
-    device : where networks and circuits run, as torch names it.
-    backend : who runs the networks in predictions, by name or itself; see `neuid3.networks.Backend`.
+    ensemble : the sum.
+    schema, background, networks, priors, limits, dtype, device, backend : as in `TreesModel`.
 
     Attributes
     ----------
     program : the background knowledge, parsed for the schema.
     inference : exact inference under the program; in numpy where no test calls a network, otherwise in torch.
     network_calls : the network calls that the tests need.
-
-    Raises
-    ------
-    NetworkError : where a network is missing, or is given and not used.
-    NodeTestError : where a test cannot be grounded.
-    TreeError : where `boosted_sum` is not a `BoostedSum`.
     """
 
-    def __init__(
-        self,
-        boosted_sum: BoostedSum,
-        schema: Schema,
-        *,
-        background: str = "",
-        networks: Mapping[str, Network] | None = None,
-        priors: Priors | None = None,
-        limits: Limits | None = None,
-        dtype: torch.dtype | str = "float64",
-        device: torch.device | str = "cpu",
-        backend: str | Backend = "auto",
-    ) -> None:
-        if not isinstance(boosted_sum, BoostedSum):
-            raise TreeError(
-                f"The first argument is a {type(boosted_sum).__name__}; give a BoostedSum, as in "
-                "BoostedSum(trees=(…), initial=(0.0,), classes=(…))."
-            )
-        self.boosted_sum = boosted_sum
-        super().__init__(
-            boosted_sum.tests,
-            schema,
-            background=background,
-            networks=networks,
-            priors=priors,
-            limits=limits,
-            dtype=dtype,
-            device=device,
-            backend=backend,
+    noun: ClassVar[str] = "sum of trees"
+    has_deviations: ClassVar[bool] = False
+    ensemble_kind: ClassVar[type] = BoostedSum
+    adds_scores: ClassVar[bool] = True
+
+    @property
+    def boosted_sum(self) -> BoostedSum:
+        """The sum."""
+        return cast("BoostedSum", self._ensemble)
+
+    def _size(self) -> str:
+        return f"{len(self.boosted_sum.trees)} trees, {self.boosted_sum.splits} splits"
+
+    def weighted_trees(self) -> tuple[Floats, Iterator[tuple[list[Path], Floats]]]:
+        """F₀, and the paths of each tree with the scores of its leaves.
+
+        Returns
+        -------
+        The start, `(score,)`, and pairs of the paths of a tree and scores, `(path, score)`.
+        """
+        roots = self.boosted_sum.trees
+        trees = (
+            ([path for path, _ in paths(root)], np.array([leaf.value for _, leaf in paths(root)])) for root in roots
         )
-        self._trees = TreesReach(boosted_sum.trees, self.inference)
+        return np.array(self.boosted_sum.initial), trees
+
+    @cached_property
+    def _trees(self) -> TreesReach:
+        """P(leaf | e) of each tree, as a function of evidence."""
+        return TreesReach(self.boosted_sum.trees, self.inference)
+
+    @cached_property
+    def _leaf_scores(self) -> list[AnyArray]:
+        """What the leaves of each tree add, `(leaf, score)` each."""
         floats = self.inference.arrays.floats
-        self._initial = floats(np.array(boosted_sum.initial))
-        self._leaf_scores = [
-            floats(np.array([leaf.value for leaf in score_leaves(root)])) for root in boosted_sum.trees
-        ]  # (leaf, score) each
-
-    def __repr__(self) -> str:
-        kind = f"classes {self.classes}" if self.classes else "numbers"
-        return f"{type(self).__name__}({len(self.boosted_sum.trees)} trees, {self.boosted_sum.splits} splits, {kind})"
-
-    @property
-    def classes(self) -> tuple[Any, ...]:
-        """The labels of the classes; empty where numbers are predicted."""
-        return self.boosted_sum.classes
-
-    @property
-    def predicts_numbers(self) -> bool:
-        """Whether the sum predicts numbers; otherwise it predicts classes."""
-        return not self.boosted_sum.classes
+        return [floats(np.array([leaf.value for leaf in score_leaves(root)])) for root in self.boosted_sum.trees]
 
     def leaf_reach(self, evidence: Evidence) -> Iterator[AnyArray]:
         """P(leaf | e) of each tree in turn, `(example, leaf)`; differentiable where gradients are recorded.
@@ -125,7 +92,8 @@ class SumModel(BaseModel):
 
     def _batch_scores(self, examples: Examples) -> AnyArray:
         """F of a batch, `(example, score)`."""
-        scores = self.inference.arrays.repeated(self._initial, len(examples)).T
+        arrays = self.inference.arrays
+        scores = arrays.repeated(arrays.floats(np.array(self.boosted_sum.initial)), len(examples)).T
         for reach, values in zip(self._trees(self.evidence_of(examples)), self._leaf_scores, strict=True):
             scores = scores + reach @ values
         return scores
@@ -181,43 +149,12 @@ class SumModel(BaseModel):
         flat = self._in_batches(self.read(X), batch_size, self._batch_contributions)
         return flat.reshape(len(flat), len(self.boosted_sum.trees), len(self.boosted_sum.initial))
 
-    def predict_proba(self, X: Any, *, batch_size: int = 4096) -> Floats:
-        """P(class | e), `(example, class)`: the logistic function of the score of two classes, the softmax of more.
-
-        Parameters
-        ----------
-        X : the examples, as `Examples` or a table with the columns of the schema.
-        batch_size : examples in memory at a time.
-
-        Returns
-        -------
-        Probabilities, `(example, class)`.
-
-        Raises
-        ------
-        TreeError : where the sum predicts numbers.
-        """
-        if not self.classes:
-            raise TreeError("The sum predicts numbers and has no class probabilities; call `predict`.")
+    def _class_probabilities(self, X: Any, batch_size: int) -> Floats:
+        """The logistic function of the score of two classes, the softmax of more."""
         return class_probabilities(self.scores(X, batch_size=batch_size))
 
-    def predict(self, X: Any, *, batch_size: int = 4096) -> npt.NDArray[Any]:
-        """The most probable class of each example, or the number that is predicted.
-
-        Parameters
-        ----------
-        X : the examples, as `Examples` or a table with the columns of the schema.
-        batch_size : examples in memory at a time.
-
-        Returns
-        -------
-        Classes or numbers, `(example,)`.
-        """
-        if not self.classes:
-            return self.scores(X, batch_size=batch_size)[:, 0]
-        labels: npt.NDArray[Any] = np.asarray(self.classes)
-        predicted: npt.NDArray[Any] = labels[self.predict_proba(X, batch_size=batch_size).argmax(axis=1)]
-        return predicted
+    def _numbers(self, X: Any, batch_size: int) -> Floats:
+        return self.scores(X, batch_size=batch_size)[:, 0]
 
 
 def class_probabilities(scores: Floats) -> Floats:

@@ -82,19 +82,13 @@ def test_a_fit_with_an_encoder_is_a_fit_on_its_vectors(fitted: NeuID3Classifier,
 
 def test_given_networks_read_vectors_too(module: Colours):
     X, y = problem()
-    head = nn.Sequential(nn.Linear(6, 1), nn.Sigmoid())
-    settings = {
-        "background": RULES,
-        "tests": ["same(left,right)"],
-        "training": TRAINING,
-        "random_state": 0,
-        "n_jobs": 1,
-    }
-    clf = NeuID3Classifier(
-        encoder=module, networks={"red_net": lambda: nn.Sequential(nn.Linear(6, 1), nn.Sigmoid())}, **settings
-    )
-    assert clf.fit(X, y).predict_proba(X).shape == (60, 2)
-    assert type(next(iter(clf.networks_.values()), head)) is nn.Sequential
+
+    def head() -> nn.Sequential:
+        return nn.Sequential(nn.Linear(6, 32), nn.ReLU(), nn.Linear(32, 1), nn.Sigmoid())
+
+    clf = classifier(module, networks={"red_net": head}, pruning=0).set_params(training__epochs=150).fit(X, y)
+    assert {type(network) for network in clf.networks_.values()} == {nn.Sequential}
+    assert clf.score(X, y) > 0.9
 
 
 def test_validation_rows_are_encoded_too(module: Colours):

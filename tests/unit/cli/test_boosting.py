@@ -76,7 +76,6 @@ def test_commands_for_one_tree_refuse_a_sum(table: Path, tmp_path: Path) -> None
     for arguments in (
         ["audit", model, table],
         ["show", model, "--format", "dot"],
-        ["predict", model, table, "--coverage", 0.9],
     ):
         result = CliRunner().invoke(main, [str(argument) for argument in arguments])
         assert result.exit_code != 0

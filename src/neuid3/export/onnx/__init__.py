@@ -1,11 +1,11 @@
-"""Export of a tree with its networks to one ONNX file: columns in, probabilities out."""
+"""Export of a tree, or of many, with networks to one ONNX file: columns in, probabilities out."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from neuid3.export.unwrap import model_of
+from neuid3.export.unwrap import any_model_of
 from neuid3.utils.files import model_path, write_atomically
 
 # The oldest operator set that torch exports networks to; most runtimes support it.
@@ -20,7 +20,8 @@ def export_onnx(model: Any, path: Path | str, *, opset: int = OPSET) -> Path:
     file's metadata, and a tensor in the precision of the network that reads it, with bytes already divided by 255. A missing
     entry (NaN; −1 for a category) follows the model's priors. The outputs are `class_probabilities` `(n, classes)` and
     `leaf_probabilities` `(n, leaves)`, for any number of examples. A tree that predicts numbers has `predicted_mean` and
-    `predicted_std`, `(n,)` each, in place of the first.
+    `predicted_std`, `(n,)` each, in place of the first. A model of many trees has no `leaf_probabilities`, and a boosted sum of
+    numbers no `predicted_std`.
 
     Parameters
     ----------
@@ -38,5 +39,5 @@ def export_onnx(model: Any, path: Path | str, *, opset: int = OPSET) -> Path:
     """
     from neuid3.export.onnx.write import as_onnx
 
-    exported = model_of(model, "columns and networks")
+    exported = any_model_of(model, "columns and networks")
     return write_atomically(model_path(path), as_onnx(exported, opset).SerializeToString())

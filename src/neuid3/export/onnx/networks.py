@@ -18,7 +18,7 @@ from neuid3.data.priors import network_call_name
 from neuid3.errors import ExportError, NeuID3Error
 from neuid3.export.deepproblog import as_module
 from neuid3.export.onnx.graph import EXAMPLES, require
-from neuid3.tree.model import TreeModel
+from neuid3.tree.base_model import BaseModel
 from neuid3.tree.network_evidence import as_probabilities, check_output, input_dtype, run_network
 from neuid3.tree.semantics import NetworkCall
 
@@ -29,7 +29,7 @@ TOLERANCE = 1e-4
 _TRACED, _COMPARED = 3, (1, 4)
 
 
-def precision(model: TreeModel, column: str) -> torch.dtype:
+def precision(model: BaseModel, column: str) -> torch.dtype:
     """The precision of a tensor input: that of the networks that read it, at least single."""
     readers = [input_dtype(model.networks[network]) for network, inputs, _ in model.network_calls if column in inputs]
     return reduce(torch.promote_types, readers, torch.float32)
@@ -38,7 +38,7 @@ def precision(model: TreeModel, column: str) -> torch.dtype:
 class Networks(nn.Module):
     """The networks of a tree as one module: from the columns of the file to the probabilities of each network call."""
 
-    def __init__(self, model: TreeModel, calls: Sequence[NetworkCall]) -> None:
+    def __init__(self, model: BaseModel, calls: Sequence[NetworkCall]) -> None:
         super().__init__()
         self.calls, self.dtype = calls, model.dtype
         self.columns = [name for name in model.schema if any(name in inputs for _, inputs, _ in calls)]
@@ -85,7 +85,7 @@ class Networks(nn.Module):
             check_output(output, network, names, len(columns[0]), width)
 
 
-def write_networks(model: TreeModel, calls: Sequence[NetworkCall], opset: int) -> tuple[list[str], Any]:
+def write_networks(model: BaseModel, calls: Sequence[NetworkCall], opset: int) -> tuple[list[str], Any]:
     """An ONNX model of network calls.
 
     Returns
@@ -118,7 +118,7 @@ def write_networks(model: TreeModel, calls: Sequence[NetworkCall], opset: int) -
     return networks.columns, written
 
 
-def _random_columns(model: TreeModel, columns: Sequence[str], n: int) -> list[torch.Tensor]:
+def _random_columns(model: BaseModel, columns: Sequence[str], n: int) -> list[torch.Tensor]:
     """Random numbers of the shapes of these columns, for tracing and comparing."""
     generator = torch.Generator().manual_seed(n)
     tensors = []

@@ -23,7 +23,7 @@ from neuid3.logic.formula import (
     QueryVariable,
     Variable,
 )
-from neuid3.tree.model import TreeModel
+from neuid3.tree.base_model import BaseModel
 from neuid3.tree.semantics import NetworkCall
 
 # The code of a missing category; any other missing entry is NaN.
@@ -36,7 +36,7 @@ CLASSES, LEAVES, MEAN, STD = "class_probabilities", "leaf_probabilities", "predi
 class Weights:
     """The inputs of a graph, one for each column that the tree reads, and the probabilities of its variables."""
 
-    def __init__(self, graph: Graph, model: TreeModel) -> None:
+    def __init__(self, graph: Graph, model: BaseModel) -> None:
         self.graph, self.model = graph, model
         self.dtype = np.dtype(model.precision)
         for name in model.columns:

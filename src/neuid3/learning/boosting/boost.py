@@ -65,6 +65,7 @@ class Boosting:
     seed : of random draws.
     constraints : what the trees must satisfy, if anything.
     deadline : the time of `time.monotonic` from which on no tree is added.
+    groups : the number of each example's group, which no fold divides, `(example,)`; None without groups.
     stages : the trees so far, with the scores of their leaves.
     initial : F₀, `(score,)`.
     scores : F of every example, `(example, score)`.
@@ -81,6 +82,7 @@ class Boosting:
     seed: int
     constraints: StageConstraints | None = None
     deadline: float = np.inf
+    groups: npt.NDArray[np.int64] | None = None
     stages: list[tuple[Stage, Floats]] = field(default_factory=list)
     initial: Floats = field(init=False)
     scores: Floats = field(init=False)
@@ -183,8 +185,10 @@ def _folds(boosting: Boosting) -> Iterator[Boosting]:
     if splits is None:
         if settings.folds < 2 or len(weights) < 2 * settings.folds:
             return
-        numbers = fold_numbers(boosting.targets, settings.folds, np.random.default_rng(boosting.seed))
-        count = settings.folds if len(weights) < LARGE else 1
+        groups, folds = boosting.groups, settings.folds
+        folds = folds if groups is None else min(folds, int(groups.max()) + 1)
+        numbers = fold_numbers(boosting.targets, folds, np.random.default_rng(boosting.seed), groups)
+        count = folds if len(weights) < LARGE else 1
         splits = [(numbers != fold, numbers == fold) for fold in range(count)]
     for learned, unseen in splits:
         yield Boosting(

@@ -87,6 +87,7 @@ def learn_sum(
         seed,
         constraints,
         deadline,
+        sample.groups,
     )
     trees = boosted(boosting)
     boosted_sum = BoostedSum(tuple(trees), tuple(boosting.initial.tolist()), classes, settings.learning_rate).merged()
