@@ -15,7 +15,7 @@ from benchmarks.addition import carry_circuit
 from benchmarks.small_networks import RANKS
 from benchmarks.timing import Row, interleaved, no_slower, rounded
 from benchmarks.tree import COLUMNS, DECLARATION, RULES, fifteen_leaves
-from neuid3.circuits.compile import Circuit
+from neuid3.circuits.compile import Circuit, compile_formulas
 from neuid3.circuits.conjunctions import factorise
 from neuid3.circuits.diagram import FALSE, TRUE
 from neuid3.circuits.evaluate import LayeredCircuit
@@ -46,8 +46,9 @@ def _circuits() -> dict[str, Circuit]:
     tree = fifteen_leaves()
     number = {test: i for i, test in enumerate(tree.tests)}
     outcomes = [[(number[test], outcome) for test, outcome in path] for path, _ in paths(tree.root)]
-    leaves = factorise([test.formula(program) for test in tree.tests], outcomes).circuits
-    (rule,) = factorise([program.formula("gt_rank(a, b)")], [[(0, True)]]).circuits
+    factored = factorise([test.formula(program) for test in tree.tests], outcomes).circuits
+    leaves = [circuit for circuit in factored if isinstance(circuit, Circuit)]
+    rule = compile_formulas([program.formula("gt_rank(a, b)")])
     return {"gt_rank": rule, "tree_of_15_leaves": max(leaves, key=len), "addition_with_carry": carry_circuit([11110])}
 
 

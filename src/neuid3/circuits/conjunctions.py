@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from neuid3.circuits.compile import Circuit, compile_formulas
-from neuid3.logic.formula import And, Formula, Variable, negate, sources
+from neuid3.circuits.shapes import ShapedCircuit
+from neuid3.errors import CircuitLimitError
+from neuid3.logic.formula import And, Formula, Literal, QueryVariable, Variable, bottom_up, negate, sources
 from neuid3.logic.sandbox import DEFAULT_LIMITS, Limits
+
+# A circuit may branch on Booleans that are certain for each example where there are at most so many, and up to this size;
+# otherwise each shape of example has a circuit of its own.
+MAX_CERTAIN, MAX_UNSHAPED_NODES = 24, 2000
 
 # The number of a test, and its outcome in a conjunction.
 SignedTest = tuple[int, bool]
@@ -19,11 +25,11 @@ class Conjunctions:
 
     Attributes
     ----------
-    circuits : the compiled conjunctions; no two circuits share a variable.
+    circuits : the compiled conjunctions; no two circuits share a variable that is uncertain.
     factors : for each path the roots whose probabilities are multiplied; roots are numbered through all circuits.
     """
 
-    circuits: tuple[Circuit, ...]
+    circuits: tuple[Circuit | ShapedCircuit, ...]
     factors: tuple[tuple[int, ...], ...]
 
     @property
@@ -54,7 +60,7 @@ def factorise(
     -------
     The circuits, and for each path those whose product is its probability.
     """
-    needs = [sources(test) for test in tests]
+    needs = [uncertain_sources(test) for test in tests]
     clusters = groups(range(len(tests)), needs)
     cluster_of = {test: number for number, members in enumerate(clusters) for test in members}
     roots: list[dict[tuple[SignedTest, ...], int]] = [{} for _ in clusters]
@@ -69,9 +75,7 @@ def factorise(
     used = [number for number, parts in enumerate(roots) if parts]
     signed = {False: [negate(test) for test in tests], True: tests}
     circuits = tuple(
-        compile_formulas(
-            [And(tuple(signed[outcome][test] for test, outcome in part)) for part in roots[n]], limits, complete
-        )
+        _compiled([And(tuple(signed[outcome][test] for test, outcome in part)) for part in roots[n]], limits, complete)
         for n in used
     )
     offset, offsets = 0, {}
@@ -80,6 +84,31 @@ def factorise(
         offset += len(roots[number])
     factors = tuple(tuple(offsets[cluster] + root for cluster, root in parts) for parts in parts_of_paths)
     return Conjunctions(circuits, factors)
+
+
+def uncertain_sources(formula: Formula) -> frozenset[Hashable]:
+    """The random variables by which tests depend on each other: those that are not certain for every example.
+
+    Parameters
+    ----------
+    formula : the formula of a test.
+    """
+    return frozenset(source for source in sources(formula) if not isinstance(source, QueryVariable))
+
+
+def _compiled(formulas: Sequence[Formula], limits: Limits, complete: Container[str]) -> Circuit | ShapedCircuit:
+    """One circuit, or one for each shape of example where certain Booleans would make it large."""
+    literals = [node.variable for node in bottom_up(formulas) if isinstance(node, Literal)]
+    certain = {variable for variable in literals if isinstance(variable, QueryVariable)}
+    if not certain or len(set(literals)) == 1:
+        return compile_formulas(formulas, limits, complete)
+    if len(certain) <= MAX_CERTAIN:
+        try:
+            nodes = min(limits.circuit_nodes, MAX_UNSHAPED_NODES)
+            return compile_formulas(formulas, replace(limits, circuit_nodes=nodes), complete)
+        except CircuitLimitError:
+            pass
+    return ShapedCircuit(formulas, limits, complete)
 
 
 def _independent(

@@ -11,6 +11,7 @@ import numpy as np
 from neuid3.circuits.arrays import NUMPY, AnyArray, Arrays
 from neuid3.circuits.conjunctions import Conjunctions
 from neuid3.circuits.evaluate import LayeredCircuit
+from neuid3.circuits.shapes import ShapedCircuit, ShapedEvaluator
 from neuid3.logic.formula import Variable
 
 
@@ -45,7 +46,10 @@ class Reach:
 
     def __init__(self, factored: Conjunctions, arrays: Arrays = NUMPY) -> None:
         self.factored, self.arrays = factored, arrays
-        self.circuits = [LayeredCircuit(circuit, arrays) for circuit in factored.circuits]
+        self.circuits = [
+            ShapedEvaluator(circuit, arrays) if isinstance(circuit, ShapedCircuit) else LayeredCircuit(circuit, arrays)
+            for circuit in factored.circuits
+        ]
         self.variables = factored.variables
         roots = sum(len(circuit.roots) for circuit in factored.circuits)
         self._most = max((len(factors) for factors in factored.factors), default=0)
@@ -97,8 +101,10 @@ class Reach:
             reached[step.paths] = arrays.take(products, step.ends)
         return reached
 
-    def _roots(self, circuit: LayeredCircuit, evidence: VariableWeights) -> AnyArray:
+    def _roots(self, circuit: LayeredCircuit | ShapedEvaluator, evidence: VariableWeights) -> AnyArray:
         """The probabilities of a circuit's roots, `(root, example)`."""
+        if isinstance(circuit, ShapedEvaluator):
+            return circuit(evidence)
         variables = circuit.circuit.variables
         if not variables:
             return self.arrays.repeated(self.arrays.floats(np.array(circuit.constant_roots)), len(evidence))

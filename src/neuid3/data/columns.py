@@ -172,6 +172,7 @@ class Column:
         nothing, `np.asarray` fetches all. Those of parts and relations are `GroupedRows`.
     missing : mask of the missing entries; None where no entry is missing.
     origin : why an undeclared column is a category: "text" for strings, "labels" for a pandas Categorical.
+    absent : mask of the missing entries of slots that have no part; no distribution stands for these.
     vectors : what an encoder has made of the entries of a tensor column, `(row, number)`; None where there is no encoder.
     """
 
@@ -179,6 +180,7 @@ class Column:
     values: Array
     missing: Array | None = None
     origin: str = ""
+    absent: Array | None = None
     vectors: Array | None = None
 
     def __post_init__(self) -> None:
@@ -208,8 +210,9 @@ class Column:
         The column of these rows.
         """
         missing = None if self.missing is None else self.missing[rows]
+        absent = None if self.absent is None else self.absent[rows]
         vectors = None if self.vectors is None else self.vectors[rows]
-        return Column(self.kind, self.values[rows], missing, self.origin, vectors)
+        return Column(self.kind, self.values[rows], missing, self.origin, absent, vectors)
 
 
 def stack_columns(columns: Sequence[Array]) -> Array:

@@ -293,20 +293,26 @@ class Examples:
         columns = {}
         for name, column in self._columns.items():
             other = more.column(name)
-            missing = None
-            if column.missing is not None or other.missing is not None:
-                masks = [np.zeros(len(c), dtype=bool) if c.missing is None else c.missing for c in (column, other)]
-                missing = np.concatenate(masks)
+            missing = _joined_masks(column.missing, other.missing, len(self), len(more))
+            absent = _joined_masks(column.absent, other.absent, len(self), len(more))
             vectors = None
             if column.vectors is not None and other.vectors is not None:
                 vectors = np.concatenate((column.vectors, other.vectors))
             values = cast("Array", _in_sequence(column.values, other.values))
-            columns[name] = Column(column.kind, values, missing, vectors=vectors)
+            columns[name] = Column(column.kind, values, missing, absent=absent, vectors=vectors)
         return Examples._of(columns, len(self) + len(more))
 
     def __repr__(self) -> str:
         kinds = ", ".join(f"{name}: {kind_name(column.kind)}" for name, column in self._columns.items())
         return f"Examples({self._length} rows; {kinds})"
+
+
+def _joined_masks(mask: Array | None, more: Array | None, length: int, further: int) -> Array | None:
+    """Two masks one after the other; None where there is neither."""
+    if mask is None and more is None:
+        return None
+    first = np.zeros(length, dtype=bool) if mask is None else mask
+    return np.concatenate((first, np.zeros(further, dtype=bool) if more is None else more))
 
 
 def _in_sequence(values: Any, more: Any) -> Any:

@@ -14,6 +14,7 @@ from torch import nn
 
 from neuid3.data.columns import Column, Tensor
 from neuid3.data.examples import Examples
+from neuid3.data.parts import Parts
 from neuid3.encoders.cache import Vector, VectorCache, digest_of
 from neuid3.encoders.encoder import SELF, Encoder
 from neuid3.encoders.pretrained import load_pretrained
@@ -152,6 +153,11 @@ def freeze(encoder: Encoder, examples: Examples) -> FrozenEncoder:
     EncoderError : where no column has pictures, a name is not known, or weights do not fit.
     MissingFileError : where the weights of a named architecture are not found.
     """
+    for name, kind in examples.schema.items():
+        if isinstance(kind, Parts) and any(isinstance(of_part, Tensor) for of_part in kind.schema.values()):
+            raise EncoderError(
+                f"The parts {name!r} have pictures, which an encoder does not read; leave `encoder` out, or these pictures."
+            )
     if not any(isinstance(kind, Tensor) and kind.is_picture for kind in examples.schema.values()):
         raise EncoderError("There is no column of pictures to encode; leave `encoder` out.")
     if isinstance(encoder.source, nn.Module):

@@ -18,6 +18,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 
 from neuid3.data.examples import Examples, has_names
 from neuid3.data.groups import group_numbers, take_groups
+from neuid3.data.parts import has_parts
+from neuid3.data.slots import needed_slots, unfolded
 from neuid3.data.tables import check_weights, drop_free_text, examples_from_array, warn_of_identifiers
 from neuid3.encoders.encoder import Encoder, read_encoder
 from neuid3.errors import DataError, ParameterError
@@ -328,7 +330,8 @@ class NeuID3Estimator(BaseEstimator):  # type: ignore[misc]
         examples = self._encoded(examples, encoder)
         numbers = group_numbers(row_groups, kept)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        problem = self._problem(examples)
+        problem = self._problem(examples, validation)
+        examples = unfolded(examples, problem.program.slots)
         target, goals = self._with_goals(target, problem)
         labels = read_labels(concepts, examples, problem.program.declarations, kept=kept)
         anchors = distinct(labels)
@@ -348,7 +351,7 @@ class NeuID3Estimator(BaseEstimator):  # type: ignore[misc]
             seed,
             labels,
             anchors,
-            self._validation(validation, examples, target, encoder),
+            self._validation(validation, target, problem.program, encoder),
             folder,
             lambda: self._digests(examples, target, validation, anchors, numbers, encoder),
             deadline,
@@ -374,14 +377,14 @@ class NeuID3Estimator(BaseEstimator):  # type: ignore[misc]
         return examples
 
     def _validation(
-        self, validation: Any, examples: Examples, target: Target, encoder: FrozenEncoder | None
+        self, validation: Any, target: Target, program: Program, encoder: FrozenEncoder | None
     ) -> tuple[Examples, Any, Any] | None:
         """The validation examples of the caller with their targets and weights; None without any."""
         if validation is None:
             return None
-        added, labels = read_validation(validation, examples.schema)
+        added, labels = read_validation(validation, self.schema_)
         added = added if encoder is None else encoder.encoded(added)
-        return added, *self._validation_targets(labels, target.criterion)
+        return unfolded(added, program.slots), *self._validation_targets(labels, target.criterion)
 
     def _digests(
         self,
@@ -399,7 +402,7 @@ class NeuID3Estimator(BaseEstimator):  # type: ignore[misc]
             parameters["bank"] = (self.bank if isinstance(self.bank, Bank) else Bank(self.bank)).contents()
         criterion = self._check_criterion()  # its class and settings: the usual `repr` has an address
         parameters["criterion"] = (type(criterion).__qualname__, vars(criterion))
-        held_out = None if validation is None else read_validation(validation, examples.schema)
+        held_out = None if validation is None else read_validation(validation, self.schema_)
         arrays = () if held_out is None else ([(c.values, c.missing) for _, c in held_out[0].items()], held_out[1])
         digested = {**self._digested_targets(target), "sample_weight": target.weights, "validation": arrays}
         if anchors:
@@ -457,7 +460,12 @@ class NeuID3Estimator(BaseEstimator):  # type: ignore[misc]
             ]
         )
 
-    def _problem(self, examples: Examples) -> Problem:
+    def _problem(self, examples: Examples, validation: tuple[Any, Any] | None = None) -> Problem:
+        slots = None
+        if has_parts(examples.schema):
+            slots = needed_slots(examples)
+            if validation is not None:
+                slots = slots.union(needed_slots(read_validation(validation, examples.schema)[0]))
         problem = read_problem(
             examples.schema,
             background=self.background,
@@ -467,6 +475,7 @@ class NeuID3Estimator(BaseEstimator):  # type: ignore[misc]
             limits=self.limits,
             leaves=self.leaves,
             relations=self.relations,
+            slots=slots,
         )
         constraints = read_constraints(self.monotonic_cst, self.interaction_cst, examples.schema)
         if problem.goals and constraints.directions:

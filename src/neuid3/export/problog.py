@@ -17,7 +17,6 @@ from neuid3.logic.formula import (
     ColumnVariable,
     Compare,
     CompareExpression,
-    Derivation,
     Formula,
     Literal,
     NeuralVariable,
@@ -124,12 +123,16 @@ def translate(
     tests = tuple(dict.fromkeys((*tree.tests, *(path[-1][0] for path in leaf_components.paths if path))))
     formulas = [test.formula(program) for test in tests]
     variables = _variables(formulas)
-    derived = _derived(tests, formulas)
-    grounded = [test for test in tests if test not in derived]
+    of_tests = [test.export_goals(program) for test in tests]
+    goals_to_translate = [
+        {"goal": goal, "instances": dict(test.instances)}
+        for test, goals in zip(tests, of_tests, strict=True)
+        for goal in goals
+    ]
     reply = program.request(
         {
             "do": "translate",
-            "tests": [_goal_to_json(test) for test in grounded],
+            "tests": goals_to_translate,
             "constants": dict(constants or {}),
             "compares": any(isinstance(node, (Compare, CompareExpression)) for node in bottom_up(formulas)),
             "calculates": bool(expressions_in(formulas)),
@@ -143,15 +146,15 @@ def translate(
         raise ExportError(
             f"Column {reserved[0]!r} has a name that ProbLog reserves; rename the column to export the tree."
         )
-    goals = dict(zip(grounded, reply["goals"], strict=True)) | {test: name for test, (name, _) in derived.items()}
+    goals, queries = _defined_tests(tests, of_tests, reply["goals"], program)
     classes = tuple(_class_atom(label, taken) for label in tree.classes)
     mentioned = " ".join([*reply["goals"], *reply["clauses"]])
     sections = [
         ("columns of this example", list(_facts(program, evidence, formulas, mentioned))),
         ("numbers of this example", _numbers(program, formulas, evidence, reply, constants or {})),
-        ("parts of this example", _part_facts(derived, evidence)),
+        ("parts of this example", _part_facts(program, variables, evidence, mentioned)),
         ("background knowledge", [*(f"% {line}" for line in instance_lines(tree)), *reply["clauses"]]),
-        ("queries", [line for name, query in derived.values() for line in query.clauses(name)]),
+        ("queries", queries),
         ("the tree", list(_tree_clauses(tree, leaf_components, goals, classes, taken))),
     ]
     text = "\n\n".join("\n".join([f"% {title}", *lines]) for title, lines in sections if lines)
@@ -159,21 +162,32 @@ def translate(
     return Translation(text + "\n", atoms)
 
 
-def _derived(tests: Sequence[NodeTest], formulas: Sequence[Formula]) -> dict[NodeTest, tuple[str, Derivation]]:
-    """The tests that are computed from columns, each with the atom that stands for it and what computes it."""
-    return {
-        test: (f"neuid3_query_{number}", formula.variable.query)
-        for number, (test, formula) in enumerate(zip(tests, formulas, strict=True), 1)
-        if isinstance(formula, Literal) and isinstance(formula.variable, QueryVariable)
-    }
+def _defined_tests(
+    tests: Sequence[NodeTest], of_tests: Sequence[Sequence[str]], translated: Sequence[str], program: Program
+) -> tuple[dict[NodeTest, str], list[str]]:
+    """The goal of each test, and the clauses of those that are no goal by themselves."""
+    goals: dict[NodeTest, str] = {}
+    clauses: list[str] = []
+    remaining = iter(translated)
+    for number, (test, own) in enumerate(zip(tests, of_tests, strict=True), 1):
+        of_test = [next(remaining) for _ in own]
+        name = f"neuid3_query_{number}"
+        definition = test.export_clauses(name, of_test, program)
+        goals[test] = name if definition else of_test[0]
+        clauses += definition
+    return goals, clauses
 
 
-def _part_facts(derived: Mapping[NodeTest, tuple[str, Derivation]], evidence: Evidence) -> list[str]:
-    return list(dict.fromkeys(line for _, query in derived.values() for line in query.facts(evidence.examples)))
-
-
-def _goal_to_json(test: NodeTest) -> dict[str, Any]:
-    return {"goal": test.goal, "instances": dict(test.instances)}
+def _part_facts(program: Program, variables: Sequence[Any], evidence: Evidence, mentioned: str) -> list[str]:
+    """The parts of the example, where a query or a rule asks about them."""
+    derived = [variable for variable in variables if isinstance(variable, QueryVariable)]
+    facts = list(dict.fromkeys(line for variable in derived for line in variable.query.facts(evidence.examples)))
+    slots = {} if program.parts is None else program.parts.variables
+    for fact, variable in slots.items():
+        atom = atom_text(fact)
+        if atom in mentioned:
+            facts.append(f"{atom}." if float(evidence.weights(variable)[1, 0]) > 0.5 else f"{atom} :- fail.")
+    return facts
 
 
 def _variables(formulas: Iterable[Formula]) -> list[Any]:

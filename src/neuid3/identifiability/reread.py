@@ -115,7 +115,7 @@ def _applied(reading: Rereading, model: _Model, calls: Mapping[str, NetworkCall]
     for name, source in reading.networks.items():
         module = model.networks[source.instance]
         if source.is_reordered:
-            kinds = [model.schema[column] for column in calls[source.instance].inputs]
+            kinds = [model.program.schema[column] for column in calls[source.instance].inputs]
             shapes = [kind.input_shape if isinstance(kind, Tensor) else (1,) for kind in kinds]
             module = reordered(module.eval(), source.order, shapes)  # type: ignore[attr-defined]
         modules[name] = module

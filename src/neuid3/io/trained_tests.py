@@ -108,6 +108,6 @@ def trained_tests(model: TreeModel) -> list[TrainedTest]:
     for test, clauses in zip(reusable, model.program.clauses_behind([test.goal for test in reusable]), strict=True):
         names = {s.network for s in sources(test.formula(model.program)) if isinstance(s, NeuralVariable)}
         networks: dict[str, Any] = {name: model.networks[name] for name in sorted(names)}
-        columns = {name: model.schema[name] for name in model.columns_of(test)}
+        columns = {name: model.schema[name] for name in model.columns_of(test) if name in model.schema}
         tests.append(TrainedTest(test, networks, background="".join(f"{c}\n" for c in clauses), columns=columns))
     return tests

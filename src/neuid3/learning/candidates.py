@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from neuid3.data.columns import Boolean, Category, Distribution, Kind, Number, Probability, Schema, Tensor, kind_name
+from neuid3.data.slots import picture_columns
 from neuid3.errors import NeuID3Error, NodeTestError, did_you_mean
 from neuid3.learning.families import Family, find_families, named_family
 from neuid3.logic.formula import Compare, Formula, NeuralVariable, Truth, bottom_up, constant_value, sources
@@ -79,6 +80,17 @@ def neural_facts(schema: Schema, predicates: Sequence[str]) -> str:
                 name += "_"
             taken.add(name)
             lines.append(f"nn({name}, [{atom_text(column)}]) :: {name}({atom_text(column)}).\n")
+    for part, columns in picture_columns(schema).items():
+        for column in columns:
+            name = plain_name(f"{part}_{column}_net")
+            while name in taken:
+                name += "_"
+            taken.add(name)
+            if len(columns) == 1:  # a part stands for its only picture
+                lines.append(f"nn({name}, [P]) :: {name}(P) :- {atom_text(part)}(P).\n")
+            else:
+                body = f"{atom_text(part)}(P), {atom_text(column)}(P, I)"
+                lines.append(f"nn({name}, [I]) :: {name}_of(I).\n{name}(P) :- {body}, {name}_of(I).\n")
     return "".join(lines)
 
 
@@ -214,7 +226,9 @@ def _from_rules(
 
 
 def _image_columns(program: Program) -> list[str]:
-    return [atom_text(name) for name, kind in program.schema.items() if isinstance(kind, Tensor)]
+    """The columns of images; those of parts are asked about by queries."""
+    schema = program.schema if program.parts is None else program.parts.schema
+    return [atom_text(name) for name, kind in schema.items() if isinstance(kind, Tensor)]
 
 
 def _filled_columns(modes: Sequence[Mode], program: Program) -> dict[str, frozenset[str]]:

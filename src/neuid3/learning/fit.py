@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from neuid3.data.parts import has_parts
 from neuid3.data.priors import Priors, column_priors
 from neuid3.errors import DataError
 from neuid3.learning.checkpoint import Checkpoint, CheckpointedLearner
@@ -26,6 +27,7 @@ from neuid3.tree.criterion import Criterion
 from neuid3.tree.goals import GoalLeaf
 from neuid3.tree.monotone import check_two_classes
 from neuid3.tree.node_tests import NodeTest
+from neuid3.tree.query_tests import rooted
 from neuid3.tree.record import VALIDATION, TrainingRecord
 from neuid3.tree.tree import Branch, Node
 
@@ -164,6 +166,8 @@ def learn_tree(
 
             root, test_gains = alternate(grower, grown, limits, is_out_of_time)
     root, lost = learner.constrained(root)
+    if has_parts(learner.sample.examples.schema):
+        root = rooted(root)
     return LearnedTree(root, _without(test_gains, lost), timed.skipped_nodes)
 
 

@@ -11,12 +11,14 @@ from typing import Any
 
 from neuid3.data.columns import Schema
 from neuid3.data.examples import Examples
+from neuid3.data.slots import Slots
 from neuid3.data.tables import is_constant
 from neuid3.errors import BankError, NetworkError, NodeTestError, did_you_mean
 from neuid3.io.bank import Bank
 from neuid3.io.trained_tests import TrainedTest
 from neuid3.learning.candidates import Candidates, make_candidates, neural_facts
 from neuid3.learning.families import grid_tests
+from neuid3.learning.first_order import FirstOrderCandidates, program_heads
 from neuid3.learning.generators import CandidateGenerator, FixedCandidates
 from neuid3.learning.goal_values import is_goal_mode, read_goals
 from neuid3.learning.sample import Instance, same_weights
@@ -24,6 +26,8 @@ from neuid3.logic.formula import NeuralVariable, sources
 from neuid3.logic.program import Program
 from neuid3.logic.relations import with_relations
 from neuid3.logic.sandbox import Limits
+from neuid3.queries.grounding import read_program
+from neuid3.queries.refine import Language
 from neuid3.tree.constraints import FREE, Constraints
 from neuid3.tree.goals import Goal
 from neuid3.tree.node_tests import NodeTest
@@ -71,6 +75,7 @@ def read_problem(
     limits: Limits | None,
     leaves: Sequence[Any] | None = None,
     relations: Mapping[str, Sequence[str]] | None = None,
+    slots: Slots | None = None,
 ) -> Problem:
     """The learning problem of rules, tests, modes and a bank, for examples of this schema.
 
@@ -84,6 +89,7 @@ def read_problem(
     limits : limits of grounding and compilation, and of the candidates that rules or modes may be expanded to.
     leaves : the goals that leaves may hold, and modes of such goals; further ones may be among `modes`.
     relations : relations of neural predicates and categories, for which rules are written.
+    slots : how many parts of each type the examples have; None where they have none.
 
     Returns
     -------
@@ -97,23 +103,25 @@ def read_problem(
     listed = [generator.tests] if isinstance(generator.tests, str) else list(generator.tests)
     background = with_relations(background, relations, schema, limits)
     if "auto" in listed and "auto" not in schema:
-        extra = neural_facts(schema, Program(background, schema, limits).predicates)
+        extra = neural_facts(schema, read_program(background, schema, limits).predicates)
         background = f"{background}\n{extra}" if extra else background
-    program = Program(background, schema, limits)
+    program = read_program(background, schema, limits, slots)
     if isinstance(bank, (str, Path)) and not Path(bank).exists():
         raise BankError(f"There is no bank {bank}; `Bank.add` or `neuid3 bank add` makes one.")
     opened = bank if isinstance(bank, Bank) or bank is None else Bank(bank)
     if opened is not None and (extra := opened.clauses(program)):
-        program = Program(f"{background}\n{extra}", schema, limits)
+        program = read_program(f"{background}\n{extra}", schema, limits, slots)
     from_bank = [] if opened is None else [test.thawed() for _, test in opened.fitting(program)]
     named, reused = _named([*listed, *from_bank], program)
     goals = read_goals(_listed_goals(leaves, modes), program)
     test_modes = None if modes is None else [mode for mode in modes if not is_goal_mode(mode)]
     if not named and modes is None and not goals and isinstance(generator, FixedCandidates):
         raise NodeTestError("`tests` is empty; name some tests, or use tests='auto'.")
-    candidates = make_candidates(
-        named, test_modes, program, program.limits.max_candidates, goals=[goal.text for goal in goals]
-    )
+    heads = program_heads(program)
+    tried = [*(goal.text for goal in goals), *(head.predicate for head in heads)]
+    candidates = make_candidates(named, test_modes, program, program.limits.max_candidates, goals=tried)
+    if heads and "auto" in listed:
+        generator = FirstOrderCandidates(generator, heads, Language(schema))
     return Problem(program, candidates, reused, frozenset(named[len(listed) :]), generator, goals)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,10 +16,12 @@ from neuid3.learning.candidates import Candidates
 from neuid3.learning.grow import OpenNode
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.splitter import CUT_EXPONENT, GAIN_TOLERANCE, ScoredCandidate
+from neuid3.queries.grounding import Vocabulary, renamed_literal
 from neuid3.queries.joins import Bindings, PartsIndex, grouped, parts_index
-from neuid3.queries.language import Different, Field, Literal, Query, Var, binding_variables
+from neuid3.queries.language import Different, Field, Literal, Query, Var, all_variables, binding_variables
 from neuid3.queries.refine import Language, Refinement, Refiner, at_least, with_threshold
 from neuid3.tree.criteria import Target
+from neuid3.tree.node_tests import Instances
 from neuid3.tree.query_tests import QueryTest
 from neuid3.tree.tree import Path
 
@@ -46,6 +49,7 @@ class QuerySplitter:
     def __init__(self, inference: ExactInference, language: Language, min_child_mass: float) -> None:
         self.inference, self.sample = inference, inference.sample
         self.refiner, self.min_child_mass = Refiner(language), min_child_mass
+        self.vocabulary = Vocabulary(language.schema)
         self.index = parts_index(self.sample.examples)
         structure = self.index.structure
         size = structure.size + sum(map(len, structure.parts.values()))
@@ -67,13 +71,16 @@ class QuerySplitter:
         ------
         The refinement with the highest gain, if any has gain.
         """
-        query = query_of(node.path)
+        whole = query_of(node.path)
+        # Joins cannot evaluate a query with atoms of the program; what is asked below it are other parts.
+        query = whole if self.vocabulary.is_symbolic_query(whole) else Query()
         target = self.sample.target_at(node)
         scores = self._scores(query, node.rows, target)
         if not scores.best:
             return
         chosen = self._shortest(query, node.rows, target, scores)
-        test = QueryTest(query.extended(chosen.literals), len(query))
+        literals = chosen.literals if query is whole else _apart(chosen.literals, whole)
+        test = QueryTest(whole.extended(literals), len(whole), instances_of(node.path))
         ties = scores.ties(chosen.gain)
         yield ScoredCandidate(test, chosen.gain, math.nan, None, False, max(scores.choices, 1.0), ties)
 
@@ -189,6 +196,19 @@ class _Joined:
         return most
 
 
+def _apart(literals: tuple[Literal, ...], query: Query) -> tuple[Literal, ...]:
+    """Literals whose variables have other names than those of a query."""
+    taken = {variable.name for variable in query.all_variables}
+    own = sorted({variable for literal in literals for variable in all_variables(literal)})
+    names: dict[Var, Var] = {}
+    for variable in own:
+        letter = variable.name[0]
+        free = (name for i in itertools.count(1) if (name := letter if i == 1 else f"{letter}{i}") not in taken)
+        names[variable] = Var(next(free))
+        taken.add(names[variable].name)
+    return tuple(renamed_literal(literal, names) for literal in literals)
+
+
 def query_of(path: Path) -> Query:
     """The query of a node: that of the last query test above it whose yes-branch it is in.
 
@@ -200,10 +220,27 @@ def query_of(path: Path) -> Query:
     -------
     The query; empty at the root, and below no-branches only.
     """
-    for test, response in reversed(path):
-        if response and isinstance(test, QueryTest):
-            return test.query
-    return Query()
+    last = _last_query(path)
+    return Query() if last is None else last.query
+
+
+def instances_of(path: Path) -> Instances:
+    """The network instances of a node's query, which a test that continues it calls too.
+
+    Parameters
+    ----------
+    path : the tests above the node with their responses.
+
+    Returns
+    -------
+    Pairs of a declared network and its instance.
+    """
+    last = _last_query(path)
+    return () if last is None else last.instances
+
+
+def _last_query(path: Path) -> QueryTest | None:
+    return next((test for test, response in reversed(path) if response and isinstance(test, QueryTest)), None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -155,12 +155,8 @@ class Derivation(Protocol):
         """Whether it is true of each example, as a mask."""
         ...
 
-    def clauses(self, name: str) -> list[str]:
-        """Clauses that define an atom of this name to be the same Boolean."""
-        ...
-
     def facts(self, example: Any) -> list[str]:
-        """What the clauses need to know about an example."""
+        """What it is computed from, as Prolog facts."""
         ...
 
 

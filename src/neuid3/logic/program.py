@@ -8,6 +8,7 @@ from typing import Any
 
 from neuid3.data.columns import Boolean, Category, Distribution, Kind, Probability, Schema, kind_name
 from neuid3.data.parts import Parts, Relation
+from neuid3.data.slots import Slots
 from neuid3.logic.expressions import expression_from_json
 from neuid3.logic.formula import (
     And,
@@ -20,10 +21,12 @@ from neuid3.logic.formula import (
     NeuralVariable,
     OpenCompare,
     Or,
+    QueryVariable,
     Truth,
     Variable,
     negate,
 )
+from neuid3.logic.quoting import atom_text
 from neuid3.logic.sandbox import Limits, send_request
 
 
@@ -136,6 +139,32 @@ class OpenHead:
     needed: bool
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SlotFacts:
+    """What a program knows about the parts of examples: a fact about slots is true of some examples.
+
+    Attributes
+    ----------
+    slots : the slots.
+    schema : the kinds of the columns of examples, without those of slots.
+    variables : for each ground fact, such as `long(car_1)`, the Boolean of examples that it stands for.
+    clauses : clauses that are true of all examples, as those that lead from a part to its picture.
+    predicates : the predicates of these facts, by name.
+    """
+
+    slots: Slots
+    schema: Schema
+    variables: Mapping[str, QueryVariable]
+    clauses: tuple[str, ...]
+    predicates: frozenset[str]
+
+    @property
+    def text(self) -> str:
+        """All facts as clauses; each is true where the Boolean column of its name is."""
+        facts = (f"{fact} :- {atom_text(fact)}." for fact in self.variables)
+        return "\n".join((*self.clauses, *facts))
+
+
 # The constant that stands for the number of such a rule while its family of tests is grounded.
 OPEN_CONSTANT = "'$open'"
 
@@ -148,6 +177,7 @@ class Program:
     text : rules, probabilistic facts and neural declarations.
     schema : the kinds of the columns.
     limits : the time, memory and circuit size that it may take.
+    parts : what it knows about the parts of examples; None where examples have no slots.
 
     Attributes
     ----------
@@ -170,8 +200,8 @@ class Program:
     frozenset({0})
     """
 
-    def __init__(self, text: str, schema: Schema, limits: Limits | None = None) -> None:
-        self.text = text
+    def __init__(self, text: str, schema: Schema, limits: Limits | None = None, parts: SlotFacts | None = None) -> None:
+        self.text, self.parts = text, parts
         self.schema = dict(schema)
         self.limits = limits or Limits()
         self.declarations: dict[int, Declaration] = {}
@@ -189,8 +219,11 @@ class Program:
                 self.declarations[entry["number"]] = Declaration(
                     entry["number"], entry["network"], entry["inputs"], entry["size"], values, entry["predicate"]
                 )
-            self.predicates = tuple(reply["heads"])
-            self.test_heads = tuple((name, tuple(arguments)) for name, arguments in reply["test_heads"])
+            of_parts = frozenset[str]() if parts is None else parts.predicates
+            self.predicates = tuple(head for head in reply["heads"] if head.rsplit("/", 1)[0] not in of_parts)
+            self.test_heads = tuple(
+                (name, tuple(arguments)) for name, arguments in reply["test_heads"] if name not in of_parts
+            )
             self.open_heads = tuple(
                 OpenHead(name, tuple(arguments), position, needed)
                 for name, arguments, position, needed in reply["open_heads"]
@@ -200,6 +233,11 @@ class Program:
     def networks(self) -> tuple[str, ...]:
         """The names of the declared networks, in the order of their declarations."""
         return tuple(dict.fromkeys(declaration.network for declaration in self.declarations.values()))
+
+    @property
+    def slots(self) -> Slots | None:
+        """The slots of the parts of examples; None where no rule or network may name them."""
+        return None if self.parts is None else self.parts.slots
 
     def request(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         """The reply of the sandbox to a request about this program.
@@ -214,7 +252,11 @@ class Program:
         """
         symbolic = {name: kind for name, kind in self.schema.items() if not isinstance(kind, (Parts, Relation))}
         columns = {name: kind_to_json(kind) for name, kind in symbolic.items()}
-        return send_request({**fields, "program": self.text, "columns": columns}, self.limits)
+        text = self.text
+        if self.parts is not None:
+            columns |= {fact: {"kind": "boolean"} for fact in self.parts.variables}
+            text = f"{text}\n{self.parts.text}"
+        return send_request({**fields, "program": text, "columns": columns}, self.limits)
 
     def clauses_behind(self, atoms: Sequence[str]) -> list[tuple[str, ...]]:
         """The clauses that each of these tests depends on, in the user's spelling without comments, nearest first.
@@ -267,9 +309,11 @@ class Program:
         if not self.text.strip():
             return {}
         reply = self.request({"do": "rules"})
+        of_parts = frozenset[str]() if self.parts is None else self.parts.predicates
         return {
             rule["predicate"]: Rule(rule["line"], rule["head"], rule["needed"], rule["example"], rule["repeats"])
             for rule in reply["rules"]
+            if rule["predicate"].rsplit("/", 1)[0] not in of_parts
         }
 
     def flaw(self, atom: str) -> str:
@@ -432,6 +476,8 @@ class Program:
             number = entry["clause"] if entry["kind"] == "choice" else entry["declaration"]
             self._heads[number, tuple(entry["arguments"])] = tuple(entry["heads"])
         match entry["kind"]:
+            case "column" if self.parts is not None and entry["column"] in self.parts.variables:
+                return self.parts.variables[entry["column"]]
             case "column":
                 return ColumnVariable(entry["column"], domain_size(self.schema[entry["column"]]))
             case "choice":

@@ -179,6 +179,46 @@ class PartsIndex:
         values = self._numbers(extended.types[field.part], field.column).values[part]
         return grouped(function, rows, values, len(bindings))
 
+    def holds_at(self, query: Query, variables: tuple[Var, ...], numbers: tuple[int, ...]) -> Mask:
+        """Whether a binding makes a query true in which variables stand for the parts with these numbers.
+
+        Parameters
+        ----------
+        query : the query.
+        variables : some of its variables.
+        numbers : for each of these the number of its part within the example, from 1.
+
+        Returns
+        -------
+        A mask, `(example,)`.
+        """
+        key = (query, variables)
+        if key not in self._numbered:
+            self._numbered[key] = self._numbered_bindings(query, variables)
+        found = np.zeros(self.size, dtype=bool)
+        found[self._numbered[key].get(numbers, [])] = True
+        return found
+
+    @cached_property
+    def _numbered(self) -> dict[Any, dict[tuple[int, ...], Indices]]:
+        return {}
+
+    def _numbered_bindings(self, query: Query, variables: tuple[Var, ...]) -> dict[tuple[int, ...], Indices]:
+        """The examples that have a binding with these numbers of parts, by the numbers."""
+        bindings = self.bindings(query)
+        if not len(bindings):
+            return {}
+        offsets = [self.part(bindings.types[v]).offsets[:-1] for v in variables]
+        pairs = zip(variables, offsets, strict=True)
+        numbers = [bindings.parts[v] - starts[bindings.example] + 1 for v, starts in pairs]
+        distinct = np.unique(np.stack((*numbers, bindings.example)), axis=1)  # sorted by the numbers
+        keys = distinct[:-1]
+        starts = (
+            np.flatnonzero(np.r_[True, (keys[:, 1:] != keys[:, :-1]).any(axis=0)]) if len(keys) else np.zeros(1, int)
+        )
+        groups = np.split(distinct[-1], starts[1:])
+        return {tuple(keys[:, start].tolist()): group for start, group in zip(starts, groups, strict=True)}
+
     def field(self, bindings: Bindings, field: Field) -> Floats:
         """A number column of the part that a variable stands for, `(binding,)`."""
         numbers = self._bound(bindings, field.part)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from neuid3.data.columns import Boolean, Category, Column, Number
 from neuid3.data.examples import Examples
 from neuid3.data.parts import structure_of
+from neuid3.data.slots import slot_name
 from neuid3.logic.quoting import atom_text, number_text
 from neuid3.queries.language import (
     Aggregate,
@@ -24,26 +25,27 @@ from neuid3.queries.language import (
 )
 
 
-def query_clauses(query: Query, name: str) -> list[str]:
+def query_clauses(query: Query, name: str, predicates: Mapping[Atom, str] | None = None) -> list[str]:
     """Clauses that define an atom to be true where some binding makes a query true.
 
     Parameters
     ----------
     query : the query.
     name : the atom.
+    predicates : the predicates of the atoms that are atoms of the program.
 
     Returns
     -------
     The clauses; that of the atom is the last.
     """
-    return _Writer(name).clauses(query, name, ())
+    return _Writer(name, predicates or {}).clauses(query, name, ())
 
 
 class _Writer:
     """Clauses of a query; negations and counts become predicates of their own."""
 
-    def __init__(self, name: str) -> None:
-        self.name, self.count = name, 0
+    def __init__(self, name: str, predicates: Mapping[Atom, str]) -> None:
+        self.name, self.predicates, self.count = name, predicates, 0
 
     def _fresh(self) -> str:
         self.count += 1
@@ -61,7 +63,8 @@ class _Writer:
     def _goals(self, literal: Literal, bound: tuple[Var, ...], before: list[str]) -> list[str]:
         match literal:
             case Atom(predicate, arguments):
-                return [f"{part_name(predicate)}({', '.join(map(_argument, arguments))})"]
+                called = self.predicates.get(literal, part_name(predicate))
+                return [f"{called}({', '.join(map(_argument, arguments))})" if arguments else called]
             case Comparison(left, operator, right):
                 goals = [self._field(left)]
                 other = number_text(right) if not isinstance(right, Field) else self._value(right)
@@ -71,6 +74,8 @@ class _Writer:
                 return [f"{left} \\= {right}"]
             case Negation(query):
                 return [f"\\+ {self._defined(query, bound, before)}"]
+            case AtLeast(count, query) if any(_atoms(query, self.predicates)):
+                return self._ordered(count, query, bound, before)
             case AtLeast(count, query):
                 inner = self._defined(query, bound, before, query.variables)
                 new = [str(v) for v in query.variables if v not in bound]
@@ -83,6 +88,22 @@ class _Writer:
                 ]
             case Aggregate():
                 return self._aggregate(literal, bound, before)
+
+    def _ordered(self, count: int, query: Query, bound: tuple[Var, ...], before: list[str]) -> list[str]:
+        """So many bindings, each after the one before in the order of terms: uncertain ones cannot be listed and counted."""
+        inner = self._defined(query, bound, before, query.variables)
+        name = inner.split("(", 1)[0]
+        arguments = [v for v in bound if v in query.all_variables]
+        new = [v for v in query.variables if v not in bound]
+        goals, last = [], ""
+        for number in range(1, count + 1):
+            own = [f"{v}_{self.count}_{number}" for v in new]
+            goals.append(f"{name}({', '.join([*map(str, arguments), *own])})" if arguments or own else name)
+            tuple_ = own[0] if len(own) == 1 else f"[{', '.join(own)}]"
+            if last:
+                goals.append(f"{last} @< {tuple_}")
+            last = tuple_
+        return goals
 
     def _aggregate(self, literal: Aggregate, bound: tuple[Var, ...], before: list[str]) -> list[str]:
         part = literal.field.part
@@ -121,6 +142,15 @@ class _Writer:
 
     def _field(self, field: Field) -> str:
         return f"{part_name(field.column)}_of({field.part}, {self._value(field)})"
+
+
+def _atoms(query: Query, known: Mapping[Atom, str]) -> Iterator[Atom]:
+    """The atoms of a query that are among some, also inside negations and counts."""
+    for literal in query.literals:
+        if isinstance(literal, Atom) and literal in known:
+            yield literal
+        elif isinstance(literal, (Negation, AtLeast)):
+            yield from _atoms(literal.query, known)
 
 
 def part_name(name: str) -> str:
@@ -178,7 +208,7 @@ def part_clauses(example: Examples) -> Iterator[str]:
 
 
 def _constant(kind: str, number: int) -> str:
-    return f"{part_name(kind)}_{number + 1}"
+    return atom_text(slot_name(kind, number + 1))
 
 
 def _value_text(column: Column, row: int) -> str:

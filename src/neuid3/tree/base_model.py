@@ -14,12 +14,15 @@ import numpy.typing as npt
 from neuid3.circuits.arrays import AnyArray
 from neuid3.data.columns import Kind, Schema
 from neuid3.data.examples import Examples
+from neuid3.data.parts import Parts
 from neuid3.data.priors import Priors, check_priors, column_priors, network_call_name, with_quantiles
+from neuid3.data.slots import Slots, needed_slots, unfolded
 from neuid3.errors import DataError, NetworkError, did_you_mean
 from neuid3.logic.formula import NeuralVariable, Source, Truth, columns_of, columns_read, expressions_in, sources
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import Limits
 from neuid3.networks.backend import Backend, select_backend
+from neuid3.queries.grounding import read_program
 from neuid3.tree.calculations import expression_prior
 from neuid3.tree.conformal import Calibration
 from neuid3.tree.evidence import Evidence
@@ -90,8 +93,7 @@ class BaseModel:
         backend: str | Backend = "auto",
         goals: Sequence[Goal] = (),
     ) -> None:
-        self.program = Program(background, _as_schema(schema), limits)
-        self.schema = self.program.schema
+        self.schema = dict(_as_schema(schema))
         self.networks = dict(networks or {})
         self.training_record: TrainingRecord | None = None
         self.calibration: Calibration | None = None
@@ -102,25 +104,42 @@ class BaseModel:
         self.precision, self.device = _precision(dtype), device
         self.backend = backend
         check_priors(priors or Priors(), self.schema)
-        semantics = Semantics(self.program, tests)
-        formulas = [semantics.formula(test) for test in tests]
-        self.expressions = expressions_in(formulas)
-        self.priors = self._shortened(priors or Priors())
-        for test, formula in zip(tests, formulas, strict=True):
+        self._tests, self._goals, given = tuple(tests), tuple(goals), priors or Priors()
+        self._ground(read_program(background, self.schema, limits))
+        self.priors = self._shortened(given)
+        for test in tests:
+            formula = self.inference.semantics.formula(test)
             if isinstance(formula, Truth):
                 message = f"Test '{test}' is always {str(formula.value).lower()}: no fact and no network can change it."
                 warnings.warn(message, UserWarning, stacklevel=3)
-        of_goals = [test for goal in goals for _, test in semantics.value_tests(goal)]
-        formulas += [semantics.formula(test) for test in of_goals]
-        self._sources = frozenset[Source]().union(*(sources(formula) for formula in formulas))
-        self.network_calls = frozenset(call for test in (*tests, *of_goals) for call in semantics.calls(test))
-        self.inference = Inference(
-            semantics, arrays_for(neural=bool(self.network_calls), dtype=self.precision, device=device)
-        )
         self._check_networks()
         for network, inputs, width in self.network_calls:
             if not {network, network_call_name(network, inputs)}.isdisjoint(self.priors.networks):
                 self.priors.network(network, inputs, width)  # raises an error where the prior has another width
+
+    def _ground(self, program: Program) -> None:
+        """Set the program and all that depends on its formulas."""
+        self.program = program
+        semantics = Semantics(program, self._tests)
+        formulas = [semantics.formula(test) for test in self._tests]
+        self.expressions = expressions_in(formulas)
+        of_goals = [test for goal in self._goals for _, test in semantics.value_tests(goal)]
+        formulas += [semantics.formula(test) for test in of_goals]
+        self._sources = frozenset[Source]().union(*(sources(formula) for formula in formulas))
+        self.network_calls = frozenset(call for test in (*self._tests, *of_goals) for call in semantics.calls(test))
+        arrays = arrays_for(neural=bool(self.network_calls), dtype=self.precision, device=self.device)
+        self.inference = Inference(semantics, arrays)
+
+    def _make_room(self, slots: Slots) -> None:
+        """Ground the tests for examples with more parts than there were before; nothing changes for the others."""
+        facts = self.program.parts
+        if facts is not None and not facts.slots.covers(slots):
+            program = self.program
+            self._ground(read_program(program.text, self.schema, program.limits, facts.slots.union(slots)))
+            self._compile()
+
+    def _compile(self) -> None:
+        """Compile what depends on the formulas of the tests; models that keep circuits do so."""
 
     def _check_networks(self) -> None:
         needed = {network for network, _, _ in self.network_calls}
@@ -145,7 +164,12 @@ class BaseModel:
         -------
         The examples, with the vectors of their pictures where the model has an encoder.
         """
-        return self._encoded(Examples.read(X, self.schema, self.columns))
+        if self.program.parts is None:
+            return self._encoded(Examples.read(X, self.schema, self.columns))
+        read = {*self.columns, *(name for name, kind in self.schema.items() if isinstance(kind, Parts))}
+        examples = Examples.read(X, self.schema, [name for name in self.schema if name in read])
+        self._make_room(needed_slots(examples))
+        return unfolded(examples, self.program.slots).select(self.columns)
 
     def _encoded(self, examples: Examples) -> Examples:
         """The examples with the vectors of their pictures, where there is an encoder and networks read them."""
@@ -199,7 +223,7 @@ class BaseModel:
         """The columns that the tree reads, in the order of the schema."""
         read = columns_read(self._sources)
         # A tree without tests of columns still needs the number of examples.
-        return [name for name in self.schema if name in read] or list(self.schema)[:1]
+        return [name for name in self.program.schema if name in read] or list(self.schema)[:1]
 
     @property
     def declarations_and_instances(self) -> list[tuple[int, str]]:
@@ -250,7 +274,7 @@ class BaseModel:
         The names of the columns.
         """
         read = columns_of(self.inference.semantics.formula(test))
-        return tuple(name for name in self.schema if name in read)
+        return tuple(name for name in self.program.schema if name in read)
 
     def path_probability(self, X: Any, path: Path) -> npt.NDArray[np.float64]:
         """P(κ | e) of a path κ, a conjunction of tests with their outcomes, `(example,)`.
@@ -278,8 +302,9 @@ class BaseModel:
         -------
         Probabilities, `(example, path)`.
         """
+        examples = self.read(X)
         reach = self.inference.compiled(paths)
-        return self._in_batches(self.read(X), 4096, lambda batch: reach(self.evidence_of(batch)))
+        return self._in_batches(examples, 4096, lambda batch: reach(self.evidence_of(batch)))
 
     def learn_priors(self, X: Any, *, batch_size: int = 4096) -> Self:
         """This model with priors estimated from examples: prevalences of columns and average network outputs.
@@ -294,6 +319,9 @@ class BaseModel:
         A new model; this one does not change.
         """
         examples = self._encoded(Examples.read(X, self.schema))
+        if self.program.parts is not None:
+            self._make_room(needed_slots(examples))
+            examples = unfolded(examples, self.program.slots)
         averages: dict[str, Any] = {}
         for call in sorted(self.network_calls):
             present = examples[examples.complete(call.inputs)]

@@ -264,7 +264,7 @@ def model_labels(
     ------
     DataError : where labels do not fit, as in `read_labels`, or columns are missing.
     """
-    declarations, schema = model.program.declarations, model.schema
+    declarations, schema = model.program.declarations, model.program.schema
     table, given = take_labels(X, concepts, lambda _: declarations)
     labelled = {column for _, columns, _ in _flattened(given) for column in columns or ()}
     examples = Examples.read(table, schema, [name for name in schema if name in labelled.union(model.columns)])

@@ -144,7 +144,11 @@ class NetworkEvidence(Evidence):
         if not missing.any():
             return self._call(network, inputs, columns, width)
         present = np.flatnonzero(~missing)
-        average = self._torch.floats(self.priors.network(network, inputs, width))
+        absent = np.logical_or.reduce([np.zeros(n, bool) if c.absent is None else c.absent for c in columns])
+        if (missing & ~absent).any():
+            average = self._torch.floats(self.priors.network(network, inputs, width))
+        else:  # where a slot is empty, nothing depends on what a network would say
+            average = self._torch.full((width,), 1.0 / max(width, 2))
         filled = average.expand(n, width).clone()
         if present.size:
             output = self._call(network, inputs, [column.take(present) for column in columns], width)

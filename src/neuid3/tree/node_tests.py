@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -99,6 +99,34 @@ class NodeTest(ABC):
     def goal(self) -> str:
         """The test as a goal of the program: an atom, or a body such as `a, \\+ b` or `a ; b`."""
         return str(self)
+
+    def export_goals(self, program: Program) -> tuple[str, ...]:  # noqa: ARG002
+        """The goals of the program that export translates for this test: by default the test itself.
+
+        Parameters
+        ----------
+        program : the background knowledge, for the columns of one schema.
+
+        Returns
+        -------
+        Goals, as in `goal`.
+        """
+        return (self.goal,)
+
+    def export_clauses(self, name: str, goals: Sequence[str], program: Program) -> list[str]:  # noqa: ARG002
+        """Clauses that define an atom to be this test, where that is not its only goal.
+
+        Parameters
+        ----------
+        name : the atom.
+        goals : the translated goals of `export_goals`.
+        program : the background knowledge, for the columns of one schema.
+
+        Returns
+        -------
+        The clauses; none where the first goal is the test.
+        """
+        return []
 
     def bind(self, instances: Mapping[str, str]) -> NodeTest:
         """The same test with these instances of its networks, and none besides them.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple
 
 from neuid3.circuits.conjunctions import Conjunctions, factorise
-from neuid3.logic.formula import Formula, NeuralVariable, Source, sources
+from neuid3.logic.formula import Formula, NeuralVariable, QueryVariable, Source, sources
 from neuid3.logic.program import GoalValue, OpenGoal, Program
 from neuid3.tree.determined import check_determined
 from neuid3.tree.goals import Goal
@@ -224,14 +224,16 @@ class Semantics:
         """
         tests = [*(other for other, _ in path), test]
         formulas = [self.formula(other) for other in tests]
-        connected = _connected([self.sources(other) for other in tests])
+        # What is certain for each example makes no test depend on another.
+        needs = [frozenset(s for s in self.sources(t) if not isinstance(s, QueryVariable)) for t in tests]
+        connected = _connected(needs)
         index = len(path)
         literals = [(i, path[i][1]) for i in sorted(connected - {index})]
         sides = [[*literals, (index, True)], [*literals, (index, False)]]
         return factorise(formulas, sides, self.program.limits, self.complete)
 
 
-def _connected(sources_of: Sequence[frozenset[Source]]) -> set[int]:
+def _connected(sources_of: Sequence[frozenset[Hashable]]) -> set[int]:
     """Indices of the formulas that are connected to the last one by shared variables, directly or through others."""
     reached = set(sources_of[-1])
     connected = {len(sources_of) - 1}

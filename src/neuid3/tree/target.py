@@ -161,7 +161,8 @@ def column_importances(gains: Iterable[tuple[Sequence[str], float]], names: Iter
 
     Parameters
     ----------
-    gains : for each test its columns and its gain times the mass of its node.
+    gains : for each test its columns and its gain times the mass of its node; others than those below, as the pictures of
+        slots, count for nothing.
     names : all columns, in the order of the result.
 
     >>> column_importances([(("a", "b"), 2.0), (("b",), 2.0)], ["a", "b", "c"]).tolist()
@@ -169,7 +170,8 @@ def column_importances(gains: Iterable[tuple[Sequence[str], float]], names: Iter
     """
     importance = dict.fromkeys(names, 0.0)
     for columns, total_gain in gains:
-        for name in columns:
-            importance[name] += total_gain / len(columns)
+        known = [name for name in columns if name in importance]
+        for name in known:
+            importance[name] += total_gain / len(known)
     total = sum(importance.values()) or 1.0
     return np.array([value / total for value in importance.values()])

@@ -8,6 +8,8 @@ import numpy.typing as npt
 
 from neuid3.circuits.evaluate import LayeredCircuit, Level
 from neuid3.circuits.reach import Reach
+from neuid3.circuits.shapes import ShapedEvaluator
+from neuid3.errors import ExportError
 from neuid3.export.onnx.graph import Graph
 from neuid3.logic.formula import Variable
 
@@ -41,8 +43,12 @@ def write_reach(graph: Graph, reach: Reach, source: WeightSource) -> str:
     return graph.add("Transpose", reached, perm=[1, 0])
 
 
-def _circuit(graph: Graph, circuit: LayeredCircuit, source: WeightSource) -> str:
+def _circuit(graph: Graph, circuit: LayeredCircuit | ShapedEvaluator, source: WeightSource) -> str:
     """The probability of every root, as `(root, example)`."""
+    if isinstance(circuit, ShapedEvaluator):
+        raise ExportError(
+            "A test asks about the parts of examples, which an ONNX file cannot hold; export it to ProbLog."
+        )
     if not circuit.levels:
         return source.repeated(circuit.constant_roots)
     weights = [source.weights(variable) for variable in circuit.circuit.variables]

@@ -30,7 +30,10 @@ _TRACED, _COMPARED = 3, (1, 4)
 
 
 def precision(model: BaseModel, column: str) -> torch.dtype:
-    """The precision of a tensor input: that of the networks that read it, at least single."""
+    """The precision of a tensor input: that of the networks that read it, at least single; single for an encoder."""
+    kind = model.schema[column]
+    if isinstance(kind, Tensor) and kind.encoded is not None:
+        return torch.float32
     readers = [input_dtype(model.networks[network]) for network, inputs, _ in model.network_calls if column in inputs]
     return reduce(torch.promote_types, readers, torch.float32)
 

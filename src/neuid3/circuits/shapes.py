@@ -1,0 +1,174 @@
+"""Circuits of formulas with Booleans that are certain for each example: one for each shape of example."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from neuid3.circuits.arrays import AnyArray, Arrays
+from neuid3.circuits.compile import Circuit, compile_formulas
+from neuid3.circuits.evaluate import LayeredCircuit
+from neuid3.logic.formula import (
+    And,
+    Formula,
+    Literal,
+    Not,
+    Or,
+    QueryVariable,
+    Truth,
+    Variable,
+    bottom_up,
+    draw_cells,
+    rebuild,
+)
+from neuid3.logic.sandbox import DEFAULT_LIMITS, Limits
+
+if TYPE_CHECKING:
+    from neuid3.circuits.reach import VariableWeights
+
+
+class ShapedCircuit:
+    """Formulas that become circuits when the values of their certain Booleans are known.
+
+    Queries over parts have Booleans such as "the example has a third card". They are certain for every example, and a diagram
+    that branches on them as well would be far larger than those of the few combinations that occur. Examples with the same
+    combination have the same shape, and share a circuit.
+
+    Parameters
+    ----------
+    formulas : the formulas.
+    limits : the size and time of each circuit.
+    complete : number columns that are missing in no example, as in `draw_cells`.
+    """
+
+    def __init__(
+        self, formulas: Sequence[Formula], limits: Limits = DEFAULT_LIMITS, complete: Container[str] = ()
+    ) -> None:
+        self.formulas, self.limits, self.complete = tuple(formulas), limits, complete
+        self._circuits: dict[bytes, Circuit] = {}
+
+    @cached_property
+    def variables(self) -> tuple[Variable, ...]:
+        """All variables of the formulas, without repetition."""
+        discretized = draw_cells(self.formulas, self.complete)
+        return tuple(dict.fromkeys(node.variable for node in bottom_up(discretized) if isinstance(node, Literal)))
+
+    @cached_property
+    def certain(self) -> tuple[QueryVariable, ...]:
+        """The variables that are certain for each example."""
+        return tuple(variable for variable in self.variables if isinstance(variable, QueryVariable))
+
+    @property
+    def roots(self) -> tuple[Formula, ...]:
+        """The formulas, one for each root of the circuits."""
+        return self.formulas
+
+    def circuit(self, values: npt.NDArray[np.bool_]) -> Circuit:
+        """The circuit of the examples with these values of the certain Booleans.
+
+        Parameters
+        ----------
+        values : one for each of `certain`.
+
+        Returns
+        -------
+        The circuit.
+        """
+        key = np.packbits(values).tobytes()
+        if key not in self._circuits:
+            known = dict(zip(self.certain, values.tolist(), strict=True))
+            self._circuits[key] = compile_formulas(_conditioned(self.formulas, known), self.limits, self.complete)
+        return self._circuits[key]
+
+    def __len__(self) -> int:
+        return sum(map(len, self._circuits.values()))
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"formulas": self.formulas, "limits": self.limits, "complete": self.complete, "_circuits": {}}
+
+
+def _conditioned(formulas: Sequence[Formula], known: dict[QueryVariable, bool]) -> list[Formula]:
+    """The formulas with the values of certain Booleans, simplified."""
+
+    def value(node: Formula) -> Formula:
+        match node:
+            case Literal(QueryVariable() as variable, values):
+                return Truth(int(known[variable]) in values)
+            case _:
+                return node
+
+    return [simplified(formula) for formula in rebuild(formulas, value)]
+
+
+def simplified(formula: Formula) -> Formula:
+    """An equivalent formula without constants inside, or a constant."""
+    results: dict[int, Formula] = {}
+    for node in bottom_up([formula]):
+        match node:
+            case And(parts) | Or(parts):
+                neutral = isinstance(node, And)
+                inner = [results[id(part)] for part in parts]
+                kept = [part for part in inner if not (isinstance(part, Truth) and part.value == neutral)]
+                if any(isinstance(part, Truth) for part in kept):
+                    results[id(node)] = Truth(not neutral)
+                elif len(kept) == 1:
+                    results[id(node)] = kept[0]
+                else:
+                    results[id(node)] = type(node)(tuple(kept)) if kept else Truth(neutral)
+            case Not(part):
+                inner_part = results[id(part)]
+                negated = Truth(not inner_part.value) if isinstance(inner_part, Truth) else Not(inner_part)
+                results[id(node)] = negated
+            case _:
+                results[id(node)] = node
+    return results[id(formula)]
+
+
+class ShapedEvaluator:
+    """A shaped circuit as array operations: called with evidence, it returns the roots' probabilities, `(root, example)`.
+
+    Parameters
+    ----------
+    shaped : the formulas, with the circuits that are known.
+    arrays : the array library that evaluates them.
+    """
+
+    def __init__(self, shaped: ShapedCircuit, arrays: Arrays) -> None:
+        self.shaped, self.arrays = shaped, arrays
+        self._layered: dict[bytes, LayeredCircuit] = {}
+
+    @property
+    def roots(self) -> tuple[Formula, ...]:
+        """One entry for each root."""
+        return self.shaped.roots
+
+    def __call__(self, evidence: VariableWeights) -> AnyArray:
+        arrays, shaped = self.arrays, self.shaped
+        with arrays.without_gradients():
+            certain = [arrays.to_numpy(evidence.weights(variable))[1] > 0.5 for variable in shaped.certain]
+        shapes, shape_of = np.unique(np.stack(certain), axis=1, return_inverse=True)  # (Boolean, shape), (example,)
+        order = np.argsort(shape_of.ravel(), kind="stable")
+        sizes = np.bincount(shape_of.ravel(), minlength=shapes.shape[1])
+        results, start = [], 0
+        for values, size in zip(shapes.T, sizes, strict=True):
+            rows = order[start : start + size]
+            results.append(self._evaluated(values, evidence, arrays.indices(rows)))
+            start += size
+        inverse = np.empty(len(order), dtype=np.int64)
+        inverse[order] = np.arange(len(order))
+        return arrays.take(arrays.concatenate([block.T for block in results]), arrays.indices(inverse)).T
+
+    def _evaluated(self, values: npt.NDArray[np.bool_], evidence: VariableWeights, rows: AnyArray) -> AnyArray:
+        """The roots' probabilities for the examples of one shape, `(root, example)`."""
+        key = np.packbits(values).tobytes()
+        if key not in self._layered:
+            self._layered[key] = LayeredCircuit(self.shaped.circuit(values), self.arrays)
+        layered = self._layered[key]
+        variables = layered.circuit.variables
+        if not variables:
+            return self.arrays.repeated(self.arrays.floats(np.array(layered.constant_roots)), len(rows))
+        return layered([evidence.weights(variable)[:, rows] for variable in variables])

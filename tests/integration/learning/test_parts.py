@@ -1,0 +1,72 @@
+"""Trees over parts with pictures, learned from the classes of whole examples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from neuid3 import Examples, NeuID3Classifier, load
+from neuid3.training import TrainingConfig
+
+FAST = TrainingConfig(epochs=25, restarts=2)
+
+
+def bags(size: int, seed: int, most: int = 4) -> tuple[Examples, np.ndarray]:
+    """Bags of one to four pictures of zeros and ones, some of them torn; positive with a one that is not torn."""
+    rng = np.random.default_rng(seed)
+    digits = load_digits(n_class=2)
+    owner = np.repeat(np.arange(size), rng.integers(1, most + 1, size))
+    chosen = np.where(rng.random(len(owner)) < 0.3, 1, 0)
+    rows = np.array([rng.choice(np.flatnonzero(digits.target == label)) for label in chosen])
+    torn = rng.random(len(owner)) < 0.3
+    pictures = (digits.images[rows] / 16).astype(np.float32)[:, None]
+    X = Examples({"bag": np.arange(size)}, parts={"item": ({"bag": owner, "picture": pictures, "torn": torn}, "bag")})
+    positive = np.zeros(size, dtype=bool)
+    positive[owner[(chosen == 1) & ~torn]] = True
+    return X, np.where(positive, "yes", "no")
+
+
+@pytest.fixture(scope="module")
+def fitted() -> NeuID3Classifier:
+    X, y = bags(300, 0)
+    return NeuID3Classifier(random_state=0, training=FAST, n_jobs=1).fit(X, y)
+
+
+def test_networks_of_parts_learn_from_the_class_of_the_whole_example(fitted: NeuID3Classifier) -> None:
+    X, y = bags(200, 1)
+    assert fitted.score(X, y) > 0.93
+    assert len({name.split("#")[0] for name in fitted.networks_}) == 1
+
+
+def test_queries_share_variables_with_pictures_and_columns(fitted: NeuID3Classifier) -> None:
+    text = fitted.export_text()
+    assert "∃ I: item(I)" in text
+    assert "item_picture_net(I)" in text
+    assert "\\+ torn(I)" in text
+
+
+def test_a_saved_tree_predicts_examples_with_more_parts(fitted: NeuID3Classifier, tmp_path: Path) -> None:
+    X, y = bags(60, 2, most=8)
+    loaded = load(fitted.save(tmp_path / "bags.neuid3"))
+    np.testing.assert_allclose(loaded.predict_proba(X), fitted.predict_proba(X), atol=1e-9)
+    assert fitted.score(X, y) > 0.9
+    assert fitted.model_.verify(X, rows=2) < 1e-6
+
+
+def test_a_missing_picture_of_a_part_leaves_the_class_uncertain(fitted: NeuID3Classifier) -> None:
+    pictures = np.full((1, 1, 8, 8), np.nan, dtype=np.float32)
+    X = Examples({"bag": [0]}, parts={"item": ({"bag": [0], "picture": pictures, "torn": [False]}, "bag")})
+    (probabilities,) = fitted.predict_proba(X)
+    assert 0.02 < probabilities.min() < 0.5
+
+
+def test_a_fit_that_is_repeated_gives_the_same_tree() -> None:
+    X, y = bags(120, 3)
+    fits = [
+        NeuID3Classifier(random_state=0, training=TrainingConfig(epochs=3, restarts=1), n_jobs=1).fit(X, y)
+        for _ in range(2)
+    ]
+    np.testing.assert_array_equal(*(fit.predict_proba(X) for fit in fits))
