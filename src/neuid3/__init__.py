@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any
 from neuid3.utils.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from neuid3.data.columns import Boolean, Category, Distribution, Number, Probability, Tensor
+    from neuid3.data.columns import (
+        Boolean,
+        Category,
+        Date,
+        Distribution,
+        Number,
+        Probability,
+        Series,
+        Tensor,
+        Text,
+    )
     from neuid3.data.examples import Examples
     from neuid3.data.priors import Priors
     from neuid3.data.reading.files import ImageFiles
@@ -61,6 +71,7 @@ __all__ = [
     "Certificate",
     "ConceptScore",
     "Constraints",
+    "Date",
     "Distribution",
     "Encoder",
     "Examples",
@@ -92,7 +103,9 @@ __all__ = [
     "RandomCandidates",
     "ResidualNet",
     "ScoreLeaf",
+    "Series",
     "Tensor",
+    "Text",
     "TrainedTest",
     "TrainingConfig",
     "Tree",
@@ -118,7 +131,17 @@ __all__ = [
 _get_name, _names = lazy_names(
     __name__,
     {
-        "neuid3.data.columns": ("Boolean", "Category", "Distribution", "Number", "Probability", "Tensor"),
+        "neuid3.data.columns": (
+            "Boolean",
+            "Category",
+            "Date",
+            "Distribution",
+            "Number",
+            "Probability",
+            "Series",
+            "Tensor",
+            "Text",
+        ),
         "neuid3.data.examples": ("Examples",),
         "neuid3.data.priors": ("Priors",),
         "neuid3.data.reading.files": ("ImageFiles",),

@@ -16,6 +16,7 @@ from neuid3.cli.common import (
     model_examples,
     open_inputs,
     out_option,
+    parts_options,
     time_limit_option,
     write_output,
 )
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 @time_limit_option("Time after which counts are bounds.")
 @concepts_option
+@parts_options
 @limit_option
 @out_option
 def audit(
@@ -43,6 +45,8 @@ def audit(
     concept_file: Path | None,
     as_json: bool,
     time_limit: float,
+    parts: tuple[str, ...],
+    part_relations: tuple[str, ...],
     limits: Limits | None,
     out: Path | None,
 ) -> None:
@@ -55,7 +59,7 @@ def audit(
 
     Example: neuid3 audit cards.neuid3 cards.csv
     """
-    tree, text_table = open_inputs(model, table, limits)
+    tree, text_table = open_inputs(model, table, limits, (parts, part_relations))
     classes = None
     if target is not None:
         text_table, classes = _with_classes(tree, text_table, target, table)

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 Command = Callable[..., Any]
 
+# The entries of `--parts` and of `--relation`.
+PartFiles = tuple[Sequence[str], Sequence[str]]
+
 FILE = click.Path(path_type=Path)
 
 
@@ -113,23 +116,46 @@ def time_limit_option(text: str) -> Callable[[Command], Command]:
     )
 
 
-def open_inputs(path: Path, table: Path, limits: Limits | None) -> tuple[NeurosymbolicTree, TextTable]:
+def parts_options(command: Command) -> Command:
+    """Add the options `--parts` and `--relation`, passed as `parts` and `part_relations`: files of what rows own."""
+    command = click.option(
+        "--relation",
+        "part_relations",
+        multiple=True,
+        metavar="NAME=FILE",
+        help="Table of a relation between parts, such as contact=contact.csv, whose columns piece_1 and piece_2 hold keys of "
+        "parts; may be repeated.",
+    )(command)
+    return click.option(
+        "--parts",
+        multiple=True,
+        metavar="NAME=FILE:COLUMN",
+        help="Table of the parts that rows own, such as car=cars.csv:train, whose column `train` holds the key of the owner; "
+        "may be repeated. Parts may own parts: load=loads.csv:car.",
+    )(command)
+
+
+def open_inputs(
+    path: Path, table: Path, limits: Limits | None, attached: PartFiles = ((), ())
+) -> tuple[NeurosymbolicTree, TextTable]:
     """The tree and the table of two files; errors of both files are reported before the model is restored."""
-    text_table = _open_table(path, table)
+    text_table = _open_table(path, table, attached)
     return open_model(path, limits), text_table
 
 
-def open_any_inputs(path: Path, table: Path, limits: Limits | None) -> tuple[AnyModel, TextTable]:
+def open_any_inputs(
+    path: Path, table: Path, limits: Limits | None, attached: PartFiles = ((), ())
+) -> tuple[AnyModel, TextTable]:
     """The model of one tree or of many and the table of two files; errors of both are reported before it is restored."""
-    text_table = _open_table(path, table)
+    text_table = _open_table(path, table, attached)
     return open_any_model(path, limits), text_table
 
 
-def _open_table(path: Path, table: Path) -> TextTable:
-    from neuid3.data.reading import open_text_table
+def _open_table(path: Path, table: Path, attached: PartFiles) -> TextTable:
+    from neuid3.data.reading import open_text_table, with_part_files
 
     _check_model(path)
-    return open_text_table(table)
+    return with_part_files(open_text_table(table), *attached)
 
 
 def open_model(path: Path, limits: Limits | None) -> NeurosymbolicTree:

@@ -15,6 +15,7 @@ from neuid3.cli.common import (
     model_examples,
     open_any_inputs,
     out_option,
+    parts_options,
     write_output,
 )
 from neuid3.cli.ensembles import trees_explanation
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     metavar="NUMBER",
     help="For trees that predict numbers: what the changes move the number past.  [default: the training mean]",
 )
+@parts_options
 @limit_option
 @out_option
 def explain(
@@ -51,6 +53,8 @@ def explain(
     row: int,
     style: str,
     threshold: float | None,
+    parts: tuple[str, ...],
+    part_relations: tuple[str, ...],
     limits: Limits | None,
     out: Path | None,
 ) -> None:
@@ -62,7 +66,7 @@ def explain(
 
     Example: neuid3 explain cards.neuid3 new.csv --row 3
     """
-    tree, text_table = open_any_inputs(model, table, limits)
+    tree, text_table = open_any_inputs(model, table, limits, (parts, part_relations))
     if row >= len(text_table):
         raise RowError(f"There is no row {row}; {table} has {len(text_table)} rows, counted from 0.")
     examples = model_examples(tree, text_table.take([row]))

@@ -75,6 +75,7 @@ def read_fit_data(options: FitOptions, rules: str, echo: Callable[[str], object]
     """Read the table, say how each column was read, check the labels of concepts and hold rows out."""
     import numpy as np
 
+    from neuid3.data.reading.part_files import with_part_files
     from neuid3.data.reading.sheet import open_text_table
     from neuid3.data.reading.table import read_text_table
     from neuid3.tree.anchors import distinct
@@ -82,7 +83,7 @@ def read_fit_data(options: FitOptions, rules: str, echo: Callable[[str], object]
     from neuid3.tree.number_criterion import NumberCriterion
 
     types = _declared_kinds(options.types)
-    text_table = open_text_table(options.table)
+    text_table = with_part_files(open_text_table(options.table), options.parts, options.part_relations)
     types |= _group_kind(options, text_table)
     declarations = _declarations(rules, options, text_table, types)
     table = read_text_table(

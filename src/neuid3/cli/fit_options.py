@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from neuid3.cli.common import FILE, Command, FieldType, FiniteRange, concepts_option, limit_option
+from neuid3.cli.common import FILE, Command, FieldType, FiniteRange, concepts_option, limit_option, parts_options
 from neuid3.data.reading.pictures import MAX_IMAGE_SIDE
 from neuid3.encoders.encoder import Encoder
 from neuid3.errors import DataError, ParameterError
@@ -28,6 +28,8 @@ class FitOptions:
     target: str
     task: str
     background: Path | None
+    parts: tuple[str, ...]
+    part_relations: tuple[str, ...]
     relations: tuple[str, ...]
     tests: tuple[str, ...]
     modes: tuple[str, ...]
@@ -101,6 +103,7 @@ _PARAMETERS = (
         help="Whether classes or numbers are predicted. 'auto' predicts numbers where the target is a number column with a value "
         "that is not whole, or with more than 20 different values.",
     ),
+    parts_options,
     click.option(
         "--background",
         type=FILE,

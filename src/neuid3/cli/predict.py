@@ -16,6 +16,7 @@ from neuid3.cli.common import (
     limit_option,
     open_any_inputs,
     out_option,
+    parts_options,
     write_output,
 )
 
@@ -39,10 +40,18 @@ BATCH = 4096
     help="Add the column `set`: classes one of which is the true one with this probability, separated by |.",
 )
 @click.option("--by-leaf", is_flag=True, help="Let the coverage hold in every leaf that has enough calibration rows.")
+@parts_options
 @limit_option
 @out_option
 def predict(
-    model: Path, table: Path, coverage: float | None, by_leaf: bool, limits: Limits | None, out: Path | None
+    model: Path,
+    table: Path,
+    coverage: float | None,
+    by_leaf: bool,
+    parts: tuple[str, ...],
+    part_relations: tuple[str, ...],
+    limits: Limits | None,
+    out: Path | None,
 ) -> None:
     """Predict the class or the number of every row of a table.
 
@@ -52,7 +61,7 @@ def predict(
 
     Example: neuid3 predict cards.neuid3 new.csv --out predictions.csv
     """
-    opened, text_table = open_any_inputs(model, table, limits)
+    opened, text_table = open_any_inputs(model, table, limits, (parts, part_relations))
     if coverage is not None:
         from neuid3.tree.conformal import check_leaves, required_calibration
 

@@ -16,6 +16,7 @@ from neuid3.cli.common import (
     model_concepts,
     model_examples,
     open_any_inputs,
+    parts_options,
 )
 from neuid3.errors import DataError, did_you_mean
 from neuid3.utils.files import check_writable
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 @click.argument("table", type=FILE)
 @click.option("--target", metavar="COLUMN", help="The column with the true classes or numbers, if the table has one.")
 @concepts_option
+@parts_options
 @limit_option
 @click.option("--out", type=FILE, metavar="FILE", help="File of the page.  [default: the model's name.html]")
 @click.option(
@@ -40,6 +42,8 @@ def report(
     table: Path,
     target: str | None,
     concept_file: Path | None,
+    parts: tuple[str, ...],
+    part_relations: tuple[str, ...],
     limits: Limits | None,
     out: Path | None,
     as_json: bool,
@@ -53,7 +57,7 @@ def report(
     """
     out = out or Path(f"{model.stem}.html")
     check_writable(out, model, table, *(() if concept_file is None else (concept_file,)))
-    tree, text_table = open_any_inputs(model, table, limits)
+    tree, text_table = open_any_inputs(model, table, limits, (parts, part_relations))
     if target is not None and target not in text_table.columns:
         raise DataError(f"{table} has no column {target!r} with classes.{did_you_mean(target, text_table.columns)}")
     from neuid3.data.reading.targets import labelled_rows, number_labels

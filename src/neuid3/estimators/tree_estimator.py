@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from neuid3.data.derived import without_unused
 from neuid3.data.examples import has_names
 from neuid3.estimators.base import FitInputs
 from neuid3.estimators.fitted import FittedEstimator
@@ -99,13 +100,15 @@ class TreeEstimator(FittedEstimator):
         classes = self._tree_classes
         self.networks_ = learner.networks_of_tree(Tree(learned.root, classes))
         self.tree_ = Tree(with_statistics(learned.root, learner.inference, config.min_reach), classes)
+        used = {name for test in self.tree_.tests for name in test.columns(program)}
+        self.schema_ = without_unused(self.schema_, used)
         self.gradient_steps_ = learner.steps
         self.model_ = NeurosymbolicTree(
             self.tree_,
             self.schema_,
             background=program.text,
             networks=self.networks_,
-            priors=learner.priors,
+            priors=learner.priors.of_columns(self.schema_),
             limits=self.limits,
             device=config.device,
             backend=learner.config.backend,

@@ -305,9 +305,16 @@ def view_example(model: TreeModel, example: Examples) -> ExampleView:
         evidence = model.evidence_of(example)
         weights = {variable: _value_probabilities(evidence, variable) for variable in variables}
     names = name_variables(variables, model.program)
+    names = {variable: _with_witness(variable, known, example) for variable, known in names.items()}
     networks = display_names(v.network for v in variables if isinstance(v, NeuralVariable))
     readings = {v: _reading(v, names[v], weights[v], example, model.program, networks) for v in variables}
     return ExampleView(model.tree, formulas, weights, names, readings, model.program.limits, model.components)
+
+
+def _with_witness(variable: Variable, names: VariableNames, example: Examples) -> VariableNames:
+    """The names of a query, where it is true with the parts of the example that make it so."""
+    witness = variable.query.witness(example) if isinstance(variable, QueryVariable) else None
+    return names if witness is None else replace(names, phrases=(names.phrases[0], witness))
 
 
 def _value_probabilities(evidence: Evidence, variable: Variable) -> tuple[float, ...]:
@@ -359,7 +366,7 @@ def images_of(example: Examples, readings: Iterable[Reading]) -> dict[str, Array
     images = {}
     for name in columns:
         column = example.column(name)
-        if isinstance(column.kind, Tensor) and column.missing is None:
+        if type(column.kind) is Tensor and column.missing is None:
             image = displayable(np.asarray(column.values[0]))
             if image is not None:
                 images[name] = image

@@ -12,7 +12,20 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.data.columns import Boolean, Category, Distribution, Kind, Number, Probability, Schema, Tensor, kind_name
+from neuid3.data.columns import (
+    Boolean,
+    Category,
+    Date,
+    Distribution,
+    Kind,
+    Number,
+    Probability,
+    Schema,
+    Series,
+    Tensor,
+    Text,
+    kind_name,
+)
 from neuid3.data.parts import Parts, Relation
 from neuid3.data.priors import Priors
 from neuid3.errors import ModelFileError
@@ -54,9 +67,9 @@ def _kind_to_json(kind: Kind) -> Json:
     match kind:
         case Category(values) | Distribution(values):
             return {"kind": kind_name(kind), "values": list(values)}
-        case Tensor(shape, encoded):
-            fields = {"kind": "tensor", "shape": list(shape)}
-            return fields if encoded is None else {**fields, "encoded": encoded}
+        case Tensor(shape):
+            fields = {"kind": kind_name(kind), "shape": list(shape)}
+            return fields if kind.encoded is None else {**fields, "encoded": kind.encoded}
         case Parts():
             return {"kind": "parts", "columns": schema_to_json(kind.schema)}
         case Relation(types):
@@ -73,17 +86,24 @@ def _kind_from_json(fields: Json) -> Kind:
             return Probability()
         case "number":
             return Number()
+        case "date":
+            return Date()
+        case "text":
+            return Text()
         case "category":
             return Category(tuple(map(as_category, fields["values"])))
         case "distribution":
             if not fields["values"]:
                 raise ValueError(f"the distribution {fields['name']!r:.40} has no values")
             return Distribution(tuple(map(as_category, fields["values"])))
-        case "tensor":
+        case "tensor" | "series" as name:
             if len(fields["shape"]) > MAX_AXES:
                 raise ValueError(f"the tensor {fields['name']!r:.40} has too many axes")
+            shape = tuple(as_count(side) for side in fields["shape"])
+            if name == "series" and len(shape) != 2:
+                raise ValueError(f"the series {fields['name']!r:.40} has {len(shape)} axes")
             encoded = None if fields.get("encoded") is None else as_count(fields["encoded"])
-            return Tensor(tuple(as_count(side) for side in fields["shape"]), encoded)
+            return Tensor(shape, encoded=encoded) if name == "tensor" else Series(shape)
         case "parts":
             return Parts(tuple(schema_from_json(fields["columns"]).items()))
         case "relation":

@@ -155,6 +155,10 @@ class Derivation(Protocol):
         """Whether it is true of each example, as a mask."""
         ...
 
+    def witness(self, example: Any) -> str | None:
+        """What makes it true of an example, in words of the program; None where it is false."""
+        ...
+
     def facts(self, example: Any) -> list[str]:
         """What it is computed from, as Prolog facts."""
         ...

@@ -72,6 +72,24 @@ class SlotQuery:
         variables = tuple(variable for variable, _ in self.slots)
         return parts_index(examples).holds_at(self.query, variables, tuple(number for _, number in self.slots))
 
+    def witness(self, example: Any) -> str | None:  # noqa: ARG002
+        """What makes it true of an example: the literals with their parts.
+
+        Parameters
+        ----------
+        example : one example.
+
+        Returns
+        -------
+        The literals.
+        """
+        return str(self)
+
+    def __str__(self) -> str:
+        types = Vocabulary.bound_by_parts(self.query)
+        names = {variable: Var(slot_name(types[variable], number)) for variable, number in self.slots}
+        return grounded_text(self.query, names)
+
     def facts(self, example: Any) -> list[str]:
         """The parts of one example as Prolog facts.
 
@@ -84,6 +102,26 @@ class SlotQuery:
         The clauses.
         """
         return list(part_clauses(example))
+
+
+def grounded_text(query: Query, names: Mapping[Var, Var]) -> str:
+    """The literals of a query with names of parts in place of variables; atoms that only bind these are left out.
+
+    >>> X = Var("X")
+    >>> grounded_text(Query((Atom("car", (X,)), Atom("long", (X,)))), {X: Var("car_2")})
+    'long(car_2)'
+    """
+    renamed = [renamed_literal(literal, names) for literal in query.literals]
+    properties = [
+        literal
+        for literal in renamed
+        if not isinstance(literal, Different)
+        and not (
+            isinstance(literal, Atom) and f"{literal.predicate}_" == str(literal.arguments[-1]).rstrip("0123456789")
+        )
+    ]
+    kept = properties or [literal for literal in renamed if isinstance(literal, Atom)]
+    return ", ".join(map(str, kept))
 
 
 # Facts about slots ---------------------------------------------------------------------------------
@@ -236,6 +274,12 @@ class Vocabulary:
     def __init__(self, schema: Schema) -> None:
         self.parts = {name: kind.schema for name, _, kind in part_schemas(schema)}
         self.relations = {name: kind.types for name, kind in schema.items() if isinstance(kind, Relation)}
+
+    @staticmethod
+    def bound_by_parts(query: Query) -> dict[Var, str]:
+        """The types of variables that the first atom about them says, as in the queries of slots."""
+        atoms = [literal for literal in query.literals if isinstance(literal, Atom) and len(literal.arguments) == 1]
+        return {a.arguments[0]: a.predicate for a in reversed(atoms) if isinstance(a.arguments[0], Var)}
 
     def types(self, literals: Sequence[Conjunct], above: Mapping[Var, str]) -> dict[Var, str]:
         """The types of the variables that literals bind, after those above."""

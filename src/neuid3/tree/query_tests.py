@@ -9,12 +9,13 @@ from typing import Any
 
 from neuid3.data.columns import Kind, Schema
 from neuid3.data.parts import Relation, part_schemas
+from neuid3.data.slots import slot_name
 from neuid3.errors import NodeTestError, did_you_mean
 from neuid3.logic.formula import Formula, Literal, QueryVariable
 from neuid3.logic.program import Program
-from neuid3.queries.grounding import Vocabulary, program_goals, query_formula
-from neuid3.queries.joins import Mask, holds
-from neuid3.queries.language import Aggregate, AtLeast, Atom, Negation, Query, parse_query
+from neuid3.queries.grounding import Vocabulary, grounded_text, program_goals, query_formula
+from neuid3.queries.joins import Mask, holds, parts_index
+from neuid3.queries.language import Aggregate, AtLeast, Atom, Negation, Query, Var, parse_query
 from neuid3.queries.language import Literal as QueryLiteral
 from neuid3.queries.prolog import part_clauses, query_clauses
 from neuid3.tree.node_tests import Instances, NodeTest, bind_networks, instances_from_json, register_test_kind
@@ -45,6 +46,25 @@ class HoldingQuery:
         A mask, `(example,)`.
         """
         return holds(self.query, examples)
+
+    def witness(self, example: Any) -> str | None:
+        """What makes the query true of an example: its literals with the first parts that do.
+
+        Parameters
+        ----------
+        example : one example.
+
+        Returns
+        -------
+        The literals; None where the query is false.
+        """
+        index = parts_index(example)
+        bindings = index.bindings(self.query)
+        if not len(bindings):
+            return None
+        numbers = {v: int(bindings.parts[v][0] - index.part(kind).offsets[0]) for v, kind in bindings.types.items()}
+        names = {v: Var(slot_name(kind, numbers[v] + 1)) for v, kind in bindings.types.items()}
+        return grounded_text(self.query, names)
 
     def facts(self, example: Any) -> list[str]:
         """The parts of one example as Prolog facts.

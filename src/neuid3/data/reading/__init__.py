@@ -1,5 +1,6 @@
 """Readers of CSV and Parquet tables, DataFrames and image files."""
 
+from neuid3.data.reading.part_files import with_part_files
 from neuid3.data.reading.sheet import TextTable, open_text_table
 from neuid3.data.reading.table import (
     KINDS,
@@ -21,4 +22,5 @@ __all__ = [
     "read_table",
     "read_text_table",
     "read_with_schema",
+    "with_part_files",
 ]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import date
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 import numpy as np
@@ -23,11 +25,25 @@ DELIMITERS = ",;\t|"
 
 # Spellings of a missing cell.
 MISSING = frozenset(
-    {"", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NAN", "null", "NULL", "Null", "<NA>", "?"}
+    {"", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NAN", "null", "NULL", "Null", "<NA>", "NaT", "?"}
 )  # not "None", which often is a value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class AttachedTables:
+    """The tables of parts and relations that belong to a table of examples.
+
+    Attributes
+    ----------
+    parts : for each type of part its table, and the column of it that names the owner.
+    relations : the table of tuples of each relation.
+    """
+
+    parts: Mapping[str, tuple[TextTable, str]]
+    relations: Mapping[str, TextTable]
+
+
+@dataclass(frozen=True, slots=True)
 class TextTable:
     """Named columns of text cells, all of one length.
 
@@ -37,12 +53,14 @@ class TextTable:
     columns : the cells of each column by its name; None where they have no text form, such as lists.
     lines : the line of the file in which each row begins; None for files without lines.
     commas : whether `1,5` may be a number.
+    attached : the tables of the parts that rows own; None without any.
     """
 
     path: Path
     columns: Mapping[str, Sequence[str] | None]
     lines: Sequence[int] | None
     commas: bool
+    attached: AttachedTables | None = None
 
     def __len__(self) -> int:
         return next((len(cells) for cells in self.columns.values() if cells is not None), 0)
@@ -76,7 +94,15 @@ class TextTable:
         The table of these rows.
         """
         columns = {name: cells and [cells[row] for row in rows] for name, cells in self.columns.items()}
-        return TextTable(self.path, columns, self.lines and [self.lines[row] for row in rows], self.commas)
+        lines = self.lines and [self.lines[row] for row in rows]
+        return TextTable(self.path, columns, lines, self.commas, self.attached)
+
+
+def path_inside(folder: Path, cell: str) -> Path | None:
+    """The file that a cell names, with separators of any platform; None where the path leads out of the folder."""
+    parts = PurePosixPath(cell.replace("\\", "/")).parts
+    is_outside = PurePosixPath(cell).is_absolute() or bool(PureWindowsPath(cell).anchor) or ".." in parts
+    return None if is_outside else folder.joinpath(*parts)
 
 
 def open_text_table(path: Path | str) -> TextTable:
@@ -118,7 +144,7 @@ def text_table_from_frame(frame: Any, folder: Path | str) -> TextTable:
 
 
 def _cells(values: Any) -> list[str] | None:
-    """The entries of a column as text; None where an entry is neither a string nor a number nor a Boolean."""
+    """The entries of a column as text, a list of numbers as `[70, 72.5]`; None where an entry has no text form."""
     cells = []
     for entry in values:
         plain = entry.item() if isinstance(entry, np.generic) else entry
@@ -128,6 +154,10 @@ def _cells(values: Any) -> list[str] | None:
             cells.append(repr(plain))
         elif isinstance(plain, str):
             cells.append(plain.strip())
+        elif isinstance(plain, date):
+            cells.append(plain.isoformat())
+        elif isinstance(plain, (list, tuple, np.ndarray)):
+            cells.append(json.dumps(np.asarray(plain).tolist()).replace("NaN", "null"))
         else:
             return None
     return cells
@@ -266,7 +296,13 @@ def _read_parquet(path: Path) -> TextTable:
 
 
 def _cells_as_text(column: Any, arrow: Any) -> list[str] | None:
-    """The cells of an Arrow column as text; None where Arrow cannot cast them to strings."""
+    """The cells of an Arrow column as text, lists as `[70, 72.5]`; None where Arrow cannot cast them to strings."""
+    types = arrow.types
+    if types.is_list(column.type) or types.is_large_list(column.type) or types.is_fixed_size_list(column.type):
+        try:
+            return ["" if cell is None else json.dumps(cell).replace("NaN", "null") for cell in column.to_pylist()]
+        except TypeError:  # lists of something else than numbers and text
+            return None
     try:
         cells = column.cast(arrow.string()).to_pylist()
     except arrow.ArrowException:

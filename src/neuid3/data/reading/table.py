@@ -11,27 +11,35 @@ from neuid3.data.columns import (
     Boolean,
     Category,
     Column,
+    Date,
     Distribution,
     Kind,
     Number,
     Probability,
     Schema,
+    Series,
     Tensor,
+    Text,
     all_missing,
     kind_name,
 )
+from neuid3.data.derived import source_columns, table_columns
 from neuid3.data.examples import Examples
-from neuid3.data.parts import Parts, Relation
+from neuid3.data.parts import Parts, Relation, part_schemas
 from neuid3.data.reading.cells import (
     InferredKind,
     boolean_column,
     category_column,
+    date_column,
     infer_kind,
+    note_column,
     number_column,
     probability_column,
+    series_cells,
     summarize_values,
 )
 from neuid3.data.reading.concepts import table_concepts
+from neuid3.data.reading.part_files import joined_examples, key_columns
 from neuid3.data.reading.pictures import (
     MAX_IMAGE_SIDE,
     ImageColumn,
@@ -53,7 +61,7 @@ from neuid3.data.reading.targets import (
 )
 from neuid3.errors import DataError, did_you_mean
 
-KINDS = ("boolean", "category", "number", "probability", "image", "ignore")
+KINDS = ("boolean", "category", "number", "date", "text", "series", "probability", "image", "ignore")
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +233,8 @@ def read_text_table(
     """
     if schema is not None and types:
         raise DataError("`schema` declares the kind of every column; leave `types` out.")
-    declared = dict(types or {})
+    of_attached = {name: kind for name, kind in (types or {}).items() if _is_of_attached(name, table)}
+    declared = {name: kind for name, kind in (types or {}).items() if name not in of_attached}
     _check_types(declared, table, target)
     labels: Labels | None = None
     notes: list[str] = []
@@ -241,12 +250,13 @@ def read_text_table(
         by_schema = tuple(ColumnSummary(name, kind_name(kind), "as in the schema") for name, kind in schema.items())
         images = [name for name, kind in schema.items() if isinstance(kind, Tensor)]
         concepts = table_concepts(table, concept_columns, concept_file, images)
-        examples = read_with_schema(table, schema, schema)
+        examples = read_with_schema(table, schema, list(schema))
         return TableData(examples, labels, by_schema, tuple(notes), concepts, table.lines, found)
+    keys = key_columns(table)
     summaries = {
         name: _summarize_column(name, table, declared.get(name))
         for name in table.columns
-        if name != target and name not in concept_columns
+        if name != target and name not in concept_columns and name not in keys
     }
     image_columns = [scan_image_column(name, table) for name, summary in summaries.items() if summary.kind == "image"]
     formats = _image_formats(image_columns, image_size)
@@ -266,7 +276,7 @@ def read_text_table(
         missing = 0 if column.missing is None else int(column.missing.sum())
         if missing and not summaries[name].details.endswith(" missing"):
             summaries[name] = replace(summaries[name], details=f"{summaries[name].details}; {missing:,} missing")
-    if not columns:
+    if not columns and table.attached is None:
         if not summaries:
             raise DataError(f"{table.path} has no column besides the classes; add columns to learn from.")
         first = next(iter(summaries.values()))
@@ -278,8 +288,25 @@ def read_text_table(
         summaries[target] = _target_summary(target, labels)
     concepts = table_concepts(table, concept_columns, concept_file, [image_files.name for image_files in image_columns])
     summaries |= {name: _concept_summary(name, concepts[name]) for name in concept_columns}
-    columns_read = tuple(summaries[name] for name in table.columns)
-    return TableData(Examples(columns), labels, columns_read, tuple(notes), concepts, table.lines, found)
+    summaries |= {name: ColumnSummary(name, "key", "names the owners of parts") for name in keys}
+    columns_read = [summaries[name] for name in table.columns]
+
+    def read_part(name: str, of_parts: TextTable) -> Mapping[str, Column]:
+        """The columns of a table of parts or tuples, whose summaries are added to those of the examples."""
+        own = {key.partition(".")[2]: kind for key, kind in of_attached.items() if key.partition(".")[0] == name}
+        part_data = read_text_table(of_parts, own, image_size=image_size)
+        columns_read.extend(replace(summary, name=f"{name}.{summary.name}") for summary in part_data.columns)
+        notes.extend(part_data.notes)
+        return dict(part_data.examples.items())
+
+    examples = joined_examples(columns, table, read_part)
+    return TableData(examples, labels, tuple(columns_read), tuple(notes), concepts, table.lines, found)
+
+
+def _is_of_attached(name: str, table: TextTable) -> bool:
+    """Whether a declaration such as `car.wheels` is about a column of parts or tuples."""
+    attached, owner = table.attached, name.partition(".")[0]
+    return attached is not None and "." in name and (owner in attached.parts or owner in attached.relations)
 
 
 def _target_summary(name: str, labels: Labels) -> ColumnSummary:
@@ -313,6 +340,9 @@ def text_schema(table: TextTable, types: Mapping[str, str] | None = None) -> dic
         "boolean": Boolean(),
         "number": Number(),
         "probability": Probability(),
+        "date": Date(),
+        "text": Text(),
+        "series": Series((1, 1)),
         "image": Tensor(()),
     }
     schema: dict[str, Kind] = {}
@@ -344,17 +374,45 @@ def read_with_schema(table: TextTable, schema: Schema, needed: Collection[str], 
     DataError
         Where a needed column is missing, or a cell cannot be read.
     """
-    columns = {}
-    for name, kind in schema.items():
-        if name not in table.columns and name in needed:
+    columns: dict[str, Column] = {}
+    attached = {name: kind for name, kind in schema.items() if isinstance(kind, (Parts, Relation))}
+    _check_attached(table, attached)
+    sources = set(source_columns(needed, schema))
+    of_table = table_columns(schema)
+    for name, kind in of_table.items():
+        if name in attached:
+            continue
+        if name not in table.columns and name in sources:
             raise DataError(
                 f"{table.path} has no column {name!r}, which the model needs.{did_you_mean(name, table.columns)}"
             )
-        if name in needed or (others and name in table.columns):
+        if name in sources or (others and name in table.columns):
             columns[name] = _column_as(name, kind, table)
         elif others:
             columns[name] = all_missing(kind, len(table))
-    return Examples(columns).conform({name: schema[name] for name in columns})
+    wanted = [name for name in schema if name in columns or (name in needed and name not in of_table)]
+    if not attached:
+        return Examples(columns).conform({name: schema[name] for name in wanted})
+
+    def read_part(name: str, of_parts: TextTable) -> Mapping[str, Column]:
+        """The columns of a table of parts or tuples, by the schema."""
+        kinds = {column: kind for column, kind in columns_of_attached[name].items() if not isinstance(kind, Parts)}
+        return dict(read_with_schema(of_parts, kinds, list(kinds)).items()) if kinds else {}
+
+    columns_of_attached = {name: kind.schema for name, _, kind in part_schemas(schema)}
+    columns_of_attached |= {name: kind.schema for name, kind in attached.items() if isinstance(kind, Relation)}
+    return joined_examples(columns, table, read_part).conform({name: schema[name] for name in (*wanted, *attached)})
+
+
+def _check_attached(table: TextTable, needed: Mapping[str, Kind]) -> None:
+    """Raise an error for the first type of part or relation whose file was not given."""
+    given = {} if table.attached is None else {**table.attached.parts, **table.attached.relations}
+    for name, kind in needed.items():
+        if name not in given:
+            option = f"--relation {name}=FILE" if isinstance(kind, Relation) else f"--parts {name}=FILE:COLUMN"
+            raise DataError(
+                f"The model reads the {kind_name(kind)} {name!r} of examples; give their table with {option}."
+            )
 
 
 def _check_types(declared: Mapping[str, str], table: TextTable, target: str | None) -> None:
@@ -385,6 +443,12 @@ def _column(name: str, kind: str, table: TextTable, formats: Mapping[str, ImageF
             return probability_column(name, table)
         case "category":
             return category_column(name, table)
+        case "date":
+            return date_column(name, table)
+        case "text":
+            return note_column(name, table)
+        case "series":
+            return series_cells(name, table)
         case _:
             return image_column(name, table, formats[name])
 
@@ -393,8 +457,14 @@ def _column_as(name: str, kind: Kind, table: TextTable) -> Column:
     match kind:
         case Boolean():
             return boolean_column(name, table)
+        case Date():
+            return date_column(name, table)
         case Number():
             return number_column(name, table)
+        case Text():
+            return note_column(name, table)
+        case Series((_, steps)):
+            return series_cells(name, table, steps)
         case Probability():
             return probability_column(name, table)
         case Category(values):
@@ -404,10 +474,7 @@ def _column_as(name: str, kind: Kind, table: TextTable) -> Column:
         case Distribution():
             raise DataError(f"The model reads {name!r} as a distribution, which a cell of a table cannot hold.")
         case Parts() | Relation():
-            raise DataError(
-                f"The model reads {name!r} as {kind_name(kind)} of examples, which a cell of a table cannot hold; give their "
-                f"table with --{kind_name(kind)}."
-            )
+            raise AssertionError(f"{name!r} has a table of its own")
 
 
 # Images ---------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from neuid3.errors import NodeTestError, RuleError, SyntaxErrorInProgram, did_yo
 from neuid3.logic.expressions import FUNCTIONS
 from neuid3.logic.prolog.arithmetic import OPEN
 from neuid3.logic.prolog.engine import CLOSED_IN_LIBRARIES
-from neuid3.logic.prolog.reader import ParsedProgram, Vocabulary, numbers_of, parse, renamed
+from neuid3.logic.prolog.reader import ParsedProgram, Vocabulary, numbers_of, parse
 from neuid3.logic.prolog.terms import (
     COMPARISONS,
     PrologTerm,
@@ -190,7 +190,7 @@ def read_test(
         raise NodeTestError(f"{noun} {text!r} cannot be parsed: {str(error).split(', ', 1)[-1]}") from None
     if len(clauses) != 1 or isinstance(clauses[0], (Clause, AnnotatedDisjunction)) or not isinstance(clauses[0], Term):
         raise NodeTestError(f"{noun} {text!r} is not one atom; write a rule for it and use the rule's head.")
-    goal = renamed(normalised(clauses[0], itertools.count()), parsed.redefined)
+    goal = parsed.spelling(normalised(clauses[0], itertools.count()))
     goal, compares_rules = _with_rules_called(goal, parsed)
     compound = compound or compares_rules
     if (

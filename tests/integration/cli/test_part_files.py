@@ -1,0 +1,107 @@
+"""Parts and relations on the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from neuid3.cli.main import main
+from neuid3.data.reading import open_text_table, read_text_table, with_part_files
+from neuid3.errors import DataError
+
+OPTIONS = ["--parts", "car=cars.csv:train", "--parts", "load=loads.csv:car", "--relation", "next=next.csv"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Tables of trains, cars, loads and of which car comes next; a train with a short car with a disc goes east."""
+    rng = np.random.default_rng(0)
+    trains, cars, loads, after = ["train,direction"], ["car,train,long,axles"], ["car,shape"], ["car_1,car_2"]
+    for train in range(60):
+        is_east, last = False, ""
+        for number in range(int(rng.integers(1, 4))):
+            car, is_long, shape = f"c{train}_{number}", rng.random() < 0.5, str(rng.choice(["disc", "bar"]))
+            cars.append(f"{car},t{train},{'yes' if is_long else 'no'},{rng.integers(2, 4)}")
+            loads.append(f"{car},{shape}")
+            after += [f"{last},{car}"] if last else []
+            is_east, last = is_east or (not is_long and shape == "disc"), car
+        trains.append(f"t{train},{'east' if is_east else 'west'}")
+    for name, lines in {"trains": trains, "cars": cars, "loads": loads, "next": after}.items():
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines) + "\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments: str) -> str:
+    result = CliRunner().invoke(main, list(arguments))
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_a_tree_over_parts_is_fitted_predicted_explained_and_reported(folder: Path) -> None:
+    text = run("fit", "trains.csv", "--target", "direction", *OPTIONS, "--type", "car.axles=category")
+    assert "car.axles   category" in text
+    assert "accuracy 1.000" in text
+    predicted = run("predict", "trains.neuid3", "trains.csv", *OPTIONS).splitlines()
+    classes = [line.split(",")[1] for line in (folder / "trains.csv").read_text().splitlines()[1:]]
+    assert [line.split(",")[0] for line in predicted[1:]] == classes
+    assert "Predicted: " + classes[7] in run("explain", "trains.neuid3", "trains.csv", "--row", "7", *OPTIONS)
+    run("report", "trains.neuid3", "trains.csv", "--target", "direction", *OPTIONS, "--out", "page.html")
+    assert (folder / "page.html").stat().st_size > 1000
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_model_over_parts_asks_for_their_files() -> None:
+    run("fit", "trains.csv", "--target", "direction", *OPTIONS)
+    result = CliRunner().invoke(main, ["predict", "trains.neuid3", "trains.csv"])
+    assert "give their table with --parts car=FILE:COLUMN" in result.output
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "message"),
+    [
+        (
+            "cars.csv",
+            "c3_0,t3",
+            "c3_0,tX",
+            r"cars.csv, line \d+: 'tX' in column 'train' is the key of no row of trains.csv",
+        ),
+        (
+            "cars.csv",
+            "c4_0,t4",
+            "c3_0,t4",
+            r"cars.csv, line \d+: 'c3_0' in column 'car' is the key of line \d+ already",
+        ),
+        ("loads.csv", "c5_0,", "zz,", r"loads.csv, line \d+: 'zz' in column 'car' is the key of no row of cars.csv"),
+        ("trains.csv", "t6,", "t5,", r"trains.csv, line 8: 't5' in column 'train' is the key of line 7 already"),
+    ],
+)
+def test_a_wrong_key_is_named_with_its_line(folder: Path, file: str, old: str, new: str, message: str) -> None:
+    path = folder / file
+    path.write_text(path.read_text().replace(old, new, 1))
+    with pytest.raises(DataError, match=message):
+        with_part_files(open_text_table("trains.csv"), OPTIONS[1:4:2], OPTIONS[5:])
+
+
+def test_circular_ownership_and_incomplete_options_are_refused(folder: Path) -> None:
+    table = open_text_table("trains.csv")
+    (folder / "loads.csv").write_text("load,car\nl1,c1\n")
+    (folder / "cars.csv").write_text("car,load\nc1,l1\n")
+    with pytest.raises(DataError, match="Ownership is circular: car is owned by load is owned by car"):
+        with_part_files(table, ["car=cars.csv:load", "load=loads.csv:car"])
+    with pytest.raises(DataError, match="write --parts NAME=FILE:COLUMN"):
+        with_part_files(table, ["car=cars.csv"])
+
+
+def test_parts_of_rows_without_a_class_are_left_out(folder: Path) -> None:
+    path = folder / "trains.csv"
+    path.write_text(path.read_text().replace("t9,west", "t9,").replace("t9,east", "t9,"))
+    table = with_part_files(open_text_table("trains.csv"), OPTIONS[1:4:2], OPTIONS[5:])
+    data = read_text_table(table, target="direction")
+    assert len(data.examples) == 59
+    assert data.examples.column("car").values.total == sum(
+        line.split(",")[1] != "t9" for line in (folder / "cars.csv").read_text().splitlines()[1:]
+    )
