@@ -124,6 +124,7 @@ class Text(Tensor):
     Attributes
     ----------
     shape : the shape of the bag.
+    encoded : None: no encoder reads it.
     """
 
     shape: tuple[int, ...] = (TEXT_FEATURES,)
@@ -136,6 +137,7 @@ class Series(Tensor):
     Attributes
     ----------
     shape : the number of channels, and the number of steps of the longest entry in training.
+    encoded : None: no encoder reads it.
     """
 
 
