@@ -13,8 +13,9 @@ from neuid3.io.container import Tensors
 from neuid3.io.serialize import Json
 from neuid3.networks.defaults import Dense, LeNet
 from neuid3.networks.reordering import ReorderedOutputs
+from neuid3.networks.series import SeriesNet
 
-_REGISTRY: dict[str, type[nn.Module]] = {"LeNet": LeNet, "Dense": Dense}
+_REGISTRY: dict[str, type[nn.Module]] = {"LeNet": LeNet, "Dense": Dense, "SeriesNet": SeriesNet}
 
 
 def register(network: type[nn.Module]) -> type[nn.Module]:
