@@ -13,6 +13,8 @@ from experiments.datasets.e9p import FRACTIONS as E9P_FRACTIONS
 from experiments.datasets.hitting_sets import SOURCES as HITTING_SETS
 from experiments.datasets.keel import FOLDS as KEEL_FOLDS
 from experiments.datasets.keel import TABLES as KEEL_TABLES
+from experiments.datasets.kinds import FOLDS as KIND_FOLDS
+from experiments.datasets.kinds import TABLES as KIND_TABLES
 from experiments.datasets.numbers import FOLDS as NUMBER_FOLDS
 from experiments.datasets.numbers import TABLES as NUMBER_TABLES
 from experiments.settings import FOLDS, SEEDS, SEEDS_44M, SEEDS_OF
@@ -32,6 +34,7 @@ FIELD_NAMES: Mapping[str, tuple[str, str | None, str]] = {
     "e9p": ("images", "rows", "seed"),
     "switched": ("images", None, "seed"),
     "regression": ("table", None, "fold"),
+    "kinds": ("table", None, "fold"),
 }
 EXPERIMENTS = tuple(FIELD_NAMES)
 
@@ -43,6 +46,7 @@ KEEL_BESIDE = {TREE: "cart", "forest": "sklearn-forest", "boosting": "sklearn-bo
 KEEL_MODELS = (*KEEL_BESIDE, *KEEL_BESIDE.values())
 SWITCHED_MODELS = (TREE, "cnn")
 REGRESSION_MODELS = (TREE, "boosting", "cart", "sklearn-forest", "sklearn-boosting")
+KIND_MODELS = (TREE, "forest", "boosting", "logistic")
 POOLS = ("union", "opt", "nf", "bad")
 
 # The number of labelled images in even-odd: one of each digit.
@@ -207,6 +211,13 @@ def units(experiment: str, recipe: str = "default") -> list[Unit]:
                 for fold in range(NUMBER_FOLDS)
                 for name in NUMBER_TABLES
                 for model in REGRESSION_MODELS
+            ]
+        case "kinds":
+            return [
+                Unit("kinds", name, None, model, recipe if model == TREE else None, fold)
+                for fold in range(KIND_FOLDS)
+                for name in KIND_TABLES
+                for model in KIND_MODELS
             ]
     raise DataError(f"There is no experiment {experiment!r}.{did_you_mean(experiment, EXPERIMENTS)}")
 
