@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from neuid3.data.reading.files import ImageFiles
     from neuid3.data.reading.interpretations import read_interpretations
     from neuid3.data.reading.table import read_frame, read_table
+    from neuid3.diagnosis.findings import Diagnosis, Finding
     from neuid3.errors import NeuID3Error
     from neuid3.estimators.boosting import NeuID3BoostingClassifier, NeuID3BoostingRegressor
     from neuid3.estimators.classifier import NeuID3Classifier
@@ -70,8 +71,10 @@ __all__ = [
     "ConceptScore",
     "Constraints",
     "Date",
+    "Diagnosis",
     "Distribution",
     "Examples",
+    "Finding",
     "Goal",
     "GoalLeaf",
     "ImageFiles",
@@ -155,6 +158,7 @@ _get_name, _names = lazy_names(
         "neuid3.explain.page": ("evidence_page", "label_page", "write_label_page", "write_page"),
         "neuid3.export": ("export_graphviz", "export_svg", "export_text", "plot_tree"),
         "neuid3.export.onnx": ("export_onnx",),
+        "neuid3.diagnosis.findings": ("Diagnosis", "Finding"),
         "neuid3.identifiability.certificate": ("Certificate", "NetworkCertificate"),
         "neuid3.identifiability.suggestions": ("LabelSuggestion", "LabelSuggestions"),
         "neuid3.io.bank": ("Bank",),

@@ -277,6 +277,32 @@ def _warn_of_unused_rules(
         warnings.warn(f"The rule '{rule.head}' in line {rule.line} is never tried. {reason}", UserWarning, stacklevel=8)
 
 
+def constant_rules(program: Program) -> list[tuple[str, bool, str]]:
+    """The rules all of whose instances over the columns are always true or always false.
+
+    Parameters
+    ----------
+    program : background knowledge.
+
+    Returns
+    -------
+    For each of them its head, its value and a sentence that says why.
+    """
+    atoms: dict[str, list[str]] = {}
+    for mode in rule_modes(program):
+        atoms.setdefault(f"{atom_name(mode.predicate)}/{len(mode.arguments)}", []).extend(mode.atoms())
+    found = []
+    for predicate, rule in program.rules().items():
+        instances = atoms.get(predicate, [])
+        if not rule.needed and instances:
+            formulas = program.formulas_or_none(instances)
+            values = {formula.value if isinstance(formula, Truth) else None for formula in formulas}
+            if values in ({True}, {False}):
+                value = values == {True}
+                found.append((rule.head, value, _constant(instances[0], value, program)))
+    return found
+
+
 def _predicate(atom: str) -> str:
     return atom_name(re.split(r"\s*\(", atom.strip(), maxsplit=1)[0])
 

@@ -22,6 +22,7 @@ from neuid3.logic.prolog.reader import (
     read_clause,
     redefined_in,
     syntax_position,
+    variable_hint,
     with_newlines,
 )
 from neuid3.logic.prolog.spelling import spelling_of
@@ -53,9 +54,10 @@ def check(text: str, columns: dict[str, dict[str, Any]], infer: bool) -> dict[st
     try:
         clauses = list(PrologString(text))
     except ProbLogError as error:
-        line, column = syntax_position(error)
+        line, column = syntax_position(error, text)
         message = str(getattr(error, "base_message", error))
-        return {"problems": [_problem(line, column, f"{message}. {_HINTS.get(message, _HINT)}")], "columns": columns}
+        hint = variable_hint(error).strip() or _HINTS.get(message, _HINT)
+        return {"problems": [_problem(line, column, f"{message}. {hint}")], "columns": columns}
     statements, problems = _read(parser, clauses, columns)
     if infer:
         columns = {**columns, **_inferred(statements, columns)}

@@ -163,18 +163,36 @@ def parse(text: str) -> list[PrologTerm]:
     try:
         return list(PrologString(text))
     except ProbLogError as error:
-        line, column = syntax_position(error)
+        line, column = syntax_position(error, text)
         position = f"line {line}, column {column}: " if line else ""
         raise SyntaxErrorInProgram(
-            f"Syntax error in the background knowledge, {position}{error.base_message}."
+            f"Syntax error in the background knowledge, {position}{error.base_message}.{variable_hint(error)}"
         ) from None
 
 
-def syntax_position(error: ProbLogError) -> tuple[int, int]:
+# What ProbLog says of a clause whose head is a variable, of which it gives no position.
+_VARIABLE_HEAD = re.compile(r"Unexpected clause head '([A-Z_]\w*)'")
+
+
+def variable_hint(error: ProbLogError) -> str:
+    """A sentence about a head that is a variable because it begins with a capital letter; empty for other errors."""
+    match = _VARIABLE_HEAD.search(str(getattr(error, "base_message", error)))
+    return (
+        "" if match is None else f" A name that begins with a capital letter is a variable; write '{match[1].lower()}'."
+    )
+
+
+def syntax_position(error: ProbLogError, text: str = "") -> tuple[int, int]:
     """The line and the column of a syntax error, from 1; 0 where they are not known.
 
     ProbLog's columns count from 0 on line 1 and from 1 on the other lines.
     """
+    head = _VARIABLE_HEAD.search(str(getattr(error, "base_message", error)))
+    if head is not None:
+        place = re.search(rf"^[ \t]*{head[1]}\b(?=\s*(:-|\.))", text, flags=re.MULTILINE)
+        if place is not None:
+            start = place.end() - len(head[1])
+            return text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
     if isinstance(error.location, tuple) and len(error.location) == 3:
         _, line, column = error.location
         return int(line), int(column) + 1 if line == 1 else int(column)
