@@ -245,6 +245,11 @@ class Examples:
         Returns
         -------
         The rows with the columns of both, these first.
+
+        Raises
+        ------
+        DataError
+            Where the numbers of rows differ.
         """
         if len(more) != self._length:
             raise DataError(f"{self._length} and {len(more)} rows cannot be joined; give the same rows.")
