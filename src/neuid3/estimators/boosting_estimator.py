@@ -37,7 +37,7 @@ _CONSTRAINTS = ("monotonic_cst", "interaction_cst")
 BOOSTING_CONSTRAINTS: dict[str, Any] = {
     **{
         name: SHARED_CONSTRAINTS[name]
-        for name in (*_SHARED, "random_state", "verbose", "limits", "relations", *_CONSTRAINTS)
+        for name in (*_SHARED, "random_state", "verbose", "limits", "relations", "encoder", *_CONSTRAINTS)
     },
     "learning_rate": [Interval(Real, 0, None, closed="neither")],
     "max_splits": [Interval(Integral, 1, None, closed="left")],

@@ -26,6 +26,8 @@ from neuid3.tree.criteria import ClassCriterion, criterion_of
 if TYPE_CHECKING:
     from torch import nn
 
+    from neuid3.encoders.encoder import Encoder
+
 
 class NeuID3Classifier(ClassTargets, ClassifierMixin, TreeEstimator):  # type: ignore[misc]
     """A decision tree whose tests are facts, networks, or rules over the outputs of networks.
@@ -89,6 +91,10 @@ class NeuID3Classifier(ClassTargets, ClassifierMixin, TreeEstimator):  # type: i
     relations : dict, optional
         Rules that are written for a neural predicate or a category, as in `{"rank": ["order", "equal"]}`; `"rank[1..5]"`
         declares the predicate too. `neuid3.logic.relations.RELATIONS` has all relations.
+    encoder : str, torch.nn.Module or Encoder, optional
+        What turns each picture into a vector, which networks read in its place: "self" is learned from the pictures of the
+        table, without their targets; "resnet18" and the like have weights in a local file; a module of your own maps
+        pictures to vectors. It is not trained with the tree. See `neuid3.Encoder`.
 
     Attributes
     ----------
@@ -150,6 +156,7 @@ class NeuID3Classifier(ClassTargets, ClassifierMixin, TreeEstimator):  # type: i
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
         relations: Mapping[str, Sequence[str]] | None = None,
+        encoder: str | nn.Module | Encoder | None = None,
     ) -> None:
         self._remember(locals())
 

@@ -28,7 +28,7 @@ from neuid3.tree.target import column_importances
 from neuid3.tree.trees_model import TreesModel
 
 _SHARED = ("background", "networks", "tests", "bank", "modes", "training", "max_depth", "min_mass", "min_gain")
-_SETTINGS = ("time_limit", "n_jobs", "random_state", "verbose", "limits", "relations")
+_SETTINGS = ("time_limit", "n_jobs", "random_state", "verbose", "limits", "relations", "encoder")
 
 FOREST_CONSTRAINTS: dict[str, Any] = {
     **{name: SHARED_CONSTRAINTS[name] for name in (*_SHARED, *_SETTINGS)},

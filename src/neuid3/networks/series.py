@@ -95,4 +95,4 @@ def default_architecture(kinds: Sequence[Kind], width: int) -> nn.Module:
     if isinstance(first, Series) and all(kind == first for kind in kinds):
         channels, steps = first.shape
         return SeriesNet(width, channels=channels, steps=steps, inputs=len(kinds))
-    return default_network([kind.shape if isinstance(kind, Tensor) else (1,) for kind in kinds], width)
+    return default_network([kind.input_shape if isinstance(kind, Tensor) else (1,) for kind in kinds], width)
