@@ -37,7 +37,7 @@ from neuid3.logic.program import Declaration, Program
 from neuid3.logic.relations import with_relations
 from neuid3.logic.sandbox import Limits
 from neuid3.training.config import TrainingConfig, changed_training, read_training
-from neuid3.tree.anchors import Anchors, distinct
+from neuid3.tree.anchors import Anchors, distinct, labels_of_rows
 from neuid3.tree.constraints import read_constraints
 from neuid3.tree.criterion import Criterion
 from neuid3.tree.labels import read_labels, take_labels
@@ -118,6 +118,27 @@ class FitInputs:
     folder: Path | str | None
     digests: Callable[[], dict[str, str]]
     deadline: float
+
+    def rows(self, rows: npt.NDArray[np.int64]) -> FitInputs:
+        """The inputs of a fit of some of the rows, without a checkpoint.
+
+        Parameters
+        ----------
+        rows : the numbers of training rows, in ascending order.
+
+        Returns
+        -------
+        The inputs of the smaller fit.
+        """
+        return replace(
+            self,
+            examples=self.examples[rows],
+            target=self.target[rows],
+            groups=None if self.groups is None else self.groups[rows],
+            labels=labels_of_rows(self.labels, rows),
+            anchors=labels_of_rows(self.anchors, rows),
+            folder=None,
+        )
 
     def checkpoint(self) -> AbstractContextManager[Checkpoint | None]:
         """The checkpoint of the fit, as a context; None without a folder."""

@@ -30,7 +30,7 @@ SHARED_CONSTRAINTS: dict[str, Any] = {
     "max_depth": [Interval(Integral, 0, None, closed="left"), None],
     "min_mass": [Interval(Real, 0, None, closed="left")],
     "min_gain": [Interval(Real, 0, None, closed="left")],
-    "pruning": [Interval(Real, 0, None, closed="left")],
+    "pruning": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
     "time_limit": [Interval(Real, 0, None, closed="left"), None],
     "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
     "random_state": ["random_state"],
