@@ -32,6 +32,7 @@ FIELD_NAMES: Mapping[str, tuple[str, str | None, str]] = {
     "e9p": ("images", "rows", "seed"),
     "switched": ("images", None, "seed"),
     "regression": ("table", None, "fold"),
+    "image-ensembles": ("dataset", None, "fold"),
 }
 EXPERIMENTS = tuple(FIELD_NAMES)
 
@@ -42,7 +43,9 @@ ELEUSIS_MODELS = ("lean", "soft", "nn44m")
 KEEL_BESIDE = {TREE: "cart", "forest": "sklearn-forest", "boosting": "sklearn-boosting"}
 KEEL_MODELS = (*KEEL_BESIDE, *KEEL_BESIDE.values())
 SWITCHED_MODELS = (TREE, "cnn")
-REGRESSION_MODELS = (TREE, "boosting", "cart", "sklearn-forest", "sklearn-boosting")
+# Ours learn from images, scikit-learn's forest from the symbols that these show.
+IMAGE_ENSEMBLES = ("forest", "boosting", "sklearn-forest")
+REGRESSION_MODELS = (TREE, "forest", "boosting", "cart", "sklearn-forest", "sklearn-boosting")
 POOLS = ("union", "opt", "nf", "bad")
 
 # The number of labelled images in even-odd: one of each digit.
@@ -207,6 +210,14 @@ def units(experiment: str, recipe: str = "default") -> list[Unit]:
                 for fold in range(NUMBER_FOLDS)
                 for name in NUMBER_TABLES
                 for model in REGRESSION_MODELS
+            ]
+        case "image-ensembles":
+            return [
+                Unit("image-ensembles", name, None, model, None, fold)
+                for fold in range(FOLDS)
+                for name in datasets.UCI
+                if datasets.UCI[name].learnable
+                for model in IMAGE_ENSEMBLES
             ]
     raise DataError(f"There is no experiment {experiment!r}.{did_you_mean(experiment, EXPERIMENTS)}")
 
