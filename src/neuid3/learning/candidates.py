@@ -6,7 +6,7 @@ import itertools
 import math
 import re
 import warnings
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -458,6 +458,6 @@ def _named(test: str, kind: Kind | None) -> NodeTest:
     return FactTest(test) if isinstance(kind, (Boolean, Probability)) else AtomTest(test)
 
 
-def shapes_of(inputs: Sequence[str], schema: Mapping[str, Kind]) -> list[tuple[int, ...]]:
+def shapes_of(inputs: Iterable[str], schema: Mapping[str, Kind]) -> list[tuple[int, ...]]:
     """The shapes of the input columns of a network; a number is a vector of length 1."""
     return [kind.input_shape if isinstance(kind := schema[name], Tensor) else (1,) for name in inputs]

@@ -11,6 +11,7 @@ import numpy as np
 from neuid3.circuits.arrays import Arrays
 from neuid3.data.columns import Distribution, Probability
 from neuid3.data.priors import Priors, network_call_name
+from neuid3.learning.candidates import shapes_of
 from neuid3.learning.sample import Floats, Instance, Sample
 from neuid3.logic.expressions import Expression
 from neuid3.logic.formula import ColumnVariable, NeuralVariable, QueryVariable, Source, Variable
@@ -56,9 +57,19 @@ class ExactInference:
 
     def bound(self, test: NodeTest) -> NodeTest:
         """A test with the instances of its networks that the tree calls already; other networks stay as declared."""
-        networks = {call.network for call in self.semantics.calls(test)}
-        bindings = {name: self.bindings[name] for name in networks if name in self.bindings}
+        calls = self.semantics.calls(test)
+        bindings = {
+            name: self.bindings[name]
+            for name in {call.network for call in calls}
+            if name in self.bindings
+            and all(self.can_read(self.bindings[name], call.inputs) for call in calls if call.network == name)
+        }
         return test.bind({**dict(test.instances), **bindings}) if bindings else test
+
+    def can_read(self, instance: str, columns: Iterable[str]) -> bool:
+        """Whether an instance was trained on columns of the shapes of these, or came trained."""
+        schema, trained_on = self.sample.examples.schema, self.instances[instance].trained_on
+        return not trained_on or set(shapes_of(columns, schema)) <= set(shapes_of(trained_on, schema))
 
     def _modules(self) -> dict[str, nn.Module]:
         """The modules of all instances, in evaluation mode."""

@@ -87,7 +87,15 @@ class ReadySplitter:
             columns = frozenset(name for call in calls for name in call.inputs)
             yield from ((name,) for name in self._substitutes(node, untrained[0], fresh, columns))
         else:
-            yield from islice(product(*(self._on_path(node, name) for name in untrained)), MAX_BINDINGS)
+            choices = [
+                [
+                    instance
+                    for instance in self._on_path(node, name)
+                    if all(self.inference.can_read(instance, call.inputs) for call in calls if call.network == name)
+                ]
+                for name in untrained
+            ]
+            yield from islice(product(*choices), MAX_BINDINGS)
 
     def _substitutes(self, node: OpenNode, network: str, fresh: nn.Module, columns: frozenset[str]) -> list[str]:
         """Instances that can replace a network: those of its name on this path first, then others of its architecture.
@@ -99,7 +107,8 @@ class ReadySplitter:
         }
         unbiased = {n for n, i in similar.items() if i.is_shared and not i.trained_on & columns}
         biased = {n for n, i in similar.items() if i.is_shared and unbiased and n not in unbiased}
-        names = dict.fromkeys(self._on_path(node, network) + list(similar)[::-1])
+        on_path = [name for name in self._on_path(node, network) if self.inference.can_read(name, columns)]
+        names = dict.fromkeys(on_path + list(similar)[::-1])
         return [name for name in names if name not in biased][:MAX_BINDINGS]
 
     def _on_path(self, node: OpenNode, network: str) -> list[str]:
