@@ -26,8 +26,10 @@ from experiments.cells import (
 )
 from experiments.configuration import recorded_parameters
 from experiments.keel_report import keel_report
+from experiments.pictured import pictured_report
 from experiments.published import Published
 from experiments.regression import regression_report
+from experiments.relational import relational_report
 from experiments.store import Result
 from experiments.tables import Cell, Entry, Report, Table
 from experiments.units import EXPERIMENTS, POOLS, REUSED_FROM, REUSED_IN, TREE, UCI_MODELS, Unit, units
@@ -371,7 +373,7 @@ def _settings(result: Result) -> dict[str, Any]:
     used.pop("random_state", None)
     if result.unit.experiment == "keel":
         return used
-    if result.unit.experiment == "regression":
+    if result.unit.experiment in ("regression", "relational", "pictured"):
         return _flat(used)
     if result.unit.model != TREE:
         return {**Training().to_json(), **used}
@@ -401,4 +403,6 @@ _DRAW: Mapping[str, Callable[[Results], tuple[list[Table], list[str]]]] = {
     "e9p": goal_reports.e9p_report,
     "switched": goal_reports.switched_report,
     "regression": regression_report,
+    "relational": relational_report,
+    "pictured": pictured_report,
 }

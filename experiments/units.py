@@ -15,6 +15,7 @@ from experiments.datasets.keel import FOLDS as KEEL_FOLDS
 from experiments.datasets.keel import TABLES as KEEL_TABLES
 from experiments.datasets.numbers import FOLDS as NUMBER_FOLDS
 from experiments.datasets.numbers import TABLES as NUMBER_TABLES
+from experiments.datasets.relational import SETTINGS as RELATIONAL
 from experiments.settings import FOLDS, SEEDS, SEEDS_44M, SEEDS_OF
 from neuid3.errors import DataError, did_you_mean
 
@@ -32,6 +33,8 @@ FIELD_NAMES: Mapping[str, tuple[str, str | None, str]] = {
     "e9p": ("images", "rows", "seed"),
     "switched": ("images", None, "seed"),
     "regression": ("table", None, "fold"),
+    "relational": ("problem", "rows", "fold"),
+    "pictured": ("problem", None, "seed"),
 }
 EXPERIMENTS = tuple(FIELD_NAMES)
 
@@ -43,6 +46,15 @@ KEEL_BESIDE = {TREE: "cart", "forest": "sklearn-forest", "boosting": "sklearn-bo
 KEEL_MODELS = (*KEEL_BESIDE, *KEEL_BESIDE.values())
 SWITCHED_MODELS = (TREE, "cnn")
 REGRESSION_MODELS = (TREE, "boosting", "cart", "sklearn-forest", "sklearn-boosting")
+# The model that a tree over pictures of parts is set beside: a tree of symbols, deep sets, or a recurrent network.
+PICTURED_PEERS = {
+    "trains": "symbols",
+    "pair": "deep-sets",
+    "red-courts": "deep-sets",
+    "one-suit": "deep-sets",
+    "odd-runs": "recurrent",
+    "other-suit": "recurrent",
+}
 POOLS = ("union", "opt", "nf", "bad")
 
 # The number of labelled images in even-odd: one of each digit.
@@ -207,6 +219,20 @@ def units(experiment: str, recipe: str = "default") -> list[Unit]:
                 for fold in range(NUMBER_FOLDS)
                 for name in NUMBER_TABLES
                 for model in REGRESSION_MODELS
+            ]
+        case "pictured":
+            return [
+                Unit("pictured", problem, None, model, recipe if model == TREE else None, seed)
+                for seed in range(SEEDS_OF["pictured"])
+                for problem, peer in PICTURED_PEERS.items()
+                for model in (TREE, peer)
+            ]
+        case "relational":
+            return [
+                Unit("relational", problem, setting, TREE, recipe, fold)
+                for problem, settings in RELATIONAL.items()
+                for setting, folds in settings.items()
+                for fold in range(folds)
             ]
     raise DataError(f"There is no experiment {experiment!r}.{did_you_mean(experiment, EXPERIMENTS)}")
 
