@@ -8,12 +8,23 @@ from typing import TYPE_CHECKING, Any
 from neuid3.utils.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from neuid3.data.columns import Boolean, Category, Distribution, Number, Probability, Tensor
+    from neuid3.data.columns import (
+        Boolean,
+        Category,
+        Date,
+        Distribution,
+        Number,
+        Probability,
+        Series,
+        Tensor,
+        Text,
+    )
     from neuid3.data.examples import Examples
     from neuid3.data.priors import Priors
     from neuid3.data.reading.files import ImageFiles
     from neuid3.data.reading.interpretations import read_interpretations
     from neuid3.data.reading.table import read_frame, read_table
+    from neuid3.diagnosis.findings import Diagnosis, Finding
     from neuid3.errors import NeuID3Error
     from neuid3.estimators.boosting import NeuID3BoostingClassifier, NeuID3BoostingRegressor
     from neuid3.estimators.classifier import NeuID3Classifier
@@ -59,8 +70,11 @@ __all__ = [
     "Certificate",
     "ConceptScore",
     "Constraints",
+    "Date",
+    "Diagnosis",
     "Distribution",
     "Examples",
+    "Finding",
     "Goal",
     "GoalLeaf",
     "ImageFiles",
@@ -88,7 +102,9 @@ __all__ = [
     "Probability",
     "RandomCandidates",
     "ScoreLeaf",
+    "Series",
     "Tensor",
+    "Text",
     "TrainedTest",
     "TrainingConfig",
     "Tree",
@@ -114,7 +130,17 @@ __all__ = [
 _get_name, _names = lazy_names(
     __name__,
     {
-        "neuid3.data.columns": ("Boolean", "Category", "Distribution", "Number", "Probability", "Tensor"),
+        "neuid3.data.columns": (
+            "Boolean",
+            "Category",
+            "Date",
+            "Distribution",
+            "Number",
+            "Probability",
+            "Series",
+            "Tensor",
+            "Text",
+        ),
         "neuid3.data.examples": ("Examples",),
         "neuid3.data.priors": ("Priors",),
         "neuid3.data.reading.files": ("ImageFiles",),
@@ -132,6 +158,7 @@ _get_name, _names = lazy_names(
         "neuid3.explain.page": ("evidence_page", "label_page", "write_label_page", "write_page"),
         "neuid3.export": ("export_graphviz", "export_svg", "export_text", "plot_tree"),
         "neuid3.export.onnx": ("export_onnx",),
+        "neuid3.diagnosis.findings": ("Diagnosis", "Finding"),
         "neuid3.identifiability.certificate": ("Certificate", "NetworkCertificate"),
         "neuid3.identifiability.suggestions": ("LabelSuggestion", "LabelSuggestions"),
         "neuid3.io.bank": ("Bank",),

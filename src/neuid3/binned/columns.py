@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.data.columns import Boolean, Category, Column, Distribution, Number, Probability, Tensor, Value
+from neuid3.data.columns import Boolean, Category, Column, Date, Distribution, Number, Probability, Tensor, Value
+from neuid3.data.derived import column_text
 from neuid3.data.examples import Examples
 from neuid3.data.parts import Parts, Relation
 from neuid3.errors import DataError
-from neuid3.logic.quoting import atom_text
-from neuid3.tree.node_tests import CutTest, FactTest, NodeTest, ValueTest
+from neuid3.tree.node_tests import CutTest, DateCutTest, FactTest, NodeTest, ValueTest
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[Any]
@@ -50,6 +50,7 @@ class BinnedColumn:
     values : the values of a category or distribution by code; empty for other columns.
     fact : the test of a fact; None where it is the test of the column itself.
     has_missing : whether an entry is missing.
+    is_date : whether its numbers are days, so that thresholds are written as dates.
     """
 
     name: str
@@ -62,6 +63,7 @@ class BinnedColumn:
     values: tuple[Value, ...] = ()
     fact: NodeTest | None = None
     has_missing: bool = False
+    is_date: bool = False
 
     @property
     def is_exact(self) -> bool:
@@ -84,7 +86,7 @@ class BinnedColumn:
         -------
         The text.
         """
-        return atom_text(self.name) if self.kind is BinKind.NUMBER else str(self.test(code, 0.0))
+        return column_text(self.name) if self.kind is BinKind.NUMBER else str(self.test(code, 0.0))
 
     def without_rows(self) -> BinnedColumn:
         """The same column without the codes of its rows, for trees that are applied to other rows."""
@@ -104,7 +106,7 @@ class BinnedColumn:
         """
         match self.kind:
             case BinKind.NUMBER:
-                return CutTest(self.name, float(threshold))
+                return (DateCutTest if self.is_date else CutTest)(self.name, float(threshold))
             case _ if self.fact is not None:
                 return self.fact
             case _ if not self.values:  # a Boolean or probability column
@@ -173,7 +175,8 @@ def _binned(name: str, column: Column, mass: Floats, max_bins: int) -> BinnedCol
         case Tensor() | Parts() | Relation():
             return None
         case Number():
-            return _number_column(name, column.values, missing, mass, max_bins)
+            numbers = _number_column(name, column.values, missing, mass, max_bins)
+            return None if numbers is None else replace(numbers, is_date=isinstance(column.kind, Date))
         case Boolean():
             return _coded(name, BinKind.FACT, column.values.astype(np.int64), 2, (), missing, mass)
         case Category() as kind:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 
+from neuid3.data.columns import Date, Kind
+from neuid3.data.dates import date_cut
+
 # From here on Python prints a float with an exponent, and every digit after the point makes it longer.
 POSITIONAL = 1e16
 
@@ -27,6 +30,15 @@ def shortest_cut(low: float, high: float) -> float:
             if low <= cut < high:
                 return cut + 0.0  # never -0.0
         decimals += 1
+
+
+def readable_cut(low: float, high: float, kind: Kind | None) -> float:
+    """The cut between two neighbouring entries of a column that is shortest to print: a date, or a number.
+
+    >>> readable_cut(19782.0, 19785.0, Date())
+    19783.0
+    """
+    return date_cut(low, high) if isinstance(kind, Date) else shortest_cut(low, high)
 
 
 def _rounded(number: float, decimals: int) -> float:

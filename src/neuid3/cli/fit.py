@@ -8,17 +8,16 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import isfinite, nan
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuid3.cli.fit_data import FitData, concept_scores, read_fit_data, warn_of_contradictions
+from neuid3.cli.fit_data import FitData, concept_scores, read_fit_data, read_validation_table, warn_of_contradictions
 from neuid3.cli.fit_options import FitOptions, fit_parameters, read_relations
 from neuid3.cli.fit_report import fit_report, held_out_scores, scores_text
-from neuid3.errors import DataError, LabelWarning, MissingFileError, did_you_mean
+from neuid3.cli.fit_settings import parameters_of, trained_networks, training_of
+from neuid3.errors import DataError, LabelWarning, MissingFileError, ParameterError, did_you_mean
 from neuid3.logic.sandbox import Limits
-from neuid3.training.config import TrainingConfig
 from neuid3.utils.files import check_writable, read_text
 from neuid3.utils.output import set_outcome
 
@@ -49,7 +48,7 @@ def fit(**given: Any) -> None:
     echo(f"Learning {options.target!r} from {training:,} rows, with {held_out:,} held out.")
     started = time.monotonic()
     estimator = _estimator(options, rules, fit_data)
-    _learn(estimator, fit_data, options.checkpoint)
+    _learn(estimator, fit_data, options)
     _save_and_report(estimator, fit_data, options, time.monotonic() - started, echo)
 
 
@@ -66,32 +65,32 @@ def _checked_rules(options: FitOptions) -> str:
 
 def _estimator(options: FitOptions, rules: str, fit_data: FitData) -> Any:
     """The classifier or regressor with the parameters that the options stand for."""
-    training = {
-        "restarts": options.restarts,
-        "epochs": options.epochs,
-        "learning_rate": options.learning_rate,
-        "validation_fraction": options.validation_fraction,
-        "shared": options.shared,
-    }
     limits = options.limits
     if options.max_candidates is not None:
         limits = replace(limits or Limits(), max_candidates=options.max_candidates)
     kind, own = _kind_and_own_parameters(options, fit_data)
-    return kind(
+    estimator = kind(
         background=rules,
+        networks=trained_networks(options),
         relations=read_relations(options.relations),
         tests=list(options.tests) or "auto",
         modes=list(options.modes) or None,
         bank=options.bank,
         time_limit=options.time_limit,
-        training=TrainingConfig(**_given(training)),
+        training=training_of(options),
         limits=limits,
         n_jobs=options.jobs,
         random_state=options.seed,
-        verbose=1,
+        verbose=options.verbose,
         **own,
         **_limiting_parameters(options),
+        **parameters_of(options, kind),
     )
+    try:
+        estimator._validate_params()
+    except ValueError as error:  # scikit-learn's own, which names the parameter and the values that it may have
+        raise ParameterError(f"{error} Give --parameter another value.") from None
+    return estimator
 
 
 def _limiting_parameters(options: FitOptions) -> dict[str, Any]:
@@ -165,13 +164,22 @@ def _kind_and_own_parameters(options: FitOptions, fit_data: FitData) -> tuple[An
     return kinds[options.model], {}
 
 
-def _learn(estimator: Any, fit_data: FitData, checkpoint: Path | None) -> None:
-    examples, targets, concepts = fit_data.rows(fit_data.training_rows)
+def _learn(estimator: Any, fit_data: FitData, options: FitOptions) -> None:
+    rows = fit_data.training_rows
+    examples, targets, concepts = fit_data.rows(rows)
+    validation = None if options.validation is None else read_validation_table(options, fit_data)
     with warnings.catch_warnings():
         # It counts the rows that are learned from; `warn_of_contradictions` names lines of the table.
         warnings.simplefilter("ignore", LabelWarning)
-        groups = None if fit_data.groups is None else fit_data.groups[fit_data.training_rows]
-        estimator.fit(examples, targets, checkpoint=checkpoint, concepts=concepts or None, groups=groups)
+        estimator.fit(
+            examples,
+            targets,
+            sample_weight=None if fit_data.weights is None else fit_data.weights[rows],
+            validation=validation,
+            checkpoint=options.checkpoint,
+            concepts=concepts or None,
+            groups=None if fit_data.groups is None else fit_data.groups[rows],
+        )
 
 
 def _save_and_report(

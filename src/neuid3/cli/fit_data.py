@@ -37,6 +37,7 @@ class FitData:
     anchors : the same, with one label for an image.
     calibration_rows : the mask of the rows held out to calibrate the tree.
     groups : the number of each row's group, which is held out or learned from as a whole; None without groups.
+    weights : the weight of each row; None where all have the same.
     """
 
     table: TableData
@@ -46,6 +47,7 @@ class FitData:
     anchors: Anchors
     calibration_rows: npt.NDArray[np.bool_]
     groups: npt.NDArray[np.int64] | None = None
+    weights: npt.NDArray[np.float64] | None = None
 
     @property
     def training_rows(self) -> npt.NDArray[np.bool_]:
@@ -84,7 +86,7 @@ def read_fit_data(options: FitOptions, rules: str, echo: Callable[[str], object]
 
     types = _declared_kinds(options.types)
     text_table = with_part_files(open_text_table(options.table), options.parts, options.part_relations)
-    types |= _group_kind(options, text_table)
+    types |= _no_tests(options, text_table)
     declarations = _declarations(rules, options, text_table, types)
     table = read_text_table(
         text_table,
@@ -95,8 +97,12 @@ def read_fit_data(options: FitOptions, rules: str, echo: Callable[[str], object]
         concept_columns=label_columns(text_table.columns, declarations),
         concept_file=options.concept_file,
     )
-    groups = _groups(options, text_table, table)
-    table = table if groups is None else _with_group_column(table, options.groups, groups)
+    groups, weights = _groups(options, text_table, table), _weights(options, text_table, table)
+    if groups is not None:
+        found = f"{int(groups.max()) + 1:,} groups of rows that are held out together"
+        table = _with_summary(table, options.groups, "groups", found)
+    if weights is not None:
+        table = _with_summary(table, options.weights, "weights", f"from {weights.min():g} to {weights.max():g}")
     assert table.labels is not None
     echo(f"{options.table.name}: {len(table.examples):,} rows\n\n{table}\n")
     labels = read_labels(table.concepts, table.examples, declarations, location=row_location(table.lines))
@@ -108,23 +114,64 @@ def read_fit_data(options: FitOptions, rules: str, echo: Callable[[str], object]
         raise DataError(
             f"--groups {options.groups} leaves a single group to learn from; add groups, or hold out less with --held-out."
         )
-    return FitData(table, test_rows, declarations, labels, anchors, calibration_rows, groups)
+    return FitData(table, test_rows, declarations, labels, anchors, calibration_rows, groups, weights)
 
 
-def _group_kind(options: FitOptions, table: TextTable) -> dict[str, str]:
-    """The declared kind of the column of groups: it is no candidate test."""
+def _no_tests(options: FitOptions, table: TextTable) -> dict[str, str]:
+    """The declared kinds of the columns of groups and weights: they are no candidate tests."""
     from neuid3.errors import did_you_mean
 
-    if options.groups is None:
-        return {}
-    if options.groups == options.target:
-        raise DataError(f"--groups {options.groups} is the target; name another column.")
-    if table.columns.get(options.groups) is None:
-        raise DataError(
-            f"--groups {options.groups} is no column of {table.path.name} with text or numbers."
-            f"{did_you_mean(options.groups, table.columns)}"
-        )
-    return {options.groups: "ignore"}
+    kinds = {}
+    for option, name in (("--groups", options.groups), ("--weights", options.weights)):
+        if name is None:
+            continue
+        if name == options.target:
+            raise DataError(f"{option} {name} is the target; name another column.")
+        if table.columns.get(name) is None:
+            raise DataError(
+                f"{option} {name} is no column of {table.path.name} with text or numbers.{did_you_mean(name, table.columns)}"
+            )
+        kinds[name] = "ignore"
+    return kinds
+
+
+def _labelled(options: FitOptions, text_table: TextTable, table: TableData) -> TextTable:
+    """The rows that have a class or a number."""
+    from neuid3.data.reading.targets import labelled_rows
+
+    return labelled_rows(text_table, options.target, "number" if table.task == "regression" else "class")[0]
+
+
+def _weights(options: FitOptions, text_table: TextTable, table: TableData) -> npt.NDArray[np.float64] | None:
+    """The weight of each row that has a class or a number."""
+    import numpy as np
+
+    from neuid3.data.reading.cells import number_column
+
+    if options.weights is None:
+        return None
+    column = number_column(options.weights, _labelled(options, text_table, table))
+    wrong = ~(column.values >= 0) if column.missing is None else column.missing | ~(column.values >= 0)
+    if wrong.any():
+        line = row_location(table.lines)(int(np.flatnonzero(wrong)[0]))
+        raise DataError(f"--weights {options.weights} has no weight of 0 or more in {line}; mend the cell.")
+    weights: npt.NDArray[np.float64] = column.values
+    return weights
+
+
+def read_validation_table(options: FitOptions, fit_data: FitData) -> tuple[Examples, npt.NDArray[Any]]:
+    """The examples and targets of the table of `--validation`, read as those of TABLE are."""
+    from neuid3.data.reading import read_table
+
+    assert options.validation is not None
+    read = read_table(
+        options.validation,
+        target=options.target,
+        task=fit_data.table.task or "classification",
+        schema=fit_data.table.examples.schema,
+    )
+    assert read.labels is not None
+    return read.examples, read.labels
 
 
 def _groups(options: FitOptions, text_table: TextTable, table: TableData) -> npt.NDArray[np.int64] | None:
@@ -133,24 +180,18 @@ def _groups(options: FitOptions, text_table: TextTable, table: TableData) -> npt
 
     from neuid3.data.groups import group_numbers
     from neuid3.data.reading.cells import cells_and_missing
-    from neuid3.data.reading.targets import labelled_rows
 
     if options.groups is None:
         return None
-    kind = "number" if table.task == "regression" else "class"
-    cells, missing = cells_and_missing(options.groups, labelled_rows(text_table, options.target, kind)[0])
+    cells, missing = cells_and_missing(options.groups, _labelled(options, text_table, table))
     entries = [None if is_missing else cell for cell, is_missing in zip(cells, missing, strict=True)]
     return group_numbers(entries, np.ones(len(entries), dtype=bool), row_location(table.lines))
 
 
-def _with_group_column(table: TableData, name: str | None, groups: npt.NDArray[np.int64]) -> TableData:
-    """The table, whose summary says that a column holds groups."""
-    count = int(groups.max()) + 1
+def _with_summary(table: TableData, name: str | None, kind: str, details: str) -> TableData:
+    """The table, whose summary says what a column is used for."""
     summaries = [
-        replace(column, kind="groups", details=f"{count:,} groups of rows that are held out together")
-        if column.name == name
-        else column
-        for column in table.columns
+        replace(column, kind=kind, details=details) if column.name == name else column for column in table.columns
     ]
     return replace(table, columns=tuple(summaries))
 

@@ -41,6 +41,8 @@ class FitOptions:
     held_out: float
     calibration: float
     groups: str | None
+    weights: str | None
+    validation: Path | None
     pos_label: str | None
     class_weight: tuple[str, ...]
     max_depth: int | None
@@ -53,12 +55,16 @@ class FitOptions:
     learning_rate: float | None
     validation_fraction: float | None
     shared: bool
+    training: tuple[str, ...]
+    parameters: tuple[str, ...]
+    networks: tuple[str, ...]
     limits: Limits | None
     bank: Path | None
     checkpoint: Path | None
     image_size: int
     seed: int
     jobs: int
+    verbose: int
     forget_rows: bool
     as_json: bool
 
@@ -70,7 +76,8 @@ class FitOptions:
     @property
     def input_files(self) -> tuple[Path, ...]:
         """The files that the command reads, which the model must not overwrite."""
-        return tuple(path for path in (self.table, self.background, self.concept_file) if path is not None)
+        files = (self.table, self.background, self.concept_file, self.validation)
+        return tuple(path for path in files if path is not None)
 
 
 # In the order in which the help lists them.
@@ -167,6 +174,13 @@ _PARAMETERS = (
         help="Column with the group of each row, such as the patient. Rows of a group are learned from or held out together, and "
         "the column is no candidate test.",
     ),
+    click.option("--weights", metavar="COLUMN", help="Column with the weight of each row, 0 or more."),
+    click.option(
+        "--validation",
+        type=FILE,
+        metavar="TABLE",
+        help="Table with the rows that networks are compared on, instead of a fraction of TABLE.",
+    ),
     click.option(
         "--pos-label",
         metavar="CLASS",
@@ -231,6 +245,29 @@ _PARAMETERS = (
         help="Train networks on all image columns together, for four or more columns that show the same kind of object.",
     ),
     click.option(
+        "--training",
+        multiple=True,
+        metavar="FIELD=VALUE",
+        help="Any other field of the training of networks, such as batch_size=32, max_steps=none or augment=false, or 'paper' "
+        "for the paper's training; may be repeated.",
+    ),
+    click.option(
+        "--parameter",
+        "parameters",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="Any parameter of the Python estimator that has no option, such as min_mass=20, criterion=gini or oob_score=true; "
+        "may be repeated.",
+    ),
+    click.option(
+        "--network",
+        "networks",
+        multiple=True,
+        metavar="NAME=MODEL",
+        help="Network that comes trained: that of the same name in another model, or MODEL:OTHER for another one; may be "
+        "repeated.",
+    ),
+    click.option(
         "--bank", type=FILE, metavar="FOLDER", help="Bank of trained tests that are tried first (see neuid3 bank)."
     ),
     click.option(
@@ -263,6 +300,14 @@ _PARAMETERS = (
         metavar="N",
         show_default=True,
         help="Number of workers that train networks; -1: one per core.",
+    ),
+    click.option(
+        "--verbose",
+        type=click.IntRange(0, 2),
+        default=1,
+        metavar="N",
+        show_default=True,
+        help="Progress on standard error: 0 for none, 1 for nodes, 2 for the gains of networks too.",
     ),
     click.option(
         "--forget-rows",

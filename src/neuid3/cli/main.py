@@ -22,6 +22,7 @@ GROUPS = {
         "Write an HTML page about a model and its predictions for a table.",
     ),
     "audit": ("neuid3.cli.audit", "Say what the values of a model's networks are fixed up to."),
+    "diagnose": ("neuid3.cli.diagnose", "Say why a model has learned nothing, or that nothing is wrong."),
     "label": ("neuid3.cli.label", "Suggest images of a table to label, as a table to fill in and as a page."),
     "reread": ("neuid3.cli.reread", "Give a model the form under which labels are most likely."),
     "rules": ("neuid3.cli.rules", "Check background knowledge, and list the relations for which rules are written."),

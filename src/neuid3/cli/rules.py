@@ -132,5 +132,6 @@ def _report(name: str, report: ProgramReport, offers: dict[str, Any], notes: lis
         lines.append(f"It needs these columns: {needed}")
     lines.extend(notes)
     if not report.mistakes:
-        lines.append(f"Nothing is wrong with {name}" + ("." if table is None else f" for {table.name}."))
+        nothing = f"Nothing{' else' if notes else ''} is wrong with {name}"
+        lines.append(nothing + ("." if table is None else f" for {table.name}."))
     return "\n".join(lines)

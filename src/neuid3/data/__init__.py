@@ -5,7 +5,20 @@ from typing import TYPE_CHECKING
 from neuid3.utils.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from neuid3.data.columns import Boolean, Category, Column, Distribution, Kind, Number, Probability, Schema, Tensor
+    from neuid3.data.columns import (
+        Boolean,
+        Category,
+        Column,
+        Date,
+        Distribution,
+        Kind,
+        Number,
+        Probability,
+        Schema,
+        Series,
+        Tensor,
+        Text,
+    )
     from neuid3.data.examples import Examples
     from neuid3.data.parts import Parts, Relation
     from neuid3.data.priors import Priors
@@ -17,6 +30,7 @@ __all__ = [
     "Boolean",
     "Category",
     "Column",
+    "Date",
     "Distribution",
     "Examples",
     "ImageFiles",
@@ -27,7 +41,9 @@ __all__ = [
     "Probability",
     "Relation",
     "Schema",
+    "Series",
     "Tensor",
+    "Text",
     "read_frame",
     "read_interpretations",
     "read_table",
@@ -40,12 +56,15 @@ __getattr__, __dir__ = lazy_names(
             "Boolean",
             "Category",
             "Column",
+            "Date",
             "Distribution",
             "Kind",
             "Number",
             "Probability",
             "Schema",
+            "Series",
             "Tensor",
+            "Text",
         ],
         "neuid3.data.examples": ["Examples"],
         "neuid3.data.priors": ["Priors"],

@@ -25,6 +25,7 @@ from neuid3.data.columns import (
     read_column,
     refuse_image_paths,
 )
+from neuid3.data.derived import Derived, derived_hint, parse_derived, source_columns
 from neuid3.data.parts import GroupedRows
 from neuid3.data.stores import concatenate, torch_to_numpy
 from neuid3.errors import DataError, RowError, did_you_mean
@@ -130,8 +131,10 @@ class Examples:
             raise DataError("The schema has no column; give one that has.")
         raw = named_columns(data, None if has_names(data) else list(schema))
         declared = (Distribution, Probability, Tensor)
-        kinds = {name: kind for name, kind in selected.items() if name in raw and isinstance(kind, declared)}
-        columns = {name: read_column(name, raw[name], kinds.get(name)) for name in selected if name in raw}
+        needed = [name for name in source_columns(selected, schema) if name in raw]
+        given = [name for name in selected if name in raw and name not in needed]  # named like a derived column
+        kinds = {name: kind for name, kind in schema.items() if type(kind) in declared}
+        columns = {name: read_column(name, raw[name], kinds.get(name), schema.get(name)) for name in (*needed, *given)}
         length = _common_length(columns) if columns else 0
         return cls._of(columns, length).conform(selected)
 
@@ -179,8 +182,25 @@ class Examples:
             Where there is no such column.
         """
         if name not in self._columns:
-            raise DataError(f"There is no column {name!r}.{did_you_mean(str(name), self._columns)}")
+            derived = parse_derived(str(name), self.schema)
+            if derived is None:
+                raise DataError(f"There is no column {name!r}.{derived_hint(str(name), self.schema)}")
+            return derived.compute(self._columns)
         return self._columns[name]
+
+    def with_derived(self, derived: Iterable[Derived]) -> Examples:
+        """The examples with further columns that are computed from theirs.
+
+        Parameters
+        ----------
+        derived : what is computed.
+
+        Returns
+        -------
+        The same rows with more columns; a column that is there already stays.
+        """
+        added = {new.name: new.compute(self._columns) for new in derived if new.name not in self._columns}
+        return Examples._of({**self._columns, **added}, self._length)
 
     def __getitem__(self, key: Any) -> Examples:
         """The examples in these rows, given by an index, a slice, a mask or a list; `X[rows, ...]` is the same."""
@@ -236,9 +256,9 @@ class Examples:
         unseen: dict[str, list[Value]] = {}
         columns = {}
         for name, kind in schema.items():
-            if name not in self._columns:
-                raise DataError(f"Column {name!r} is needed and missing.{did_you_mean(name, self._columns)}")
-            columns[name] = convert(name, self._columns[name], kind, unseen)
+            if name not in self._columns and parse_derived(name, self.schema) is None:
+                raise DataError(f"Column {name!r} is needed and missing.{derived_hint(name, self.schema)}")
+            columns[name] = convert(name, self.column(name), kind, unseen)
         if unseen:
             listed = "; ".join(f"{name}: {', '.join(map(str, values[:5]))}" for name, values in unseen.items())
             warnings.warn(f"Values not seen in training are read as '{OTHER}' ({listed}).", UserWarning, stacklevel=2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
 from reprlib import repr as shorten
@@ -87,6 +87,19 @@ class Priors:
             return np.array([1.0 - true, true])
         assert isinstance(kind, (Category, Distribution))
         return np.array([float(given.get(value, 0.0)) for value in kind.domain])
+
+    def of_columns(self, names: Collection[str]) -> Priors:
+        """The priors without those of other columns.
+
+        Parameters
+        ----------
+        names : the names of the columns.
+
+        Returns
+        -------
+        The priors of these columns, and of all networks and expressions.
+        """
+        return replace(self, columns={name: prior for name, prior in self.columns.items() if name in names})
 
     def cells(self, column: str, boundaries: Sequence[Cut]) -> Floats:
         """The distribution of a missing number over the intervals between boundaries.

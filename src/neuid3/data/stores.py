@@ -266,6 +266,21 @@ def fetch_rows(values: Array | StoredRows, rows: Rows) -> Array:
     return values.fetch(rows) if isinstance(values, StoredRows) else values[rows]
 
 
+def stored_entries(values: Any) -> Array:
+    """The entries as they were given, before the store turns them into numbers for networks: texts, or series with gaps."""
+    if not isinstance(values, StoredRows):
+        return np.asarray(values)
+    rows = np.asarray(values.rows, dtype=np.intp)
+    if not isinstance(values.store, ConcatenatedStore):
+        return cast("Array", cast("Any", values.store).entries[rows])
+    parts = [stored_entries(part) for part in values.store.parts]
+    if parts[0].ndim == 3:  # series: shorter ones end in gaps
+        steps = max(part.shape[2] for part in parts)
+        widths = [[(0, 0), (0, 0), (0, steps - part.shape[2])] for part in parts]
+        parts = [np.pad(part, width, constant_values=np.nan) for part, width in zip(parts, widths, strict=True)]
+    return np.concatenate(parts)[rows]
+
+
 def concatenate(parts: Sequence[Array | StoredRows]) -> Array | StoredRows:
     """Entries in sequence: an array where all parts are arrays, and entries of a store otherwise."""
     if any(isinstance(part, StoredRows) for part in parts):

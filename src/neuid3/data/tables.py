@@ -17,14 +17,18 @@ from neuid3.data.columns import (
     Category,
     Column,
     Number,
+    Text,
     Value,
+    convert,
     is_free_text,
     is_missing,
     looks_like_quantity,
 )
 from neuid3.data.examples import Examples
 from neuid3.data.parts import GroupedRows
+from neuid3.data.texts import are_notes
 from neuid3.errors import DataError
+from neuid3.utils.quoting import atom_text
 
 # Larger sums of weights overflow in logarithms of factorials.
 MAX_TOTAL_WEIGHT = 1e100
@@ -115,14 +119,26 @@ def examples_from_array(table: Any) -> Examples:
     return examples
 
 
-def drop_free_text(examples: Examples, mentioned: str) -> Examples:
-    """The examples without undeclared columns of free text, with a warning for each.
+def read_free_text(examples: Examples, mentioned: str) -> Examples:
+    """The examples with notes among undeclared strings as texts, and without strings that identify rows, with a warning.
 
     Parameters
     ----------
     examples : the examples.
-    mentioned : text, such as rules and tests; a column whose name occurs in it stays.
+    mentioned : text, such as rules and tests; a column of names that occurs in it stays a category, and so does any column
+        of which it mentions a value, as in `note(urgent)`.
     """
+    notes = {
+        name: convert(name, column, Text(), {})
+        for name, column in examples.items()
+        if column.origin == "text"
+        and isinstance(column.kind, Category)
+        and is_free_text(*_distinct_values(column))
+        and are_notes([str(value) for value in column.kind.values])
+        and f"{atom_text(name)}(" not in mentioned
+    }
+    if notes:
+        examples = Examples({name: notes.get(name, column) for name, column in examples.items()})
     selected = []
     for name, column in examples.items():
         distinct, entries = _distinct_values(column)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -16,15 +16,17 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
+from neuid3.data.derived import table_columns
 from neuid3.data.examples import Examples, has_names
 from neuid3.data.groups import group_numbers, take_groups
 from neuid3.data.parts import has_parts
 from neuid3.data.slots import needed_slots, unfolded
-from neuid3.data.tables import check_weights, drop_free_text, examples_from_array, warn_of_identifiers
+from neuid3.data.tables import check_weights, examples_from_array, read_free_text, warn_of_identifiers
 from neuid3.errors import DataError, ParameterError
 from neuid3.estimators.parameters import IRRELEVANT_TO_TREE, SHARED_CONSTRAINTS
 from neuid3.io.bank import Bank
 from neuid3.learning.checkpoint import Checkpoint, fit_digests
+from neuid3.learning.derived_columns import with_derived_columns
 from neuid3.learning.fit import check_fit
 from neuid3.learning.generators import CandidateGenerator
 from neuid3.learning.goals import GoalCandidates
@@ -397,7 +399,7 @@ class NeuID3Estimator(BaseEstimator):  # type: ignore[misc]
         """The examples, their targets and weights; and the mask of the rows with a positive weight."""
         self._refuse_missing_targets(y)
         if has_names(X):
-            examples = drop_free_text(X if isinstance(X, Examples) else Examples(X), self._mentioned())
+            examples = read_free_text(X if isinstance(X, Examples) else Examples(X), self._mentioned())
             y = column_or_1d(y, warn=True)
             self.n_features_in_ = examples.shape[1]
             self.feature_names_in_ = np.array(examples.names, dtype=object)
@@ -415,8 +417,15 @@ class NeuID3Estimator(BaseEstimator):  # type: ignore[misc]
         positive = target.weights > 0
         if not positive.all():
             examples, target = examples[positive], target[positive]
+        examples = with_derived_columns(examples, target, self._mentioned(), without=self._constrained(examples))
         self.schema_ = examples.schema
         return examples, target, positive
+
+    def _constrained(self, examples: Examples) -> Collection[str]:
+        """The columns that constraints are about, of which nothing is derived that rules do not mention."""
+        if self.interaction_cst is not None or not isinstance(self.monotonic_cst, (Mapping, type(None))):
+            return examples.names
+        return self.monotonic_cst or ()
 
     def _mentioned(self) -> str:
         """All parameters' text in which a column may be named."""
@@ -449,7 +458,7 @@ class NeuID3Estimator(BaseEstimator):  # type: ignore[misc]
             relations=self.relations,
             slots=slots,
         )
-        constraints = read_constraints(self.monotonic_cst, self.interaction_cst, examples.schema)
+        constraints = read_constraints(self.monotonic_cst, self.interaction_cst, table_columns(examples.schema))
         if problem.goals and constraints.directions:
             raise ParameterError(
                 f"monotonic_cst constrains {constraints.directions[0][0]!r} and leaves may hold goals, whose values follow "

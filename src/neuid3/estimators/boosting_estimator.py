@@ -11,6 +11,7 @@ import numpy.typing as npt
 from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Interval
 
+from neuid3.data.derived import without_unused
 from neuid3.errors import ParameterError
 from neuid3.estimators.base import FitInputs
 from neuid3.estimators.ensemble import EnsembleEstimator
@@ -121,11 +122,14 @@ class BoostingEstimator(EnsembleEstimator):
                 "No tree made unseen examples likelier, so the sum has none: it predicts the same for every example."
             )
             warnings.warn(message, UserWarning, stacklevel=5)
+        program = inputs.problem.program
+        used = {name for test in learned.boosted_sum.tests for name in test.columns(program)}
+        self.schema_ = without_unused(self.schema_, used)
         self._set_trees(
             learned.boosted_sum,
             inputs,
             networks=learner.networks_of(learned.boosted_sum.tests),
-            priors=learner.priors,
+            priors=learner.priors.of_columns(self.schema_),
             backend=learner.config.backend,
             steps=learner.steps + learned.steps,
         )

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from neuid3.data.derived import table_columns
 from neuid3.data.examples import Examples
 from neuid3.errors import DataError
 from neuid3.estimators.base import NeuID3Estimator
@@ -147,6 +148,6 @@ class FittedEstimator(NeuID3Estimator):
         name, of_model = cls._structure
         setattr(estimator, name, getattr(model, of_model))
         estimator.model_, estimator.networks_, estimator.schema_ = model, model.networks, model.schema
-        for name, value in learned_from_json(fields, model.classes, len(model.schema)).items():
+        for name, value in learned_from_json(fields, model.classes, len(table_columns(model.schema))).items():
             setattr(estimator, name, value)
         return estimator

@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from neuid3.data.derived import table_columns
 from neuid3.errors import ModelFileError
 from neuid3.estimators.forest_model import NeurosymbolicForest
 from neuid3.estimators.model import NeurosymbolicTree
@@ -129,7 +130,9 @@ def load_model(path: Path | str, *, limits: Limits | None = None) -> AnyModel:
         raise ModelFileError(f"{path} contains a {contents}, not a classifier or regressor; load it in Python.")
     with reporting_damage(path):
         model = _restored(saved, kind, {}, limits)
-        learned_from_json(saved.fields, model.classes, len(model.schema))  # raises an error where it is damaged
+        learned_from_json(
+            saved.fields, model.classes, len(table_columns(model.schema))
+        )  # raises an error where it is damaged
         return model
 
 

@@ -105,6 +105,12 @@ class ClassTargets:
         codes = self._class_codes(examples, y)
         return codes, codes
 
+    def _fitted_target(self, examples: Examples, y: Any) -> Target:
+        """The targets of examples in the classes of the fit, each of weight 1."""
+        positive = 1 if self.pos_label is None else class_index(self.pos_label, self.classes_)
+        criterion = self._check_criterion().for_classes(len(self.classes_), positive)
+        return Target(self._class_codes(examples, y), np.ones(len(examples)), criterion)
+
     def _held_out_score(self, examples: Examples, y: Any) -> tuple[Score, npt.NDArray[np.int64]]:
         codes = self._class_codes(examples, y)
         return score_of(HELD_OUT, _model(self).predict_proba(examples), codes), codes
@@ -185,6 +191,12 @@ class NumberTargets:
 
     def _calibration_targets(self, examples: Examples, y: Any) -> tuple[Numbers, None]:
         return self._numbers(examples, y), None
+
+    def _fitted_target(self, examples: Examples, y: Any) -> Target:
+        """The targets of examples, standardised by themselves, each of weight 1."""
+        numbers, weights = self._numbers(examples, y), np.ones(len(examples))
+        criterion = self._check_criterion().for_targets(numbers, weights)
+        return Target(criterion.standardized(numbers), weights, criterion)
 
     def _held_out_score(self, examples: Examples, y: Any) -> tuple[NumberScore, None]:
         numbers = self._numbers(examples, y)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -10,8 +12,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from neuid3.data.examples import has_names
+from neuid3.data.derived import without_unused
+from neuid3.data.examples import Examples, has_names
+from neuid3.diagnosis.findings import Diagnosis
 from neuid3.estimators.base import FitInputs
+from neuid3.estimators.diagnosed import diagnosed_case
 from neuid3.estimators.fitted import FittedEstimator
 from neuid3.estimators.model import NeurosymbolicTree
 from neuid3.export import export_svg, export_text, plot_tree
@@ -32,7 +37,7 @@ from neuid3.training.config import TrainingConfig
 from neuid3.tree.concept_accuracy import concept_scores, confirmed_values, score_concepts
 from neuid3.tree.criterion import Criterion
 from neuid3.tree.record import ConceptScore
-from neuid3.tree.target import column_importances
+from neuid3.tree.target import Target, column_importances
 from neuid3.tree.tree import Tree
 
 if TYPE_CHECKING:
@@ -99,19 +104,25 @@ class TreeEstimator(FittedEstimator):
         classes = self._tree_classes
         self.networks_ = learner.networks_of_tree(Tree(learned.root, classes))
         self.tree_ = Tree(with_statistics(learned.root, learner.inference, config.min_reach), classes)
+        used = {name for test in self.tree_.tests for name in test.columns(program)}
+        self.schema_ = without_unused(self.schema_, used)
         self.gradient_steps_ = learner.steps
         self.model_ = NeurosymbolicTree(
             self.tree_,
             self.schema_,
             background=program.text,
             networks=self.networks_,
-            priors=learner.priors,
+            priors=learner.priors.of_columns(self.schema_),
             limits=self.limits,
             device=config.device,
             backend=learner.config.backend,
         )
         gains = [(self.model_.columns_of(test), gain) for test, gain in learned.test_gains]
         self.feature_importances_ = column_importances(gains, self.schema_)
+
+    @abstractmethod
+    def _fitted_target(self, examples: Examples, y: Any) -> Target:
+        """The targets of examples as the criterion of the fit counts them, each of weight 1."""
 
     @property
     def concept_scores_(self) -> tuple[ConceptScore, ...]:
@@ -262,6 +273,42 @@ class TreeEstimator(FittedEstimator):
             time_limit=time_limit,
             networks=fitted.networks,
         )
+
+    def diagnose(
+        self, X: Any, y: Any, *, groups: Any = None, location: Callable[[int], str] = "row {}".format
+    ) -> Diagnosis:
+        """Why nothing was learned, with the evidence and the smallest change that would help; or that nothing is wrong.
+
+        Where the tree predicts unseen rows badly, networks are trained again with four times as many restarts, which takes
+        as much longer than the fit.
+
+        Parameters
+        ----------
+        X : the examples of the fit.
+        y : the target of each.
+        groups : as in `fit`.
+        location : what a row is called in texts, by its number.
+
+        Returns
+        -------
+        The causes, the most likely first; `print` shows them as text.
+
+        Raises
+        ------
+        DataError : where columns are missing, or targets do not fit.
+
+        >>> from neuid3 import NeuID3Classifier
+        >>> X = {"age": [31.5, 31.5, 64.5, 64.5] * 10, "salt": list(range(20)) * 2}
+        >>> clf = NeuID3Classifier(tests=["age"], random_state=0).fit(X, ["ill", "well"] * 20)
+        >>> clf.diagnose(X, ["ill", "well"] * 20).cause
+        'no_candidate'
+        """
+        from neuid3.diagnosis.diagnose import diagnose
+
+        fitted = self._fitted()
+        with warnings.catch_warnings():  # the fit has given them
+            warnings.simplefilter("ignore")
+            return diagnose(diagnosed_case(fitted, X, y, groups, location))
 
     # Export --------------------------------------------------------------------------------------
 

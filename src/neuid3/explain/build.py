@@ -22,6 +22,7 @@ from neuid3.explain.example_view import ExampleView, ExplainedNode, images_of, o
 from neuid3.explain.explanation import CriterionCount, Explanation, LeafShare, Move, Proof, Step
 from neuid3.explain.probabilities import JointProbabilities
 from neuid3.explain.proofs import proofs_of, related
+from neuid3.explain.quotes import with_quotations
 from neuid3.tree.model import TreeModel
 from neuid3.tree.tree import Branch
 
@@ -64,7 +65,7 @@ def explain(
     view = view_example(model, example)
     joint = JointProbabilities(view)
     counts = counts_of(model, example)
-    readings = tuple(view.readings.values())
+    readings = with_quotations(view.readings.values(), model, X, row)
     other: OtherPrediction
     probabilities: tuple[float, ...] = ()
     numbers: dict[str, Any] = {}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from neuid3.data.derived import column_text
 from neuid3.data.examples import Examples
 from neuid3.errors import NeuID3Error
 from neuid3.explain.explanation import Criterion, CriterionCount
 from neuid3.logic.expressions import Expression, column_expression
 from neuid3.logic.formula import Compare, CompareExpression, bottom_up
-from neuid3.logic.quoting import atom_text, entry_text, number_text
+from neuid3.logic.quoting import constant_text, value_text
 from neuid3.tree.calculations import expression_values
 from neuid3.tree.model import TreeModel
 from neuid3.tree.node_tests import AtomTest, NodeTest
@@ -44,7 +45,7 @@ def _thresholds(model: TreeModel, example: Examples, criterion: AtomTest) -> Ite
     for node in bottom_up([criterion.formula(model.program)]):
         match node:
             case Compare(column, operator, constant):
-                comparison = f"{atom_text(column)} {operator} {number_text(constant)}"
+                comparison = f"{column_text(column)} {operator} {constant_text(constant, model.schema.get(column))}"
                 shown[comparison] = _value(column_expression(column), example)
             case CompareExpression(expression):
                 shown[str(node)] = _value(expression, example)
@@ -57,4 +58,6 @@ def _value(expression: Expression, example: Examples) -> str:
     values, defined = expression_values(expression, example)
     if not defined[0]:
         return "undefined"
-    return entry_text(float(values[0])) if expression.column is not None else f"{values[0]:.6g}"
+    if expression.column is None:
+        return f"{values[0]:.6g}"
+    return value_text(float(values[0]), example.column(expression.column).kind)

@@ -366,7 +366,7 @@ def images_of(example: Examples, readings: Iterable[Reading]) -> dict[str, Array
     images = {}
     for name in columns:
         column = example.column(name)
-        if isinstance(column.kind, Tensor) and column.missing is None:
+        if type(column.kind) is Tensor and column.missing is None:
             image = displayable(np.asarray(column.values[0]))
             if image is not None:
                 images[name] = image

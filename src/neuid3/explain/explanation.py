@@ -11,6 +11,7 @@ from typing import Literal as OneOf
 import numpy as np
 
 from neuid3.data.columns import Array
+from neuid3.data.dates import date_text
 from neuid3.logic.quoting import entry_text
 
 if TYPE_CHECKING:
@@ -213,7 +214,7 @@ class Move:
         return {"test": self.test, "answer": self.response, "amount": self.amount}
 
 
-Kind = OneOf["boolean", "probability", "category", "distribution", "number", "network", "chance"]
+Kind = OneOf["boolean", "probability", "category", "distribution", "number", "date", "network", "chance"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +231,7 @@ class Reading:
     network : the network of a neural predicate.
     number : the entry of a number column, or the value of an expression.
     undefined : whether the expression has no value for its operands, as a quotient by 0; then the probabilities are priors.
+    quotation : the part of a text that contains the phrase of `contains(note, 'chest pain')`; empty for other variables.
     """
 
     name: str
@@ -240,6 +242,7 @@ class Reading:
     network: str | None = None
     number: float | None = None
     undefined: bool = False
+    quotation: str = ""
 
     @property
     def certain(self) -> bool:
@@ -257,12 +260,15 @@ class Reading:
             "network": self.network,
             "number": self.number,
             **({"undefined": True} if self.undefined else {}),
+            **({"quotation": self.quotation} if self.quotation else {}),
         }
 
 
 def number_of(reading: Reading) -> str:
     """The number of a reading as text: an entry in full, a calculated one with six digits."""
     assert reading.number is not None
+    if reading.kind == "date":
+        return date_text(reading.number)
     return entry_text(reading.number) if reading.columns == (reading.name,) else f"{reading.number:.6g}"
 
 

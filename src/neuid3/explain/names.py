@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from neuid3.data.columns import Boolean, Probability
+from neuid3.data.columns import Boolean, Kind, Probability
 from neuid3.explain.explanation import Assignment
 from neuid3.logic.expressions import is_difference, operands
 from neuid3.logic.formula import (
@@ -21,7 +21,7 @@ from neuid3.logic.formula import (
     Variable,
 )
 from neuid3.logic.program import Program
-from neuid3.logic.quoting import number_text
+from neuid3.logic.quoting import constant_text
 
 # The two values of a fact, in the order of columns and networks.
 TRUTH = ("false", "true")
@@ -57,9 +57,11 @@ def _names(variable: Variable, program: Program) -> VariableNames:
                 return _fact(column)
             return _valued(column, [str(value) for value in kind.domain])  # type: ignore[union-attr]
         case CellVariable(column, boundaries):
-            cells = list(zip((None, *boundaries), (*boundaries, None), strict=True))
+            cells, kind = list(zip((None, *boundaries), (*boundaries, None), strict=True)), program.schema[column]
             return VariableNames(
-                column, tuple(_interval(*cell) for cell in cells), tuple(_cell(column, *cell) for cell in cells)
+                column,
+                tuple(_interval(*cell, kind) for cell in cells),
+                tuple(_cell(column, *cell, kind) for cell in cells),
             )
         case CalculatedVariable(parts):
             intervals, phrases = [], []
@@ -110,18 +112,18 @@ def _choice(heads: tuple[str, ...]) -> VariableNames:
     return VariableNames("; ".join(heads), (*heads, "none"), (*heads, f"none of {', '.join(heads)}"))
 
 
-def _interval(low: Boundary | None, high: Boundary | None) -> str:
+def _interval(low: Boundary | None, high: Boundary | None, kind: Kind | None = None) -> str:
     """The cell between two boundaries, as an interval.
 
     >>> _interval(Boundary(40.0, True), Boundary(60.0, True)), _interval(None, Boundary(40.0, False))
     ('(40.0, 60.0]', '(-inf, 40.0)')
     """
-    start = "(-inf" if low is None else f"{'(' if low.above else '['}{number_text(low.at)}"
-    end = "inf)" if high is None else f"{number_text(high.at)}{']' if high.above else ')'}"
+    start = "(-inf" if low is None else f"{'(' if low.above else '['}{constant_text(low.at, kind)}"
+    end = "inf)" if high is None else f"{constant_text(high.at, kind)}{']' if high.above else ')'}"
     return f"{start}, {end}"
 
 
-def _cell(column: str, low: Boundary | None, high: Boundary | None) -> str:
+def _cell(column: str, low: Boundary | None, high: Boundary | None, kind: Kind | None = None) -> str:
     """The cell between two boundaries, as a comparison.
 
     >>> _cell("age", Boundary(40.0, True), Boundary(60.0, True)), _cell("age", Boundary(40.0, False), None)
@@ -129,12 +131,13 @@ def _cell(column: str, low: Boundary | None, high: Boundary | None) -> str:
     """
     if low is not None and high is not None:
         if low.at == high.at:
-            return f"{column} = {number_text(low.at)}"
-        return f"{number_text(low.at)} {'<' if low.above else '≤'} {column} {'≤' if high.above else '<'} {number_text(high.at)}"
+            return f"{column} = {constant_text(low.at, kind)}"
+        start, end = constant_text(low.at, kind), constant_text(high.at, kind)
+        return f"{start} {'<' if low.above else '≤'} {column} {'≤' if high.above else '<'} {end}"
     if low is not None:
-        return f"{column} {'>' if low.above else '≥'} {number_text(low.at)}"
+        return f"{column} {'>' if low.above else '≥'} {constant_text(low.at, kind)}"
     assert high is not None, "a number that is never cut has no cells"
-    return f"{column} {'≤' if high.above else '<'} {number_text(high.at)}"
+    return f"{column} {'≤' if high.above else '<'} {constant_text(high.at, kind)}"
 
 
 def _instance(variable: Variable) -> str:

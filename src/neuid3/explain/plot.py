@@ -9,11 +9,10 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from neuid3.errors import ExportError
-from neuid3.explain.explanation import Explanation, LeafShare, Reading
+from neuid3.explain.explanation import Explanation, LeafShare, Reading, number_of
 from neuid3.explain.text import mentioned, number_writer, ranked_text
 from neuid3.export.labels import class_name
 from neuid3.export.palette import FLOW_COLOURS
-from neuid3.logic.quoting import entry_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -288,7 +287,7 @@ def _draw_readings(ax: Axes, e: Explanation, rows: Sequence[Reading]) -> None:
         missing = " (missing)" if reading.missing else ""
         ax.text(x, top - 0.05 * height, f"{reading.name}{missing}", fontsize=9, va="top")
         if reading.number is not None:
-            values = [(entry_text(reading.number), 1.0)]
+            values = [(number_of(reading), 1.0)]
         else:
             values = [pair for pair in reading.values[:2] if pair[1] >= 0.005]
         for line, (value, probability) in enumerate(values):

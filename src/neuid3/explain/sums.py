@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.data.columns import Boolean, Category, Column, Distribution, Number, Probability
+from neuid3.data.columns import Boolean, Category, Column, Date, Distribution, Number, Probability
 from neuid3.data.examples import Examples
 from neuid3.errors import DataError
 from neuid3.explain.explanation import plain
 from neuid3.export.labels import printable, text_cells
 from neuid3.export.sums import bar_chart
 from neuid3.export.svg import to_svg
+from neuid3.logic.quoting import value_text
 from neuid3.tree.effects import TermRow
 from neuid3.tree.node_tests import CutTest, FactTest, NodeTest, ValueTest
 from neuid3.tree.sum_model import SumModel, class_probabilities
@@ -290,6 +291,8 @@ def _reading(column: Column) -> str:
             return "yes" if column.values[0] else "no"
         case Category() as kind:
             return printable(kind.domain[int(column.values[0])])
+        case Date():
+            return value_text(float(column.values[0]), column.kind)
         case Number():
             return f"{float(column.values[0]):.4g}"
         case Probability():

@@ -15,7 +15,7 @@ from neuid3.explain.explanation import (
     Step,
     number_of,
 )
-from neuid3.export.labels import class_name, number_format, share_text
+from neuid3.export.labels import class_name, number_format, printable, share_text
 from neuid3.tree.leaves import NumberLeaf
 
 # The leading paths are listed until they have this much of the probability, and at most this many of them.
@@ -176,7 +176,8 @@ def _reading(reading: Reading, decimals: int) -> str:
         return f"{reading.name}: {values} (from network {reading.network})"
     if reading.kind == "chance":
         return f"{reading.name}: {values} (a probabilistic fact of the program)"
-    return f"{reading.name}: {reading.values[0][0] if reading.certain else values}"
+    quotation = f', "{printable(reading.quotation)}"' if reading.quotation else ""
+    return f"{reading.name}: {reading.values[0][0] if reading.certain else values}{quotation}"
 
 
 def _change_title(e: Explanation, decimals: int) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from neuid3.data.derived import table_columns
 from neuid3.export.sums import bar_chart
 from neuid3.export.svg import to_svg
 from neuid3.export.text import export_text
@@ -74,7 +75,7 @@ def importances(model: ForestModel) -> list[tuple[str, float]]:
     """
     gains = zip(model.columns_of_gains(), model.forest.column_gains().tolist(), strict=True)
     values = column_importances(gains, model.schema)
-    ordered = sorted(zip(model.schema, values.tolist(), strict=True), key=lambda item: -item[1])
+    ordered = sorted(zip(table_columns(model.schema), values.tolist(), strict=True), key=lambda item: -item[1])
     return [(name, value) for name, value in ordered if value > 0]
 
 

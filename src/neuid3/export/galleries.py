@@ -79,7 +79,7 @@ def images_read(test: NodeTest, model: TreeModel) -> tuple[str, ...]:
     """The image columns that a test reads, in the order in which it names them; those that only its rules name come last."""
     variables = sources(test.formula(model.program))
     read = {name for variable in variables if isinstance(variable, NeuralVariable) for name in variable.inputs}
-    images = {name for name, kind in model.program.schema.items() if isinstance(kind, Tensor) and is_image(kind.shape)}
+    images = {name for name, kind in model.program.schema.items() if type(kind) is Tensor and is_image(kind.shape)}
     columns = [name for name in model.program.schema if name in read & images]
 
     def position(name: str) -> float:

@@ -17,19 +17,13 @@ if TYPE_CHECKING:
         find_contradictions,
         label_contradictions,
     )
-    from neuid3.identifiability.forms import (
-        Equivalence,
-        Rewriting,
-        equivalence,
-        equivalence_classes,
-        results,
-        rewritings,
-    )
+    from neuid3.identifiability.forms import Equivalence, equivalence, equivalence_classes, results
     from neuid3.identifiability.label_sets import smallest_labels
     from neuid3.identifiability.observations import Observations, observe
     from neuid3.identifiability.readings import ReadingCount, ReadingProblem
     from neuid3.identifiability.reread import reread_model
     from neuid3.identifiability.rereading import Rereading, most_likely_rereading
+    from neuid3.identifiability.rewriting_search import Rewriting, rewritings
     from neuid3.identifiability.suggest import suggest_labels
     from neuid3.identifiability.suggestions import LabelSuggestion, LabelSuggestions
     from neuid3.identifiability.symmetries import Deadline, PairOfFunctions, SymmetryGroup, symmetry_group
@@ -85,19 +79,13 @@ __getattr__, __dir__ = lazy_names(
             "find_contradictions",
             "label_contradictions",
         ],
-        "neuid3.identifiability.forms": [
-            "Equivalence",
-            "Rewriting",
-            "equivalence",
-            "equivalence_classes",
-            "results",
-            "rewritings",
-        ],
+        "neuid3.identifiability.forms": ["Equivalence", "equivalence", "equivalence_classes", "results"],
         "neuid3.identifiability.label_sets": ["smallest_labels"],
         "neuid3.identifiability.observations": ["Observations", "observe"],
         "neuid3.identifiability.readings": ["ReadingCount", "ReadingProblem"],
         "neuid3.identifiability.reread": ["reread_model"],
         "neuid3.identifiability.rereading": ["Rereading", "most_likely_rereading"],
+        "neuid3.identifiability.rewriting_search": ["Rewriting", "rewritings"],
         "neuid3.identifiability.suggest": ["suggest_labels"],
         "neuid3.identifiability.suggestions": ["LabelSuggestion", "LabelSuggestions"],
         "neuid3.identifiability.symmetries": ["Deadline", "PairOfFunctions", "SymmetryGroup", "symmetry_group"],

@@ -11,10 +11,11 @@ import numpy.typing as npt
 from neuid3.errors import CircuitLimitError, GroundingLimitError, SearchLimitError
 from neuid3.identifiability.certificate import Certificate, GivenLabels, NetworkCertificate
 from neuid3.identifiability.descriptions import description, reading_text, rewriting_text
-from neuid3.identifiability.forms import Rewriting, results
+from neuid3.identifiability.forms import results
 from neuid3.identifiability.label_sets import smallest_labels
 from neuid3.identifiability.observations import value_texts
 from neuid3.identifiability.readings import ReadingCount, ReadingProblem, ValueOf, moved
+from neuid3.identifiability.rewriting_search import Rewriting
 from neuid3.identifiability.structure import Structure, find_structure
 from neuid3.identifiability.symmetries import Deadline
 from neuid3.logic.formula import Formula, Literal, NeuralVariable, Variable, bottom_up

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from neuid3.identifiability.forms import Rewriting
+from neuid3.identifiability.rewriting_search import Rewriting
 from neuid3.identifiability.structure import Structure
 from neuid3.identifiability.symmetries import Images, Reading, moves
 from neuid3.tree.node_tests import NodeTest

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import combinations, islice, product
+from itertools import islice
 from typing import Any
 
 from neuid3.circuits.compile import compile_formulas
@@ -17,10 +15,7 @@ from neuid3.logic.sandbox import DEFAULT_LIMITS, Limits
 from neuid3.tree.components import components
 from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.semantics import Semantics
-from neuid3.tree.tree import Branch, LeafNode, Node, Visit, fold, paths
-
-# At most so many rewritten trees are compared with a tree.
-MAX_REWRITINGS = 256
+from neuid3.tree.tree import Branch, LeafNode, Node, Visit, fold
 
 # At most so many ways to rename the networks of one function into those of another are tried.
 MAX_RENAMINGS = 720
@@ -82,7 +77,7 @@ def equivalence(
     kept = {name: frozenset(values) for name, values in (fixed or {}).items()}
     left, right = _drawn(left, right)
     deadline = deadline or Deadline()
-    of_left, of_right = _neural(left, limits, deadline), _neural(right, limits, deadline)
+    of_left, of_right = neural_variables(left, limits, deadline), neural_variables(right, limits, deadline)
     for names in islice(_renamings(of_left, of_right, kept, kinds or {}), MAX_RENAMINGS):
         variables = {
             b: a for ours, theirs in names.items() for a, b in zip(of_left[ours], of_right[theirs], strict=True)
@@ -101,7 +96,9 @@ def _drawn(left: Sequence[Formula], right: Sequence[Formula]) -> tuple[list[Form
     return both[: len(left)], both[len(left) :]
 
 
-def _neural(formulas: Sequence[Formula], limits: Limits, deadline: Deadline) -> dict[str, list[NeuralVariable]]:
+def neural_variables(
+    formulas: Sequence[Formula], limits: Limits, deadline: Deadline
+) -> dict[str, list[NeuralVariable]]:
     """The variables of each network that a function depends on, in the order of their inputs."""
     deadline.check()
     circuit = compile_formulas(formulas, deadline.limited(limits))
@@ -179,7 +176,7 @@ def equivalence_classes(
     order: list[list[NodeTest]] = []
     for test in tests:
         formula = test.formula(program)
-        key = _fingerprint(formula)
+        key = fingerprint(formula)
         alike = classes.setdefault(key, []) if key is not None else []
         for members in alike:
             other = members[0].formula(program)
@@ -195,13 +192,13 @@ def equivalence_classes(
     return order
 
 
-def _networks(formulas: Sequence[Formula]) -> set[str]:
+def mentioned_networks(formulas: Sequence[Formula]) -> set[str]:
     """The networks that formulas mention; they may depend on fewer."""
     variables = (node.variable for node in bottom_up(formulas) if isinstance(node, Literal))
     return {variable.network for variable in variables if isinstance(variable, NeuralVariable)}
 
 
-def _fingerprint(formula: Formula) -> Hashable | None:
+def fingerprint(formula: Formula) -> Hashable | None:
     """What equivalent formulas have in common at a glance; None for a formula without networks."""
     variables = {node.variable for node in bottom_up([formula]) if isinstance(node, Literal)}
     neural = [v for v in variables if isinstance(v, NeuralVariable)]
@@ -247,150 +244,6 @@ def results(root: Node, program: Program, classes: Sequence[Any] = ()) -> tuple[
     return list(of_results.values()), draw_cells([Or(tuple(conjunctions)) for conjunctions in by_result.values()])
 
 
-@dataclass(frozen=True, slots=True)
-class Rewriting:
-    """A tree of other candidates that says the same with its networks read otherwise.
-
-    Attributes
-    ----------
-    tests : for each test that is replaced its replacement.
-    equivalence : how networks and values are renamed.
-    """
-
-    tests: Mapping[NodeTest, NodeTest]
-    equivalence: Equivalence
-
-
-def rewritings(
-    root: Node,
-    candidates: Iterable[NodeTest],
-    program: Program,
-    *,
-    kinds: Mapping[str, Hashable] | None = None,
-    fixed: Mapping[str, Iterable[int]] | None = None,
-    apart: bool = False,
-    deadline: Deadline | None = None,
-) -> tuple[list[Rewriting], bool]:
-    """The rewritings of a tree: arguments of its tests or whole networks exchanged, all tests being candidates.
-
-    Of those with the same renaming the one that replaces the fewest tests is returned, and none that combines others.
-
-    Parameters
-    ----------
-    root : the root of the tree.
-    candidates : the tests that the tree could have been made of.
-    program : the background knowledge.
-    kinds : what must be the same of two networks that are exchanged; see `equivalence`.
-    fixed : values of networks that keep their meaning; such networks keep their names too.
-    apart : whether tests of one predicate that call different instances of a network are replaced apart.
-    deadline : the time by which the search must end.
-
-    Returns
-    -------
-    The rewritings, and whether all were tried.
-
-    Raises
-    ------
-    SearchLimitError : after the deadline.
-    CircuitLimitError, GroundingLimitError : where a circuit exceeds its limits.
-    """
-    used = list(dict.fromkeys(test for path, _ in paths(root) for test, _ in path))
-    atoms = {test: atom for test in used if (atom := _atom(test)) is not None and _fingerprint(test.formula(program))}
-    known = {atom: test for test in candidates if (atom := _atom(test)) is not None}
-    instances = {network: instance for test in used for network, instance in test.instances}
-    by_form: dict[Hashable, list[NodeTest]] = {}
-    for test, (predicate, arguments) in atoms.items():
-        by_form.setdefault((predicate, len(arguments), test.instances if apart else ()), []).append(test)
-    same_up_to_names = partial(equivalence, fixed=fixed, kinds=kinds, limits=program.limits, deadline=deadline)
-    choices: list[list[dict[NodeTest, NodeTest]]] = []
-    for tests in by_form.values():
-        formulas = [test.formula(program) for test in tests]
-        choices.append([])
-        for replaced in _replacements(tests, atoms, known, instances, program):
-            # The tests of a form must be the same up to names by themselves, before the whole tree is compared.
-            same = same_up_to_names(formulas, [replaced.get(test, test).formula(program) for test in tests])
-            if same is not None and not same.is_identity:
-                choices[-1].append(replaced)
-    _, left = results(root, program)
-    needed = len(_neural(left, program.limits, deadline or Deadline())) if any(choices) else 0
-    kept: dict[Hashable, Rewriting] = {}
-    trees: list[dict[NodeTest, NodeTest]] = []  # of those compared, the replaced tests that give the same function
-    for number, replaced in enumerate(_by_number_of_forms(choices, trees)):
-        if number == MAX_REWRITINGS:
-            return list(kept.values()), False
-        _, right = results(with_tests(root, replaced), program)
-        if len(_networks(right)) < needed:
-            continue  # known without circuits: two networks cannot have become one
-        same = same_up_to_names(left, right)
-        if same is not None and not same.is_identity:
-            trees.append(replaced)
-            key = (frozenset(same.networks.items()), frozenset(same.reading.items()))
-            if key not in kept or len(replaced) < len(kept[key].tests):
-                kept[key] = Rewriting(replaced, same)
-    return list(kept.values()), True
-
-
-def _by_number_of_forms(
-    choices: Sequence[Sequence[dict[NodeTest, NodeTest]]], rewritten: Sequence[Mapping[NodeTest, NodeTest]]
-) -> Iterator[dict[NodeTest, NodeTest]]:
-    """Replacements of the tests of one form, then of two, and so on, without those that contain a rewriting.
-
-    Parameters
-    ----------
-    choices : for each form the replacements of its tests.
-    rewritten : the replacements so far that were rewritings; it may grow between two steps.
-    """
-    for n in range(1, len(choices) + 1):
-        # A replacement that is a rewriting by itself occurs in products only.
-        open_choices = [[c for c in of_form if c not in rewritten] for of_form in choices]
-        forms = [of_form for of_form in open_choices if of_form]
-        if len(forms) < n:
-            return
-        for chosen_forms in combinations(forms, n):
-            for chosen in product(*chosen_forms):
-                replaced = {old: new for of_form in chosen for old, new in of_form.items()}
-                if n == 1 or not any(other.items() <= replaced.items() for other in rewritten):
-                    yield replaced
-
-
-def _replacements(
-    tests: Sequence[NodeTest],
-    atoms: Mapping[NodeTest, tuple[str, tuple[str, ...]]],
-    known: Mapping[Any, NodeTest],
-    instances: Mapping[str, str],
-    program: Program,
-) -> Iterator[dict[NodeTest, NodeTest]]:
-    """For tests of one predicate, candidates of every predicate and order of arguments in their place.
-
-    Each replaces the tests that it does not leave as they are; networks that the tree calls stay the same instances.
-    """
-    predicate, arguments = atoms[tests[0]]
-    alike = [atom for atom in known if sorted(atom[1]) == sorted(arguments)]
-    for name, others in sorted(alike, key=lambda atom: atom[0] != predicate):
-        # Candidates are gone through, not orders: a rule of ten arguments has millions of these.
-        places = list(range(len(arguments)))
-        order = [places.pop(next(k for k, i in enumerate(places) if arguments[i] == other)) for other in others]
-        replaced: dict[NodeTest, NodeTest] = {}
-        for test in tests:
-            atom = (name, tuple(atoms[test][1][i] for i in order))
-            if atom == atoms[test]:
-                continue
-            if atom not in known:
-                break
-            replaced[test] = _bound(known[atom], {**instances, **dict(test.instances)}, program)
-        else:
-            if replaced:
-                yield replaced
-
-
-def _bound(test: NodeTest, instances: Mapping[str, str], program: Program) -> NodeTest:
-    """A candidate with these instances of the networks that it calls."""
-    unbound = test.bind({})
-    variables = (node.variable for node in bottom_up([unbound.formula(program)]) if isinstance(node, Literal))
-    called = {variable.network for variable in variables if isinstance(variable, NeuralVariable)}
-    return unbound.bind({name: instance for name, instance in instances.items() if name in called})
-
-
 def with_tests(root: Node, tests: Mapping[NodeTest, NodeTest]) -> Node:
     """The tree with tests replaced by others.
 
@@ -413,19 +266,3 @@ def with_tests(root: Node, tests: Mapping[NodeTest, NodeTest]) -> Node:
         )
 
     return fold(root, rebuilt)
-
-
-_ARGUMENT = re.compile(r"\s*('(?:[^'\\]|\\.)*'|[^,()']+)\s*(?:,|$)")
-_ATOM = re.compile(r"\s*('(?:[^'\\]|\\.)*'|[a-z]\w*)\s*(?:\((.*)\))?\s*", re.DOTALL)
-
-
-def _atom(test: NodeTest) -> tuple[str, tuple[str, ...]] | None:
-    """The predicate and the arguments of a test that is one atom with simple arguments; None otherwise."""
-    match = _ATOM.fullmatch(test.goal) if test.atoms == (test.goal,) else None
-    if match is None:
-        return None
-    inside = match.group(2) or ""
-    arguments = [argument.strip() for argument in _ARGUMENT.findall(inside)]
-    return (
-        (match.group(1), tuple(arguments)) if ",".join(arguments) == re.sub(r"\s*,\s*", ",", inside.strip()) else None
-    )

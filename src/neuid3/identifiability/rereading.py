@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from neuid3.errors import CircuitLimitError, GroundingLimitError, SearchLimitError
-from neuid3.identifiability.forms import Rewriting, results, rewritings, with_tests
+from neuid3.identifiability.forms import results, with_tests
 from neuid3.identifiability.group_search import MIN_GAIN, Floats, GroupSearch, best_assignment
+from neuid3.identifiability.rewriting_search import Rewriting, rewritings
 from neuid3.identifiability.symmetries import Deadline, PairOfFunctions, interchangeable_values, symmetry_group
 from neuid3.logic.formula import Formula, Literal, NeuralVariable, bottom_up
 from neuid3.logic.program import Program

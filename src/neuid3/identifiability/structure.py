@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from neuid3.errors import CircuitLimitError, GroundingLimitError, SearchLimitError
-from neuid3.identifiability.forms import Rewriting, rewritings
+from neuid3.identifiability.rewriting_search import Rewriting, rewritings
 from neuid3.identifiability.symmetries import (
     Deadline,
     Images,

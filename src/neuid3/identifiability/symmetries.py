@@ -158,9 +158,11 @@ class PairOfFunctions:
         -------
         The finer colourings; None where no bijection keeps the colours.
         """
+        is_same = left is right and self.left == self.right
         while True:
             self.deadline.check()
-            of_left, of_right = self._signatures(self.left, left), self._signatures(self.right, right)
+            of_left = self._signatures(self.left, left)
+            of_right = of_left if is_same else self._signatures(self.right, right)
             new_left, new_right = {}, {}
             for name, size in self.sizes.items():
                 rows = np.concatenate((of_left[name], of_right[name]))
@@ -173,13 +175,17 @@ class PairOfFunctions:
             left, right = new_left, new_right
 
     def _signatures(self, roots: Sequence[int], colours: Colours) -> dict[str, Integers]:
-        """For each value its colour and the weighted counts of the roots with each variable fixed to it."""
+        """For each value its colour and the weighted counts of the roots with each variable fixed to it.
+
+        Where every value of a network has a colour of its own, counts would tell nothing more.
+        """
         weights = {name: _normalised(self._weights[colours[name]]) for name in self.sizes}
-        fixed = [(v, value) for vs in self.variables.values() for v in vs for value in range(v.size)]
+        open_networks = [name for name, size in self.sizes.items() if _count(colours[name]) < size]
+        fixed = [(v, value) for name in open_networks for v in self.variables[name] for value in range(v.size)]
         counts = self._counts(roots, weights, fixed)
-        start, signatures = 0, {}
-        for name, variables in self.variables.items():
-            size = self.sizes[name]
+        start, signatures = 0, {name: colours[name][:, None] for name in self.sizes}
+        for name in open_networks:
+            size, variables = self.sizes[name], self.variables[name]
             end = start + len(variables) * size
             by_value = counts[:, start:end].reshape(len(roots), len(variables), size)
             rows = by_value.transpose(2, 1, 0).reshape(size, -1)
@@ -218,7 +224,36 @@ class PairOfFunctions:
         -------
         The reading, the identity where it is one; None where there is none.
         """
+        if self._supports(self.left) != self._supports(self.right):
+            return None
         return next(self._search(left or self.one_colour(), right or self.one_colour()), None)
+
+    def _supports(self, roots: Sequence[int]) -> list[frozenset[int]]:
+        """The levels of the variables on which each root depends; a reading leaves them as they are.
+
+        Weighted counts need not show them: P(X = Y) is the same for every X where all values have the same weight.
+        """
+        supports: list[frozenset[int]] = [frozenset(), frozenset()]
+        for level, children in zip(self.circuit.levels, self.circuit.children, strict=True):
+            supports.append(frozenset({level}).union(*(supports[child] for child in set(children))))
+        return [supports[root] for root in roots]
+
+    def exchange(self, name: str, value: int, other: int) -> Reading | None:
+        """The reading that exchanges two values of a network and nothing else; None where left(w) ≠ right(ρ(w)).
+
+        Parameters
+        ----------
+        name : a network.
+        value, other : the indices of two of its values.
+
+        Returns
+        -------
+        The reading of all networks.
+        """
+        images = _transposition(self.sizes[name], value, other)
+        if not self.agree({name: images}):
+            return None
+        return {network: tuple(range(size)) for network, size in self.sizes.items()} | {name: images}
 
     def fixed_colours(self, fixed: Mapping[str, Iterable[int]]) -> Colours:
         """The colouring in which every fixed value of a network is alone, and all others have the same colour.
@@ -346,7 +381,9 @@ def symmetry_group(
         for image in np.flatnonzero(prefix[name] == prefix[name][value]):
             if int(image) in orbit:
                 continue
-            generator = pair.isomorphism(individualised(prefix, name, value), individualised(prefix, name, int(image)))
+            generator = pair.exchange(name, value, int(image)) or pair.isomorphism(
+                individualised(prefix, name, value), individualised(prefix, name, int(image))
+            )
             if generator is not None:
                 generators.append(generator)
                 orbit = _orbit(name, value, generators)

@@ -110,7 +110,7 @@ def learned_from_json(fields: Mapping[str, Any], classes: tuple[Any, ...], colum
     ----------
     fields : as `estimator_to_json` returns them.
     classes : the classes of its tree; none where it predicts numbers.
-    columns : the number of columns of its model.
+    columns : the number of columns of its model, without derived ones.
     """
     learned: dict[str, Any] = {"n_features_in_": as_count(fields["features"])}
     if classes or "labels" in fields:

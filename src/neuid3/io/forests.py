@@ -12,7 +12,7 @@ import numpy.typing as npt
 from neuid3.binned import BinKind, BinnedColumn, BinnedTree
 from neuid3.binned.averaged import Forest
 from neuid3.binned.model import ForestModel
-from neuid3.data.columns import Boolean, Category, Distribution, Kind, Number, Probability, Schema
+from neuid3.data.columns import Boolean, Category, Date, Distribution, Kind, Number, Probability, Schema
 from neuid3.io.container import SavedFile
 from neuid3.io.models import read_model, write_model
 from neuid3.io.serialize import Json, labels_from_json, labels_to_json, schema_from_json
@@ -112,6 +112,7 @@ def _column_from_json(fields: Json, schema: Schema) -> BinnedColumn:
     name = as_text(fields["name"])
     fact: NodeTest | None = None
     values: tuple[Any, ...] = ()
+    is_date = isinstance(schema.get(name), Date)
     if "test" in fields:
         fact, size = test_from_json(fields["test"]), 2
         if kind not in (BinKind.FACT, BinKind.DISTRIBUTION):
@@ -125,7 +126,7 @@ def _column_from_json(fields: Json, schema: Schema) -> BinnedColumn:
     if kind is not BinKind.NUMBER and (len(prior) != size or not (np.isfinite(prior) & (prior >= 0)).all()):
         raise ValueError(f"the prior of column {name!r:.40} is no distribution")
     codes = np.empty((size, 0)) if kind is BinKind.DISTRIBUTION else np.empty(0, dtype=np.uint8)
-    return BinnedColumn(name, kind, codes, size, prior, np.empty(0), np.empty(0), values, fact)
+    return BinnedColumn(name, kind, codes, size, prior, np.empty(0), np.empty(0), values, fact, is_date=is_date)
 
 
 def _forest_from_json(fields: Json, tensors: Mapping[str, Any], schema: Schema) -> Forest:

@@ -12,7 +12,20 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.data.columns import Boolean, Category, Distribution, Kind, Number, Probability, Schema, Tensor, kind_name
+from neuid3.data.columns import (
+    Boolean,
+    Category,
+    Date,
+    Distribution,
+    Kind,
+    Number,
+    Probability,
+    Schema,
+    Series,
+    Tensor,
+    Text,
+    kind_name,
+)
 from neuid3.data.parts import Parts, Relation
 from neuid3.data.priors import Priors
 from neuid3.errors import ModelFileError
@@ -55,7 +68,7 @@ def _kind_to_json(kind: Kind) -> Json:
         case Category(values) | Distribution(values):
             return {"kind": kind_name(kind), "values": list(values)}
         case Tensor(shape):
-            return {"kind": "tensor", "shape": list(shape)}
+            return {"kind": kind_name(kind), "shape": list(shape)}
         case Parts():
             return {"kind": "parts", "columns": schema_to_json(kind.schema)}
         case Relation(types):
@@ -72,16 +85,23 @@ def _kind_from_json(fields: Json) -> Kind:
             return Probability()
         case "number":
             return Number()
+        case "date":
+            return Date()
+        case "text":
+            return Text()
         case "category":
             return Category(tuple(map(as_category, fields["values"])))
         case "distribution":
             if not fields["values"]:
                 raise ValueError(f"the distribution {fields['name']!r:.40} has no values")
             return Distribution(tuple(map(as_category, fields["values"])))
-        case "tensor":
+        case "tensor" | "series" as name:
             if len(fields["shape"]) > MAX_AXES:
                 raise ValueError(f"the tensor {fields['name']!r:.40} has too many axes")
-            return Tensor(tuple(as_count(side) for side in fields["shape"]))
+            shape = tuple(as_count(side) for side in fields["shape"])
+            if name == "series" and len(shape) != 2:
+                raise ValueError(f"the series {fields['name']!r:.40} has {len(shape)} axes")
+            return Tensor(shape) if name == "tensor" else Series(shape)
         case "parts":
             return Parts(tuple(schema_from_json(fields["columns"]).items()))
         case "relation":

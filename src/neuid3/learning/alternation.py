@@ -264,14 +264,15 @@ class Alternation:
         """The tree with an instance of its own for every test, where validation examples are clearly likelier then.
 
         Each further instance must also save the bits of a split: where all examples are a little likelier, the difference
-        is clear and says nothing. A network that has labels keeps one instance.
+        is clear and says nothing. A network that has labels keeps one instance. A tree that explains enough is not
+        trained again.
         """
-        if tree.computes:
-            return tree  # goals and tests call one instance of each network
+        if tree.computes or self.is_sufficient(tree):  # goals and tests call one instance of each network
+            return tree
         tests = dict.fromkeys(branch.test for branch in branches(tree.root))
         uses = Counter(instance for test in tests for _, instance in test.instances)
         tied = {name for name, count in uses.items() if count > 1 and self._may_have_copies(name)}
-        if not tied or not self.learner.config.reuse or not len(self.weights):
+        if not tied or not self.learner.config.reuse:
             return tree
         self.progress.stage("joint training with an instance of its own for every test")
         replaced = {test: self._with_copies(test, tied) for test in list(tests)[1:]}

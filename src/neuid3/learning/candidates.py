@@ -10,7 +10,19 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from neuid3.data.columns import Boolean, Category, Distribution, Kind, Number, Probability, Schema, Tensor, kind_name
+from neuid3.data.columns import (
+    Boolean,
+    Category,
+    Distribution,
+    Kind,
+    Number,
+    Probability,
+    Schema,
+    Series,
+    Tensor,
+    Text,
+    kind_name,
+)
 from neuid3.data.slots import picture_columns
 from neuid3.errors import NeuID3Error, NodeTestError, did_you_mean
 from neuid3.learning.families import Family, find_families, named_family
@@ -66,7 +78,7 @@ class Mode:
 
 
 def neural_facts(schema: Schema, predicates: Sequence[str]) -> str:
-    """A neural fact for each tensor column: a Boolean network of its own.
+    """A neural fact for each tensor column: a Boolean network of its own; texts and series have tests without networks.
 
     >>> neural_facts({"card": Tensor((28, 28))}, [])
     'nn(card_net, [card]) :: card_net(card).\\n'
@@ -74,7 +86,7 @@ def neural_facts(schema: Schema, predicates: Sequence[str]) -> str:
     taken = {entry.rsplit("/", 1)[0] for entry in predicates} | set(schema)
     lines = []
     for column, kind in schema.items():
-        if isinstance(kind, Tensor):
+        if isinstance(kind, Tensor) and not isinstance(kind, (Text, Series)):
             name = plain_name(f"{column}_net")
             while name in taken:
                 name += "_"
@@ -263,6 +275,32 @@ def _warn_of_unused_rules(
                 f'"{rule.example}", or --mode "{rule.example}").'
             )
         warnings.warn(f"The rule '{rule.head}' in line {rule.line} is never tried. {reason}", UserWarning, stacklevel=8)
+
+
+def constant_rules(program: Program) -> list[tuple[str, bool, str]]:
+    """The rules all of whose instances over the columns are always true or always false.
+
+    Parameters
+    ----------
+    program : background knowledge.
+
+    Returns
+    -------
+    For each of them its head, its value and a sentence that says why.
+    """
+    atoms: dict[str, list[str]] = {}
+    for mode in rule_modes(program):
+        atoms.setdefault(f"{atom_name(mode.predicate)}/{len(mode.arguments)}", []).extend(mode.atoms())
+    found = []
+    for predicate, rule in program.rules().items():
+        instances = atoms.get(predicate, [])
+        if not rule.needed and instances:
+            formulas = program.formulas_or_none(instances)
+            values = {formula.value if isinstance(formula, Truth) else None for formula in formulas}
+            if values in ({True}, {False}):
+                value = values == {True}
+                found.append((rule.head, value, _constant(instances[0], value, program)))
+    return found
 
 
 def _predicate(atom: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.binned.cuts import shortest_cut
+from neuid3.binned.cuts import readable_cut
 from neuid3.data.columns import Column
 from neuid3.learning.node_bounds import NodeBounds
 from neuid3.logic.formula import Compare, Formula
@@ -60,7 +60,7 @@ class SortedColumn:
         """The threshold with the highest gain, its gain, and the number of thresholds; None where none has gain.
 
         Missing entries reach both children, in proportion to the known values that the path leaves possible. Cuts are
-        scored at the midpoints between neighbouring values, and the best becomes the `shortest_cut` there, which sends
+        scored at the midpoints between neighbouring values, and the best becomes the `readable_cut` there, which sends
         every known value to the same side.
 
         Parameters
@@ -99,7 +99,7 @@ class SortedColumn:
         best = int(np.argmax(gains))
         if gains[best] <= 0:
             return None
-        cut, gain = shortest_cut(float(low[best]), float(high[best])), float(gains[best])
+        cut, gain = readable_cut(float(low[best]), float(high[best]), self.column.kind), float(gains[best])
         if self.column.missing is not None:
             # Values that do not reach this node may lie between the midpoint and the cut.
             of_cut = below[best] + self._fraction_below(np.array([cut]), path) * missing

@@ -197,7 +197,7 @@ def warn_of_small_tree(
                 if learner.config.shared
                 else "; if many columns of images show the same kind of thing, try TrainingConfig(shared=True)."
             )
-        message = f"No candidate test was good enough; the tree is a single leaf. {advice}"
+        message = f"No candidate test was good enough; the tree is a single leaf. {advice} `diagnose` says why."
     warnings.warn(message, UserWarning, stacklevel=5)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from types import TracebackType
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, TimeRemainingColumn
 from rich.progress import Task as BarTask
 from rich.text import Text
 
@@ -15,6 +15,9 @@ from neuid3.learning.grow import OpenNode, Split
 
 # Least seconds between two lines about nodes: a symbolic table grows hundreds of nodes in one second.
 MIN_SECONDS = 1.0
+
+# A terminal with fewer columns has a shorter form of the time that is left.
+NARROW = 60
 
 # The most tests of rules that are listed.
 MAX_SHOWN = 20
@@ -66,9 +69,9 @@ class ProgressBar(SilentProgress):
         self.gains, self.time_limit = gains, time_limit
         self.console = Console(stderr=True, highlight=False)
         self.bar = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            TimeRemainingColumn(),
+            _Description(self.console),
+            BarColumn(bar_width=min(40, self.console.width // 4)),
+            TimeRemainingColumn(compact=self.console.width < NARROW),
             *([] if time_limit is None else [_TimeBudget(self)]),
             console=self.console,
             transient=True,
@@ -94,7 +97,7 @@ class ProgressBar(SilentProgress):
         if tests:
             more = f", … ({len(tests) - MAX_SHOWN:,} more)" if len(tests) > MAX_SHOWN else ""
             shown = ", ".join(tests[:MAX_SHOWN]) + more
-            self.console.print(f"rules and networks are tried as {shown}", markup=False, soft_wrap=True)
+            self._print(f"rules and networks are tried as {shown}", whole=True)
 
     def training(self, node: OpenNode, test: str, done: int, total: int) -> None:
         self.bar.update(
@@ -108,7 +111,7 @@ class ProgressBar(SilentProgress):
     def compared(self, node: OpenNode, gains: Sequence[tuple[str, float]]) -> None:
         if self.gains and gains:
             listed = ", ".join(f"{test} {gain:.3f}" for test, gain in sorted(gains, key=lambda pair: -pair[1]))
-            self.console.print(f"node {self.nodes} ({path_text(node)}): gains of networks: {listed}", markup=False)
+            self._print(f"node {self.nodes} ({path_text(node)}): gains of networks: {listed}", whole=True)
 
     def node(self, node: OpenNode, split: Split | None) -> None:
         outcome = "a leaf" if split is None else f"{split.test}, gain {split.gain:.3f}"
@@ -125,8 +128,7 @@ class ProgressBar(SilentProgress):
     def tree(self, text: str, leaves: int, bits: float) -> None:
         self._report_nodes()
         tree = "a single leaf" if leaves == 1 else f"{leaves} leaves"
-        line = f"{text}: {tree}, {bits:.3f} bits per unseen example; {self._time_text()}"
-        self.console.print(line, markup=False, soft_wrap=True)
+        self._print(f"{text}: {tree}, {bits:.3f} bits per unseen example; {self._time_text()}")
 
     def _time_text(self) -> str:
         """The seconds that the fit has taken, and those that it may take."""
@@ -140,8 +142,25 @@ class ProgressBar(SilentProgress):
             return
         numbers = f"node {last}" if first == last else f"nodes {first} to {last}, the last"
         self.last_report = time.monotonic() - self.started
-        self.console.print(f"{numbers} {self.latest}; {self._time_text()}", markup=False, soft_wrap=True)
+        self._print(f"{numbers} {self.latest}; {self._time_text()}")
         self.first_unreported = self.nodes
+
+    def _print(self, line: str, whole: bool = False) -> None:
+        """Print a line; on a terminal it is shortened to one row of the screen, or wrapped where it must be read whole."""
+        if self.console.is_terminal and not whole:
+            line = shortened(line, self.console.width)
+        self.console.print(line, markup=False, soft_wrap=not self.console.is_terminal)
+
+
+class _Description(ProgressColumn):
+    """The part of the bar with the node and the test, shortened in its middle to half of the screen."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__()
+        self.console = console
+
+    def render(self, task: BarTask) -> Text:
+        return Text(shortened(task.description, self.console.width // 2), no_wrap=True)
 
 
 class _TimeBudget(ProgressColumn):
@@ -154,6 +173,23 @@ class _TimeBudget(ProgressColumn):
     def render(self, task: BarTask) -> Text:  # noqa: ARG002 - rich's own signature
         seconds = time.monotonic() - self.progress.started
         return Text(f"{seconds:.0f} of {self.progress.time_limit:g} s")
+
+
+def shortened(text: str, width: int) -> str:
+    """A text of at most so many characters, with an ellipsis in place of its middle.
+
+    Parameters
+    ----------
+    text : the text.
+    width : the most characters.
+
+    >>> shortened("node 12 (yes no no yes): higher(second, first); 3.1 s so far", 40)
+    'node 12 (yes no no yes):…); 3.1 s so far'
+    """
+    if len(text) <= width:
+        return text
+    end = max((width - 1) * 2 // 5, 0)
+    return f"{text[: max(width - 1 - end, 0)]}…{text[len(text) - end :]}"[:width]
 
 
 def path_text(node: OpenNode) -> str:

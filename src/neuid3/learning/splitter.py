@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from neuid3.binned.cuts import shortest_cut
+from neuid3.binned.cuts import readable_cut
 from neuid3.learning.candidates import Candidates
 from neuid3.learning.families import Family
 from neuid3.learning.grow import OpenNode
@@ -19,7 +19,7 @@ from neuid3.learning.inference import ExactInference
 from neuid3.learning.sample import Instance
 from neuid3.logic.formula import expressions_in
 from neuid3.tree.calculations import expression_values
-from neuid3.tree.node_tests import CutTest, NodeTest
+from neuid3.tree.node_tests import CutTest, NodeTest, cut_test
 
 # The number of cuts of a column counts to this power in the pruning penalty: a column of noise has many cuts, and the best
 # would be accepted if they counted like other choices.
@@ -134,7 +134,8 @@ class ReferenceSplitter:
             thresholds = self._thresholds(node, column)
             gains = [self._gain(node, CutTest(column, (low + high) / 2))[0] for low, high in thresholds]
             if gains and max(gains) > 0:
-                cut = CutTest(column, shortest_cut(*thresholds[gains.index(max(gains))]))
+                kind = self.inference.semantics.program.schema.get(column)
+                cut = cut_test(column, readable_cut(*thresholds[gains.index(max(gains))], kind), kind)
                 gain = self._gain(node, cut)[0]
                 yield ScoredCandidate(cut, gain, math.nan, None, False, len(gains) ** CUT_EXPONENT)
 

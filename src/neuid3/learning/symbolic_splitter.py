@@ -27,7 +27,7 @@ from neuid3.learning.sample import Floats
 from neuid3.learning.splitter import CUT_EXPONENT, GAIN_TOLERANCE, ScoredCandidate
 from neuid3.logic.formula import ColumnVariable, Compare, Literal, Source, sources
 from neuid3.tree.criteria import Criterion, Target
-from neuid3.tree.node_tests import CutTest, NodeTest
+from neuid3.tree.node_tests import NodeTest, cut_test
 from neuid3.tree.tree import Path
 
 
@@ -125,13 +125,16 @@ class SymbolicSplitter:
         if offered.numbers or offered.families:
             statistics = target.statistics()
             path = [(self.semantics.formula(test), response) for test, response in node.path]
+            kinds = self.semantics.program.schema
             for name in offered.numbers:
                 cut = self.numbers[name].best_cut(
                     node.rows, statistics, target.criterion, path, self.min_child_mass, node.bounds
                 )
                 if cut is not None:
                     threshold, gain, cuts = cut
-                    yield ScoredCandidate(CutTest(name, threshold), gain, math.nan, None, False, cuts**CUT_EXPONENT)
+                    yield ScoredCandidate(
+                        cut_test(name, threshold, kinds.get(name)), gain, math.nan, None, False, cuts**CUT_EXPONENT
+                    )
             for family in offered.families:
                 yield from self._best_of_family(node, self.families[family], target)
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from neuid3.data.columns import Boolean, Category, Kind, Number, Schema, Tensor
+from neuid3.data.derived import with_mentioned
 from neuid3.logic.program import Program, kind_to_json
 from neuid3.logic.sandbox import DEFAULT_LIMITS, Limits, send_request
 
@@ -76,7 +77,7 @@ def check_program(text: str, schema: Schema | None = None, limits: Limits = DEFA
     ["line 1, column 1: 'risk:smoker' is no fact; write ':-' for *if*, as in 'risk :- smoker.', and '::' after a probability,
     as in '0.3 :: rain.'"]
     """
-    columns = {name: kind_to_json(kind) for name, kind in (schema or {}).items()}
+    columns = {name: kind_to_json(kind) for name, kind in with_mentioned(text, schema or {}).items()}
     request = {"do": "check", "program": text, "columns": columns, "infer": schema is None}
     reply = send_request(request, limits)
     mistakes = tuple(Mistake(p["line"], p["column"], p["message"]) for p in reply["problems"])

@@ -6,7 +6,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from neuid3.data.columns import Boolean, Category, Distribution, Kind, Probability, Schema, kind_name
+from neuid3.data.columns import (
+    Boolean,
+    Category,
+    Date,
+    Distribution,
+    Kind,
+    Number,
+    Probability,
+    Schema,
+    Tensor,
+    kind_name,
+)
+from neuid3.data.derived import with_mentioned
 from neuid3.data.parts import Parts, Relation
 from neuid3.data.slots import Slots
 from neuid3.logic.expressions import expression_from_json
@@ -175,7 +187,7 @@ class Program:
     Parameters
     ----------
     text : rules, probabilistic facts and neural declarations.
-    schema : the kinds of the columns.
+    schema : the kinds of the columns; derived columns that the program mentions are added.
     limits : the time, memory and circuit size that it may take.
     parts : what it knows about the parts of examples; None where examples have no slots.
 
@@ -202,7 +214,7 @@ class Program:
 
     def __init__(self, text: str, schema: Schema, limits: Limits | None = None, parts: SlotFacts | None = None) -> None:
         self.text, self.parts = text, parts
-        self.schema = dict(schema)
+        self.schema = with_mentioned(text, schema)
         self.limits = limits or Limits()
         self.declarations: dict[int, Declaration] = {}
         self.predicates: tuple[str, ...] = ()
@@ -513,7 +525,10 @@ def fact(column: str) -> Literal:
 
 def kind_to_json(kind: Kind) -> dict[str, Any]:
     """A kind as the sandbox reads it: its name, and its values where they are finite."""
-    fields: dict[str, Any] = {"kind": kind_name(kind)}
+    of_class = Number() if isinstance(kind, Number) else Tensor(kind.shape) if isinstance(kind, Tensor) else kind
+    fields: dict[str, Any] = {"kind": kind_name(of_class)}
+    if isinstance(kind, Date):
+        fields["date"] = True
     if isinstance(kind, (Category, Distribution)):
         fields["values"] = list(kind.domain)
     return fields

@@ -5,44 +5,24 @@ from __future__ import annotations
 import math
 import re
 
-_ESCAPES = {"\\": "\\0", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-_MEANINGS = {"0": "\\", "\\": "\\", "'": "'", "n": "\n", "r": "\r", "t": "\t"}
+from neuid3.data.columns import Date, Kind
+from neuid3.data.dates import date_text
+from neuid3.utils.quoting import BARE, atom_name, atom_text
+
+__all__ = [
+    "BARE",
+    "RESERVED",
+    "atom_name",
+    "atom_text",
+    "constant_text",
+    "entry_text",
+    "number_text",
+    "plain_name",
+    "value_text",
+]
 
 # Names with a meaning of their own in ProbLog in any position.
 RESERVED = frozenset({"true", "fail", "false", "is", "mod", "rem", "xor", "rdiv", "not", "query", "evidence"})
-
-BARE = re.compile(r"[a-z][A-Za-z0-9_]*")
-
-
-def atom_text(name: str) -> str:
-    """A name as an atom, in quotes where it needs them.
-
-    Parameters
-    ----------
-    name : the name, of a column or of a value.
-
-    Returns
-    -------
-    The atom, as rules and goals spell it.
-
-    >>> atom_text("alarm"), atom_text("petal length (cm)")
-    ('alarm', "'petal length (cm)'")
-    """
-    if BARE.fullmatch(name):
-        return name
-    # ProbLog does not resolve escapes, and takes a backslash before the last quote for one: a backslash is written \\0.
-    return "'" + "".join(_ESCAPES.get(letter, letter) for letter in name) + "'"
-
-
-def atom_name(text: str) -> str:
-    """The name that an atom stands for: the opposite of `atom_text`; it also reads Prolog's own `\\\\`.
-
-    >>> atom_name("'it\\\\'s'"), atom_name("alarm"), atom_name(atom_text("C:\\\\new"))
-    ("it's", 'alarm', 'C:\\\\new')
-    """
-    if len(text) < 2 or text[0] != "'" or text[-1] != "'":
-        return text
-    return re.sub(r"\\(.)", lambda match: _MEANINGS.get(match.group(1), match.group(0)), text[1:-1], flags=re.DOTALL)
 
 
 def number_text(number: float) -> str:
@@ -73,6 +53,25 @@ def entry_text(number: float) -> str:
     ('35', '0.14240001', '1e+22')
     """
     return number_text(number).removesuffix(".0")
+
+
+def constant_text(number: float, kind: Kind | None) -> str:
+    """A number that a column of this kind is compared with: a date where it holds dates, otherwise `number_text`.
+
+    >>> from neuid3.data.columns import Number
+    >>> constant_text(19783.0, Date()), constant_text(19783.0, Number())
+    ('2024-03-01', '19783.0')
+    """
+    return date_text(number) if isinstance(kind, Date) else number_text(number)
+
+
+def value_text(number: float, kind: Kind | None) -> str:
+    """A number of an example: a date where its column holds dates, otherwise `entry_text`.
+
+    >>> value_text(19783.5, Date())
+    '2024-03-01 12:00'
+    """
+    return date_text(number) if isinstance(kind, Date) else entry_text(number)
 
 
 def plain_name(name: str) -> str:

@@ -9,8 +9,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.data.columns import Category, Distribution, Schema
-from neuid3.logic.quoting import number_text
+from neuid3.data.columns import Category, Distribution, Kind, Schema
+from neuid3.logic.quoting import constant_text
 from neuid3.tree.node_tests import CutTest, FactTest, NodeTest, ValueTest
 from neuid3.tree.sums import BoostedSum, mean_leaf, score_leaves
 from neuid3.tree.tree import Branch, Node, branches, paths
@@ -124,7 +124,7 @@ def _main_effect(column: str, roots: Sequence[Node], schema: Schema) -> Term:
     cuts = sorted({test.threshold for test in tests if isinstance(test, CutTest)})
     if cuts:
         representatives = [cuts[0], *cuts[1:], np.inf]  # the largest number of each interval
-        conditions = _intervals(column, cuts)
+        conditions = _intervals(column, cuts, schema.get(column))
         scores = [_scores_at(roots, number) for number in representatives]
         return Term(column, _rows(conditions, scores), spread, len(roots), True)
     kind = schema.get(column)
@@ -146,8 +146,8 @@ def _rows(conditions: Sequence[str], scores: Sequence[Floats]) -> tuple[TermRow,
     return tuple(TermRow(condition, tuple(added.tolist())) for condition, added in zip(conditions, scores, strict=True))
 
 
-def _intervals(column: str, cuts: Sequence[float]) -> list[str]:
-    texts = [number_text(cut) for cut in cuts]
+def _intervals(column: str, cuts: Sequence[float], kind: Kind | None) -> list[str]:
+    texts = [constant_text(cut, kind) for cut in cuts]
     between = [f"{low} < {column} =< {high}" for low, high in pairwise(texts)]
     return [f"{column} =< {texts[0]}", *between, f"{column} > {texts[-1]}"]
 

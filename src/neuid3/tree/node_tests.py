@@ -9,7 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from neuid3.data.columns import Boolean, Category, Distribution, Number, Probability, Value, kind_name
+from neuid3.data.columns import Boolean, Category, Date, Distribution, Kind, Number, Probability, Value, kind_name
+from neuid3.data.dates import date_text
+from neuid3.data.derived import column_text
 from neuid3.errors import ModelFileError, NodeTestError, did_you_mean
 from neuid3.logic.formula import ColumnVariable, Compare, Formula, Literal, bind, columns_of
 from neuid3.logic.program import Program, fact
@@ -290,6 +292,8 @@ def _kind_name(json: Mapping[str, Any]) -> str:
             return "value"
         case {"column": _, "at_most": _}:
             return "cut"
+        case {"column": _, "until": _}:
+            return "date_cut"
         case _:
             raise ValueError("a test is of unknown class")
 
@@ -374,7 +378,7 @@ class FactTest(NodeTest):
         return program.formula(self.column) if kind is None else fact(self.column)
 
     def __str__(self) -> str:
-        return atom_text(self.column)
+        return column_text(self.column)
 
     def to_json(self) -> dict[str, Any]:
         return {"fact": self.column}
@@ -420,7 +424,10 @@ class ValueTest(NodeTest):
         return Literal(ColumnVariable(self.column, len(kind.domain)), frozenset({kind.domain.index(self.value)}))
 
     def __str__(self) -> str:
-        return f"{atom_text(self.column)}({self.value if isinstance(self.value, int) else atom_text(self.value)})"
+        value = str(self.value) if isinstance(self.value, int) else atom_text(self.value)
+        name = column_text(self.column)
+        # The value is the last argument, as in weekday(ordered, monday).
+        return f"{name[:-1]}, {value})" if name.endswith(")") else f"{name}({value})"
 
     def to_json(self) -> dict[str, Any]:
         return {"column": self.column, "value": self.value}
@@ -467,7 +474,7 @@ class CutTest(NodeTest):
         return Compare(self.column, "=<", self.threshold)
 
     def __str__(self) -> str:
-        return f"{atom_text(self.column)} =< {number_text(self.threshold)}"
+        return f"{column_text(self.column)} =< {number_text(self.threshold)}"
 
     def to_json(self) -> dict[str, Any]:
         return {"column": self.column, "at_most": float(self.threshold)}
@@ -475,6 +482,52 @@ class CutTest(NodeTest):
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> CutTest:
         return cls(as_text(json["column"]), float(as_number(json["at_most"])))
+
+
+@register_test_kind("date_cut")
+@dataclass(frozen=True, slots=True)
+class DateCutTest(CutTest):
+    """The test whether a date column is at most a date, a number of days since 1970-01-01.
+
+    Attributes
+    ----------
+    column : the name of the column.
+    threshold : the number of days that its entries are compared with.
+
+    >>> str(DateCutTest("ordered", 19783.0)), DateCutTest("ordered", 19783.0).goal
+    ('ordered =< 2024-03-01', 'ordered =< 19783.0')
+    """
+
+    def __str__(self) -> str:
+        return f"{column_text(self.column)} =< {date_text(self.threshold)}"
+
+    @property
+    def goal(self) -> str:
+        """The comparison with a number of days."""
+        return CutTest.__str__(self)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"column": self.column, "until": float(self.threshold)}
+
+    @classmethod
+    def from_json(cls, json: Mapping[str, Any]) -> DateCutTest:
+        return cls(as_text(json["column"]), float(as_number(json["until"])))
+
+
+def cut_test(column: str, threshold: float, kind: Kind | None) -> CutTest:
+    """The test whether a column of this kind is at most a threshold.
+
+    Parameters
+    ----------
+    column : the name of the column.
+    threshold : the number, or the number of days.
+    kind : the kind of the column.
+
+    Returns
+    -------
+    The test.
+    """
+    return (DateCutTest if isinstance(kind, Date) else CutTest)(column, threshold)
 
 
 def instances_from_json(json: Mapping[str, Any]) -> Instances:

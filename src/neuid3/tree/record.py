@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neuid3.data.columns import Boolean, Category, Column, Distribution, Number, Probability, Schema, Tensor
+from neuid3.data.derived import table_columns
 from neuid3.data.examples import Examples
 from neuid3.data.parts import GroupedRows, Parts, RelatedRows, Relation
 from neuid3.errors import NeuID3Error
@@ -317,6 +318,7 @@ def row_digests(examples: Examples, salt: int) -> Digests:
     >>> [int(row_digests(one, 1)[1]) == int(row_digests(other, salt)[0]) for salt in (1, 2)]
     [True, False]
     """
+    examples = examples.select(table_columns(examples.schema))
     key = blake2b(repr(examples.names).encode(), digest_size=16).digest()
     digests = b"".join(
         blake2b(row, digest_size=8, key=key, salt=salt.to_bytes(8, "little")).digest() for row in _rows(examples)

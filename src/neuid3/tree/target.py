@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from neuid3.data.columns import Schema
+from neuid3.data.derived import source_columns, table_columns
 from neuid3.tree.criterion import Criterion, Floats
 
 
@@ -156,21 +158,24 @@ class Target:
         return float(np.average(gains, weights=self.criterion.mass(sums[0::2] + sums[1::2])))
 
 
-def column_importances(gains: Iterable[tuple[Sequence[str], float]], names: Iterable[str]) -> npt.NDArray[np.float64]:
+def column_importances(gains: Iterable[tuple[Sequence[str], float]], schema: Schema) -> npt.NDArray[np.float64]:
     """Importance of each column: its fraction of the total gain; a test divides its gain evenly among its columns.
+
+    The gain of a derived column, such as `month(ordered)`, is that of the columns that it is computed from.
 
     Parameters
     ----------
     gains : for each test its columns and its gain times the mass of its node; others than those below, as the pictures of
         slots, count for nothing.
-    names : all columns, in the order of the result.
+    schema : the kinds of all columns; the result has the order of those that are not derived.
 
-    >>> column_importances([(("a", "b"), 2.0), (("b",), 2.0)], ["a", "b", "c"]).tolist()
+    >>> from neuid3.data.columns import Number
+    >>> column_importances([(("a", "b"), 2.0), (("b",), 2.0)], dict.fromkeys("abc", Number())).tolist()
     [0.25, 0.75, 0.0]
     """
-    importance = dict.fromkeys(names, 0.0)
+    importance = dict.fromkeys(table_columns(schema), 0.0)
     for columns, total_gain in gains:
-        known = [name for name in columns if name in importance]
+        known = [name for name in source_columns(columns, schema) if name in importance]
         for name in known:
             importance[name] += total_gain / len(known)
     total = sum(importance.values()) or 1.0

@@ -34,7 +34,7 @@ def test_rows_of_a_group_are_held_out_together(
 ) -> None:
     seen = []
     learn = fit_command._learn
-    monkeypatch.setattr(fit_command, "_learn", lambda e, data, folder: seen.append(data) or learn(e, data, folder))
+    monkeypatch.setattr(fit_command, "_learn", lambda e, data, given: seen.append(data) or learn(e, data, given))
     calibration = ["--calibration", "0.2"] if model == "tree" else []
     options = ["--target", "result", "--groups", "deck", "--seed", seed, "--model", model, *calibration]
     ended = run("fit", cards, *options, "--out", tmp_path / "m.neuid3")

@@ -480,7 +480,7 @@ def test_a_frame_is_read_as_the_file_of_its_cells(tmp_path: Path) -> None:
     frame.to_csv(tmp_path / "t.csv", index=False)
     of_file, of_frame = read_table(tmp_path / "t.csv", target="y"), read_frame(frame, folder=tmp_path, target="y")
     assert of_frame.columns == of_file.columns
-    assert {c.name: c.kind for c in of_frame.columns}["note"] == "left out"
+    assert {c.name: c.kind for c in of_frame.columns}["note"] == "text"
     assert of_frame.examples.schema == of_file.examples.schema
     assert of_frame.examples.schema["plate"] == Tensor((6, 9))
     for name, column in of_file.examples.items():

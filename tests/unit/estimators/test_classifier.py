@@ -549,10 +549,10 @@ def test_a_target_of_quantities_is_told_of_the_regressor() -> None:
 
 def notes(n: int = 60) -> tuple[pd.DataFrame, np.ndarray]:
     alarm = np.arange(n) % 2 == 0
-    return pd.DataFrame({"note": [f"patient {i} was seen" for i in range(n)], "alarm": alarm}), alarm
+    return pd.DataFrame({"note": [f"patient {i}" for i in range(n)], "alarm": alarm}), alarm
 
 
-def test_free_text_is_left_out_with_a_warning_unless_it_is_declared_or_named() -> None:
+def test_names_of_rows_are_left_out_with_a_warning_unless_it_is_declared_or_named() -> None:
     X, y = notes()
     with pytest.warns(UserWarning, match=r"Column 'note' is text .*kinds=\{'note': 'category'\}"):
         clf = NeuID3Classifier().fit(X, y)
@@ -566,7 +566,7 @@ def test_free_text_is_left_out_with_a_warning_unless_it_is_declared_or_named() -
         assert list(NeuID3Classifier().fit(Examples(X, kinds={"note": "category"}), y).schema_) == ["note", "alarm"]
         assert list(NeuID3Classifier().fit(Examples(X, kinds={"note": "ignore"}), y).schema_) == ["alarm"]
     with pytest.warns(UserWarning, match="The category 'note' has 60 values in 60 rows"):
-        named = NeuID3Classifier(background="first :- note('patient 0 was seen').").fit(X, y)
+        named = NeuID3Classifier(background="first :- note('patient 0').").fit(X, y)
     assert list(named.schema_) == ["note", "alarm"]
     with pytest.warns(
         UserWarning, match=r"'note' holds numbers that are written as text, such as '0\.5'.*convert it to"

@@ -17,9 +17,10 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 import neuid3
 from neuid3 import Branch, Examples, Leaf, NeuID3Classifier, NeurosymbolicTree, Tree
+from neuid3.binned.cuts import shortest_cut
 from neuid3.data.columns import Column, Number
 from neuid3.explain.page import evidence_page
-from neuid3.learning.cuts import SortedColumn, shortest_cut
+from neuid3.learning.cuts import SortedColumn
 from neuid3.tree.criteria import ClassCriterion
 from neuid3.tree.node_tests import CutTest
 from neuid3.tree.tree import branches
@@ -202,7 +203,7 @@ def test_missing_numbers_are_divided_between_the_sides_of_a_cut() -> None:
 def test_a_tree_splits_its_training_rows_as_with_midpoints(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = load(return_X_y=True)
     clf = NeuID3Classifier(random_state=0, pruning=0).fit(X, y)
-    monkeypatch.setattr("neuid3.learning.cuts.shortest_cut", lambda low, high: low / 2 + high / 2)
+    monkeypatch.setattr("neuid3.learning.cuts.readable_cut", lambda low, high, _kind: low / 2 + high / 2)
     before = NeuID3Classifier(random_state=0, pruning=0).fit(X, y)
     assert cuts_of(clf.tree_) != cuts_of(before.tree_)
     assert (clf.leaf_probabilities(X) == before.leaf_probabilities(X)).all()

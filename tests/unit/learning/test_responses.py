@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neuid3 import Branch, Examples, Leaf, NeuID3Classifier
+from neuid3.binned.cuts import shortest_cut
 from neuid3.data.columns import stack_columns
-from neuid3.learning.cuts import SORT_DIVISOR, SortedColumn, shortest_cut
+from neuid3.learning.cuts import SORT_DIVISOR, SortedColumn
 from neuid3.learning.grow import OpenNode, full_reach
 from neuid3.learning.responses import (
     BooleanResponse,

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 from neuid3 import Examples, NeuID3Classifier
 from neuid3.cli.main import main
-from neuid3.data.columns import Category, Number, Tensor
-from neuid3.errors import ParameterError, RuleError
+from neuid3.data.columns import Boolean, Category, Number, Tensor
+from neuid3.errors import ParameterError, RuleError, SyntaxErrorInProgram
 from neuid3.learning.candidates import make_candidates
 from neuid3.logic.check import check_program
 from neuid3.logic.program import Program
@@ -197,3 +197,40 @@ def test_relations_of_the_command_line_are_those_of_python(tmp_path: Path) -> No
     assert "first_equal_second?" in done.output
     done = CliRunner().invoke(main, [*arguments[:-1], "first"])
     assert done.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("goal", "message"),
+    [
+        ("at_least(two, [smoker])", "whose number is 'two'; give a whole number"),
+        ("at_least(2, smoker)", "whose last argument is no list of goals; write it as in at_least(2, [a, b, c])"),
+        ("any_of(smoker)", "write it as in any_of([a, b, c])"),
+        ("at_least(3, [smoker, old])", "never true: its list has 2 goals"),
+        ("more_than(2, [smoker, old])", "never true: its list has 2 goals"),
+        ("exactly(1, [])", "never true: its list has no goal"),
+        ("at_most(1.5, [smoker, old])", "whose number is '1.5'"),
+    ],
+)
+def test_wrong_counts_are_named_with_their_place(goal: str, message: str) -> None:
+    schema = {"smoker": Boolean(), "old": Boolean()}
+    (mistake,) = check_program(f"fine :- at_least(1, [smoker, old]).\nwrong :- {goal}.", schema).mistakes
+    assert (mistake.line, mistake.column) == (2, 10)
+    assert message in mistake.message
+
+
+@pytest.mark.parametrize(
+    "goal", ["at_least(2, [smoker, old])", "exactly(0, [smoker])", "at_most(5, [smoker])", "all_of([old])"]
+)
+def test_right_counts_are_no_mistake(goal: str) -> None:
+    schema = {"smoker": Boolean(), "old": Boolean()}
+    assert check_program(f"r :- {goal}.", schema).mistakes == ()
+    assert check_program(f"r(K) :- {goal}, more_than(K, [smoker, old]).", schema).mistakes == ()
+
+
+def test_a_head_that_begins_with_a_capital_letter_is_named_with_its_place() -> None:
+    text = "a :- smoker.\n  Old :- age > 60.\n"
+    (mistake,) = check_program(text, {"smoker": Boolean(), "age": Number()}).mistakes
+    assert (mistake.line, mistake.column) == (2, 3)
+    assert "write 'old'" in mistake.message
+    with pytest.raises(SyntaxErrorInProgram, match=r"line 2, column 3: .* write 'old'"):
+        Program(text, {"smoker": Boolean(), "age": Number()})

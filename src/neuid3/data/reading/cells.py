@@ -16,13 +16,17 @@ from neuid3.data.columns import (
     Boolean,
     Category,
     Column,
+    Date,
     Number,
     Probability,
     Value,
     are_image_names,
     is_free_text,
 )
-from neuid3.data.reading.sheet import MISSING, TextTable
+from neuid3.data.dates import date_text, parse_dates
+from neuid3.data.reading.sheet import MISSING, TextTable, path_inside
+from neuid3.data.series import FEW_STEPS, are_series_names, parse_series, read_series_file, series_column
+from neuid3.data.texts import are_notes, text_column, words
 from neuid3.errors import DataError
 
 BOOLEAN_SPELLINGS = (("true", "false"), ("yes", "no"), ("t", "f"), ("y", "n"), ("1", "0"))
@@ -65,7 +69,20 @@ def _infer_from_counts(counts: Counter[str], commas: bool) -> InferredKind:
         if set(numbers.tolist()) <= {0.0, 1.0}:
             return InferredKind("boolean", "only 0 and 1")
         return InferredKind("number", f"from {numbers.min():g} to {numbers.max():g}")
+    days = parse_dates(counts)
+    if days is not None:
+        return InferredKind("date", f"from {date_text(float(days.min()))} to {date_text(float(days.max()))}")
+    if are_series_names(lowercase):
+        return InferredKind("series", f"{len(counts):,} files, such as {next(iter(counts))}")
+    if all(cell.startswith("[") for cell in counts):
+        lists = [parse_series(cell) for cell in counts]
+        if all(numbers is not None and numbers.shape[1] >= FEW_STEPS for numbers in lists):
+            return InferredKind("series", f"lists of numbers, such as {next(iter(counts))!s:.40}")
+        return InferredKind("ignore", "neither text nor numbers")
     if is_free_text(len(counts), counts.total()):
+        if are_notes(list(counts)):
+            average = sum(len(words(text)) for text in counts) / len(counts)
+            return InferredKind("text", f"{average:.0f} words on average, such as {next(iter(counts))!r:.40}")
         return InferredKind("ignore", f"text that differs from row to row, such as {next(iter(counts))!r:.40}")
     return InferredKind("category", summarize_values(counts))
 
@@ -152,6 +169,52 @@ def number_column(name: str, table: TextTable) -> Column:
         _refuse(name, table, invalid, f"a number{restriction} is needed, or an empty cell")
     values[rows] = numbers
     return Column(Number(), values, missing)
+
+
+def date_column(name: str, table: TextTable) -> Column:
+    """A column of dates and times, in days since 1970-01-01."""
+    cells, missing = cells_and_missing(name, table)
+    distinct = list(dict.fromkeys(cells[row] for row in np.flatnonzero(~missing).tolist()))
+    days = parse_dates(distinct)
+    if days is None and distinct:
+        row = next((r for r, cell in enumerate(cells) if not missing[r] and parse_dates([cell]) is None), 0)
+        _refuse(
+            name, table, row, "a date is needed that tells day and month apart, such as 2024-03-01 or 2024-03-01 14:30"
+        )
+    by_cell = dict(zip(distinct, [] if days is None else days.tolist(), strict=True))
+    values = np.fromiter((by_cell.get(cell, np.nan) for cell in cells), dtype=np.float64, count=len(cells))
+    return Column(Date(), values, missing)
+
+
+def note_column(name: str, table: TextTable) -> Column:
+    """A column of texts."""
+    cells, missing = cells_and_missing(name, table)
+    return text_column(list(cells), missing)
+
+
+def series_cells(name: str, table: TextTable, steps: int | None = None) -> Column:
+    """A column of series, from lists of numbers or from files in the folder of the table.
+
+    Parameters
+    ----------
+    name, table : the column.
+    steps : the number of steps that networks read; by default those of the longest series.
+    """
+    cells, missing = cells_and_missing(name, table)
+    entries: list[Array | None] = []
+    for row, cell in enumerate(cells):
+        if missing[row]:
+            entries.append(None)
+        elif (listed := parse_series(cell)) is not None:
+            entries.append(listed)
+        else:
+            if not are_series_names([cell]):
+                _refuse(name, table, row, "a list of numbers, [70, 72.5], or a file of one is needed")
+            path = path_inside(table.path.parent, cell)
+            if path is None:
+                _refuse(name, table, row, "the path leads out of the folder of the table")
+            entries.append(read_series_file(path))
+    return series_column(name, entries, steps)
 
 
 def probability_column(name: str, table: TextTable) -> Column:

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from math import prod
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from neuid3.data.columns import Array, Column, Tensor, read_column
 from neuid3.data.reading.cells import cells_and_missing
-from neuid3.data.reading.sheet import TextTable
+from neuid3.data.reading.sheet import TextTable, path_inside
 from neuid3.data.stores import Rows
 from neuid3.errors import DamagedFileError, DataError, MissingFileError, MissingPackageError, UnreadableFileError
 from neuid3.utils.files import check_readable
@@ -206,7 +206,7 @@ def _open_cell_image(name: str, table: TextTable, row: int) -> Iterator[Any]:
     """Open the image that a cell names; errors name its column and row."""
     cells: Sequence[str] = table.columns[name] or ()
     subject = f"{table.location(row)}: the image {cells[row]!r:.200} of column {name!r}"
-    path = _path_inside(table.path.parent, cells[row])
+    path = path_inside(table.path.parent, cells[row])
     if path is None:
         raise DataError(
             f"{subject} is outside of the table's folder; move the images into it, and write paths relative to it."
@@ -251,10 +251,3 @@ def _pillow_image() -> Any:
     except ImportError:
         raise MissingPackageError('Images need Pillow: pip install "neuid3[tables]".') from None
     return Image
-
-
-def _path_inside(folder: Path, cell: str) -> Path | None:
-    """The file that a cell names, with separators of any platform; None where the path leads out of the folder."""
-    parts = PurePosixPath(cell.replace("\\", "/")).parts
-    is_outside = PurePosixPath(cell).is_absolute() or bool(PureWindowsPath(cell).anchor) or ".." in parts
-    return None if is_outside else folder.joinpath(*parts)

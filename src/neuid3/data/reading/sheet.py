@@ -5,11 +5,13 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import date
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 import numpy as np
@@ -23,7 +25,7 @@ DELIMITERS = ",;\t|"
 
 # Spellings of a missing cell.
 MISSING = frozenset(
-    {"", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NAN", "null", "NULL", "Null", "<NA>", "?"}
+    {"", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NAN", "null", "NULL", "Null", "<NA>", "NaT", "?"}
 )  # not "None", which often is a value
 
 
@@ -96,6 +98,13 @@ class TextTable:
         return TextTable(self.path, columns, lines, self.commas, self.attached)
 
 
+def path_inside(folder: Path, cell: str) -> Path | None:
+    """The file that a cell names, with separators of any platform; None where the path leads out of the folder."""
+    parts = PurePosixPath(cell.replace("\\", "/")).parts
+    is_outside = PurePosixPath(cell).is_absolute() or bool(PureWindowsPath(cell).anchor) or ".." in parts
+    return None if is_outside else folder.joinpath(*parts)
+
+
 def open_text_table(path: Path | str) -> TextTable:
     """All cells of a CSV or Parquet file, without surrounding white space.
 
@@ -135,7 +144,7 @@ def text_table_from_frame(frame: Any, folder: Path | str) -> TextTable:
 
 
 def _cells(values: Any) -> list[str] | None:
-    """The entries of a column as text; None where an entry is neither a string nor a number nor a Boolean."""
+    """The entries of a column as text, a list of numbers as `[70, 72.5]`; None where an entry has no text form."""
     cells = []
     for entry in values:
         plain = entry.item() if isinstance(entry, np.generic) else entry
@@ -145,6 +154,10 @@ def _cells(values: Any) -> list[str] | None:
             cells.append(repr(plain))
         elif isinstance(plain, str):
             cells.append(plain.strip())
+        elif isinstance(plain, date):
+            cells.append(plain.isoformat())
+        elif isinstance(plain, (list, tuple, np.ndarray)):
+            cells.append(json.dumps(np.asarray(plain).tolist()).replace("NaN", "null"))
         else:
             return None
     return cells
@@ -283,7 +296,13 @@ def _read_parquet(path: Path) -> TextTable:
 
 
 def _cells_as_text(column: Any, arrow: Any) -> list[str] | None:
-    """The cells of an Arrow column as text; None where Arrow cannot cast them to strings."""
+    """The cells of an Arrow column as text, lists as `[70, 72.5]`; None where Arrow cannot cast them to strings."""
+    types = arrow.types
+    if types.is_list(column.type) or types.is_large_list(column.type) or types.is_fixed_size_list(column.type):
+        try:
+            return ["" if cell is None else json.dumps(cell).replace("NaN", "null") for cell in column.to_pylist()]
+        except TypeError:  # lists of something else than numbers and text
+            return None
     try:
         cells = column.cast(arrow.string()).to_pylist()
     except arrow.ArrowException:

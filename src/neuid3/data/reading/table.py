@@ -11,24 +11,31 @@ from neuid3.data.columns import (
     Boolean,
     Category,
     Column,
+    Date,
     Distribution,
     Kind,
     Number,
     Probability,
     Schema,
+    Series,
     Tensor,
+    Text,
     all_missing,
     kind_name,
 )
+from neuid3.data.derived import source_columns, table_columns
 from neuid3.data.examples import Examples
 from neuid3.data.parts import Parts, Relation, part_schemas
 from neuid3.data.reading.cells import (
     InferredKind,
     boolean_column,
     category_column,
+    date_column,
     infer_kind,
+    note_column,
     number_column,
     probability_column,
+    series_cells,
     summarize_values,
 )
 from neuid3.data.reading.concepts import table_concepts
@@ -53,7 +60,7 @@ from neuid3.data.reading.targets import (
 )
 from neuid3.errors import DataError, did_you_mean
 
-KINDS = ("boolean", "category", "number", "probability", "image", "ignore")
+KINDS = ("boolean", "category", "number", "date", "text", "series", "probability", "image", "ignore")
 
 # The default length of the longest side of an image, in pixels: small networks read small images.
 MAX_IMAGE_SIDE = 64
@@ -335,6 +342,9 @@ def text_schema(table: TextTable, types: Mapping[str, str] | None = None) -> dic
         "boolean": Boolean(),
         "number": Number(),
         "probability": Probability(),
+        "date": Date(),
+        "text": Text(),
+        "series": Series((1, 1)),
         "image": Tensor(()),
     }
     schema: dict[str, Kind] = {}
@@ -366,22 +376,25 @@ def read_with_schema(table: TextTable, schema: Schema, needed: Collection[str], 
     DataError
         Where a needed column is missing, or a cell cannot be read.
     """
-    columns = {}
+    columns: dict[str, Column] = {}
     attached = {name: kind for name, kind in schema.items() if isinstance(kind, (Parts, Relation))}
     _check_attached(table, attached)
-    for name, kind in schema.items():
+    sources = set(source_columns(needed, schema))
+    of_table = table_columns(schema)
+    for name, kind in of_table.items():
         if name in attached:
             continue
-        if name not in table.columns and name in needed:
+        if name not in table.columns and name in sources:
             raise DataError(
                 f"{table.path} has no column {name!r}, which the model needs.{did_you_mean(name, table.columns)}"
             )
-        if name in needed or (others and name in table.columns):
+        if name in sources or (others and name in table.columns):
             columns[name] = _column_as(name, kind, table)
         elif others:
             columns[name] = all_missing(kind, len(table))
+    wanted = [name for name in schema if name in columns or (name in needed and name not in of_table)]
     if not attached:
-        return Examples(columns).conform({name: schema[name] for name in columns})
+        return Examples(columns).conform({name: schema[name] for name in wanted})
 
     def read_part(name: str, of_parts: TextTable) -> Mapping[str, Column]:
         """The columns of a table of parts or tuples, by the schema."""
@@ -390,7 +403,7 @@ def read_with_schema(table: TextTable, schema: Schema, needed: Collection[str], 
 
     columns_of_attached = {name: kind.schema for name, _, kind in part_schemas(schema)}
     columns_of_attached |= {name: kind.schema for name, kind in attached.items() if isinstance(kind, Relation)}
-    return joined_examples(columns, table, read_part).conform({name: schema[name] for name in (*columns, *attached)})
+    return joined_examples(columns, table, read_part).conform({name: schema[name] for name in (*wanted, *attached)})
 
 
 def _check_attached(table: TextTable, needed: Mapping[str, Kind]) -> None:
@@ -432,6 +445,12 @@ def _column(name: str, kind: str, table: TextTable, formats: Mapping[str, ImageF
             return probability_column(name, table)
         case "category":
             return category_column(name, table)
+        case "date":
+            return date_column(name, table)
+        case "text":
+            return note_column(name, table)
+        case "series":
+            return series_cells(name, table)
         case _:
             return image_column(name, table, formats[name])
 
@@ -440,8 +459,14 @@ def _column_as(name: str, kind: Kind, table: TextTable) -> Column:
     match kind:
         case Boolean():
             return boolean_column(name, table)
+        case Date():
+            return date_column(name, table)
         case Number():
             return number_column(name, table)
+        case Text():
+            return note_column(name, table)
+        case Series((_, steps)):
+            return series_cells(name, table, steps)
         case Probability():
             return probability_column(name, table)
         case Category(values):

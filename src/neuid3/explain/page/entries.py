@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import math
+from textwrap import shorten
+from typing import Any
 
 import numpy as np
 
-from neuid3.data.columns import Boolean, Category, Column, Distribution, Number, Probability, Tensor
+from neuid3.data.columns import Boolean, Category, Column, Distribution, Kind, Number, Probability, Tensor, Text
 from neuid3.data.parts import Parts, Relation
+from neuid3.data.texts import texts_of, words
 from neuid3.explain.page.responses import MIN_REACH, Floats
-from neuid3.logic.quoting import entry_text
+from neuid3.logic.quoting import value_text
 
 # A tensor of at most this many numbers is written as numbers.
 FEW_NUMBERS = 4
 
+# Longer texts are cut.
+MAX_CHARACTERS = 200
+
 
 def is_textual(column: Column) -> bool:
     """Whether the entries of a column are written as text instead of drawn."""
+    if isinstance(column.kind, Text):
+        return True
     return not isinstance(column.kind, Tensor) or math.prod(column.kind.shape) <= FEW_NUMBERS
 
 
@@ -24,7 +32,7 @@ def entry_summary(column: Column, row: int) -> str:
     """One entry as text."""
     if column.missing is not None and column.missing[row]:
         return "missing"
-    value = column.values[row]
+    value: Any = None if isinstance(column.kind, Text) else column.values[row]
     match column.kind:
         case Boolean():
             return "true" if value else "false"
@@ -33,9 +41,11 @@ def entry_summary(column: Column, row: int) -> str:
         case Distribution(values):
             return f"{values[int(value.argmax())]} ({value.max():.0%})"
         case Number():
-            return entry_text(value)
+            return value_text(float(value), column.kind)
         case Probability():
             return f"{value:.4g}"
+        case Text():
+            return shorten(texts_of(column.take([row]))[0], MAX_CHARACTERS, placeholder=" …")
         case Tensor():
             return ", ".join(f"{number:.3g}" for number in np.ravel(value))
         case Parts() | Relation():
@@ -71,9 +81,11 @@ def column_summary(column: Column, mass: Floats, max_values: int = 4) -> str:
             means = (present @ np.nan_to_num(column.values)) / total
             return _shares(dict(zip(map(str, values), means.tolist(), strict=True)), max_values)
         case Number():
-            return _range(column.values, present)
+            return _range(column.values, present, column.kind)
         case Parts() | Relation():
             return f"{float(present @ column.values.counts) / total:.3g} on average"  # type: ignore[attr-defined]
+        case Text():
+            return f"{float(present @ [len(words(text)) for text in texts_of(column)]) / total:.0f} words on average"
         case Tensor():
             raise AssertionError("a tensor column is not symbolic")
 
@@ -84,9 +96,9 @@ def _shares(shares: dict[str, float], max_values: int) -> str:
     return ", ".join(f"{name} {share:.0%}" for name, share in ranked[:max_values]) + rest
 
 
-def _range(values: Floats, mass: Floats) -> str:
+def _range(values: Floats, mass: Floats, kind: Kind) -> str:
     rows = np.flatnonzero(mass > MIN_REACH)
     order = rows[np.argsort(values[rows], kind="stable")]
     half = np.searchsorted(np.cumsum(mass[order]), mass[order].sum() / 2)
     low, middle, high = (float(values[order[i]]) for i in (0, min(half, len(order) - 1), -1))
-    return f"{entry_text(low)} to {entry_text(high)}, median {entry_text(middle)}"
+    return f"{value_text(low, kind)} to {value_text(high, kind)}, median {value_text(middle, kind)}"

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from neuid3.data.columns import Column, Tensor
+from neuid3.data.columns import Column, Series, Tensor, Text
 from neuid3.data.examples import Examples
 from neuid3.export.pixels import brightness, displayed_range, is_image, shrunk, to_pixels
 from neuid3.utils.png import png
@@ -49,7 +49,9 @@ def page_images(
     sides : the largest sides of images, in pixels, to be tried in this order.
     """
     renderers = {
-        name: _ColumnRenderer.of(column) for name, column in examples.items() if isinstance(column.kind, Tensor)
+        name: _ColumnRenderer.of(column)
+        for name, column in examples.items()
+        if isinstance(column.kind, Tensor) and not isinstance(column.kind, Text)
     }
     entries = [entry for entry in dict.fromkeys(required) if entry[1] in renderers]
     for side in sides:
@@ -81,22 +83,23 @@ class _ColumnRenderer:
     """Pictures of the entries of one column, all with the same range from black to white."""
 
     column: Column
-    shape: tuple[int, ...]
+    is_picture: bool
     low: float
     high: float
 
     @classmethod
     def of(cls, column: Column) -> _ColumnRenderer:
         assert isinstance(column.kind, Tensor)
-        low, high = displayed_range(column.values, fractions=is_image(column.kind.shape))
-        return cls(column, column.kind.shape, low, high)
+        is_picture = is_image(column.kind.shape) and not isinstance(column.kind, Series)
+        low, high = displayed_range(column.values, fractions=is_picture)
+        return cls(column, is_picture, low, high)
 
     def draw(self, row: int, side: int) -> Picture:
         """The picture of one entry; an image has at most this many pixels a side."""
         if self.column.missing is not None and self.column.missing[row]:
             return None
         entry = np.asarray(self.column.values[row])
-        if is_image(self.shape):
+        if self.is_picture:
             return b64encode(png(to_pixels(entry, self.low, self.high, side))).decode("ascii")
         line = brightness(entry, self.low, self.high).ravel()
         points = shrunk(line[:, None, None], (min(len(line), MAX_POINTS), 1)).ravel()

@@ -12,6 +12,7 @@ import torch
 
 from neuid3.data.columns import OTHER, Boolean, Category, Distribution, Number, Probability, Tensor
 from neuid3.errors import ExportError, MissingPriorError
+from neuid3.export.onnx.calculations import write_calculated
 from neuid3.export.onnx.graph import PREFIX, Graph
 from neuid3.export.onnx.networks import precision, write_networks
 from neuid3.logic.formula import (
@@ -82,11 +83,8 @@ class Weights:
                     self._missing(column),
                     lambda: priors.cells(variable.column, variable.boundaries),
                 )
-            case CalculatedVariable(parts):
-                raise ExportError(
-                    f"A test compares '{parts[0].expression}', and ONNX files calculate with no columns yet; export the tree "
-                    "with to_problog, or add the result as a column."
-                )
+            case CalculatedVariable():
+                return write_calculated(self.graph, variable, self.model.priors, self.dtype)
             case ChoiceVariable(weights=weights):
                 return self.repeated(weights)
             case NeuralVariable():

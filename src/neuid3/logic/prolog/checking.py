@@ -16,13 +16,16 @@ from neuid3.logic.prolog.engine import CLOSED_IN_LIBRARIES, DIRECTIVE, OPEN_BUIL
 from neuid3.logic.prolog.grounder import Grounder
 from neuid3.logic.prolog.library import COUNTING
 from neuid3.logic.prolog.reader import (
+    Columns,
     Statement,
     check_collisions,
     read_clause,
     redefined_in,
     syntax_position,
+    variable_hint,
     with_newlines,
 )
+from neuid3.logic.prolog.spelling import spelling_of
 from neuid3.logic.prolog.terms import COMPARISONS, PrologTerm, calls, name_of, signature
 
 # What to look at after a message of ProbLog's parser.
@@ -51,10 +54,11 @@ def check(text: str, columns: dict[str, dict[str, Any]], infer: bool) -> dict[st
     try:
         clauses = list(PrologString(text))
     except ProbLogError as error:
-        line, column = syntax_position(error)
+        line, column = syntax_position(error, text)
         message = str(getattr(error, "base_message", error))
-        return {"problems": [_problem(line, column, f"{message}. {_HINTS.get(message, _HINT)}")], "columns": columns}
-    statements, problems = _read(parser, clauses)
+        hint = variable_hint(error).strip() or _HINTS.get(message, _HINT)
+        return {"problems": [_problem(line, column, f"{message}. {hint}")], "columns": columns}
+    statements, problems = _read(parser, clauses, columns)
     if infer:
         columns = {**columns, **_inferred(statements, columns)}
     problems.extend(_goal_problems(text, statements, columns, parser))
@@ -66,14 +70,14 @@ def _problem(line: int, column: int, message: str) -> dict[str, Any]:
     return {"line": line, "column": column, "message": message}
 
 
-def _read(parser: Any, clauses: list[PrologTerm]) -> tuple[list[Statement], list[dict[str, Any]]]:
+def _read(parser: Any, clauses: list[PrologTerm], columns: Columns) -> tuple[list[Statement], list[dict[str, Any]]]:
     """The clauses that are well formed, and the problems of the others."""
     statements, problems, anonymous = [], [], itertools.count()
-    redefined = redefined_in(clauses)
+    spelling = spelling_of(columns, redefined_in(clauses))
     for number, clause in enumerate(clauses):
         line, column = _position(parser, clause)
         try:
-            statement = read_clause(number, clause, line, anonymous, redefined)
+            statement = read_clause(number, clause, line, anonymous, spelling)
         except RuleError as error:
             problems.append(_problem(line, column, _without_line(str(error))))
             continue

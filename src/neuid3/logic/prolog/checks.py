@@ -11,11 +11,12 @@ from neuid3.errors import NodeTestError, RuleError, SyntaxErrorInProgram, did_yo
 from neuid3.logic.expressions import FUNCTIONS
 from neuid3.logic.prolog.arithmetic import OPEN
 from neuid3.logic.prolog.engine import CLOSED_IN_LIBRARIES
-from neuid3.logic.prolog.reader import ParsedProgram, Vocabulary, numbers_of, parse, renamed
+from neuid3.logic.prolog.reader import ParsedProgram, Vocabulary, numbers_of, parse
 from neuid3.logic.prolog.terms import (
     COMPARISONS,
     PrologTerm,
     calls,
+    list_parts,
     name_of,
     normalised,
     rewrite,
@@ -60,6 +61,8 @@ def goal_problem(goal: PrologTerm, parsed: ParsedProgram, vocabulary: Vocabulary
             atom = isinstance(side, Term) and not isinstance(side, Var) and side.arity == 0
             if atom and columns.get(name_of(side), {}).get("kind") == "number":
                 return f"contains '{goal}', which compares the name '{name_of(side)}'; compare its number with =:= or =\\=."
+    if called in parsed.counting:
+        return _count_problem(goal)
     if called in vocabulary.known or called in facts:
         if name_of(goal) in COMPARISONS or called == "is/2":
             return _comparison_problem(goal, parsed)
@@ -87,6 +90,26 @@ def goal_problem(goal: PrologTerm, parsed: ParsedProgram, vocabulary: Vocabulary
     own = [*parsed.defined, *facts]
     hint = did_you_mean(called, [*vocabulary.known, *own])
     return f"uses '{called}', which nothing defines.{hint if 'Did you mean' in hint else did_you_mean(called, own)}"
+
+
+def _count_problem(goal: PrologTerm) -> str | None:
+    """The problem with a goal that counts others, as in `goal_problem`: its list, or its number."""
+    name, goals, number = name_of(goal), goal.args[-1], goal.args[0] if goal.arity == 2 else None
+    example = f"{name}({'2, ' if number is not None else ''}[a, b, c])"
+    if isinstance(goals, Var):
+        return None  # another goal may bind it
+    counted, rest = list_parts(goals)
+    if not counted and rest is not None:
+        return f"contains '{goal}', whose last argument is no list of goals; write it as in {example}."
+    if number is None or isinstance(number, Var):
+        return None
+    if not isinstance(number, Constant) or not isinstance(number.value, int):
+        return f"contains '{goal}', whose number is '{number}'; give a whole number, as in {example}."
+    least = number.value + (name == "more_than")
+    if name in ("at_least", "exactly", "more_than") and rest is None and least > len(counted):
+        listed = "no goal" if not counted else f"{len(counted)} goal{'s' * (len(counted) > 1)}"
+        return f"contains '{goal}', which is never true: its list has {listed}; give a lower number, or more goals."
+    return None
 
 
 def value_problem(goal: PrologTerm, parsed: ParsedProgram) -> str | None:
@@ -190,7 +213,7 @@ def read_test(
         raise NodeTestError(f"{noun} {text!r} cannot be parsed: {str(error).split(', ', 1)[-1]}") from None
     if len(clauses) != 1 or isinstance(clauses[0], (Clause, AnnotatedDisjunction)) or not isinstance(clauses[0], Term):
         raise NodeTestError(f"{noun} {text!r} is not one atom; write a rule for it and use the rule's head.")
-    goal = renamed(normalised(clauses[0], itertools.count()), parsed.redefined)
+    goal = parsed.spelling(normalised(clauses[0], itertools.count()))
     goal, compares_rules = _with_rules_called(goal, parsed)
     compound = compound or compares_rules
     if (

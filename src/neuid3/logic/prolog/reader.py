@@ -15,13 +15,13 @@ from problog.program import PrologString
 from neuid3.errors import RuleError, SyntaxErrorInProgram
 from neuid3.logic.prolog.engine import CONTROL, DIRECTIVE, LIBRARIES, OPEN_BUILTINS
 from neuid3.logic.prolog.library import COUNTING, LIBRARY, LIBRARY_START
+from neuid3.logic.prolog.spelling import PLAIN, Spelling, spelling_of
 from neuid3.logic.prolog.terms import (
     PrologTerm,
     canonical,
     heads_of,
     name_of,
     normalised,
-    rewrite,
     signature,
 )
 
@@ -101,7 +101,7 @@ class ParsedProgram:
     defined : the predicates that it defines, as `name/arity`.
     facts : the predicates that columns define, `suit/1`, and the names of these columns.
     library : the clauses of the library of counting predicates, without those that the program or a column defines.
-    redefined : the built-in predicates that it defines itself, see `REDEFINABLE`.
+    spelling : how terms of the program and of tests are rewritten.
     """
 
     statements: tuple[Statement, ...]
@@ -109,7 +109,7 @@ class ParsedProgram:
     defined: frozenset[str]
     facts: Mapping[str, str]
     library: tuple[Statement, ...] = ()
-    redefined: frozenset[str] = frozenset()
+    spelling: Spelling = PLAIN
 
     def with_statements(self, statements: tuple[Statement, ...]) -> ParsedProgram:
         """The program with other clauses, which may call what is not defined."""
@@ -134,20 +134,21 @@ def with_newlines(text: str) -> str:
 
 def read(text: str, columns: Columns) -> ParsedProgram:
     """The parsed program; a `SyntaxErrorInProgram` or `RuleError` where it is invalid."""
-    statements = tuple(_statements(text))
+    spelling = spelling_of(columns, redefined_in(parse(text)))
+    statements = tuple(_statements(text, spelling))
     facts = {
         predicate: name for name, column in columns.items() if (predicate := fact_signature(name, column)) is not None
     }
     check_collisions(statements, facts)
     defined = frozenset(signature(head) for statement in statements for head in statement.heads)
     library = tuple(_library_statements({*defined, *facts}))
-    return ParsedProgram(statements, columns, defined, facts, library, redefined_in(parse(text)))
+    return ParsedProgram(statements, columns, defined, facts, library, spelling)
 
 
 def _library_statements(taken: Iterable[str]) -> Iterable[Statement]:
     """The clauses of the library, numbered after all clauses of any program, without predicates that are `taken`."""
     own = set(taken)
-    for statement in _statements(LIBRARY):
+    for statement in _statements(LIBRARY, PLAIN):
         if signature(statement.heads[0]) not in own:
             yield replace(statement, number=LIBRARY_START + statement.number, line=0)
 
@@ -162,31 +163,47 @@ def parse(text: str) -> list[PrologTerm]:
     try:
         return list(PrologString(text))
     except ProbLogError as error:
-        line, column = syntax_position(error)
+        line, column = syntax_position(error, text)
         position = f"line {line}, column {column}: " if line else ""
         raise SyntaxErrorInProgram(
-            f"Syntax error in the background knowledge, {position}{error.base_message}."
+            f"Syntax error in the background knowledge, {position}{error.base_message}.{variable_hint(error)}"
         ) from None
 
 
-def syntax_position(error: ProbLogError) -> tuple[int, int]:
+# What ProbLog says of a clause whose head is a variable, of which it gives no position.
+_VARIABLE_HEAD = re.compile(r"Unexpected clause head '([A-Z_]\w*)'")
+
+
+def variable_hint(error: ProbLogError) -> str:
+    """A sentence about a head that is a variable because it begins with a capital letter; empty for other errors."""
+    match = _VARIABLE_HEAD.search(str(getattr(error, "base_message", error)))
+    return (
+        "" if match is None else f" A name that begins with a capital letter is a variable; write '{match[1].lower()}'."
+    )
+
+
+def syntax_position(error: ProbLogError, text: str = "") -> tuple[int, int]:
     """The line and the column of a syntax error, from 1; 0 where they are not known.
 
     ProbLog's columns count from 0 on line 1 and from 1 on the other lines.
     """
+    head = _VARIABLE_HEAD.search(str(getattr(error, "base_message", error)))
+    if head is not None:
+        place = re.search(rf"^[ \t]*{head[1]}\b(?=\s*(:-|\.))", text, flags=re.MULTILINE)
+        if place is not None:
+            start = place.end() - len(head[1])
+            return text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
     if isinstance(error.location, tuple) and len(error.location) == 3:
         _, line, column = error.location
         return int(line), int(column) + 1 if line == 1 else int(column)
     return 0, 0
 
 
-def _statements(text: str) -> Iterable[Statement]:
+def _statements(text: str, spelling: Spelling) -> Iterable[Statement]:
     parser = PrologString(text)
-    parsed = parse(text)
-    redefined = redefined_in(parsed)
     anonymous = itertools.count()
-    for number, clause in enumerate(parsed):
-        statement = read_clause(number, clause, _line(parser, clause), anonymous, redefined)
+    for number, clause in enumerate(parse(text)):
+        statement = read_clause(number, clause, _line(parser, clause), anonymous, spelling)
         if statement is not None:
             yield statement
 
@@ -200,22 +217,8 @@ def _is_atom(term: PrologTerm) -> bool:
     return isinstance(term, Term) and not isinstance(term, (Var, Constant))
 
 
-def renamed(term: PrologTerm, redefined: frozenset[str]) -> PrologTerm:
-    """A term whose redefined built-ins have names of their own: `plus(A, B, Y)` becomes `plus_(A, B, Y)`."""
-    if not redefined:
-        return term
-
-    def change(part: PrologTerm) -> PrologTerm | None:
-        if not _is_atom(part) or signature(part) not in redefined:
-            return None
-        own = Term(f"{name_of(part)}_", *(renamed(a, redefined) for a in part.args), location=part.location)
-        return own if part.probability is None else own.with_probability(part.probability)
-
-    return rewrite(term, change)
-
-
 def read_clause(
-    number: int, clause: PrologTerm, line: int, anonymous: Any, redefined: frozenset[str] = frozenset()
+    number: int, clause: PrologTerm, line: int, anonymous: Any, spelling: Spelling = PLAIN
 ) -> Statement | None:
     """A parsed clause as a statement; None for the import of a library, and a `RuleError` where it is invalid."""
     # The parser turns `:- goal` into a clause with this head, without quotes; the same head in a program has quotes.
@@ -223,8 +226,8 @@ def read_clause(
         _check_directive(clause.body, line)
         return None
     body = clause.body if isinstance(clause, (AnnotatedDisjunction, Clause)) else None
-    heads = [renamed(head, redefined) for head in heads_of(clause)]
-    return _statement(number, heads, renamed(body, redefined), line, anonymous, clause)
+    heads = [spelling(head) for head in heads_of(clause)]
+    return _statement(number, heads, None if body is None else spelling(body), line, anonymous, clause)
 
 
 def _line(parser: Any, clause: PrologTerm) -> int:

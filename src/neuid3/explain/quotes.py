@@ -1,0 +1,42 @@
+"""Quotations of the texts in which phrases occur."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from neuid3.data.derived import parse_derived
+from neuid3.data.examples import Examples
+from neuid3.data.texts import quotation, texts_of
+from neuid3.errors import DataError
+from neuid3.explain.explanation import Reading
+from neuid3.tree.model import TreeModel
+
+
+def with_quotations(readings: Iterable[Reading], model: TreeModel, X: Any, row: int) -> tuple[Reading, ...]:
+    """The readings, those of phrases with the part of the text that contains them.
+
+    Parameters
+    ----------
+    readings : the readings of an example.
+    model : the tree.
+    X : the table of the example; where it has no texts but the columns derived from them, nothing is quoted.
+    row : the example.
+
+    Returns
+    -------
+    The readings.
+    """
+    return tuple(_quoted(reading, model, X, row) for reading in readings)
+
+
+def _quoted(reading: Reading, model: TreeModel, X: Any, row: int) -> Reading:
+    derived = parse_derived(reading.columns[0], model.schema) if len(reading.columns) == 1 else None
+    if derived is None or derived.phrase is None or reading.missing:
+        return reading
+    with suppress(DataError):
+        texts = Examples.read(X, model.schema, derived.columns)[row].column(derived.columns[0])
+        return replace(reading, quotation=quotation(texts_of(texts)[0], derived.phrase))
+    return reading
