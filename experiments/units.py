@@ -230,9 +230,10 @@ def units(experiment: str, recipe: str = "default") -> list[Unit]:
         case "relational":
             return [
                 Unit("relational", problem, setting, TREE, recipe, fold)
+                for fold in range(FOLDS)
                 for problem, settings in RELATIONAL.items()
                 for setting, folds in settings.items()
-                for fold in range(folds)
+                if fold < folds
             ]
     raise DataError(f"There is no experiment {experiment!r}.{did_you_mean(experiment, EXPERIMENTS)}")
 
