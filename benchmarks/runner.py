@@ -47,6 +47,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "tables_vs_network": Benchmark("learning:tables"),
     "eleusis_vs_44m": Benchmark("learning:eleusis"),
     "facts_vs_sklearn": Benchmark("symbols:million"),
+    "forest_vs_sklearn": Benchmark("symbols:forest_of_a_million"),
     "expressions": Benchmark("expressions:million"),
     "predict_vs_forward": Benchmark("tree:against_forward"),
     "growth": Benchmark("growth:growth"),

@@ -1,19 +1,23 @@
-"""Fits of facts: a million examples, against scikit-learn's tree."""
+"""Fits of facts: a million examples, against scikit-learn's tree and forest."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from multiprocessing import get_context
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from benchmarks.timing import STATUS, Row, no_slower, peak_memory_of, rounded, seconds_of, skipped, within
-from neuid3 import NeuID3Classifier
+from neuid3 import NeuID3Classifier, NeuID3ForestClassifier
 
 COLUMNS = 50
 DEPTH = 6
+
+# The trees of a forest, and their depth.
+TREES, FOREST_DEPTH = 50, 12
 
 
 def facts(n: int, columns: int = COLUMNS, seed: int = 0) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
@@ -47,6 +51,22 @@ def million(quick: bool) -> Iterator[Row]:
             memory = fresh.apply(memory_of_fit, (f"{folder}/facts.npz",))
     more = {"megabytes": rounded(memory / 1e6), "table_megabytes": rounded(X.nbytes / 1e6)}
     yield within("fit_facts_memory", memory / X.nbytes, 3.0, "peak / table", **size, **more)
+
+
+def forest_of_a_million(quick: bool) -> Iterator[Row]:
+    """Seconds of a forest on all cores; both read the table as it is."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    X, y = facts(20_000 if quick else 1_000_000)
+    limits: dict[str, Any] = {"n_estimators": TREES, "max_depth": FOREST_DEPTH, "max_features": "sqrt"}
+    limits |= {"n_jobs": -1, "random_state": 0}
+    ours, other = NeuID3ForestClassifier(min_mass=2.0, **limits), RandomForestClassifier(**limits)
+    for learner in (ours, other):
+        learner.fit(X[:1000], y[:1000])
+    seconds, theirs = seconds_of(lambda: ours.fit(X, y)), seconds_of(lambda: other.fit(X, y))
+    size = {"rows": len(y), "columns": COLUMNS, "depth": FOREST_DEPTH, "trees": TREES}
+    scores = {"accuracy": rounded(ours.score(X, y)), "other_accuracy": rounded(other.score(X, y))}
+    yield no_slower("fit_forest_vs_sklearn", seconds, theirs, 1.0, **size, **scores)
 
 
 def memory_of_fit(path: str) -> int:

@@ -32,7 +32,7 @@ def finished(results: Results, first: Unit) -> list[Result]:
 
 def unit_count(unit: Unit) -> int:
     """Number of folds or seeds of a unit."""
-    if unit.experiment == "uci":
+    if unit.experiment in ("uci", "image-ensembles"):
         return settings.FOLDS
     if unit.experiment == "keel":
         return KEEL_FOLDS

@@ -29,6 +29,7 @@ _EXPERIMENTS = (
     "regression",
     "relational",
     "pictured",
+    "image-ensembles",
 )
 
 
@@ -151,12 +152,22 @@ def keel(table: Any, model: Any, fold: Any, **options: Any) -> None:
 
 @reproduce.command()
 @_repeatable("--table")
-@_repeatable("--model", type=click.Choice(["tree", "boosting", "cart", "sklearn-forest", "sklearn-boosting"]))
+@_repeatable("--model", type=click.Choice(["tree", "forest", "boosting", "cart", "sklearn-forest", "sklearn-boosting"]))
 @_repeatable("--fold", type=int)
 @_run_options
 def regression(table: Any, model: Any, fold: Any, **options: Any) -> None:
     """Tables with a number to predict, which come inside packages, in five folds."""
     _run("regression", {"problem": table, "model": model, "number": fold}, **options)
+
+
+@reproduce.command("image-ensembles")
+@_repeatable("--dataset")
+@_repeatable("--model", type=click.Choice(["forest", "boosting", "sklearn-forest"]))
+@_repeatable("--fold", type=int)
+@_run_options
+def image_ensembles(dataset: Any, model: Any, fold: Any, **options: Any) -> None:
+    """Ten UCI tables as images: forests and boosted sums beside scikit-learn's forest on the symbols."""
+    _run("image-ensembles", {"problem": dataset, "model": model, "number": fold}, **options)
 
 
 @reproduce.command()

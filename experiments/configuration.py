@@ -73,6 +73,10 @@ def _parameters(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {**own, "training": changed_training(settings["recipe"], changes)}
 
 
+# The penalty that `pruning="auto"` stands for, by the class of the estimator.
+PRUNING = {NeuID3Classifier: 0.75, NeuID3Regressor: 0.6}
+
+
 def recorded_parameters(tree: AnyTree, recipe: str) -> dict[str, Any]:
     """All parameters of a tree by the names of result files; a parameter that the recipe sets is None.
 
@@ -87,6 +91,8 @@ def recorded_parameters(tree: AnyTree, recipe: str) -> dict[str, Any]:
     }
     candidates = (tree.limits or Limits()).max_candidates
     recorded = {**parameters, **flat, "recipe": recipe, "max_candidates": candidates}
+    if recorded["pruning"] == "auto":  # the same wherever no number is cut, as in all experiments with these files
+        recorded["pruning"] = PRUNING[type(tree)]
     return {name: recorded[name] for name in sorted(recorded) if isinstance(recorded[name], str | int | float | None)}
 
 

@@ -124,6 +124,10 @@ def load(unit: Unit) -> Problem:
         case "uci":
             fold = datasets.uci_fold(unit.problem, str(unit.setting), unit.number, settings.FOLDS)
             return Problem(fold.train, None, fold.test)
+        case "image-ensembles":
+            variant = "onehot" if unit.model == "sklearn-forest" else "mnist"
+            fold = datasets.uci_fold(unit.problem, variant, unit.number, settings.FOLDS)
+            return Problem(fold.train, None, fold.test)
         case "keel":
             return keel_fold(unit.problem, unit.number)
         case "hitting-sets":
@@ -152,7 +156,7 @@ def _warm_up() -> None:
 
 def make(unit: Unit, tests: list[Any]) -> tuple[Learner, dict[str, Any]]:
     """The unfitted model of a unit, and its settings for the record."""
-    if unit.experiment == "keel":
+    if unit.experiment in ("keel", "image-ensembles"):
         return make_model(unit.model, unit.number)
     match unit.model:
         case "mlp":
@@ -220,7 +224,7 @@ def _tree_settings(unit: Unit) -> dict[str, Any]:
 
 def reused_tests(unit: Unit) -> list[Any]:
     """The candidate tests of a tree: the atoms of its pool, replaced by trained tests where other trees provide them."""
-    if unit.model != TREE or unit.experiment in ("uci", "keel"):
+    if unit.model != TREE or unit.experiment in ("uci", "keel", "image-ensembles"):
         return []
     if unit.experiment == "background":
         return list(datasets.pool(unit.problem, str(unit.setting)))

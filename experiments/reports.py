@@ -25,7 +25,7 @@ from experiments.cells import (
     unit_count,
 )
 from experiments.configuration import recorded_parameters
-from experiments.keel_report import keel_report
+from experiments.keel_report import image_ensembles_report, keel_report
 from experiments.pictured import pictured_report
 from experiments.published import Published
 from experiments.regression import regression_report
@@ -371,7 +371,7 @@ def _settings(result: Result) -> dict[str, Any]:
     """The settings of a unit; a parameter that is not in its file was added later and had its default value."""
     used = dict(result.record["configuration"])
     used.pop("random_state", None)
-    if result.unit.experiment == "keel":
+    if result.unit.experiment in ("keel", "image-ensembles"):
         return used
     if result.unit.experiment in ("regression", "relational", "pictured"):
         return _flat(used)
@@ -405,4 +405,5 @@ _DRAW: Mapping[str, Callable[[Results], tuple[list[Table], list[str]]]] = {
     "regression": regression_report,
     "relational": relational_report,
     "pictured": pictured_report,
+    "image-ensembles": image_ensembles_report,
 }

@@ -35,6 +35,7 @@ FIELD_NAMES: Mapping[str, tuple[str, str | None, str]] = {
     "regression": ("table", None, "fold"),
     "relational": ("problem", "rows", "fold"),
     "pictured": ("problem", None, "seed"),
+    "image-ensembles": ("dataset", None, "fold"),
 }
 EXPERIMENTS = tuple(FIELD_NAMES)
 
@@ -45,7 +46,9 @@ ELEUSIS_MODELS = ("lean", "soft", "nn44m")
 KEEL_BESIDE = {TREE: "cart", "forest": "sklearn-forest", "boosting": "sklearn-boosting"}
 KEEL_MODELS = (*KEEL_BESIDE, *KEEL_BESIDE.values())
 SWITCHED_MODELS = (TREE, "cnn")
-REGRESSION_MODELS = (TREE, "boosting", "cart", "sklearn-forest", "sklearn-boosting")
+# Ours learn from images, scikit-learn's forest from the symbols that these show.
+IMAGE_ENSEMBLES = ("forest", "boosting", "sklearn-forest")
+REGRESSION_MODELS = (TREE, "forest", "boosting", "cart", "sklearn-forest", "sklearn-boosting")
 # The model that a tree over pictures of parts is set beside: a tree of symbols, deep sets, or a recurrent network.
 PICTURED_PEERS = {
     "trains": "symbols",
@@ -219,6 +222,14 @@ def units(experiment: str, recipe: str = "default") -> list[Unit]:
                 for fold in range(NUMBER_FOLDS)
                 for name in NUMBER_TABLES
                 for model in REGRESSION_MODELS
+            ]
+        case "image-ensembles":
+            return [
+                Unit("image-ensembles", name, None, model, None, fold)
+                for fold in range(FOLDS)
+                for name in datasets.UCI
+                if datasets.UCI[name].learnable
+                for model in IMAGE_ENSEMBLES
             ]
         case "pictured":
             return [

@@ -94,9 +94,9 @@ def decks(concept: str, seed: int, labelled: int = 0) -> Problem:
     if labelled not in LABELLED_CARDS:
         raise DataError(f"{labelled} cards cannot be labelled here; give 0 or {RANKS}.")
     rng = np.random.default_rng([seed, RANKS])
-    train, values = _rows(concept, KNOWN, ROWS["train"], rng)
-    test, _ = _rows(concept, KNOWN, ROWS["test"], rng)
-    unseen, shown = _rows(concept, UNSEEN, ROWS["unseen"], rng)
+    train, values = deck_rows(concept, KNOWN, ROWS["train"], rng)
+    test, _ = deck_rows(concept, KNOWN, ROWS["test"], rng)
+    unseen, shown = deck_rows(concept, UNSEEN, ROWS["unseen"], rng)
     cards = one_label_per_value(values["rank(last)"]) if labelled else {}
     labels = {
         f"{predicate}(last)": {row: values[f"{predicate}(last)"][row].item() for row in cards}
@@ -110,7 +110,7 @@ def deck_files(deck: str) -> list[str]:
     return [f"decks/{deck}/{suit}-{rank:02}.png" for suit in SUITS for rank in range(1, RANKS + 1)]
 
 
-def _rows(
+def deck_rows(
     concept: str, names: Sequence[str], n: int, rng: np.random.Generator
 ) -> tuple[Labelled, dict[str, npt.NDArray[Any]]]:
     """Rows with their classes, and the true values of their cards."""

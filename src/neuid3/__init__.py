@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from neuid3.data.reading.interpretations import read_interpretations
     from neuid3.data.reading.table import read_frame, read_table
     from neuid3.diagnosis.findings import Diagnosis, Finding
+    from neuid3.encoders.encoder import Encoder
     from neuid3.errors import NeuID3Error
     from neuid3.estimators.boosting import NeuID3BoostingClassifier, NeuID3BoostingRegressor
     from neuid3.estimators.classifier import NeuID3Classifier
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from neuid3.learning.generators import CandidateGenerator, NodeContext, RandomCandidates
     from neuid3.logic.sandbox import Limits
     from neuid3.networks.defaults import LeNet
+    from neuid3.networks.residual import ResidualNet
     from neuid3.training.config import TrainingConfig
     from neuid3.tree.constraints import Constraints
     from neuid3.tree.goals import Goal, GoalLeaf
@@ -73,6 +75,7 @@ __all__ = [
     "Date",
     "Diagnosis",
     "Distribution",
+    "Encoder",
     "Examples",
     "Finding",
     "Goal",
@@ -101,6 +104,7 @@ __all__ = [
     "Priors",
     "Probability",
     "RandomCandidates",
+    "ResidualNet",
     "ScoreLeaf",
     "Series",
     "Tensor",
@@ -146,6 +150,7 @@ _get_name, _names = lazy_names(
         "neuid3.data.reading.files": ("ImageFiles",),
         "neuid3.data.reading.interpretations": ("read_interpretations",),
         "neuid3.data.reading.table": ("read_frame", "read_table"),
+        "neuid3.encoders.encoder": ("Encoder",),
         "neuid3.errors": ("NeuID3Error",),
         "neuid3.estimators.boosting": ("NeuID3BoostingClassifier", "NeuID3BoostingRegressor"),
         "neuid3.estimators.classifier": ("NeuID3Classifier",),
@@ -168,6 +173,7 @@ _get_name, _names = lazy_names(
         "neuid3.learning.generators": ("CandidateGenerator", "NodeContext", "RandomCandidates"),
         "neuid3.logic.sandbox": ("Limits",),
         "neuid3.networks.defaults": ("LeNet",),
+        "neuid3.networks.residual": ("ResidualNet",),
         "neuid3.training.config": ("TrainingConfig",),
         "neuid3.tree.goals": ("Goal", "GoalLeaf"),
         "neuid3.tree.constraints": ("Constraints",),

@@ -89,6 +89,10 @@ class NetworkError(NeuID3Error, ValueError):
     """A network is missing, superfluous, or does not return probabilities."""
 
 
+class EncoderError(NetworkError):
+    """An encoder is not known, does not fit its weights, or cannot read the pictures of a column."""
+
+
 class KernelError(NeuID3Error, ValueError):
     """NEUID3_KERNEL names a variant of the compiled kernel that does not run on this machine."""
 

@@ -226,7 +226,7 @@ class BinnedForest:
             "yes": np.where(is_leaf, numbers, yes + shift).astype(np.int32),
             "no": np.where(is_leaf, -1, no + shift).astype(np.int32),
             "parent": np.where(parent < 0, -1, parent + shift).astype(np.int32),
-            "is_cut": (kinds[column] == BinKind.NUMBER).astype(np.uint8),
+            "is_cut": (np.append(kinds, -1)[column] == BinKind.NUMBER).astype(np.uint8),
             "threshold": joined("threshold", np.float64),
             "fraction": joined("fraction", np.float64),
             "blocks": np.where(np.array(widths) > 0, starts, -1).astype(np.int64),

@@ -41,6 +41,8 @@ OPTIONAL = {
     "pyarrow": OptionalPackage("pyarrow", "Parquet files", "'neuid3[tables]'"),
     "pandas": OptionalPackage("pandas", "DataFrames as examples", "pandas"),
     "matplotlib": OptionalPackage("matplotlib", "trees and explanations drawn with matplotlib", "'neuid3[plots]'"),
+    "torchvision": OptionalPackage("torchvision", "encoders of pictures by name", "'neuid3[encoders]'"),
+    "timm": OptionalPackage("timm", "more encoders of pictures by name", "timm"),
     "pysdd": OptionalPackage("pysdd", "verification with ProbLog through SDDs", "'neuid3[verify]'"),
     "onnx": OptionalPackage("onnx", "export to ONNX", "'neuid3[onnx]'"),
     "onnxscript": OptionalPackage("onnxscript", "export of networks to ONNX", "'neuid3[onnx]'"),
@@ -84,6 +86,7 @@ def installation_report() -> dict[str, Any]:
             name: {"version": _installed(name, package.module), "purpose": package.purpose}
             for name, package in OPTIONAL.items()
         },
+        "encoders": _encoders(),
         "data": _data(),
     }
 
@@ -143,6 +146,13 @@ def _data() -> dict[str, Any]:
     return {"NEUID3_DATA": _contents(Path(named)) if named else None, "cache": _contents(cache_folder())}
 
 
+def _encoders() -> dict[str, Any]:
+    """The folder in which weights of encoders are looked for, and what is in it."""
+    from neuid3.utils.cache import cache_folder
+
+    return _contents(cache_folder() / "encoders")
+
+
 def _contents(folder: Path) -> dict[str, Any]:
     """A folder of data, whether it exists, and the names of its entries."""
     exists = folder.is_dir()
@@ -163,6 +173,7 @@ def _lines(report: dict[str, Any]) -> Iterator[str]:
         + ("starts" if problog["starts"] else f"does not start: {problog['reason']}"),
         "NEUID3_DATA": "not set" if data["NEUID3_DATA"] is None else _folder(data["NEUID3_DATA"]),
         "cache": _folder(data["cache"]),
+        "encoders": _folder(report["encoders"]),
     }
     missing = [name for name, installed in report["required"].items() if installed is None]
     if missing:

@@ -71,6 +71,7 @@ def _estimator(options: FitOptions, rules: str, fit_data: FitData) -> Any:
     kind, own = _kind_and_own_parameters(options, fit_data)
     estimator = kind(
         background=rules,
+        encoder=options.picture_encoder,
         networks=trained_networks(options),
         relations=read_relations(options.relations),
         tests=list(options.tests) or "auto",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -264,6 +264,25 @@ class Examples:
             warnings.warn(f"Values not seen in training are read as '{OTHER}' ({listed}).", UserWarning, stacklevel=2)
         return Examples._of(columns, self._length)
 
+    def with_vectors(self, vectors: Mapping[str, Array]) -> Examples:
+        """The examples with vectors that an encoder has made of the entries of some tensor columns.
+
+        Parameters
+        ----------
+        vectors : the vectors of each of these columns, `(row, number)`.
+
+        Returns
+        -------
+        The same rows; networks read these vectors in place of the entries.
+        """
+        columns = dict(self._columns)
+        for name, of_column in vectors.items():
+            kind = cast("Tensor", columns[name].kind)
+            columns[name] = replace(
+                columns[name], kind=Tensor(kind.shape, encoded=of_column.shape[1]), vectors=of_column
+            )
+        return Examples._of(columns, self._length)
+
     def complete(self, names: Iterable[str]) -> Array:
         """A mask of the rows in which none of these columns is missing.
 
@@ -298,8 +317,11 @@ class Examples:
             other = more.column(name)
             missing = _joined_masks(column.missing, other.missing, len(self), len(more))
             absent = _joined_masks(column.absent, other.absent, len(self), len(more))
+            vectors = None
+            if column.vectors is not None and other.vectors is not None:
+                vectors = np.concatenate((column.vectors, other.vectors))
             values = cast("Array", _in_sequence(column.values, other.values))
-            columns[name] = Column(column.kind, values, missing, absent=absent)
+            columns[name] = Column(column.kind, values, missing, absent=absent, vectors=vectors)
         return Examples._of(columns, len(self) + len(more))
 
     def __repr__(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -99,9 +99,22 @@ class Tensor:
     Attributes
     ----------
     shape : the shape of one entry, such as `(28, 28)` or `(3, 64, 64)`.
+    encoded : the length of the vector that an encoder makes of an entry and that networks read in its place; None where they
+        read the entry itself.
     """
 
     shape: tuple[int, ...]
+    encoded: int | None = field(default=None, repr=False, kw_only=True)
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """The shape of what networks read of one entry."""
+        return self.shape if self.encoded is None else (self.encoded,)
+
+    @property
+    def is_picture(self) -> bool:
+        """Whether an entry has the shape of a picture: in grey, or with channels, and at least 6 pixels in each direction."""
+        return type(self) is Tensor and len(self.shape) in (2, 3) and min(self.shape[-2:]) >= 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +124,7 @@ class Text(Tensor):
     Attributes
     ----------
     shape : the shape of the bag.
+    encoded : None: no encoder reads it.
     """
 
     shape: tuple[int, ...] = (TEXT_FEATURES,)
@@ -123,6 +137,7 @@ class Series(Tensor):
     Attributes
     ----------
     shape : the number of channels, and the number of steps of the longest entry in training.
+    encoded : None: no encoder reads it.
     """
 
 
@@ -152,6 +167,7 @@ class Column:
     missing : mask of the missing entries; None where no entry is missing.
     origin : why an undeclared column is a category: "text" for strings, "labels" for a pandas Categorical.
     absent : mask of the missing entries of slots that have no part; no distribution stands for these.
+    vectors : what an encoder has made of the entries of a tensor column, `(row, number)`; None where there is no encoder.
     """
 
     kind: Kind
@@ -159,6 +175,7 @@ class Column:
     missing: Array | None = None
     origin: str = ""
     absent: Array | None = None
+    vectors: Array | None = None
 
     def __post_init__(self) -> None:
         # Values share memory with the caller's array wherever that saves a copy, so they must not be written to.
@@ -169,6 +186,11 @@ class Column:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    @property
+    def inputs(self) -> Array:
+        """What networks read: the vectors of an encoder, or else the entries."""
+        return self.values if self.vectors is None else self.vectors
 
     def take(self, rows: Any) -> Column:
         """The column restricted to these rows.
@@ -183,7 +205,8 @@ class Column:
         """
         missing = None if self.missing is None else self.missing[rows]
         absent = None if self.absent is None else self.absent[rows]
-        return Column(self.kind, self.values[rows], missing, self.origin, absent)
+        vectors = None if self.vectors is None else self.vectors[rows]
+        return Column(self.kind, self.values[rows], missing, self.origin, absent, vectors)
 
 
 def stack_columns(columns: Sequence[Array]) -> Array:

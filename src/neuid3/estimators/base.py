@@ -22,6 +22,7 @@ from neuid3.data.groups import group_numbers, take_groups
 from neuid3.data.parts import has_parts
 from neuid3.data.slots import needed_slots, unfolded
 from neuid3.data.tables import check_weights, examples_from_array, read_free_text, warn_of_identifiers
+from neuid3.encoders.encoder import Encoder, read_encoder
 from neuid3.errors import DataError, ParameterError
 from neuid3.estimators.parameters import IRRELEVANT_TO_TREE, SHARED_CONSTRAINTS
 from neuid3.io.bank import Bank
@@ -36,7 +37,7 @@ from neuid3.logic.program import Declaration, Program
 from neuid3.logic.relations import with_relations
 from neuid3.logic.sandbox import Limits
 from neuid3.training.config import TrainingConfig, changed_training, read_training
-from neuid3.tree.anchors import Anchors, distinct
+from neuid3.tree.anchors import Anchors, distinct, labels_of_rows
 from neuid3.tree.constraints import read_constraints
 from neuid3.tree.criterion import Criterion
 from neuid3.tree.labels import read_labels, take_labels
@@ -44,6 +45,8 @@ from neuid3.tree.target import Target
 
 if TYPE_CHECKING:
     from torch import nn
+
+    from neuid3.encoders.frozen import FrozenEncoder
 
 # What the fields of `training` are called among the parameters, as scikit-learn names nested parameters.
 _FIELD_PREFIX = "training__"
@@ -116,6 +119,27 @@ class FitInputs:
     digests: Callable[[], dict[str, str]]
     deadline: float
 
+    def rows(self, rows: npt.NDArray[np.int64]) -> FitInputs:
+        """The inputs of a fit of some of the rows, without a checkpoint.
+
+        Parameters
+        ----------
+        rows : the numbers of training rows, in ascending order.
+
+        Returns
+        -------
+        The inputs of the smaller fit.
+        """
+        return replace(
+            self,
+            examples=self.examples[rows],
+            target=self.target[rows],
+            groups=None if self.groups is None else self.groups[rows],
+            labels=labels_of_rows(self.labels, rows),
+            anchors=labels_of_rows(self.anchors, rows),
+            folder=None,
+        )
+
     def checkpoint(self) -> AbstractContextManager[Checkpoint | None]:
         """The checkpoint of the fit, as a context; None without a folder."""
         return nullcontext() if self.folder is None else Checkpoint(self.folder, self.digests(), self.seed)
@@ -152,6 +176,7 @@ class NeuID3Estimator(BaseEstimator):  # type: ignore[misc]
     monotonic_cst: Any = None
     interaction_cst: Any = None
     relations: Mapping[str, Sequence[str]] | None
+    encoder: str | nn.Module | Encoder | None
 
     def _remember(self, parameters: Mapping[str, Any]) -> None:
         """Set the attribute of every parameter to its value, of the local variables of `__init__`."""
@@ -324,6 +349,8 @@ class NeuID3Estimator(BaseEstimator):  # type: ignore[misc]
         X, row_groups = take_groups(X, groups)
         X, concepts = take_labels(X, concepts, self._declarations)
         examples, target, kept = self._read(X, y, sample_weight)
+        encoder = self._freeze_encoder(examples)
+        examples = self._encoded(examples, encoder)
         numbers = group_numbers(row_groups, kept)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         problem = self._problem(examples, validation)
@@ -347,19 +374,39 @@ class NeuID3Estimator(BaseEstimator):  # type: ignore[misc]
             seed,
             labels,
             anchors,
-            self._validation(validation, target, problem.program),
+            self._validation(validation, target, problem.program, encoder),
             folder,
-            lambda: self._digests(examples, target, validation, anchors, numbers),
+            lambda: self._digests(examples, target, validation, anchors, numbers, encoder),
             deadline,
         )
         self._learn(inputs)
+        self.model_.encoder = encoder
         self.model_.candidates = tuple(dict.fromkeys(atom for test in problem.candidates.tests for atom in test.atoms))
 
-    def _validation(self, validation: Any, target: Target, program: Program) -> tuple[Examples, Any, Any] | None:
+    def _freeze_encoder(self, examples: Examples) -> FrozenEncoder | None:
+        """The encoder of the parameters with its weights; None without one."""
+        encoder = read_encoder(self.encoder)
+        if encoder is None:
+            return None
+        from neuid3.encoders.frozen import freeze  # which imports torch
+
+        return freeze(encoder, examples)
+
+    def _encoded(self, examples: Examples, encoder: FrozenEncoder | None) -> Examples:
+        """The examples with the vectors of their pictures, which become part of the schema."""
+        if encoder is not None:
+            examples = encoder.encoded(examples)
+            self.schema_ = examples.schema
+        return examples
+
+    def _validation(
+        self, validation: Any, target: Target, program: Program, encoder: FrozenEncoder | None
+    ) -> tuple[Examples, Any, Any] | None:
         """The validation examples of the caller with their targets and weights; None without any."""
         if validation is None:
             return None
         added, labels = read_validation(validation, self.schema_)
+        added = added if encoder is None else encoder.encoded(added)
         return unfolded(added, program.slots), *self._validation_targets(labels, target.criterion)
 
     def _digests(
@@ -369,9 +416,11 @@ class NeuID3Estimator(BaseEstimator):  # type: ignore[misc]
         validation: Any,
         anchors: Anchors,
         groups: npt.NDArray[np.int64] | None,
+        encoder: FrozenEncoder | None,
     ) -> dict[str, str]:
         """Digests of everything that the tree depends on: the data, and the parameters that are relevant to it."""
         parameters = {name: v for name, v in self.get_params().items() if name not in IRRELEVANT_TO_TREE}
+        parameters |= {} if encoder is None else {"encoder": encoder.key}
         if self.bank is not None:  # its contents, not its path
             parameters["bank"] = (self.bank if isinstance(self.bank, Bank) else Bank(self.bank)).contents()
         criterion = self._check_criterion()  # its class and settings: the usual `repr` has an address

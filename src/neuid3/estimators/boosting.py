@@ -21,6 +21,8 @@ from neuid3.training.config import TrainingConfig
 if TYPE_CHECKING:
     from torch import nn
 
+    from neuid3.encoders.encoder import Encoder
+
 
 class NeuID3BoostingClassifier(EnsembleClassifier, BoostingEstimator):
     """A sum of small trees that gives log-odds, learned by gradient boosting with joint Newton steps.
@@ -57,7 +59,7 @@ class NeuID3BoostingClassifier(EnsembleClassifier, BoostingEstimator):
         The weight of an example of each class.
     time_limit : float, optional
         Seconds after which no tree is added.
-    n_jobs, random_state, verbose, limits, relations : as for `NeuID3Classifier`.
+    n_jobs, random_state, verbose, limits, relations, encoder : as for `NeuID3Classifier`.
     monotonic_cst : dict, or array of shape (n_features,), optional
         For each constrained column, 1 where the probability of the second of two classes never falls as the column
         rises, and -1 where it never rises; 0 for no constraint. Every tree of the sum keeps to it.
@@ -116,6 +118,7 @@ as for `NeuID3Classifier`.
         verbose: int = 0,
         limits: Limits | None = None,
         relations: Mapping[str, Sequence[str]] | None = None,
+        encoder: str | nn.Module | Encoder | None = None,
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
     ) -> None:
@@ -170,7 +173,7 @@ class NeuID3BoostingRegressor(NumberTargets, RegressorMixin, BoostingEstimator):
         The trees after which learning stops where none of them lowers the loss of unseen examples.
     time_limit : float, optional
         Seconds after which no tree is added.
-    n_jobs, random_state, verbose, limits, relations : as for `NeuID3Classifier`.
+    n_jobs, random_state, verbose, limits, relations, encoder : as for `NeuID3Classifier`.
     monotonic_cst : dict, or array of shape (n_features,), optional
         For each constrained column, 1 where the prediction never falls as the column
         rises, and -1 where it never rises; 0 for no constraint. Every tree of the sum keeps to it.
@@ -221,6 +224,7 @@ as for `NeuID3Classifier`.
         verbose: int = 0,
         limits: Limits | None = None,
         relations: Mapping[str, Sequence[str]] | None = None,
+        encoder: str | nn.Module | Encoder | None = None,
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
     ) -> None:

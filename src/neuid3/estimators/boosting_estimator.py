@@ -23,7 +23,10 @@ from neuid3.learning.boosting.fit import learn_sum
 from neuid3.learning.boosting.stages import StageLimits
 from neuid3.learning.fit import make_learner
 from neuid3.learning.grow import GrowthLimits
+from neuid3.learning.node_learner import NodeLearner
+from neuid3.learning.perception import learn_perception
 from neuid3.learning.validation import training_sample
+from neuid3.training.config import TrainingConfig
 from neuid3.tree.record import VALIDATION, TrainingRecord
 from neuid3.tree.sums import BoostedSum
 from neuid3.tree.target import column_importances
@@ -37,7 +40,7 @@ _CONSTRAINTS = ("monotonic_cst", "interaction_cst")
 BOOSTING_CONSTRAINTS: dict[str, Any] = {
     **{
         name: SHARED_CONSTRAINTS[name]
-        for name in (*_SHARED, "random_state", "verbose", "limits", "relations", *_CONSTRAINTS)
+        for name in (*_SHARED, "random_state", "verbose", "limits", "relations", "encoder", *_CONSTRAINTS)
     },
     "learning_rate": [Interval(Real, 0, None, closed="neither")],
     "max_splits": [Interval(Integral, 1, None, closed="left")],
@@ -105,17 +108,23 @@ class BoostingEstimator(EnsembleEstimator):
                 anchors=inputs.anchors,
                 groups=inputs.groups,
             )
-            learner = make_learner(
-                sample, problem, inputs.networks, config, growth, seed=seed, jobs=self.n_jobs, verbose=self.verbose
-            )
+
+            def make(settings: TrainingConfig) -> NodeLearner:
+                return make_learner(
+                    sample,
+                    problem,
+                    inputs.networks,
+                    settings,
+                    growth,
+                    seed=seed,
+                    jobs=self.n_jobs,
+                    verbose=self.verbose,
+                )
+
+            single = GrowthLimits(min_reach=config.min_reach)
+            learner = learn_perception(make, config, single, checkpoint, inputs.deadline)
             learned = learn_sum(
-                learner,
-                problem,
-                self._settings(inputs),
-                self._tree_classes,
-                seed=seed,
-                checkpoint=checkpoint,
-                deadline=inputs.deadline,
+                learner, problem, self._settings(inputs), self._tree_classes, seed=seed, deadline=inputs.deadline
             )
         if not learned.boosted_sum.trees:
             message = (

@@ -23,6 +23,8 @@ from neuid3.tree.record import OUT_OF_BAG, Score, score_of
 if TYPE_CHECKING:
     from torch import nn
 
+    from neuid3.encoders.encoder import Encoder
+
 Numbers = npt.NDArray[np.float64]
 
 
@@ -60,7 +62,7 @@ class NeuID3ForestClassifier(EnsembleClassifier, ForestEstimator):
         The weight of an example of each class.
     time_limit : float, optional
         Seconds after which no further tree is grown.
-    n_jobs, random_state, verbose, limits, relations : as for `NeuID3Classifier`.
+    n_jobs, random_state, verbose, limits, relations, encoder : as for `NeuID3Classifier`.
 
     Attributes
     ----------
@@ -124,6 +126,7 @@ as for `NeuID3Classifier`.
         verbose: int = 0,
         limits: Limits | None = None,
         relations: Mapping[str, Sequence[str]] | None = None,
+        encoder: str | nn.Module | Encoder | None = None,
     ) -> None:
         self._remember(locals())
 
@@ -173,7 +176,7 @@ class NeuID3ForestRegressor(NumberTargets, RegressorMixin, ForestEstimator):  # 
         Whether `oob_score_` is computed: the R² of predictions for each row by the trees that it is no part of.
     time_limit : float, optional
         Seconds after which no further tree is grown.
-    n_jobs, random_state, verbose, limits, relations : as for `NeuID3Classifier`.
+    n_jobs, random_state, verbose, limits, relations, encoder : as for `NeuID3Classifier`.
 
     Attributes
     ----------
@@ -229,6 +232,7 @@ as for `NeuID3Classifier`.
         verbose: int = 0,
         limits: Limits | None = None,
         relations: Mapping[str, Sequence[str]] | None = None,
+        encoder: str | nn.Module | Encoder | None = None,
     ) -> None:
         self._remember(locals())
 

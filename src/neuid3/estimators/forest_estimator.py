@@ -20,7 +20,7 @@ from neuid3.estimators.ensemble import EnsembleEstimator
 from neuid3.estimators.forest_model import ForestTrees, NeurosymbolicForest
 from neuid3.estimators.parameters import SHARED_CONSTRAINTS
 from neuid3.learning.forest import ForestSettings
-from neuid3.learning.forest_fit import learn_forest
+from neuid3.learning.forest_fit import FittedForest, cross_fitted_values, learn_forest
 from neuid3.learning.generators import CandidateGenerator
 from neuid3.training.config import TrainingConfig
 from neuid3.tree.record import AnyScore, TrainingRecord
@@ -28,7 +28,7 @@ from neuid3.tree.target import column_importances
 from neuid3.tree.trees_model import TreesModel
 
 _SHARED = ("background", "networks", "tests", "bank", "modes", "training", "max_depth", "min_mass", "min_gain")
-_SETTINGS = ("time_limit", "n_jobs", "random_state", "verbose", "limits", "relations")
+_SETTINGS = ("time_limit", "n_jobs", "random_state", "verbose", "limits", "relations", "encoder")
 
 FOREST_CONSTRAINTS: dict[str, Any] = {
     **{name: SHARED_CONSTRAINTS[name] for name in (*_SHARED, *_SETTINGS)},
@@ -87,25 +87,7 @@ class ForestEstimator(EnsembleEstimator):
         )
 
     def _learn_trees(self, inputs: FitInputs) -> None:
-        fitted = learn_forest(
-            inputs.examples,
-            inputs.target,
-            inputs.problem,
-            inputs.networks,
-            inputs.config,
-            self._settings(inputs.config),
-            self._tree_classes,
-            seed=inputs.seed,
-            jobs=self.n_jobs,
-            verbose=self.verbose,
-            with_oob=self.oob_score,
-            deadline=inputs.deadline,
-            validation=inputs.validation,
-            anchors=inputs.anchors,
-            groups=inputs.groups,
-            folder=inputs.folder,
-            digests=inputs.digests,
-        )
+        fitted = self._forest(inputs, self._settings(inputs.config), with_oob=self.oob_score)
         if fitted.skipped_trees:
             message = f"time_limit={self.time_limit:g} was reached: {fitted.skipped_trees} trees were not grown."
             warnings.warn(message, UserWarning, stacklevel=5)
@@ -123,10 +105,43 @@ class ForestEstimator(EnsembleEstimator):
         self.feature_importances_ = column_importances(gains, self.schema_)
         target = inputs.target
         record = TrainingRecord.of(inputs.examples, target.criterion.codes(target.values), inputs.seed)
-        if fitted.oob_values is not None:
-            score = self._set_oob(fitted.oob_values, target.values, target.weights)
+        values = fitted.oob_values
+        if self.oob_score and fitted.has_trained:
+            values = cross_fitted_values(
+                lambda rows, settings: self._forest(inputs.rows(rows), settings),
+                inputs.examples,
+                target,
+                inputs.problem,
+                fitted,
+                inputs.seed,
+                inputs.groups,
+            )
+        if values is not None:
+            score = self._set_oob(values, target.values, target.weights)
             record = record if score is None else record.with_score(score)
         self.model_.training_record = record
+
+    def _forest(self, inputs: FitInputs, settings: ForestSettings, with_oob: bool = False) -> FittedForest:
+        """The forest of these rows."""
+        return learn_forest(
+            inputs.examples,
+            inputs.target,
+            inputs.problem,
+            inputs.networks,
+            inputs.config,
+            settings,
+            self._tree_classes,
+            seed=inputs.seed,
+            jobs=self.n_jobs,
+            verbose=self.verbose,
+            with_oob=with_oob,
+            deadline=inputs.deadline,
+            validation=inputs.validation,
+            anchors=inputs.anchors,
+            groups=inputs.groups,
+            folder=inputs.folder,
+            digests=inputs.digests,
+        )
 
     def _set_oob(
         self, values: npt.NDArray[np.float64], targets: npt.NDArray[Any], weights: npt.NDArray[np.float64]

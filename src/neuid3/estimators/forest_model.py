@@ -52,7 +52,7 @@ class ForestTrees(Sequence[NeurosymbolicTree]):
     def _tree(self, number: int) -> NeurosymbolicTree:
         model, tree = self._model, self._model.forest.tree(number)
         called = {instance for instances in tree.network_instances.values() for instance in instances}
-        return NeurosymbolicTree(
+        of_tree = NeurosymbolicTree(
             tree,
             model.schema,
             background=model.program.text,
@@ -65,6 +65,8 @@ class ForestTrees(Sequence[NeurosymbolicTree]):
             device=model.device,
             backend=model.backend,
         )
+        of_tree.encoder = model.encoder
+        return of_tree
 
 
 class NeurosymbolicForest(SavedModel, ForestModel):

@@ -16,7 +16,8 @@ from neuid3.training.config import TrainingConfig
 from neuid3.tree.criteria import ClassCriterion, NumberCriterion
 
 # Parameters that do not change the tree of a fit; the fields of `training` count one by one.
-IRRELEVANT_TO_TREE = frozenset({"n_jobs", "verbose", "limits", "time_limit", "training", "training__device"})
+# An encoder counts by its weights.
+IRRELEVANT_TO_TREE = frozenset({"encoder", "n_jobs", "verbose", "limits", "time_limit", "training", "training__device"})
 
 SHARED_CONSTRAINTS: dict[str, Any] = {
     "background": [str],
@@ -29,7 +30,7 @@ SHARED_CONSTRAINTS: dict[str, Any] = {
     "max_depth": [Interval(Integral, 0, None, closed="left"), None],
     "min_mass": [Interval(Real, 0, None, closed="left")],
     "min_gain": [Interval(Real, 0, None, closed="left")],
-    "pruning": [Interval(Real, 0, None, closed="left")],
+    "pruning": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
     "time_limit": [Interval(Real, 0, None, closed="left"), None],
     "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
     "random_state": ["random_state"],
@@ -38,6 +39,7 @@ SHARED_CONSTRAINTS: dict[str, Any] = {
     "monotonic_cst": [dict, Mapping, "array-like", None],
     "interaction_cst": [StrOptions({"pairwise", "no_interactions"}), list, tuple, set, frozenset, None],
     "relations": [dict, Mapping, None],
+    "encoder": "no_validation",
 }
 
 CLASSIFIER_CONSTRAINTS: dict[str, Any] = {

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from neuid3.data.derived import without_unused
 from neuid3.data.examples import Examples, has_names
+from neuid3.data.parts import has_parts
 from neuid3.diagnosis.findings import Diagnosis
 from neuid3.estimators.base import FitInputs
 from neuid3.estimators.diagnosed import diagnosed_case
@@ -27,9 +28,19 @@ from neuid3.identifiability.reread import reread_model
 from neuid3.identifiability.suggest import suggest_labels
 from neuid3.identifiability.suggestions import LabelSuggestions
 from neuid3.io.trained_tests import TrainedTest, trained_tests
-from neuid3.learning.fit import LearnedTree, learn_tree, make_learner, training_record, warn_of_small_tree
+from neuid3.learning.fit import (
+    CrossValidation,
+    LearnedTree,
+    learn_tree,
+    make_learner,
+    training_record,
+    warn_of_small_tree,
+)
+from neuid3.learning.generators import FixedCandidates
 from neuid3.learning.grow import GrowthLimits
 from neuid3.learning.node_learner import NodeLearner
+from neuid3.learning.pruning import content_folds, is_cross_validated
+from neuid3.learning.sample import Sample
 from neuid3.learning.statistics import with_statistics
 from neuid3.learning.validation import training_sample
 from neuid3.logic.program import Program
@@ -52,13 +63,19 @@ class TreeEstimator(FittedEstimator):
 
     criterion: str | Criterion
     min_gain: float
-    pruning: float
+    pruning: float | str
+    _default_pruning: ClassVar[float]  # with pruning="auto"
     tree_: Tree
     model_: NeurosymbolicTree
 
+    @property
+    def _split_penalty(self) -> float:
+        """The penalty of a split as a number, also with `pruning="auto"`."""
+        return float(self._default_pruning if self.pruning == "auto" else self.pruning)
+
     def _learn(self, inputs: FitInputs) -> None:
         config, target, problem, anchors = inputs.config, inputs.target, inputs.problem, inputs.anchors
-        pruning = self.pruning if config.prune else 0.0
+        pruning = self._split_penalty if config.prune else 0.0
         growth = GrowthLimits(self.max_depth, self.min_mass, self.min_gain, config.min_reach, pruning)
         with inputs.checkpoint() as checkpoint:
             seed = inputs.seed if checkpoint is None else checkpoint.seed
@@ -71,19 +88,24 @@ class TreeEstimator(FittedEstimator):
                 anchors=anchors,
                 groups=inputs.groups,
             )
-            learner = make_learner(
-                sample,
-                problem,
-                inputs.networks,
-                config,
-                growth,
-                seed=seed,
-                jobs=self.n_jobs,
-                verbose=self.verbose,
-                goals=inputs.goals,
-                time_limit=self.time_limit,
-            )
-            learned = learn_tree(learner, growth, checkpoint, inputs.deadline)
+
+            def make(of_learner: Sample, verbose: int) -> NodeLearner:
+                return make_learner(
+                    of_learner,
+                    problem,
+                    inputs.networks,
+                    config,
+                    growth,
+                    seed=seed,
+                    jobs=self.n_jobs,
+                    verbose=verbose,
+                    goals=inputs.goals,
+                    time_limit=self.time_limit,
+                )
+
+            learner = make(sample, self.verbose)
+            folds = self._folds(inputs, sample, lambda rows: make(sample.rows(rows), 0))
+            learned = learn_tree(learner, growth, checkpoint, inputs.deadline, folds)
         warn_of_small_tree(learned, learner, self.max_depth, self.time_limit)
         self._set_learned(learned, learner, config, problem.program)
         record = training_record(self.tree_.root, learner, seed, self.tree_.classes)
@@ -93,6 +115,20 @@ class TreeEstimator(FittedEstimator):
         if anchors:
             self.model_.labelled_values = confirmed_values(self.model_, inputs.examples, anchors)
             self._warn_of_contradictions(inputs)
+
+    def _folds(
+        self, inputs: FitInputs, sample: Sample, learner: Callable[[npt.NDArray[np.int64]], NodeLearner]
+    ) -> CrossValidation | None:
+        """The folds by which the tree is pruned; None where it is pruned by description length alone."""
+        problem, candidates = inputs.problem, inputs.problem.candidates
+        is_flat = not (problem.are_neural or problem.goals or has_parts(problem.program.schema))
+        is_plain = is_flat and isinstance(problem.generator, FixedCandidates)
+        cut = (*candidates.numbers, *candidates.families)
+        if self.pruning != "auto" or not (
+            inputs.config.prune and is_plain and is_cross_validated(sample, cut, sample.criterion)
+        ):
+            return None
+        return CrossValidation(content_folds(sample, inputs.groups), learner)
 
     def _warn_of_contradictions(self, inputs: FitInputs) -> None:
         """Warn where labels of concepts contradict targets; by default they do not."""

@@ -259,7 +259,8 @@ def _network_kinds(model: TreeModel, networks: Mapping[str, Any] | None) -> dict
     kinds: dict[str, Hashable] = {}
     for call in model.network_calls:
         shapes = [
-            kind.shape if isinstance(kind := model.program.schema[column], Tensor) else (1,) for column in call.inputs
+            kind.input_shape if isinstance(kind := model.program.schema[column], Tensor) else (1,)
+            for column in call.inputs
         ]
         kinds[call.network] = _architecture(model.networks[call.network], shapes, call.width)
     if networks is not None:

@@ -116,7 +116,7 @@ def _applied(reading: Rereading, model: _Model, calls: Mapping[str, NetworkCall]
         module = model.networks[source.instance]
         if source.is_reordered:
             kinds = [model.program.schema[column] for column in calls[source.instance].inputs]
-            shapes = [kind.shape if isinstance(kind, Tensor) else (1,) for kind in kinds]
+            shapes = [kind.input_shape if isinstance(kind, Tensor) else (1,) for kind in kinds]
             module = reordered(module.eval(), source.order, shapes)  # type: ignore[attr-defined]
         modules[name] = module
         for key, prior in model.priors.networks.items():
@@ -134,7 +134,7 @@ def _applied(reading: Rereading, model: _Model, calls: Mapping[str, NetworkCall]
         device=model.device,
         backend=model.backend,
     )
-    reread.candidates = model.candidates
+    reread.candidates, reread.encoder = model.candidates, model.encoder
     if model.training_record is not None:  # concept scores were those of the former names
         reread.training_record = model.training_record.with_concepts(())
     return reread

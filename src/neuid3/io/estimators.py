@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from neuid3.encoders.encoder import Encoder
 from neuid3.errors import BackendError, ModelFileError, ParameterError
 from neuid3.io.serialize import Json, labels_from_json, labels_to_json
 from neuid3.logic.sandbox import Limits
@@ -136,8 +137,9 @@ def learned_from_json(fields: Mapping[str, Any], classes: tuple[Any, ...], colum
 
 
 def _by_name(parameter: tuple[str, Any]) -> tuple[str, Any]:
-    """A parameter with the name of a criterion in place of the criterion itself."""
+    """A parameter with the name of a criterion, and the source of an encoder, in place of the object itself."""
     name, value = parameter
+    value = value.source if isinstance(value, Encoder) else value
     return name, value.name if isinstance(value, Criterion) else value
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from neuid3.io.calibration import calibration_from_tensors, calibration_tensors, without_calibration
 from neuid3.io.container import SavedFile, write_container
+from neuid3.io.encoders import encoder_from_json, encoder_tensors, encoder_to_json
 from neuid3.io.networks import NetworkFactories, networks_from_json, networks_to_json, tensors_of
 from neuid3.io.record import record_from_json, record_tensors, record_to_json, without_record
 from neuid3.io.serialize import (
@@ -90,6 +91,9 @@ def write_model(
     if model.labelled_values:
         fields["labelled_values"] = {name: list(values) for name, values in sorted(model.labelled_values.items())}
     tensors: dict[str, Any] = {**tensors_of(networks), **(arrays or {})}
+    if model.encoder is not None and networks:
+        fields["encoder"] = encoder_to_json(model.encoder)
+        tensors |= encoder_tensors(model.encoder)
     if model.training_record is not None:
         record = model.training_record if remember_rows else model.training_record.without_rows()
         fields["training_record"] = record_to_json(record)
@@ -154,6 +158,7 @@ def read_model(
     fields = saved.fields
     of_model = {name: tensor for name, tensor in saved.tensors.items() if name not in arrays}
     tensors = without_calibration(without_record(fields.get("training_record"), of_model))
+    encoder, tensors, factories = encoder_from_json(fields.get("encoder"), tensors, factories)
     model: Any = kind
     model = model(
         trees,
@@ -166,6 +171,7 @@ def read_model(
         device=device,
     )
     model.training_record = record_from_json(fields.get("training_record"), saved.tensors, len(trees.classes))
+    model.encoder = encoder
     if fields.get("candidates") is not None:
         model.candidates = tuple(as_texts(fields["candidates"]))
     model.labelled_values = _labelled_values(fields.get("labelled_values"), model)

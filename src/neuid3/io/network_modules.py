@@ -8,13 +8,17 @@ from typing import Any
 import torch
 from torch import nn
 
+from neuid3.encoders.pretrained import PretrainedEncoder
 from neuid3.errors import ModelFileError, NetworkError
 from neuid3.io.container import Tensors
 from neuid3.io.serialize import Json
 from neuid3.networks.defaults import Dense, LeNet
 from neuid3.networks.reordering import ReorderedOutputs
+from neuid3.networks.residual import PictureFeatures, ResidualNet
 
-_REGISTRY: dict[str, type[nn.Module]] = {"LeNet": LeNet, "Dense": Dense}
+_REGISTRY: dict[str, type[nn.Module]] = {
+    network.__name__: network for network in (LeNet, ResidualNet, Dense, PictureFeatures, PretrainedEncoder)
+}
 
 
 def register(network: type[nn.Module]) -> type[nn.Module]:

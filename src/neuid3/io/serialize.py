@@ -68,7 +68,8 @@ def _kind_to_json(kind: Kind) -> Json:
         case Category(values) | Distribution(values):
             return {"kind": kind_name(kind), "values": list(values)}
         case Tensor(shape):
-            return {"kind": kind_name(kind), "shape": list(shape)}
+            fields = {"kind": kind_name(kind), "shape": list(shape)}
+            return fields if kind.encoded is None else {**fields, "encoded": kind.encoded}
         case Parts():
             return {"kind": "parts", "columns": schema_to_json(kind.schema)}
         case Relation(types):
@@ -101,7 +102,8 @@ def _kind_from_json(fields: Json) -> Kind:
             shape = tuple(as_count(side) for side in fields["shape"])
             if name == "series" and len(shape) != 2:
                 raise ValueError(f"the series {fields['name']!r:.40} has {len(shape)} axes")
-            return Tensor(shape) if name == "tensor" else Series(shape)
+            encoded = None if fields.get("encoded") is None else as_count(fields["encoded"])
+            return Tensor(shape, encoded=encoded) if name == "tensor" else Series(shape)
         case "parts":
             return Parts(tuple(schema_from_json(fields["columns"]).items()))
         case "relation":

@@ -460,4 +460,4 @@ def _named(test: str, kind: Kind | None) -> NodeTest:
 
 def shapes_of(inputs: Sequence[str], schema: Mapping[str, Kind]) -> list[tuple[int, ...]]:
     """The shapes of the input columns of a network; a number is a vector of length 1."""
-    return [kind.shape if isinstance(kind := schema[name], Tensor) else (1,) for name in inputs]
+    return [kind.input_shape if isinstance(kind := schema[name], Tensor) else (1,) for name in inputs]

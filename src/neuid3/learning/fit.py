@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from neuid3.data.parts import has_parts
 from neuid3.data.priors import Priors, column_priors
 from neuid3.errors import DataError
 from neuid3.learning.checkpoint import Checkpoint, CheckpointedLearner
 from neuid3.learning.goals import NO_GOALS, GoalCandidates
-from neuid3.learning.grow import GrownSubtree, GrowthLimits, TimedLearner, grow_tree
+from neuid3.learning.grow import GrownSubtree, GrowthLimits, OpenNode, TimedLearner, grow_tree
 from neuid3.learning.node_learner import NodeLearner
 from neuid3.learning.problem import Problem, check_device, check_networks
 from neuid3.learning.progress import ProgressBar, SilentProgress
+from neuid3.learning.pruning import grow_pruned
 from neuid3.learning.sample import Sample
 from neuid3.training.config import TrainingConfig
 from neuid3.tree.components import components
@@ -53,6 +55,20 @@ class LearnedTree:
     root: Node
     test_gains: TestGains
     skipped_nodes: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CrossValidation:
+    """Folds of the training rows.
+
+    Attributes
+    ----------
+    numbers : the fold of each row, `(row,)`.
+    learner : makes the learner of some of the rows.
+    """
+
+    numbers: npt.NDArray[np.int64]
+    learner: Callable[[npt.NDArray[np.int64]], NodeLearner]
 
 
 def check_fit(problem: Problem, networks: Mapping[str, Any], config: TrainingConfig, criterion: Criterion) -> None:
@@ -131,7 +147,11 @@ def make_learner(
 
 
 def learn_tree(
-    learner: NodeLearner, limits: GrowthLimits, checkpoint: Checkpoint | None = None, deadline: float = np.inf
+    learner: NodeLearner,
+    limits: GrowthLimits,
+    checkpoint: Checkpoint | None = None,
+    deadline: float = np.inf,
+    folds: CrossValidation | None = None,
 ) -> LearnedTree:
     """The tree that is grown, trained jointly, and regrown where its networks allow it.
 
@@ -141,6 +161,7 @@ def learn_tree(
     limits : stopping and pruning criteria.
     checkpoint : where finished nodes are saved, if anywhere.
     deadline : the time of `time.monotonic` from which on no node is split.
+    folds : the folds of the cross-validation by which the tree is pruned; None to prune it by description length alone.
     """
     grower = learner if checkpoint is None else CheckpointedLearner(learner, checkpoint)
 
@@ -151,6 +172,17 @@ def learn_tree(
     with learner.progress, learner.pool:
 
         def grow() -> GrownSubtree:
+            if folds is not None:
+                return grow_pruned(
+                    timed,
+                    learner.root,
+                    limits,
+                    learner.sample,
+                    learner.inference,
+                    folds.numbers,
+                    lambda rows: _of_rows(folds.learner(rows), is_out_of_time),
+                    learner.progress.node,
+                )
             return grow_tree(timed, learner.root, limits, learner.progress.node)
 
         if learner.teaches_goals:
@@ -169,6 +201,11 @@ def learn_tree(
     if has_parts(learner.sample.examples.schema):
         root = rooted(root)
     return LearnedTree(root, _without(test_gains, lost), timed.skipped_nodes)
+
+
+def _of_rows(learner: NodeLearner, is_out_of_time: Callable[[], bool]) -> tuple[TimedLearner, OpenNode]:
+    """The learner of a fold, which stops in time, and its root."""
+    return TimedLearner(learner, is_out_of_time), learner.root
 
 
 def _without(test_gains: TestGains, lost: Sequence[Branch]) -> TestGains:

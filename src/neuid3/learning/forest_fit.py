@@ -13,8 +13,10 @@ import numpy.typing as npt
 
 from neuid3.binned import BinnedTable, ColumnValues, bin_columns
 from neuid3.binned.averaged import Forest
+from neuid3.binned.model import ForestModel
 from neuid3.data.examples import Examples
 from neuid3.data.priors import Priors, column_priors
+from neuid3.data.splits import fold_numbers
 from neuid3.learning.forest import (
     PILOT_ROWS,
     ForestGrower,
@@ -37,6 +39,10 @@ from neuid3.tree.node_tests import FactTest, NodeTest, ValueTest
 from neuid3.tree.semantics import Semantics
 from neuid3.tree.target import Target
 
+# The folds of the rows by which a forest with trained networks is scored on unseen rows: each trains its own networks.
+FOLDS = 2
+
+Rows = npt.NDArray[np.int64]
 Facts = dict[NodeTest, npt.NDArray[Any]]
 
 
@@ -54,6 +60,7 @@ class FittedForest:
     oob_values : for each row, the average of the trees that it is out of bag of, `(row, value)`; None where not asked for.
     skipped_trees : trees that were not grown because time was up.
     settings : the settings of the forest, with what was chosen in place of "auto".
+    has_trained : whether networks were trained on the rows.
     """
 
     forest: Forest
@@ -64,6 +71,7 @@ class FittedForest:
     oob_values: npt.NDArray[np.float64] | None
     skipped_trees: int
     settings: ForestSettings
+    has_trained: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -182,8 +190,56 @@ def learn_forest(
         priors, backend, steps = perceived.priors(), perceived.backend, perceived.steps
     oob_values = None if learned.oob_values is None else learned.oob_values[:rows]
     return FittedForest(
-        learned.forest, trained, priors, backend, steps, oob_values, learned.skipped_trees, grower.settings
+        learned.forest,
+        trained,
+        priors,
+        backend,
+        steps,
+        oob_values,
+        learned.skipped_trees,
+        grower.settings,
+        perceived is not None and perceived.were_trained,
     )
+
+
+def cross_fitted_values(
+    fit: Callable[[Rows, ForestSettings], FittedForest],
+    examples: Examples,
+    target: Target,
+    problem: Problem,
+    fitted: FittedForest,
+    seed: int,
+    groups: npt.NDArray[np.int64] | None = None,
+) -> npt.NDArray[np.float64]:
+    """Predictions for each row by a forest whose networks and trees were learned from other rows, `(row, value)`.
+
+    A network has seen the rows that it was trained on, and so has every tree that asks it: no row is out of bag.
+
+    Parameters
+    ----------
+    fit : learns a forest from some of the rows, with these settings.
+    examples, target : all rows.
+    problem : the program and the candidates.
+    fitted : the forest of all rows.
+    seed : seed of the folds.
+    groups : the number of each row's group, which no fold divides.
+    """
+    folds = fold_numbers(target.values, FOLDS, np.random.default_rng(seed), groups)
+    values = np.empty((len(examples), fitted.forest.leaf_values.shape[1]))
+    for fold in range(FOLDS):
+        unseen = np.flatnonzero(folds == fold)
+        part = fit(np.flatnonzero(folds != fold), fitted.settings)
+        model = ForestModel(
+            part.forest,
+            problem.program.schema,
+            background=problem.program.text,
+            networks=part.networks,
+            priors=part.priors,
+            limits=problem.program.limits,
+            backend=part.backend,
+        )
+        values[unseen] = model.values(examples[unseen])
+    return values
 
 
 def _unseen_rows(

@@ -12,10 +12,11 @@ import numpy.typing as npt
 
 from neuid3.data.examples import Examples
 from neuid3.learning.checkpoint import Checkpoint
-from neuid3.learning.fit import learn_tree, make_learner
+from neuid3.learning.fit import make_learner
 from neuid3.learning.forest_fit import Facts, Perceived, as_fact
 from neuid3.learning.grow import GrowthLimits
 from neuid3.learning.node_learner import NodeLearner
+from neuid3.learning.perception import learn_perception
 from neuid3.learning.problem import Problem
 from neuid3.learning.regrow import network_responses
 from neuid3.learning.responses import BooleanResponse, ProbabilisticResponse
@@ -70,8 +71,11 @@ def perceive(
             anchors=anchors,
             groups=groups,
         )
-        learner = make_learner(sample, problem, networks, config, growth, seed=seed, jobs=jobs, verbose=verbose)
-        learn_tree(learner, growth, checkpoint, deadline)
+
+        def make(settings: TrainingConfig) -> NodeLearner:
+            return make_learner(sample, problem, networks, settings, growth, seed=seed, jobs=jobs, verbose=verbose)
+
+        learner = learn_perception(make, config, growth, checkpoint, deadline)
     return Perceived(
         sample,
         _responses(learner),

@@ -198,6 +198,7 @@ def grow_tree(
     root: OpenNode,
     limits: GrowthLimits,
     on_node: Callable[[OpenNode, Split | None], None] | None = None,
+    is_leaf: Callable[[OpenNode], bool] = lambda _: False,
 ) -> GrownSubtree:
     """A tree grown from the root: the best test at each node, examples passed on fractionally to both children.
 
@@ -207,13 +208,14 @@ def grow_tree(
     root : the root, with all examples.
     limits : stopping and pruning criteria.
     on_node : called with each node that was learned and its split, None where there is none.
+    is_leaf : whether a node is to be a leaf, whatever splits it could have.
 
     Returns
     -------
     The tree, with the penalties, gains and leaf statistics of its splits.
     """
     # An explicit stack of generators: Python's call stack is too short for the deepest trees.
-    waiting = [_grow(learner, root, learner.leaf_statistics(root), limits, on_node or (lambda *_: None))]
+    waiting = [_grow(learner, root, learner.leaf_statistics(root), limits, on_node or (lambda *_: None), is_leaf)]
     grown: GrownSubtree | None = None
     while True:
         try:
@@ -232,6 +234,7 @@ def _grow(
     statistics: Floats,
     limits: GrowthLimits,
     on_node: Callable[[OpenNode, Split | None], None],
+    is_leaf: Callable[[OpenNode], bool],
 ) -> Growing:
     """Grow a node: a generator that yields the growth of each child in turn and is sent the grown child."""
     criterion = learner.criterion
@@ -239,7 +242,7 @@ def _grow(
     leaf = GrownSubtree(as_leaf, 0.0, False, (), (statistics,))
     mass = float(criterion.mass(statistics))
     is_deep = limits.max_depth is not None and len(node.path) >= limits.max_depth
-    if is_deep or criterion.is_pure(statistics) or mass < limits.min_mass:
+    if is_deep or is_leaf(node) or criterion.is_pure(statistics) or mass < limits.min_mass:
         return leaf
     split = learner.best_split(node)
     on_node(node, split)
@@ -254,8 +257,8 @@ def _grow(
         if bounds is None:
             return leaf
         yes, no = replace(yes, bounds=bounds[0]), replace(no, bounds=bounds[1])
-    left = cast("GrownSubtree", (yield _grow(learner, yes, yes_statistics, limits, on_node)))
-    right = cast("GrownSubtree", (yield _grow(learner, no, no_statistics, limits, on_node)))
+    left = cast("GrownSubtree", (yield _grow(learner, yes, yes_statistics, limits, on_node, is_leaf)))
+    right = cast("GrownSubtree", (yield _grow(learner, no, no_statistics, limits, on_node, is_leaf)))
     grown = GrownSubtree(
         Branch(split.test, left.node, right.node, split.gain, summary=as_leaf),
         limits.pruning * math.log2(max(split.choices, 1)) + left.penalty + right.penalty,

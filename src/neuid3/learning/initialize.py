@@ -75,7 +75,7 @@ class NetworkInitializer:
     def _entries(self, name: str, rows: npt.NDArray[np.int64]) -> Floats:
         """Rows of a column of numbers or vectors as network inputs, `(row, number)`; NaN where they are missing."""
         column = self.sample.examples.column(name)
-        values = np.asarray(column.values[rows])
+        values = np.asarray(column.inputs[rows])
         entries = values.reshape(len(rows), -1) / (255.0 if values.dtype == np.uint8 else 1.0)
         return entries if column.missing is None else np.where(column.missing[rows, None], np.nan, entries)
 

@@ -40,7 +40,7 @@ def joint_task(
         factored,
         {v: NetworkOutput.of(v, semantics.program) for v in variables if v in trainable},
         inference.fixed_weights([v for v in variables if v not in trainable], rows),
-        {name: sample.examples.column(name).values[rows] for name in inputs},
+        {name: sample.examples.column(name).inputs[rows] for name in inputs},
         Target(sample.target.values, sample.weights, component_criterion(parts, sample.criterion, goals)),
         sample.unseen,
         ({name: inference.instances[name].module for name in sorted({v.network for v in trainable})},),
@@ -57,7 +57,7 @@ def _labels(trainable: Iterable[NeuralVariable], inference: ExactInference) -> d
     """The labelled inputs of each trained instance whose network has any."""
     sample = inference.sample
     names = {name for labels in sample.anchors.values() for call in labels.calls for name in call}
-    columns = SharedColumns({name: sample.examples.column(name).values for name in sorted(names)})
+    columns = SharedColumns({name: sample.examples.column(name).inputs for name in sorted(names)})
     ordered = sorted(trainable, key=lambda variable: (variable.network, variable.inputs))
     calls = {v.network: (inference.instances[v.network].network, v.inputs) for v in ordered}
     return labels_of_instances(sample, calls, columns)

@@ -91,7 +91,7 @@ class NetworkLearning:
         labelled = {name for labels in sample.anchors.values() for call in labels.calls for name in call}
         self.goal_tests = [test for goal in goals.goals for _, test in semantics.value_tests(goal)]
         names = sorted(labelled.union(_input_columns([*tests, *self.goal_tests], semantics, reads_all_columns)))
-        shared_columns = SharedColumns({name: sample.examples.column(name).values for name in names})
+        shared_columns = SharedColumns({name: sample.examples.column(name).inputs for name in names})
         self.shared_columns = shared_columns
         self.pool = WorkerPool(jobs, shared_columns)
         canonical = CanonicalCandidates(inference, self.initializer) if adaptive else None

@@ -67,6 +67,19 @@ class Sample:
     def __len__(self) -> int:
         return len(self.target)
 
+    def rows(self, rows: npt.NDArray[np.int64]) -> Sample:
+        """Some of the examples, without labels of concepts.
+
+        Parameters
+        ----------
+        rows : the numbers of these examples.
+
+        Returns
+        -------
+        The smaller sample.
+        """
+        return Sample(self.examples[rows], self.target[rows], self.unseen[rows])
+
     @property
     def criterion(self) -> Criterion:
         """What is counted, how good a split is, what a leaf says."""

@@ -11,7 +11,13 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
+from neuid3.networks.residual import ResidualNet
+
 Floats = npt.NDArray[np.float64]
+
+
+# Pictures with a side of so many pixels are read by a residual network, smaller ones by a LeNet.
+RESIDUAL_FROM = 40
 
 
 class LeNet(nn.Module):
@@ -228,7 +234,7 @@ class Dense(nn.Module):
 
 
 def default_network(shapes: Sequence[tuple[int, ...]], width: int) -> nn.Module:
-    """The default network for some inputs: convolutions for images of one shape, dense layers otherwise.
+    """The default network for some inputs: convolutions for images of one shape, by their size, and dense layers otherwise.
 
     Numbers and vectors are standardised, with the statistics set by `standardise_inputs`; images and other arrays of two or
     more axes are not.
@@ -246,6 +252,8 @@ def default_network(shapes: Sequence[tuple[int, ...]], width: int) -> nn.Module:
     image = len(first) in (2, 3) and min(first[-2:]) >= 6 and all(shape == first for shape in shapes)
     if image:
         channels = first[0] if len(first) == 3 else 1
+        if max(first[-2:]) >= RESIDUAL_FROM and min(first[-2:]) >= 16:
+            return ResidualNet(width, inputs=len(shapes), channels=channels, size=(first[-2], first[-1]))
         return LeNet(width, inputs=len(shapes), channels=channels, size=(first[-2], first[-1]))
     return Dense(width, [math.prod(shape) for shape in shapes], standardised=any(len(shape) < 2 for shape in shapes))
 

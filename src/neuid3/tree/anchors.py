@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -78,6 +78,26 @@ def distinct(labels: Anchors) -> Anchors:
     Labels by network, without those of images that have one already.
     """
     return {network: of_network[~of_network.repeated] for network, of_network in labels.items()}
+
+
+def labels_of_rows(labels: Anchors, rows: Ints) -> Anchors:
+    """The labels of some rows, which count from 0 in their order.
+
+    Parameters
+    ----------
+    labels : labels by network.
+    rows : row numbers, in ascending order.
+
+    Returns
+    -------
+    Labels by network, without networks that have none.
+    """
+    kept = {network: of_network[np.isin(of_network.rows, rows)] for network, of_network in labels.items()}
+    return {
+        network: replace(of_network, rows=np.searchsorted(rows, of_network.rows))
+        for network, of_network in kept.items()
+        if len(of_network)
+    }
 
 
 def anchored_rows(anchors: Anchors, length: int) -> npt.NDArray[np.bool_]:

@@ -36,6 +36,7 @@ from neuid3.tree.tree import Path
 if TYPE_CHECKING:
     import torch
 
+    from neuid3.encoders.frozen import FrozenEncoder
     from neuid3.identifiability.certificate import Certificate
     from neuid3.tree.network_evidence import Network
 
@@ -68,6 +69,7 @@ class BaseModel:
     labelled_values : for network instances, the values that they have learned from labels, by index; for a labelled network
         that the tests do not call, none.
     certificate : what the values of the networks are fixed up to, as last found by an audit or an export; None before.
+    encoder : what turns pictures into the vectors that the networks read; None where they read the pictures.
     noun : what the model is called in messages.
     has_leaves : whether an example has a most probable leaf, as in one tree.
     has_deviations : whether predicted numbers come with standard deviations.
@@ -98,6 +100,7 @@ class BaseModel:
         self.candidates: tuple[str, ...] | None = None
         self.labelled_values: Mapping[str, tuple[int, ...]] = {}
         self.certificate: Certificate | None = None
+        self.encoder: FrozenEncoder | None = None
         self.precision, self.device = _precision(dtype), device
         self.backend = backend
         check_priors(priors or Priors(), self.schema)
@@ -159,14 +162,18 @@ class BaseModel:
 
         Returns
         -------
-        The examples.
+        The examples, with the vectors of their pictures where the model has an encoder.
         """
         if self.program.parts is None:
-            return Examples.read(X, self.schema, self.columns)
+            return self._encoded(Examples.read(X, self.schema, self.columns))
         read = {*self.columns, *(name for name, kind in self.schema.items() if isinstance(kind, Parts))}
         examples = Examples.read(X, self.schema, [name for name in self.schema if name in read])
         self._make_room(needed_slots(examples))
         return unfolded(examples, self.program.slots).select(self.columns)
+
+    def _encoded(self, examples: Examples) -> Examples:
+        """The examples with the vectors of their pictures, where there is an encoder and networks read them."""
+        return examples if self.encoder is None or not self.network_calls else self.encoder.encoded(examples)
 
     @property
     def dtype(self) -> torch.dtype:
@@ -205,7 +212,7 @@ class BaseModel:
 
             backend = self._selected_backend
             networks = {name: on_backend(network, backend, self.device) for name, network in networks.items()}
-        return self.inference.evidence(examples, networks, self.priors)
+        return self.inference.evidence(self._encoded(examples), networks, self.priors)
 
     @cached_property
     def _selected_backend(self) -> Backend:
@@ -311,7 +318,7 @@ class BaseModel:
         -------
         A new model; this one does not change.
         """
-        examples = Examples.read(X, self.schema)
+        examples = self._encoded(Examples.read(X, self.schema))
         if self.program.parts is not None:
             self._make_room(needed_slots(examples))
             examples = unfolded(examples, self.program.slots)

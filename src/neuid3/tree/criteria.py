@@ -168,6 +168,48 @@ class ClassCriterion(Criterion):
         bits: Floats = (own * logs).sum(axis=-1)
         return bits
 
+    def squared_errors(self, statistics: Floats) -> Floats:
+        """The squared error of the class frequencies, summed up over the examples of a node: its mass times Gini impurity.
+
+        Parameters
+        ----------
+        statistics : class masses, `(…, class)`.
+
+        Returns
+        -------
+        Errors, with one axis fewer.
+        """
+        errors: Floats = self.mass(statistics) * (1.0 - (self.frequencies(statistics) ** 2).sum(axis=-1))
+        return errors
+
+    def predictions(self, statistics: Floats) -> Floats:
+        """The class frequencies; equal ones where there is no mass.
+
+        Parameters
+        ----------
+        statistics : class masses, `(node, class)`.
+
+        Returns
+        -------
+        Probabilities, `(node, class)`.
+        """
+        return np.array([self._estimate(masses) for masses in statistics])
+
+    def losses(self, predictions: Floats, targets: Floats) -> Floats:
+        """1 where the most probable class is another one, otherwise 0.
+
+        Parameters
+        ----------
+        predictions : class probabilities, `(example, class)`.
+        targets : class numbers, `(example,)`.
+
+        Returns
+        -------
+        Losses, `(example,)`.
+        """
+        losses: Floats = (predictions.argmax(axis=1) != targets).astype(np.float64)
+        return losses
+
     def minority_mass(self, statistics: Floats) -> float:
         """The mass outside the majority class."""
         return float(statistics.sum() - statistics.max())

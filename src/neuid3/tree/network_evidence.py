@@ -199,8 +199,8 @@ def as_probabilities(output: torch.Tensor, dtype: torch.dtype, width: int) -> to
 
 def readable(column: Column, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
     """A column as input of a network: bytes as fractions of 255, a number as a vector of length 1."""
-    tensor = as_tensor(column.values).to(device, dtype)
-    scaled = tensor / 255 if column.values.dtype == np.uint8 else tensor
+    tensor = as_tensor(column.inputs).to(device, dtype)
+    scaled = tensor / 255 if column.inputs.dtype == np.uint8 else tensor
     return scaled.unsqueeze(1) if scaled.ndim == 1 else scaled
 
 

@@ -251,6 +251,48 @@ class NumberCriterion(Criterion):
 
     # What a leaf says ----------------------------------------------------------------------------
 
+    def squared_errors(self, statistics: Floats) -> Floats:
+        """Σ w · (z − mean)² of the examples of a node.
+
+        Parameters
+        ----------
+        statistics : (Σ w, Σ w·z, Σ w·z²), `(…, 3)`.
+
+        Returns
+        -------
+        Errors, with one axis fewer.
+        """
+        errors: Floats = statistics[..., 2] - statistics[..., 1] * self.means(statistics)
+        return errors
+
+    def predictions(self, statistics: Floats) -> Floats:
+        """The mean of the standardised numbers.
+
+        Parameters
+        ----------
+        statistics : (Σ w, Σ w·z, Σ w·z²), `(node, 3)`.
+
+        Returns
+        -------
+        Means, `(node, 1)`.
+        """
+        return self.means(statistics)[:, None]
+
+    def losses(self, predictions: Floats, targets: Floats) -> Floats:
+        """The squared error of each prediction.
+
+        Parameters
+        ----------
+        predictions : standardised numbers, `(example, 1)`.
+        targets : standardised numbers, `(example,)`.
+
+        Returns
+        -------
+        Losses, `(example,)`.
+        """
+        errors: Floats = (predictions[:, 0] - targets) ** 2
+        return errors
+
     def leaf(self, statistics: Floats) -> NumberLeaf:
         """A leaf with the mean and the deviation; those of all training targets where no mass reaches it."""
         mass = float(self.mass(statistics))

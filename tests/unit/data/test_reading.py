@@ -328,10 +328,19 @@ def test_mixed_images_of_all_columns_get_one_size_and_that_is_reported(tmp_path:
     assert read.notes == ("The images of 'one' (6 × 10, 8 × 8, 9 × 9) were resized to 8 × 8.",)
 
 
+def test_images_of_up_to_224_pixels_stay_as_they_are(tmp_path: Path) -> None:
+    pixels = RNG.integers(0, 256, (224, 100, 3)).astype(np.uint8)
+    picture(tmp_path / "photo.png", pixels)
+    read = read_table(table(tmp_path, "photo\nphoto.png\n"))
+    assert np.array_equal(read.examples.column("photo").values[0], np.moveaxis(pixels, -1, 0))
+    assert not read.notes
+
+
 def test_large_images_are_shrunk_and_keep_their_proportions(tmp_path: Path) -> None:
     picture(tmp_path / "photo.png", RNG.integers(0, 256, (300, 150, 3)))
     path = table(tmp_path, "photo\nphoto.png\n")
-    assert read_table(path).examples.schema["photo"] == Tensor((3, 64, 32))
+    assert read_table(path).examples.schema["photo"] == Tensor((3, 224, 112))
+    assert read_table(path).notes == ("The images of 'photo' (150 × 300) were resized to 112 × 224.",)
     assert read_table(path, image_size=100).examples.schema["photo"] == Tensor((3, 100, 50))
 
 

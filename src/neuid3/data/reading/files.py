@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 
 from neuid3.data.columns import IMAGE_SUFFIXES, Array
-from neuid3.data.reading.pictures import ImageFormat, common_format, decode_images, format_of, open_image
+from neuid3.data.reading.pictures import (
+    MAX_IMAGE_SIDE,
+    ImageFormat,
+    common_format,
+    decode_images,
+    format_of,
+    open_image,
+)
 from neuid3.data.stores import Rows
 from neuid3.errors import DataError, MissingFileError
 
@@ -25,7 +32,7 @@ class ImageFiles:
     ----------
     files : a folder, searched recursively, whose images are sorted by path; or a list of paths, with None for a missing image.
     size : `(height, width)` in pixels that all images are resized to; by default the median of their heights and
-        widths, scaled to at most 64 pixels.
+        widths, scaled to at most 224 pixels.
     colour : whether images are read with three channels or in grey; by default with three if one of them has colour.
 
     Attributes
@@ -55,7 +62,7 @@ class ImageFiles:
                 formats.append(format_of(image))
         if not formats:
             raise DataError("There is no image file to take the size from; give size=(height, width) and colour.")
-        common = common_format(formats, longest=64)
+        common = common_format(formats, longest=MAX_IMAGE_SIDE)
         height, width = (common.height, common.width) if size is None else size
         return ImageFormat(height, width, common.colour if colour is None else colour)
 

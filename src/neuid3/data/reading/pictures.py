@@ -21,6 +21,9 @@ from neuid3.data.stores import Rows
 from neuid3.errors import DamagedFileError, DataError, MissingFileError, MissingPackageError, UnreadableFileError
 from neuid3.utils.files import check_readable
 
+# The default length of the longest side of an image, in pixels: larger ones are scaled down to it.
+MAX_IMAGE_SIDE = 224
+
 # Image columns with more bytes of pixels are not held in memory.
 MAX_IMAGE_BYTES = 1 << 30
 

@@ -41,6 +41,7 @@ from neuid3.data.reading.cells import (
 from neuid3.data.reading.concepts import table_concepts
 from neuid3.data.reading.part_files import joined_examples, key_columns
 from neuid3.data.reading.pictures import (
+    MAX_IMAGE_SIDE,
     ImageColumn,
     ImageFormat,
     common_format,
@@ -61,9 +62,6 @@ from neuid3.data.reading.targets import (
 from neuid3.errors import DataError, did_you_mean
 
 KINDS = ("boolean", "category", "number", "date", "text", "series", "probability", "image", "ignore")
-
-# The default length of the longest side of an image, in pixels: small networks read small images.
-MAX_IMAGE_SIDE = 64
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,10 @@ _TRACED, _COMPARED = 3, (1, 4)
 
 
 def precision(model: BaseModel, column: str) -> torch.dtype:
-    """The precision of a tensor input: that of the networks that read it, at least single."""
+    """The precision of a tensor input: that of the networks that read it, at least single; single for an encoder."""
+    kind = model.schema[column]
+    if isinstance(kind, Tensor) and kind.encoded is not None:
+        return torch.float32
     readers = [input_dtype(model.networks[network]) for network, inputs, _ in model.network_calls if column in inputs]
     return reduce(torch.promote_types, readers, torch.float32)
 
@@ -48,14 +51,29 @@ class Networks(nn.Module):
         # For each call, the index of its network and those of its columns.
         self.indices = [(names.index(name), [self.columns.index(i) for i in inputs]) for name, inputs, _ in calls]
         self.precisions = [input_dtype(model.networks[name]) for name in names]
+        self.encoder = None if model.encoder is None else model.encoder.module
+        kinds = [model.schema[name] for name in self.columns]
+        self.are_encoded = [isinstance(kind, Tensor) and kind.encoded is not None for kind in kinds]
 
     def forward(self, columns: list[torch.Tensor]) -> list[torch.Tensor]:
         """The probabilities of each call, as `(example, value)`."""
+        columns = self.encoded(columns)
         pairs = zip(self.indices, self.calls, strict=True)
         return [
             as_probabilities(self.held[index](*self.inputs(columns, index, inputs)), self.dtype, width)
             for (index, inputs), (_, _, width) in pairs
         ]
+
+    def encoded(self, columns: list[torch.Tensor]) -> list[torch.Tensor]:
+        """The columns with the vectors of an encoder in place of pictures."""
+        pairs = zip(columns, self.are_encoded, strict=True)
+        return [self._vectors(column) if is_encoded else column for column, is_encoded in pairs]
+
+    def _vectors(self, pictures: torch.Tensor) -> torch.Tensor:
+        assert self.encoder is not None
+        planes = pictures.unsqueeze(1) if pictures.ndim == 3 else pictures
+        vectors: torch.Tensor = self.encoder(planes.float()).flatten(1)
+        return vectors
 
     def inputs(self, columns: list[torch.Tensor], network: int, indices: list[int]) -> list[torch.Tensor]:
         """The inputs of a network: columns in its precision, a number as a vector of length 1."""
@@ -64,6 +82,7 @@ class Networks(nn.Module):
 
     def check(self, columns: list[torch.Tensor]) -> None:
         """Refuse networks that do not return probabilities."""
+        columns = self.encoded(columns)
         for (index, inputs), (network, names, width) in zip(self.indices, self.calls, strict=True):
             output = run_network(self.held[index], network, names, self.inputs(columns, index, inputs))
             check_output(output, network, names, len(columns[0]), width)

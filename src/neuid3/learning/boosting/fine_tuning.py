@@ -143,7 +143,7 @@ def _task(
         factored,
         {v: NetworkOutput.of(v, semantics.program) for v in variables if v in trainable},
         inference.fixed_weights([v for v in variables if v not in trainable], rows),
-        {name: sample.examples.column(name).values[rows] for name in inputs},
+        {name: sample.examples.column(name).inputs[rows] for name in inputs},
         sample.target,
         sample.unseen,
         ({name: inference.instances[name].module for name in sorted({v.network for v in trainable})},),

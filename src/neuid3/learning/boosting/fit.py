@@ -16,9 +16,7 @@ from neuid3.learning.boosting.perception import perceive
 from neuid3.learning.boosting.stages import PlainStageGrower, StageConstraints, StageGrower
 from neuid3.learning.boosting.sum_constraints import SumConstraints
 from neuid3.learning.candidates import Candidates
-from neuid3.learning.checkpoint import Checkpoint
 from neuid3.learning.generators import FixedCandidates
-from neuid3.learning.grow import GrowthLimits
 from neuid3.learning.node_learner import NodeLearner
 from neuid3.learning.problem import Problem
 from neuid3.learning.responses import Response
@@ -54,19 +52,17 @@ def learn_sum(
     classes: tuple[Any, ...],
     *,
     seed: int,
-    checkpoint: Checkpoint | None = None,
     deadline: float = np.inf,
 ) -> LearnedSum:
     """A sum that is learned stage by stage and fine-tuned jointly where networks take part.
 
     Parameters
     ----------
-    learner : holds the examples, candidates and networks, and trains these.
+    learner : holds the examples, candidates and networks, which a single tree has trained.
     problem : the program and the generator of candidates.
     settings : how the sum is learned.
     classes : the labels; empty for numbers.
     seed : of random draws.
-    checkpoint : where the nodes of the tree that trains networks are saved, if anywhere.
     deadline : the time of `time.monotonic` from which on no tree is added.
 
     Returns
@@ -74,7 +70,7 @@ def learn_sum(
     The sum, the gains of its tests and the scores of the examples.
     """
     constraints = None if learner.orders is None else SumConstraints(learner.orders, learner.candidates)
-    responses = perceive(learner, GrowthLimits(min_reach=settings.tree.min_reach), checkpoint, deadline)
+    responses = perceive(learner)
     loss, targets = _loss(learner)
     sample = learner.sample
     boosting = Boosting(

@@ -4,29 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from neuid3.learning.checkpoint import Checkpoint
-from neuid3.learning.fit import learn_tree
-from neuid3.learning.grow import GrowthLimits
 from neuid3.learning.node_learner import NodeLearner
 from neuid3.learning.responses import ProbabilisticResponse, Response
 from neuid3.tree.node_tests import NodeTest
 
 
-def perceive(
-    learner: NodeLearner, limits: GrowthLimits, checkpoint: Checkpoint | None = None, deadline: float = np.inf
-) -> dict[NodeTest, Response]:
+def perceive(learner: NodeLearner) -> dict[NodeTest, Response]:
     """The tests with networks that the trees of a sum may ask, with P(τ | e) of every example.
 
-    A single tree is learned first, which trains one instance of each network that it needs; networks that came trained
-    stay as they are. Every candidate whose networks are trained then has responses. A test of one image whose own network
-    is not trained is asked with one that is, where their architectures are the same.
+    Every candidate whose networks are trained has responses; networks that came trained stay as they are. A test of one
+    image whose own network is not trained is asked with one that is, where their architectures are the same.
 
     Parameters
     ----------
-    learner : the learner of the single tree; its networks are trained.
-    limits : limits of that tree.
-    checkpoint : where finished nodes of that tree are saved, if anywhere.
-    deadline : the time of `time.monotonic` from which on no node of it is split.
+    learner : the learner of the single tree that has trained the networks; see `learn_perception`.
 
     Returns
     -------
@@ -38,7 +29,6 @@ def perceive(
     # Imported here, since a table without networks is learned without torch.
     from neuid3.learning.regrow import bindings
 
-    learn_tree(learner, limits, checkpoint, deadline)
     inference, target = learner.inference, learner.sample.target
     trainable = [name for name in sorted(set(inference.bindings.values())) if not inference.instances[name].frozen]
     responses: dict[NodeTest, Response] = {}

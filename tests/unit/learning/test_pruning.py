@@ -1,0 +1,119 @@
+"""Pruning by cross-validation: the sequence of smaller trees, folds by content, and which tree is kept."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.tree import DecisionTreeClassifier
+
+from neuid3 import Branch, Leaf, NeuID3Classifier, NeuID3Regressor
+from neuid3.data.examples import Examples
+from neuid3.errors import NeuID3Error
+from neuid3.learning.grow import GrownSubtree
+from neuid3.learning.pruning import PruningSequence, content_folds
+from neuid3.learning.sample import Sample
+from neuid3.tree.criteria import ClassCriterion, Target
+from neuid3.tree.tree import Node
+
+
+def grown_tree(rng: np.random.Generator, depth: int) -> GrownSubtree:
+    """A random tree with random class masses at its leaves."""
+    masses: list[np.ndarray] = []
+
+    def node(left: int) -> Node:
+        if left == 0 or rng.random() < 0.25:
+            masses.append(rng.integers(0, 6, 3) + np.array([1.0, 0.0, 0.0]))
+            return Leaf((1.0, 0.0, 0.0))
+        return Branch(f"t{rng.integers(10**9)}", node(left - 1), node(left - 1))
+
+    return GrownSubtree(node(depth), 0.0, False, (), tuple(masses))
+
+
+def prunings(sequence: PruningSequence, node: int = 0) -> list[tuple[int, ...]]:
+    """The leaves of every subtree that pruning can leave, by enumeration."""
+    children = np.flatnonzero(sequence.parents == node)
+    if not len(children):
+        return [(node,)]
+    below = product(*(prunings(sequence, int(child)) for child in children))
+    return [(node,), *(tuple(leaf for part in parts for leaf in part) for parts in below)]
+
+
+@given(st.integers(0, 10**6), st.floats(0.0, 4.0))
+def test_the_tree_of_a_penalty_has_the_least_error_plus_penalty(seed: int, penalty: float) -> None:
+    sequence = PruningSequence(grown_tree(np.random.default_rng(seed), 3), ClassCriterion(3))
+    errors = ClassCriterion(3).squared_errors(sequence.statistics)
+    costs = [errors[list(leaves)].sum() + penalty * len(leaves) for leaves in prunings(sequence)]
+    chosen = sequence.leaves_at(penalty)
+    assert errors[chosen].sum() + penalty * len(chosen) == pytest.approx(min(costs), abs=1e-9)
+
+
+def test_penalties_are_those_of_scikit_learn() -> None:
+    """Its cost-complexity path of the same tree, of which each step makes a node a leaf."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 3))
+    y = (X[:, 0] > 0).astype(int) + (X[:, 1] + rng.normal(size=150) > 0)
+    own = NeuID3Classifier(max_depth=4, pruning=0.0, criterion="gini").fit(X, y)
+    leaves = tuple(np.array(leaf.masses) for leaf in own.tree_.leaves)
+    sequence = PruningSequence(GrownSubtree(own.tree_.root, 0.0, False, (), leaves), ClassCriterion(3))
+    found = np.unique(sequence.penalties[np.isfinite(sequence.penalties)] / 150)
+    path = DecisionTreeClassifier(max_depth=4).cost_complexity_pruning_path(X, y).ccp_alphas
+    np.testing.assert_allclose(found, np.unique(path[path > 0].round(12)), atol=1e-9)
+
+
+def sample_of(X: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None) -> Sample:
+    examples = Examples({f"x{j}": column for j, column in enumerate(X.T)}, dict.fromkeys(("x0", "x1"), "number"))
+    weights = np.ones(len(y)) if weights is None else weights
+    return Sample(examples, Target(y, weights, ClassCriterion(2)), np.zeros(len(y), dtype=bool))
+
+
+def test_folds_do_not_depend_on_how_often_or_where_a_row_stands() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 30, (60, 2)).astype(float), rng.integers(0, 2, 60)
+    folds = content_folds(sample_of(X, y))
+    assert np.bincount(folds).min() >= 8
+    repeated = np.repeat(np.arange(60), rng.integers(1, 4, 60))
+    order = rng.permutation(repeated)
+    of_rows = {(*X[i], y[i]): folds[i] for i in range(60)}
+    found = content_folds(sample_of(X[order], y[order]))
+    assert all(of_rows[(*X[i], y[i])] == fold for i, fold in zip(order, found, strict=True))
+
+
+@pytest.mark.parametrize("kind", [NeuID3Classifier, NeuID3Regressor])
+def test_a_repeated_row_counts_as_a_row_of_double_weight(kind: Any) -> None:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(80, 2)).round(1)
+    y = (X[:, 0] > 0) ^ (rng.random(80) < 0.2) if kind is NeuID3Classifier else X[:, 0] + rng.normal(size=80).round(2)
+    weights = rng.integers(1, 4, 80)
+    weighted = kind(random_state=0).fit(X, y, sample_weight=weights)
+    repeated = kind(random_state=0).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    assert weighted.tree_.tests == repeated.tree_.tests
+    np.testing.assert_allclose(weighted.leaf_probabilities(X), repeated.leaf_probabilities(X))
+    np.testing.assert_allclose(weighted.model_.predict(X).astype(float), repeated.model_.predict(X).astype(float))
+
+
+def test_cross_validation_keeps_splits_that_bits_do_not_pay_for() -> None:
+    """A checkerboard of 6 by 6 small fields: each cut is one of many, and no single one saves its bits."""
+    rng = np.random.default_rng(0)
+    X = rng.random((400, 2))
+    y = np.floor(X * 3).sum(1).astype(int) % 2
+    short = NeuID3Classifier(pruning=0.75, random_state=0).fit(X, y)
+    chosen = NeuID3Classifier(random_state=0).fit(X, y)
+    new = rng.random((1000, 2))
+    truth = np.floor(new * 3).sum(1).astype(int) % 2
+    assert chosen.score(new, truth) >= short.score(new, truth)
+    assert chosen.score(new, truth) > 0.85
+
+
+def test_facts_and_given_numbers_are_pruned_by_description_length_alone() -> None:
+    rng = np.random.default_rng(0)
+    facts = {f"f{j}": rng.random(80) < 0.5 for j in range(4)}
+    y = facts["f0"] ^ (rng.random(80) < 0.2)
+    texts = {NeuID3Classifier(pruning=p, random_state=0).fit(facts, y).export_text() for p in (0.75, "auto")}
+    assert len(texts) == 1
+    with pytest.raises((NeuID3Error, ValueError), match="pruning"):
+        NeuID3Classifier(pruning="cv").fit(facts, y)
