@@ -26,6 +26,7 @@ from experiments.cells import (
 )
 from experiments.configuration import recorded_parameters
 from experiments.keel_report import image_ensembles_report, keel_report
+from experiments.kinds import kinds_report
 from experiments.pictured import pictured_report
 from experiments.published import Published
 from experiments.regression import regression_report
@@ -373,7 +374,7 @@ def _settings(result: Result) -> dict[str, Any]:
     used.pop("random_state", None)
     if result.unit.experiment in ("keel", "image-ensembles"):
         return used
-    if result.unit.experiment in ("regression", "relational", "pictured"):
+    if result.unit.experiment in ("regression", "relational", "pictured", "kinds"):
         return _flat(used)
     if result.unit.model != TREE:
         return {**Training().to_json(), **used}
@@ -405,5 +406,6 @@ _DRAW: Mapping[str, Callable[[Results], tuple[list[Table], list[str]]]] = {
     "regression": regression_report,
     "relational": relational_report,
     "pictured": pictured_report,
+    "kinds": kinds_report,
     "image-ensembles": image_ensembles_report,
 }

@@ -19,6 +19,7 @@ SEEDS_OF: Mapping[str, int] = {
     "regression": 5,
     "relational": 10,
     "pictured": 5,
+    "kinds": 5,
 }
 
 # Deep sets and recurrent networks over pictures of cards.

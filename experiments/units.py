@@ -13,6 +13,8 @@ from experiments.datasets.e9p import FRACTIONS as E9P_FRACTIONS
 from experiments.datasets.hitting_sets import SOURCES as HITTING_SETS
 from experiments.datasets.keel import FOLDS as KEEL_FOLDS
 from experiments.datasets.keel import TABLES as KEEL_TABLES
+from experiments.datasets.kinds import FOLDS as KIND_FOLDS
+from experiments.datasets.kinds import TABLES as KIND_TABLES
 from experiments.datasets.numbers import FOLDS as NUMBER_FOLDS
 from experiments.datasets.numbers import TABLES as NUMBER_TABLES
 from experiments.datasets.relational import SETTINGS as RELATIONAL
@@ -35,6 +37,7 @@ FIELD_NAMES: Mapping[str, tuple[str, str | None, str]] = {
     "regression": ("table", None, "fold"),
     "relational": ("problem", "rows", "fold"),
     "pictured": ("problem", None, "seed"),
+    "kinds": ("table", None, "fold"),
     "image-ensembles": ("dataset", None, "fold"),
 }
 EXPERIMENTS = tuple(FIELD_NAMES)
@@ -58,6 +61,7 @@ PICTURED_PEERS = {
     "odd-runs": "recurrent",
     "other-suit": "recurrent",
 }
+KIND_MODELS = (TREE, "forest", "boosting", "logistic")
 POOLS = ("union", "opt", "nf", "bad")
 
 # The number of labelled images in even-odd: one of each digit.
@@ -222,6 +226,13 @@ def units(experiment: str, recipe: str = "default") -> list[Unit]:
                 for fold in range(NUMBER_FOLDS)
                 for name in NUMBER_TABLES
                 for model in REGRESSION_MODELS
+            ]
+        case "kinds":
+            return [
+                Unit("kinds", name, None, model, recipe if model == TREE else None, fold)
+                for fold in range(KIND_FOLDS)
+                for name in KIND_TABLES
+                for model in KIND_MODELS
             ]
         case "image-ensembles":
             return [
