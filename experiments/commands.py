@@ -27,6 +27,7 @@ _EXPERIMENTS = (
     "switched",
     "keel",
     "regression",
+    "kinds",
     "image-ensembles",
 )
 
@@ -169,6 +170,16 @@ def image_ensembles(dataset: Any, model: Any, fold: Any, **options: Any) -> None
 
 
 @reproduce.command()
+@_repeatable("--table")
+@_repeatable("--model", type=click.Choice(["tree", "forest", "boosting", "logistic"]))
+@_repeatable("--fold", type=int)
+@_run_options
+def kinds(table: Any, model: Any, fold: Any, **options: Any) -> None:
+    """Texts and series, which come inside packages: our models beside logistic regression on the same columns."""
+    _run("kinds", {"problem": table, "model": model, "number": fold}, **options)
+
+
+@reproduce.command()
 @_repeatable("--rows", type=click.Choice(["100", "10", "5"]))
 @_repeatable("--seed", type=int)
 @_run_options
@@ -237,6 +248,8 @@ def _run(experiment: str, allowed: dict[str, Any], recipe: str, jobs: int, resul
 
     if experiment == "regression":
         from experiments.regression import run
+    elif experiment == "kinds":
+        from experiments.kinds import run
     else:
         from experiments.learners import run
     outcomes = run_units(select_units(units(experiment, recipe), **allowed), results, run, jobs, click.echo)

@@ -13,6 +13,8 @@ from experiments.datasets.e9p import FRACTIONS as E9P_FRACTIONS
 from experiments.datasets.hitting_sets import SOURCES as HITTING_SETS
 from experiments.datasets.keel import FOLDS as KEEL_FOLDS
 from experiments.datasets.keel import TABLES as KEEL_TABLES
+from experiments.datasets.kinds import FOLDS as KIND_FOLDS
+from experiments.datasets.kinds import TABLES as KIND_TABLES
 from experiments.datasets.numbers import FOLDS as NUMBER_FOLDS
 from experiments.datasets.numbers import TABLES as NUMBER_TABLES
 from experiments.settings import FOLDS, SEEDS, SEEDS_44M, SEEDS_OF
@@ -32,6 +34,7 @@ FIELD_NAMES: Mapping[str, tuple[str, str | None, str]] = {
     "e9p": ("images", "rows", "seed"),
     "switched": ("images", None, "seed"),
     "regression": ("table", None, "fold"),
+    "kinds": ("table", None, "fold"),
     "image-ensembles": ("dataset", None, "fold"),
 }
 EXPERIMENTS = tuple(FIELD_NAMES)
@@ -46,6 +49,7 @@ SWITCHED_MODELS = (TREE, "cnn")
 # Ours learn from images, scikit-learn's forest from the symbols that these show.
 IMAGE_ENSEMBLES = ("forest", "boosting", "sklearn-forest")
 REGRESSION_MODELS = (TREE, "forest", "boosting", "cart", "sklearn-forest", "sklearn-boosting")
+KIND_MODELS = (TREE, "forest", "boosting", "logistic")
 POOLS = ("union", "opt", "nf", "bad")
 
 # The number of labelled images in even-odd: one of each digit.
@@ -210,6 +214,13 @@ def units(experiment: str, recipe: str = "default") -> list[Unit]:
                 for fold in range(NUMBER_FOLDS)
                 for name in NUMBER_TABLES
                 for model in REGRESSION_MODELS
+            ]
+        case "kinds":
+            return [
+                Unit("kinds", name, None, model, recipe if model == TREE else None, fold)
+                for fold in range(KIND_FOLDS)
+                for name in KIND_TABLES
+                for model in KIND_MODELS
             ]
         case "image-ensembles":
             return [

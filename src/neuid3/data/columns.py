@@ -150,7 +150,7 @@ def read_column(name: str, values: Any, declared: Declared | None = None, like: 
     if array.ndim == 0:
         refuse(name, "is a single value, not a column; give one entry for each example.")
     if array.ndim == 1:
-        return _declare(name, _infer(name, array, missing, expected), declared)
+        return _declare(name, _infer(name, array, missing, expected, like), declared)
     if declared is None and array.ndim == 2:
         refuse(
             name, f"has two axes {array.shape}; declare it in `kinds` as 'series', 'tensor' or as a Distribution((…))."
@@ -304,14 +304,15 @@ def _stack(name: str, values: Array, absent: Array) -> tuple[Array, Array]:
     return stacked, np.array([row not in entries for row in range(len(values))])
 
 
-def _infer(name: str, values: Array, missing: Array | None, expected: str = "") -> Column:
+def _infer(name: str, values: Array, missing: Array | None, expected: str = "", like: Kind | None = None) -> Column:
     match values.dtype.kind:
         case "b":
             return Column(Boolean(), values if missing is None else values & ~missing, missing)
         case "i" | "u" | "f":
             return _infer_numeric(name, values, missing)
         case "U" | "T" | "O":
-            return _read_strings(name, values, missing, expected)
+            images = _read_images(name, values, missing, like) if expected in ("", "tensor", "image") else None
+            return _read_strings(name, values, missing, expected) if images is None else images
         case "M" | "m":
             days, absent = days_of_datetimes(values)
             absent = absent if missing is None else absent | missing
@@ -320,6 +321,18 @@ def _infer(name: str, values: Array, missing: Array | None, expected: str = "") 
             refuse(name, f"holds {values.dtype} (Complex data not supported); turn it into numbers or strings.")
         case _:
             refuse(name, f"holds {values.dtype}, an unsupported dtype; convert it to numbers or strings.")
+
+
+def _read_images(name: str, values: Array, missing: Array | None, like: Kind | None) -> Column | None:
+    """The images that strings name, where all of these files are there; otherwise None."""
+    absent = np.zeros(len(values), dtype=bool) if missing is None else missing
+    paths = [None if gone else str(entry) for entry, gone in zip(values.tolist(), absent.tolist(), strict=True)]
+    files = {path for path in paths if path is not None}
+    if not are_image_names(files) or not all(Path(path).is_file() for path in files):
+        return None
+    from neuid3.data.reading.files import read_images
+
+    return _read_store(name, *read_images(name, paths, like.shape if isinstance(like, Tensor) else None))
 
 
 def _read_strings(name: str, values: Array, missing: Array | None, expected: str) -> Column:
@@ -461,7 +474,7 @@ def refuse_image_paths(name: str, column: Column) -> None:
         if are_image_names(files):
             refuse(
                 name,
-                f"names image files such as {files[0]!r:.100}, but no folder is given: read the table with "
+                f"names image files such as {files[0]!r:.100}, but not all of them are in the current folder: read the table with "
                 "read_frame(X, folder=…), put ImageFiles(paths) into this column, or keep the names as values with "
                 f"Examples(X, kinds={{{name!r}: 'category'}}).",
             )

@@ -32,11 +32,11 @@ from neuid3.errors import DataError, RowError, did_you_mean
 
 
 class Examples:
-    """A table whose columns may be facts, numbers, categories, probabilities or images.
+    """A table whose columns may be facts, numbers, categories, probabilities, dates, texts, series or images.
 
-    Strings are categories. A column of paths of image files is refused, since no folder is given to resolve them (see
-    `read_frame`), and text that differs from row to row is left out by `NeuID3Classifier.fit`, with a warning, unless it is
-    declared.
+    Strings are dates, where all of them are, images, where all of them are files that are there, and otherwise categories.
+    Of strings that differ from row to row, `NeuID3Classifier.fit` reads notes as texts and leaves names out, with a warning,
+    unless they are declared.
 
     Parameters
     ----------
@@ -234,6 +234,28 @@ class Examples:
         """
         selected = [names] if isinstance(names, str) else names
         return Examples._of({name: self.column(name) for name in selected}, self._length)
+
+    def joined(self, more: Examples) -> Examples:
+        """These examples with the columns of others, for the same rows.
+
+        Parameters
+        ----------
+        more : the same rows with other columns; one that is here already stays.
+
+        Returns
+        -------
+        The rows with the columns of both, these first.
+
+        Raises
+        ------
+        DataError
+            Where the numbers of rows differ.
+        """
+        if len(more) != self._length:
+            raise DataError(f"{self._length} and {len(more)} rows cannot be joined; give the same rows.")
+        return Examples._of({**more._columns, **self._columns}, self._length).select(
+            [*self.names, *(name for name in more.names if name not in self._columns)]
+        )
 
     def conform(self, schema: Schema) -> Examples:
         """The examples converted to the schema of another table: its columns, kinds, values and order.

@@ -30,6 +30,8 @@ class SeriesStore:
     steps : the number of steps that networks read; later ones are left out.
     """
 
+    is_image = False
+
     def __init__(self, entries: Array, steps: int | None = None) -> None:
         self.entries = entries
         self.steps = entries.shape[2] if steps is None else steps

@@ -76,6 +76,11 @@ class StoredRows:
     def size(self) -> int:
         return int(np.prod(self.shape, dtype=object))
 
+    @property
+    def is_image(self) -> bool:
+        """Whether its entries may be images, which can be shifted; a store says otherwise by its attribute `is_image`."""
+        return self.ndim in (3, 4) and bool(getattr(self.store, "is_image", True))
+
     def __len__(self) -> int:
         return len(self.rows)
 
@@ -251,6 +256,10 @@ class ConcatenatedStore:
     @property
     def dtype(self) -> np.dtype[Any]:
         return np.result_type(*(part.dtype for part in self.parts))
+
+    @property
+    def is_image(self) -> bool:
+        return all(getattr(part, "is_image", True) for part in self.parts)
 
     def fetch(self, rows: Rows) -> Array:
         entries = np.empty((len(rows), *self.shape[1:]), self.dtype)

@@ -1,4 +1,4 @@
-"""Quotations of the texts in which phrases occur."""
+"""Texts, dates and series behind derived columns: quotations in explanations, and columns of a page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from neuid3.data.derived import parse_derived
+from neuid3.data.derived import parse_derived, source_columns
 from neuid3.data.examples import Examples
 from neuid3.data.texts import quotation, texts_of
 from neuid3.errors import DataError
@@ -30,6 +30,26 @@ def with_quotations(readings: Iterable[Reading], model: TreeModel, X: Any, row: 
     The readings.
     """
     return tuple(_quoted(reading, model, X, row) for reading in readings)
+
+
+def with_sources(model: TreeModel, examples: Examples, X: Any) -> Examples:
+    """The examples that a tree reads, with the texts, dates and series that their columns are derived from, to be shown.
+
+    Parameters
+    ----------
+    model : the tree.
+    examples : the columns that it reads.
+    X : the table; columns that it lacks are not shown.
+
+    Returns
+    -------
+    The same rows, the further columns first.
+    """
+    sources = [name for name in source_columns(examples.names, model.schema) if name not in examples.names]
+    for name in reversed(sources):
+        with suppress(DataError):
+            examples = Examples.read(X, model.schema, [name]).joined(examples)
+    return examples
 
 
 def _quoted(reading: Reading, model: TreeModel, X: Any, row: int) -> Reading:

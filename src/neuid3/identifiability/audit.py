@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.data.columns import Tensor
+from neuid3.data.columns import Kind
 from neuid3.data.examples import Examples
 from neuid3.errors import DataError, ParameterError, did_you_mean
 from neuid3.identifiability.certificate import Certificate
@@ -258,11 +258,8 @@ def network_kinds(model: TreeModel, networks: Mapping[str, Any] | None = None) -
 def _network_kinds(model: TreeModel, networks: Mapping[str, Any] | None) -> dict[str, Hashable]:
     kinds: dict[str, Hashable] = {}
     for call in model.network_calls:
-        shapes = [
-            kind.input_shape if isinstance(kind := model.program.schema[column], Tensor) else (1,)
-            for column in call.inputs
-        ]
-        kinds[call.network] = _architecture(model.networks[call.network], shapes, call.width)
+        inputs = [model.program.schema[column] for column in call.inputs]
+        kinds[call.network] = _architecture(model.networks[call.network], inputs, call.width)
     if networks is not None:
         for name in model.program.networks:
             given = networks.get(name)
@@ -278,11 +275,11 @@ def _given_architecture(name: str, given: Any) -> Hashable:
     return _layers(given())
 
 
-def _architecture(network: Any, shapes: list[tuple[int, ...]], width: int) -> Hashable:
-    from neuid3.networks.defaults import default_network
+def _architecture(network: Any, inputs: list[Kind], width: int) -> Hashable:
+    from neuid3.networks.series import default_architecture
 
     layers = _layers(network)
-    return "default" if layers == _layers(default_network(shapes, width)) else layers
+    return "default" if layers == _layers(default_architecture(inputs, width)) else layers
 
 
 def _layers(network: Any) -> Hashable:

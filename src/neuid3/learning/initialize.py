@@ -13,7 +13,8 @@ from neuid3.data.columns import Schema
 from neuid3.errors import NetworkError
 from neuid3.learning.candidates import shapes_of
 from neuid3.learning.sample import Factory, Floats, Sample
-from neuid3.networks.defaults import Dense, Standardise, default_network, standardise_inputs
+from neuid3.networks.defaults import Dense, Standardise, standardise_inputs
+from neuid3.networks.series import SeriesNet, default_architecture
 from neuid3.tree.semantics import NetworkCall
 
 # Centre and scale of a number column are estimated from so many rows and entries at most, evenly spaced.
@@ -51,24 +52,32 @@ class NetworkInitializer:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed * 7919 + number)
             network = self._build(call)
-        if call.network not in self.networks and isinstance(network, Dense):
+        if call.network not in self.networks and isinstance(network, (Dense, SeriesNet)):
             self._standardise(network, tuple(each.inputs for each in calls or (call,)))
         return network
 
-    def _standardise(self, network: Dense, calls: tuple[tuple[str, ...], ...]) -> None:
+    def _standardise(self, network: Dense | SeriesNet, calls: tuple[tuple[str, ...], ...]) -> None:
         """Set centre and scale of the number inputs of a network to those of the training rows, estimated once."""
         if not isinstance(network.standardise, Standardise):
             return
         if calls not in self._standards:
-            numbers = [len(shape) < 2 for shape in shapes_of(calls[0], self.schema)]
+            is_series = isinstance(network, SeriesNet)
+            numbers = [is_series or len(shape) < 2 for shape in shapes_of(calls[0], self.schema)]
             rows = np.flatnonzero(~self.sample.unseen & (self.sample.weights > 0))
-            most = max(min(ROWS, ENTRIES // sum(network.settings["sizes"])), 256)
+            most = max(min(ROWS, ENTRIES // len(network.standardise.centre)), 256)
             rows = rows[:: -(-len(rows) // most) or 1]
             columns = [
                 np.concatenate([self._entries(inputs[position], rows) for inputs in calls]) if number else None
                 for position, number in enumerate(numbers)
             ]
-            standardise_inputs(network, columns, np.tile(self.sample.weights[rows], len(calls)))
+            weights = np.tile(self.sample.weights[rows], len(calls))
+            if isinstance(network, SeriesNet):  # all of its inputs are read alike
+                rows_of_all = np.concatenate([column for column in columns if column is not None])
+                present = ~np.isnan(rows_of_all).any(axis=1)
+                network.standardise.fit(rows_of_all[present], np.tile(weights, len(columns))[present])
+                network.share_standards()
+            else:
+                standardise_inputs(network, columns, weights)
             self._standards[calls] = network.standardise
         network.standardise.load_state_dict(self._standards[calls].state_dict())
 
@@ -90,7 +99,7 @@ class NetworkInitializer:
         """A network by its factory, or by the default architecture."""
         factory = self.networks.get(call.network)
         if factory is None:
-            return default_network(shapes_of(call.inputs, self.schema), call.width)
+            return default_architecture([self.schema[name] for name in call.inputs], call.width)
         try:
             network = factory()
         except TypeError as error:

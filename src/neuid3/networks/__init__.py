@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     )
     from neuid3.networks.batched_backend import BatchedBackend
     from neuid3.networks.defaults import Dense, LeNet, default_network
+    from neuid3.networks.series import SeriesNet
     from neuid3.networks.torch_backend import TorchBackend
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "GroupOptimizer",
     "LeNet",
     "NetworkGroup",
+    "SeriesNet",
     "TorchBackend",
     "backend_name",
     "backend_names",
@@ -47,6 +49,7 @@ __getattr__, __dir__ = lazy_names(
         ],
         "neuid3.networks.batched_backend": ["BatchedBackend"],
         "neuid3.networks.defaults": ["Dense", "LeNet", "default_network"],
+        "neuid3.networks.series": ["SeriesNet"],
         "neuid3.networks.torch_backend": ["TorchBackend"],
     },
 )

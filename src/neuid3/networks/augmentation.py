@@ -52,7 +52,8 @@ class InputColumns:
 
     def is_image(self, name: str) -> bool:
         """Whether a column holds images, which can be augmented."""
-        return self.columns[name].ndim in (3, 4)
+        values = self.columns[name]
+        return values.is_image if isinstance(values, StoredRows) else values.ndim in (3, 4)
 
     def is_rgb(self, name: str) -> bool:
         """Whether a column holds images of three channels."""

@@ -71,7 +71,7 @@ class LeNet(nn.Module):
             nn.Linear(hidden[0], hidden[1]),
             nn.ReLU(),
         )
-        self.choose = _output_layers(hidden[1] * inputs, width, hidden[1] if inputs > 1 else None)
+        self.choose = output_layers(hidden[1] * inputs, width, hidden[1] if inputs > 1 else None)
         if inputs > 1:
             _initialize_he(self)
 
@@ -87,7 +87,7 @@ class LeNet(nn.Module):
         Probabilities, `(example, width)`.
         """
         features = [self.describe(self.look(_with_channels(image, self.channels))) for image in images]
-        return _probabilities(self.choose(torch.cat(features, -1)))
+        return probabilities(self.choose(torch.cat(features, -1)))
 
 
 class Standardise(nn.Module):
@@ -230,7 +230,7 @@ class Dense(nn.Module):
         -------
         Probabilities, `(example, width)`.
         """
-        return _probabilities(self.layers(self.standardise(torch.cat([self.flatten(x) for x in inputs], -1))))
+        return probabilities(self.layers(self.standardise(torch.cat([self.flatten(x) for x in inputs], -1))))
 
 
 def default_network(shapes: Sequence[tuple[int, ...]], width: int) -> nn.Module:
@@ -308,7 +308,8 @@ def _initialize_he(network: nn.Module) -> None:
                 nn.init.zeros_(layer.bias)
 
 
-def _output_layers(features: int, width: int, hidden: int | None) -> nn.Module:
+def output_layers(features: int, width: int, hidden: int | None) -> nn.Module:
+    """The last layers of a network: one that is linear, or two where there is a hidden width."""
     if hidden is None:
         return nn.Linear(features, width)
     return nn.Sequential(nn.Linear(features, hidden), nn.ReLU(), nn.Linear(hidden, width))
@@ -318,5 +319,6 @@ def _with_channels(image: torch.Tensor, channels: int) -> torch.Tensor:
     return image.unsqueeze(1) if image.ndim == 3 and channels == 1 else image
 
 
-def _probabilities(logits: torch.Tensor) -> torch.Tensor:
+def probabilities(logits: torch.Tensor) -> torch.Tensor:
+    """Outputs as probabilities: a softmax, or a sigmoid of a single one."""
     return torch.softmax(logits, -1) if logits.shape[-1] > 1 else torch.sigmoid(logits)

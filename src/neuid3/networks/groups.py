@@ -13,6 +13,7 @@ from torch.nn.utils.parametrize import is_parametrized
 from neuid3.networks.defaults import Dense, LeNet
 from neuid3.networks.kernel import has_kernel
 from neuid3.networks.layers import Weights, can_fuse, can_stack, stacked_layer
+from neuid3.networks.series import SeriesNet
 from neuid3.networks.torch_backend import ModuleGroup, StackedGroup
 
 
@@ -41,7 +42,7 @@ class LayerGroup(StackedGroup):
         """Whether a network is of this library, whose `forward` does not depend on the number of axes, or a plain sequence."""
         if any(not p.requires_grad for p in module.parameters()):
             return False
-        if type(module) in (LeNet, Dense):
+        if type(module) in (LeNet, Dense, SeriesNet):
             return all(map(can_stack, module.children()))
         return type(module) is nn.Sequential and can_stack(module)
 

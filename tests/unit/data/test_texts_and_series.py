@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from neuid3 import Category, Examples, Series, Text
+from neuid3 import Category, Examples, Series, Tensor, Text
 from neuid3.data import series
 from neuid3.data.reading.table import read_frame, read_table
 from neuid3.data.series import series_column, series_of
@@ -163,3 +163,26 @@ def test_short_strings_and_declared_categories_are_no_text() -> None:
     with pytest.raises(DataError, match=re.escape("has two axes (40, 2); declare it in `kinds` as 'series'")):
         Examples({"pair": np.zeros((40, 2))})
     assert Examples({"pair": np.zeros((40, 2))}, kinds={"pair": "series"}).schema["pair"] == Series((1, 2))
+
+
+def test_paths_of_images_in_a_frame_are_read_as_those_of_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    image = pytest.importorskip("PIL.Image")
+    rng = np.random.default_rng(0)
+    for row in range(3):
+        image.fromarray(rng.integers(0, 255, (6, 8), dtype=np.uint8)).save(tmp_path / f"{row}.png")
+    frame = pd.DataFrame({"scan": ["0.png", "1.png", None, "2.png"], "y": ["a", "b", "a", "b"]})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(DataError, match="not all of them are in the current folder"):
+        Examples(frame[["scan"]])
+    monkeypatch.chdir(tmp_path)
+    of_file = read_table("t.csv", target="y").examples.column("scan")
+    for column in (
+        Examples(frame[["scan"]]).column("scan"),
+        Examples.read(frame, {"scan": Tensor((6, 8))}).column("scan"),
+    ):
+        assert column.kind == of_file.kind == Tensor((6, 8))
+        assert np.array_equal(np.asarray(column.values), of_file.values)
+        assert np.array_equal(column.missing, of_file.missing)
+    assert Examples.read(frame, {"scan": Tensor((1, 3, 4))}).column("scan").values[0].shape == (1, 3, 4)

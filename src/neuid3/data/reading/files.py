@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,14 +12,16 @@ import numpy as np
 
 from neuid3.data.columns import IMAGE_SUFFIXES, Array
 from neuid3.data.reading.pictures import (
+    MAX_IMAGE_BYTES,
     MAX_IMAGE_SIDE,
     ImageFormat,
     common_format,
     decode_images,
     format_of,
+    format_of_shape,
     open_image,
 )
-from neuid3.data.stores import Rows
+from neuid3.data.stores import Rows, StoredRows
 from neuid3.errors import DataError, MissingFileError
 
 
@@ -101,6 +104,63 @@ class ImageFiles:
         assert path is not None
         with open_image(path, f"The image {str(path)!r:.200} of row {row}", "correct its path, or give None") as image:
             yield image
+
+
+def read_images(
+    name: str, paths: Sequence[str | None], shape: tuple[int, ...] | None = None
+) -> tuple[StoredRows, Array]:
+    """Image files as a table file has them: in memory, or decoded when they are fetched where they are too large.
+
+    Parameters
+    ----------
+    name : the name of the column, for error messages.
+    paths : the files, None where an image is missing.
+    shape : the shape of an image in the table that the model was learned from; by default a common one.
+
+    Returns
+    -------
+    The images, and the mask of the missing ones.
+    """
+    size, colour = None, None
+    if shape is not None:
+        known = format_of_shape(name, shape)
+        size, colour = (known.height, known.width), known.colour
+    files = ImageFiles(paths, size, colour)
+    return StoredRows(ReshapedImages(files, shape or files.image_format.shape)), files.missing
+
+
+class ReshapedImages:
+    """Images of files in another shape: `(1, height, width)` for `(height, width)`; those that fit are kept in memory.
+
+    Parameters
+    ----------
+    files : the files.
+    entry_shape : the shape of an image.
+    """
+
+    def __init__(self, files: ImageFiles, entry_shape: tuple[int, ...]) -> None:
+        self.files, self.entry_shape = files, entry_shape
+        self._pixels: Array | None = None
+
+    def __str__(self) -> str:
+        return str(self.files)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (len(self.files), *self.entry_shape)
+
+    @property
+    def dtype(self) -> np.dtype[np.uint8]:
+        return np.dtype(np.uint8)
+
+    def fetch(self, rows: Rows) -> Array:
+        if self._pixels is None and math.prod(self.shape) <= MAX_IMAGE_BYTES:
+            self._pixels = self.files.fetch(np.arange(len(self.files)))
+        pixels = self.files.fetch(rows) if self._pixels is None else self._pixels[rows]
+        return pixels.reshape(len(rows), *self.entry_shape)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ReshapedImages, (self.files, self.entry_shape)
 
 
 def _images_in(folder: Path) -> list[Path]:

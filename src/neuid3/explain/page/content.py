@@ -17,6 +17,7 @@ from neuid3.explain.page.entries import column_summary, entry_summary, is_textua
 from neuid3.explain.page.numbers import NumberContent, check_numbers, number_content
 from neuid3.explain.page.responses import MIN_REACH, Floats, NetworkValues, PageNode, PageResponses, page_responses
 from neuid3.explain.page.scores import RowGroups, group_numbers, group_rows, learned_rows, page_reliability
+from neuid3.explain.quotes import with_sources
 from neuid3.export.labels import mass_formatter
 from neuid3.export.meanings import instance_lines
 from neuid3.identifiability.audit import short_forms
@@ -223,10 +224,11 @@ def page_content(model: TreeModel, X: Any, y: Any = None, images: int = 9, table
     is_number = model.predicts_numbers
     labels = None if y is None or is_number else _labels(model, y, len(examples))
     numbers = check_numbers(y, len(examples)) if y is not None and is_number else None
-    learned = learned_rows(model, X if table is None else table, labels)
-    mass_text = mass_formatter(model.tree.root)
-    responses = page_responses(model, examples)
-    return _ContentBuilder(model, examples, labels, learned, responses, images, mass_text, numbers).content()
+    whole = X if table is None else table
+    learned = learned_rows(model, whole, labels)
+    mass_text, responses = mass_formatter(model.tree.root), page_responses(model, examples)
+    shown = with_sources(model, examples, whole)
+    return _ContentBuilder(model, shown, labels, learned, responses, images, mass_text, numbers).content()
 
 
 def _labels(model: TreeModel, y: Any, rows: int) -> npt.NDArray[np.int64]:

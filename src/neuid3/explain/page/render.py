@@ -18,6 +18,7 @@ from neuid3.explain.page.content import BranchContent, LeafContent, NodeMasses, 
 from neuid3.explain.page.numbers import NumberContent
 from neuid3.explain.page.pictures import Entry, PageImages, page_images
 from neuid3.explain.page.scores import score_sentences
+from neuid3.explain.quotes import with_sources
 from neuid3.export import export_text
 from neuid3.export.palette import css_variables
 from neuid3.export.unwrap import is_forest, is_sum, model_of
@@ -93,7 +94,7 @@ def page_and_scores(
         policy=html.escape(content_policy(style, script)),
         style=style,
         script=script,
-        content=script_json(_content_to_json(content, scores, _pictures(content, examples))),
+        content=script_json(_content_to_json(content, scores, _pictures(content, with_sources(tree, examples, X)))),
         text=html.escape("\n".join((export_text(tree), "", *scores))),
     )
     return page, scores, content.reliability
