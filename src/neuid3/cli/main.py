@@ -98,15 +98,23 @@ def main() -> None:
     metavar="FOLDER",
     help="Learn nothing; create this folder with a table, images and rules for `neuid3 fit`.",
 )
-def demo(jobs: int, files: Path | None) -> None:
+@click.option(
+    "--table",
+    type=click.Choice(["cards", "visits"]),
+    default="cards",
+    show_default=True,
+    help="With --files, which table: games of cards, or visits to a practice with numbers, dates, notes and pictures.",
+)
+def demo(jobs: int, files: Path | None, table: str) -> None:
     """Learn a hidden concept from images of cards, facts and rules, and print the tree.
 
     Needs no download and takes a minute or two. Example: neuid3 demo
     """
     if files is not None:
         from neuid3.cli.tutorial_files import write_files
+        from neuid3.cli.tutorial_visits import write_visits
 
-        summary = write_files(files)
+        summary = write_visits(files) if table == "visits" else write_files(files)
         set_outcome(f"the files are in {files}")
         click.echo(summary)
         return

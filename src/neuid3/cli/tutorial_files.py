@@ -36,18 +36,15 @@ def write_files(folder: Path, rows: int = 600, new: int = 100, seed: int = 0) ->
     new : the number of games in `new.csv`, which have no result.
     seed : the random seed.
     """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise DataError(f"{folder} exists already; give a new folder.")
-    _need_pillow()
+    new_folder(folder)
     generator = np.random.default_rng(seed)
     digits = load_digits()
     ranks = generator.permutation(np.flatnonzero((digits.target >= 1) & (digits.target <= 5)))
     old, unseen = np.split(ranks, [len(ranks) * 3 // 4])
-    (folder / "images").mkdir(parents=True)
-    _draw(folder, digits.images, ranks)
+    draw_images(folder, digits.images, ranks)
     games = _games(digits.target, generator.choice(old, (rows, 2)), generator)
-    _write(folder / "cards.csv", ("first", "second", "joker", "player", "result"), games)
-    _write(
+    write_csv(folder / "cards.csv", ("first", "second", "joker", "player", "result"), games)
+    write_csv(
         folder / "new.csv",
         ("first", "second", "joker", "player"),
         [game[:-1] for game in _games(digits.target, generator.choice(unseen, (new, 2)), generator)],
@@ -66,29 +63,54 @@ def _games(
     player = generator.choice(PLAYERS, len(cards))
     won = (digit[cards[:, 1]] > digit[cards[:, 0]]) | joker
     return [
-        (_image(first), _image(second), "yes" if j else "no", str(p), "win" if w else "lose")
+        (image_name(first), image_name(second), "yes" if j else "no", str(p), "win" if w else "lose")
         for (first, second), j, p, w in zip(cards.tolist(), joker, player, won, strict=True)
     ]
 
 
-def _image(number: int) -> str:
+def image_name(number: int) -> str:
+    """The path of the image of a digit, as cells of a table have it."""
     return f"images/{number:04}.png"
 
 
-def _need_pillow() -> None:
-    """Refuse a missing Pillow before anything is written."""
+def new_folder(folder: Path) -> None:
+    """Create a folder with one for images; refuse one that exists, or a missing Pillow, before anything is written.
+
+    Parameters
+    ----------
+    folder : the new folder.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise DataError(f"{folder} exists already; give a new folder.")
     if find_spec("PIL") is None:
         raise MissingPackageError('Images need Pillow: pip install "neuid3[tables]".')
+    (folder / "images").mkdir(parents=True)
 
 
-def _draw(folder: Path, images: npt.NDArray[np.float64], chosen: npt.NDArray[np.int64]) -> None:
+def draw_images(folder: Path, images: npt.NDArray[np.float64], chosen: npt.NDArray[np.int64]) -> None:
+    """Draw digits, each into a file named by its number.
+
+    Parameters
+    ----------
+    folder : the folder of the table.
+    images : the pixels of all digits, from 0 to 16.
+    chosen : the numbers of the digits to draw.
+    """
     from PIL import Image
 
     for number in chosen.tolist():
         pixels = (images[number] * 255 / 16).round().astype(np.uint8)
-        Image.fromarray(pixels).save(folder / _image(number))
+        Image.fromarray(pixels).save(folder / image_name(number))
 
 
-def _write(path: Path, names: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+def write_csv(path: Path, names: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    """Write a table.
+
+    Parameters
+    ----------
+    path : the file.
+    names : the names of the columns.
+    rows : the cells of each row.
+    """
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file, lineterminator="\n").writerows([names, *rows])

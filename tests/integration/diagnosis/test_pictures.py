@@ -38,8 +38,11 @@ def test_pictures_that_are_learned_are_sound() -> None:
 
 
 def test_a_saddle_is_left_with_more_restarts() -> None:
-    problem = pair(np.random.default_rng(0), "one_large", sharpness=1.0, restarts=1)
-    found = diagnosed(problem.columns, problem.targets, problem.parameters)
-    assert found.cause == "more_restarts"
-    evidence = found.causes[0].evidence
-    assert evidence["after"] > evidence["before"] + 0.1
+    for seed in range(9):  # now and then one restart is lucky
+        problem = pair(np.random.default_rng(seed), "one_large", sharpness=1.0, restarts=1)
+        clf = NeuID3Classifier(random_state=0, n_jobs=1, **problem.parameters).fit(problem.columns, problem.targets)
+        if not clf.tree_.tests:
+            break
+    finding = clf.diagnose(problem.columns, problem.targets).causes[0]
+    assert finding.cause == "more_restarts"
+    assert finding.evidence["after"] > finding.evidence["before"] + 0.1
