@@ -27,6 +27,8 @@ _EXPERIMENTS = (
     "switched",
     "keel",
     "regression",
+    "relational",
+    "pictured",
     "kinds",
     "image-ensembles",
 )
@@ -170,6 +172,26 @@ def image_ensembles(dataset: Any, model: Any, fold: Any, **options: Any) -> None
 
 
 @reproduce.command()
+@_repeatable("--problem")
+@_repeatable("--model")
+@_repeatable("--seed", type=int)
+@_run_options
+def pictured(problem: Any, model: Any, seed: Any, **options: Any) -> None:
+    """Parts that are pictures: trains, hands of real cards and Eleusis histories, beside deep sets and recurrent networks."""
+    _run("pictured", {"problem": problem, "model": model, "number": seed}, **options)
+
+
+@reproduce.command()
+@_repeatable("--problem")
+@_repeatable("--rows", type=click.Choice(["all", "folds", "atoms", "full"]))
+@_repeatable("--fold", type=int)
+@_run_options
+def relational(problem: Any, rows: Any, fold: Any, **options: Any) -> None:
+    """First-order trees from symbols: Bongard drawings, molecules, trains and zendo structures."""
+    _run("relational", {"problem": problem, "setting": rows, "number": fold}, **options)
+
+
+@reproduce.command()
 @_repeatable("--table")
 @_repeatable("--model", type=click.Choice(["tree", "forest", "boosting", "logistic"]))
 @_repeatable("--fold", type=int)
@@ -248,6 +270,10 @@ def _run(experiment: str, allowed: dict[str, Any], recipe: str, jobs: int, resul
 
     if experiment == "regression":
         from experiments.regression import run
+    elif experiment == "relational":
+        from experiments.relational import run
+    elif experiment == "pictured":
+        from experiments.pictured import run
     elif experiment == "kinds":
         from experiments.kinds import run
     else:

@@ -27,8 +27,10 @@ from experiments.cells import (
 from experiments.configuration import recorded_parameters
 from experiments.keel_report import image_ensembles_report, keel_report
 from experiments.kinds import kinds_report
+from experiments.pictured import pictured_report
 from experiments.published import Published
 from experiments.regression import regression_report
+from experiments.relational import relational_report
 from experiments.store import Result
 from experiments.tables import Cell, Entry, Report, Table
 from experiments.units import EXPERIMENTS, POOLS, REUSED_FROM, REUSED_IN, TREE, UCI_MODELS, Unit, units
@@ -372,7 +374,7 @@ def _settings(result: Result) -> dict[str, Any]:
     used.pop("random_state", None)
     if result.unit.experiment in ("keel", "image-ensembles"):
         return used
-    if result.unit.experiment in ("regression", "kinds"):
+    if result.unit.experiment in ("regression", "relational", "pictured", "kinds"):
         return _flat(used)
     if result.unit.model != TREE:
         return {**Training().to_json(), **used}
@@ -402,6 +404,8 @@ _DRAW: Mapping[str, Callable[[Results], tuple[list[Table], list[str]]]] = {
     "e9p": goal_reports.e9p_report,
     "switched": goal_reports.switched_report,
     "regression": regression_report,
+    "relational": relational_report,
+    "pictured": pictured_report,
     "kinds": kinds_report,
     "image-ensembles": image_ensembles_report,
 }

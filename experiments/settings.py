@@ -17,7 +17,20 @@ SEEDS_OF: Mapping[str, int] = {
     "e9p": 5,
     "switched": 5,
     "regression": 5,
+    "relational": 10,
+    "pictured": 5,
     "kinds": 5,
+}
+
+# Deep sets and recurrent networks over pictures of cards.
+SET_NETWORK: Mapping[str, Any] = {"hidden": 64}
+SET_TRAINING: Mapping[str, Any] = {
+    "epochs": 60,
+    "batch_size": 32,
+    "learning_rate": 2e-3,
+    "weight_decay": 1e-2,
+    "shift": 2,
+    "warp": 0.0,
 }
 
 # The paper does not say how deep its trees are; depth 3 gives its accuracies on clean symbols.

@@ -17,6 +17,7 @@ from experiments.datasets.kinds import FOLDS as KIND_FOLDS
 from experiments.datasets.kinds import TABLES as KIND_TABLES
 from experiments.datasets.numbers import FOLDS as NUMBER_FOLDS
 from experiments.datasets.numbers import TABLES as NUMBER_TABLES
+from experiments.datasets.relational import SETTINGS as RELATIONAL
 from experiments.settings import FOLDS, SEEDS, SEEDS_44M, SEEDS_OF
 from neuid3.errors import DataError, did_you_mean
 
@@ -34,6 +35,8 @@ FIELD_NAMES: Mapping[str, tuple[str, str | None, str]] = {
     "e9p": ("images", "rows", "seed"),
     "switched": ("images", None, "seed"),
     "regression": ("table", None, "fold"),
+    "relational": ("problem", "rows", "fold"),
+    "pictured": ("problem", None, "seed"),
     "kinds": ("table", None, "fold"),
     "image-ensembles": ("dataset", None, "fold"),
 }
@@ -49,6 +52,15 @@ SWITCHED_MODELS = (TREE, "cnn")
 # Ours learn from images, scikit-learn's forest from the symbols that these show.
 IMAGE_ENSEMBLES = ("forest", "boosting", "sklearn-forest")
 REGRESSION_MODELS = (TREE, "forest", "boosting", "cart", "sklearn-forest", "sklearn-boosting")
+# The model that a tree over pictures of parts is set beside: a tree of symbols, deep sets, or a recurrent network.
+PICTURED_PEERS = {
+    "trains": "symbols",
+    "pair": "deep-sets",
+    "red-courts": "deep-sets",
+    "one-suit": "deep-sets",
+    "odd-runs": "recurrent",
+    "other-suit": "recurrent",
+}
 KIND_MODELS = (TREE, "forest", "boosting", "logistic")
 POOLS = ("union", "opt", "nf", "bad")
 
@@ -229,6 +241,21 @@ def units(experiment: str, recipe: str = "default") -> list[Unit]:
                 for name in datasets.UCI
                 if datasets.UCI[name].learnable
                 for model in IMAGE_ENSEMBLES
+            ]
+        case "pictured":
+            return [
+                Unit("pictured", problem, None, model, recipe if model == TREE else None, seed)
+                for seed in range(SEEDS_OF["pictured"])
+                for problem, peer in PICTURED_PEERS.items()
+                for model in (TREE, peer)
+            ]
+        case "relational":
+            return [
+                Unit("relational", problem, setting, TREE, recipe, fold)
+                for fold in range(FOLDS)
+                for problem, settings in RELATIONAL.items()
+                for setting, folds in settings.items()
+                if fold < folds
             ]
     raise DataError(f"There is no experiment {experiment!r}.{did_you_mean(experiment, EXPERIMENTS)}")
 

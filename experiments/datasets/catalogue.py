@@ -15,6 +15,8 @@ from experiments.datasets.eleusis import CONCEPTS
 from experiments.datasets.files import find
 from experiments.datasets.hitting_sets import PARTS, SOURCES, row_file
 from experiments.datasets.images import EMNIST_URL, FASHION_FILES, LETTER_FILES, MNIST_FILES, MNIST_URL
+from experiments.datasets.relational import SETTINGS as RELATIONAL
+from experiments.datasets.relational import relational_files
 from experiments.datasets.tables import UCI, UCI_URL
 from experiments.datasets.uci import BUNDLED
 
@@ -48,6 +50,7 @@ def catalogue() -> tuple[Entry, ...]:
         Entry("switched", "sums and products of two digits", *_made_of_digits(digits)),
         Entry("even-odd", "sums of two digits", *_made_of_digits(digits)),
         Entry("decks", "16 decks of 52 drawn cards", *_location(drawings)),
+        *(Entry(name, "relational data", *_location(relational_files(name))) for name in RELATIONAL),
         *(
             Entry(
                 spec.name,

@@ -56,7 +56,10 @@ class Circuit:
 
 
 def compile_formulas(
-    formulas: Sequence[Formula], limits: Limits = DEFAULT_LIMITS, complete: Container[str] = ()
+    formulas: Sequence[Formula],
+    limits: Limits = DEFAULT_LIMITS,
+    complete: Container[str] = (),
+    one_order: bool = False,
 ) -> Circuit:
     """One circuit with a root for each formula.
 
@@ -65,6 +68,7 @@ def compile_formulas(
     formulas : the formulas; variables that they share are shared in the circuit.
     limits : at most `circuit_nodes` nodes and `seconds` of time.
     complete : number columns that are missing in no example, as in `draw_cells`.
+    one_order : whether only the variable order of the formulas is tried.
 
     Returns
     -------
@@ -91,10 +95,12 @@ def compile_formulas(
                 circuit = _compile(discretized, order, ceiling, clock)
             except CircuitLimitError as error:
                 failure = error
+                if one_order:
+                    break
                 continue
             if best is None or len(circuit) < len(best):
                 best = circuit
-            if len(best) <= _SMALL:
+            if len(best) <= _SMALL or one_order:
                 break
     except GroundingLimitError:
         if best is None:

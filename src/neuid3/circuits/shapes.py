@@ -23,6 +23,7 @@ from neuid3.logic.formula import (
     Variable,
     bottom_up,
     draw_cells,
+    parts_of,
     rebuild,
 )
 from neuid3.logic.sandbox import DEFAULT_LIMITS, Limits
@@ -81,7 +82,8 @@ class ShapedCircuit:
         key = np.packbits(values).tobytes()
         if key not in self._circuits:
             known = dict(zip(self.certain, values.tolist(), strict=True))
-            self._circuits[key] = compile_formulas(_conditioned(self.formulas, known), self.limits, self.complete)
+            formulas = by_first_variable(_conditioned(self.formulas, known))
+            self._circuits[key] = compile_formulas(formulas, self.limits, self.complete, one_order=True)
         return self._circuits[key]
 
     def __len__(self) -> int:
@@ -126,6 +128,41 @@ def simplified(formula: Formula) -> Formula:
             case _:
                 results[id(node)] = node
     return results[id(formula)]
+
+
+def by_first_variable(formulas: Sequence[Formula]) -> list[Formula]:
+    """Equivalent formulas whose disjunctions are nested by the first variable of their parts, the last innermost.
+
+    A diagram of all pairs of parts is built from the bottom up, and no diagram on the way is larger than it: with 13
+    values, that of *two of seven are equal* takes 2 s in place of minutes.
+    """
+    position: dict[Variable, int] = {}
+    for node in bottom_up(formulas):
+        if isinstance(node, Literal):
+            position.setdefault(node.variable, len(position))
+    first: dict[int, int] = {}
+    results: dict[int, Formula] = {}
+    for node in bottom_up(formulas):
+        parts = parts_of(node)
+        own = position[node.variable] if isinstance(node, Literal) else len(position)
+        first[id(node)] = min((first[id(part)] for part in parts), default=own)
+        match node:
+            case Or(parts) if len(parts) > 2:
+                groups: dict[int, list[Formula]] = {}
+                for part in parts:
+                    groups.setdefault(first[id(part)], []).append(results[id(part)])
+                ordered = [Or(tuple(groups[at])) for at in sorted(groups, reverse=True)]
+                nested: Formula = ordered[0]
+                for group in ordered[1:]:
+                    nested = Or((group, nested))
+                results[id(node)] = nested
+            case And(parts) | Or(parts):
+                results[id(node)] = type(node)(tuple(results[id(part)] for part in parts))
+            case Not(part):
+                results[id(node)] = Not(results[id(part)])
+            case _:
+                results[id(node)] = node
+    return [results[id(formula)] for formula in formulas]
 
 
 class ShapedEvaluator:

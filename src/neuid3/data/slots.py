@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from neuid3.data.columns import Column, Kind, Schema, Tensor
 from neuid3.data.examples import Examples
-from neuid3.data.parts import PartSet, part_schemas, structure_of
+from neuid3.data.parts import PartSet, Relation, part_schemas, structure_of
 from neuid3.data.stores import StoredRows
 from neuid3.errors import DataError
 
@@ -29,9 +30,25 @@ class Slots:
     Attributes
     ----------
     counts : types and their numbers of slots, owners before what they own.
+    tuples : for each relation the numbers of the parts that some example relates, and for each type of part that parts own
+        the numbers of owner and part; others are related in no example.
     """
 
     counts: tuple[tuple[str, int], ...]
+    tuples: tuple[tuple[str, frozenset[tuple[int, ...]]], ...] = ()
+
+    def related(self, name: str) -> frozenset[tuple[int, ...]]:
+        """The numbers of parts that a relation relates in some example, or those of owners and parts.
+
+        Parameters
+        ----------
+        name : a relation, or a type of part that parts own.
+
+        Returns
+        -------
+        Tuples of numbers, from 1.
+        """
+        return dict(self.tuples).get(name, frozenset())
 
     def __getitem__(self, kind: str) -> int:
         return dict(self.counts)[kind]
@@ -51,7 +68,8 @@ class Slots:
         True if no type has fewer slots here.
         """
         own = dict(self.counts)
-        return all(own.get(kind, 0) >= count for kind, count in other.counts)
+        is_enough = all(own.get(kind, 0) >= count for kind, count in other.counts)
+        return is_enough and all(tuples <= self.related(name) for name, tuples in other.tuples)
 
     def union(self, other: Slots) -> Slots:
         """The slots that cover both.
@@ -65,7 +83,11 @@ class Slots:
         For each type the larger number.
         """
         theirs = dict(other.counts)
-        return Slots(tuple((kind, max(count, theirs.get(kind, 0))) for kind, count in self.counts))
+        names = dict.fromkeys(name for name, _ in (*self.tuples, *other.tuples))
+        return Slots(
+            tuple((kind, max(count, theirs.get(kind, 0))) for kind, count in self.counts),
+            tuple((name, self.related(name) | other.related(name)) for name in names),
+        )
 
 
 def slot_name(kind: str, number: int) -> str:
@@ -124,7 +146,29 @@ def first_slots(schema: Schema) -> Slots:
     -------
     The slots.
     """
-    return Slots(tuple((name, 2) for name, _, _ in part_schemas(schema)))
+    relations = [(name, kind.types) for name, kind in schema.items() if isinstance(kind, Relation)]
+    relations += [(name, (owner, name)) for name, owner, _ in part_schemas(schema) if owner is not None]
+    return Slots(
+        tuple((name, 2) for name, _, _ in part_schemas(schema)),
+        tuple((name, frozenset(product((1, 2), repeat=len(types)))) for name, types in relations),
+    )
+
+
+def part_numbers(examples: Examples) -> Mapping[str, npt.NDArray[np.int64]]:
+    """For each type the number of every part within its example, from 1.
+
+    Parameters
+    ----------
+    examples : examples with parts.
+
+    Returns
+    -------
+    Numbers, `(part,)`, by type.
+    """
+    return {
+        name: np.arange(len(parts)) - parts.offsets[:-1][parts.example] + 1
+        for name, parts in structure_of(examples).parts.items()
+    }
 
 
 def needed_slots(examples: Examples) -> Slots:
@@ -138,8 +182,21 @@ def needed_slots(examples: Examples) -> Slots:
     -------
     For each type the most parts of an example, and no fewer than in `first_slots`.
     """
-    parts = structure_of(examples).parts
-    needed = Slots(tuple((name, int(np.diff(p.offsets).max(initial=0))) for name, p in parts.items()))
+    structure, numbers = structure_of(examples), part_numbers(examples)
+    related = {
+        name: [numbers[kind][relation.arguments[:, i]] for i, kind in enumerate(relation.types)]
+        for name, relation in structure.relations.items()
+    }
+    for name, parts in structure.parts.items():
+        if parts.owner_type is not None:
+            related[name] = [numbers[parts.owner_type][parts.owner], numbers[name]]
+    needed = Slots(
+        tuple((name, int(np.diff(parts.offsets).max(initial=0))) for name, parts in structure.parts.items()),
+        tuple(
+            (name, frozenset(map(tuple, np.unique(np.stack(columns), axis=1).T.tolist())))
+            for name, columns in related.items()
+        ),
+    )
     return needed.union(first_slots(examples.schema))
 
 
@@ -214,20 +271,3 @@ def _slot_column(parts: PartSet, column: str, number: int, kind: Tensor) -> Colu
 
 def _store_rows(values: StoredRows, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
     return values._store_rows(rows)
-
-
-def part_numbers(examples: Examples) -> Mapping[str, npt.NDArray[np.int64]]:
-    """For each type the number of every part within its example, from 1.
-
-    Parameters
-    ----------
-    examples : examples with parts.
-
-    Returns
-    -------
-    Numbers, `(part,)`, by type.
-    """
-    return {
-        name: np.arange(len(parts)) - parts.offsets[:-1][parts.example] + 1
-        for name, parts in structure_of(examples).parts.items()
-    }

@@ -128,7 +128,8 @@ class TreeEstimator(FittedEstimator):
             inputs.config.prune and is_plain and is_cross_validated(sample, cut, sample.criterion)
         ):
             return None
-        return CrossValidation(content_folds(sample, inputs.groups), learner)
+        folds = content_folds(sample, inputs.groups)
+        return None if folds is None else CrossValidation(folds, learner)
 
     def _warn_of_contradictions(self, inputs: FitInputs) -> None:
         """Warn where labels of concepts contradict targets; by default they do not."""

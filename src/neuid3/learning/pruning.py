@@ -184,7 +184,7 @@ class PruningSequence:
         return self.criterion.losses(predictions.round(DECIMALS), targets)
 
 
-def content_folds(sample: Sample, groups: Rows | None = None) -> Rows:
+def content_folds(sample: Sample, groups: Rows | None = None) -> Rows | None:
     """The fold of each row, which depends on what rows hold and not on how often or where they stand.
 
     Parameters
@@ -194,14 +194,16 @@ def content_folds(sample: Sample, groups: Rows | None = None) -> Rows:
 
     Returns
     -------
-    Numbers from 0, `(row,)`.
+    Numbers from 0, `(row,)`; None where there are too few different rows.
     """
     random, targets = np.random.default_rng(0), sample.target.values
     if groups is not None:
         return fold_numbers(targets, min(FOLDS, int(groups.max()) + 1), random, groups)
     keys = np.stack((targets.astype(np.float64).view(np.uint64), row_digests(sample.examples, 0)), axis=1)
     distinct, first, row_of = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    return fold_numbers(targets[first], min(FOLDS, len(distinct)), random)[row_of.reshape(-1)]
+    if len(distinct) < 2 * FOLDS:
+        return None
+    return fold_numbers(targets[first], FOLDS, random)[row_of.reshape(-1)]
 
 
 def grow_pruned(
@@ -303,7 +305,7 @@ def _chosen(losses: Floats, of_shortest: Floats, weights: Floats) -> int | None:
 
 
 def is_cross_validated(sample: Sample, numbers: Sequence[Any], criterion: Criterion) -> bool:
-    """Whether a tree is pruned by cross-validation: where it may cut numbers, and has neither few nor many rows.
+    """Whether a tree is pruned by cross-validation: where it may cut numbers, and has not too many rows.
 
     Parameters
     ----------
@@ -311,4 +313,4 @@ def is_cross_validated(sample: Sample, numbers: Sequence[Any], criterion: Criter
     numbers : the number columns and families of tests that may be cut.
     criterion : counts the targets.
     """
-    return bool(numbers) and isinstance(criterion, PredictingCriterion) and 2 * FOLDS <= len(sample) <= MOST_ROWS
+    return bool(numbers) and isinstance(criterion, PredictingCriterion) and len(sample) <= MOST_ROWS

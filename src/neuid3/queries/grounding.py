@@ -204,7 +204,10 @@ class _Facts:
     def add(self, atom: Atom, variables: Mapping[Var, str], binding: Sequence[Atom] = ()) -> None:
         """A fact for each assignment of slots to these variables, given with their types."""
         query = Query((*binding, atom))
+        related = self.slots.related(atom.predicate) if len(variables) > 1 else None
         for numbers in product(*(range(1, self.slots[kind] + 1) for kind in variables.values())):
+            if related is not None and numbers not in related:
+                continue
             constants = {v: slot_name(k, n) for (v, k), n in zip(variables.items(), numbers, strict=True)}
             fact = ground_text(atom, constants)
             slots = tuple(zip(variables, numbers, strict=True))
@@ -462,10 +465,20 @@ class _QueryGrounder:
             assignment = {**above, **dict(zip(kept, numbers, strict=True))}
             if any(_is_same(different, assignment, types) for different in static):
                 continue
+            if not all(self._may_hold(literal, assignment) for literal in certain):
+                continue
             formulas = [self._certain(literals, read, types, assignment) for literals, read in components]
             formulas += [self._uncertain(literal, types, assignment) for literal in uncertain]
             if not any(isinstance(formula, Truth) and not formula.value for formula in formulas):
                 yield And(tuple(formulas))
+
+    def _may_hold(self, literal: Conjunct, slots: Mapping[Var, int]) -> bool:
+        """Whether some example relates the parts in these slots, where a literal says that they are."""
+        if not isinstance(literal, Atom) or not all(isinstance(a, Var) and a in slots for a in literal.arguments):
+            return True
+        is_related = literal.predicate in self.vocabulary.relations or len(literal.arguments) == 2
+        numbers = tuple(slots[a] for a in literal.arguments if isinstance(a, Var))
+        return not is_related or numbers in self.slots.related(literal.predicate)
 
     def _certain(
         self, literals: Sequence[Conjunct], read: Sequence[Var], types: Mapping[Var, str], slots: Mapping[Var, int]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from neuid3.circuits.arrays import NUMPY
 from neuid3.circuits.compile import compile_formulas
 from neuid3.circuits.evaluate import LayeredCircuit
-from neuid3.circuits.shapes import ShapedCircuit, ShapedEvaluator, simplified
+from neuid3.circuits.shapes import ShapedCircuit, ShapedEvaluator, by_first_variable, simplified
 from neuid3.logic.formula import And, ColumnVariable, Formula, Literal, Not, Or, QueryVariable, Truth, bottom_up
 
 
@@ -72,3 +73,22 @@ def test_a_simplified_formula_has_no_constants_inside() -> None:
     formula = And((Or((a, Truth(False))), Not(Truth(False)), And((a, Truth(True)))))
     assert not any(isinstance(node, Truth) for node in bottom_up([simplified(formula)]))
     assert simplified(Or((a, Truth(True)))) == Truth(True)
+
+
+def test_two_of_many_are_equal_in_a_circuit_of_the_values_seen() -> None:
+    cards, values = 5, 6
+    of_card = [
+        [Literal(ColumnVariable(f"card_{i}", values), frozenset({v})) for v in range(values)] for i in range(cards)
+    ]
+    equal = [
+        Or(tuple(And((of_card[i][v], of_card[j][v])) for v in range(values)))
+        for i in range(cards)
+        for j in range(cards)
+        if i != j
+    ]
+    formulas = [Or(tuple(equal)), Not(Or(tuple(equal)))]
+    nested = compile_formulas(by_first_variable(formulas), one_order=True)
+    uniform = [np.full((values, 1), 1 / values)] * len(nested.variables)
+    expected = 1.0 - np.prod([(values - i) / values for i in range(cards)])
+    np.testing.assert_allclose(LayeredCircuit(nested, NUMPY)(uniform)[:, 0], [expected, 1.0 - expected])
+    assert len(nested) <= 2 * sum(math.comb(values, i) for i in range(cards))

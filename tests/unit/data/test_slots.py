@@ -60,6 +60,9 @@ def test_a_column_called_as_a_slot_is_refused() -> None:
 def test_slots_cover_each_other_by_type() -> None:
     assert Slots((("card", 3),)).covers(Slots((("card", 2),)))
     assert not Slots((("card", 3), ("coin", 1))).covers(Slots((("card", 2), ("coin", 2))))
+    pairs = (("next", frozenset({(1, 2)})),)
+    assert not Slots((("card", 3),)).covers(Slots((("card", 2),), pairs))
+    assert Slots((("card", 3),)).union(Slots((("card", 2),), pairs)).related("next") == {(1, 2)}
     assert Slots((("card", 3), ("coin", 1))).union(Slots((("card", 2), ("coin", 2)))) == Slots(
         (("card", 3), ("coin", 2))
     )

@@ -75,11 +75,14 @@ def test_folds_do_not_depend_on_how_often_or_where_a_row_stands() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 30, (60, 2)).astype(float), rng.integers(0, 2, 60)
     folds = content_folds(sample_of(X, y))
+    assert folds is not None
+    assert content_folds(sample_of(np.repeat(X[:9], 9, axis=0), np.repeat(y[:9], 9))) is None  # nine different rows
     assert np.bincount(folds).min() >= 8
     repeated = np.repeat(np.arange(60), rng.integers(1, 4, 60))
     order = rng.permutation(repeated)
     of_rows = {(*X[i], y[i]): folds[i] for i in range(60)}
     found = content_folds(sample_of(X[order], y[order]))
+    assert found is not None
     assert all(of_rows[(*X[i], y[i])] == fold for i, fold in zip(order, found, strict=True))
 
 
