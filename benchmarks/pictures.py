@@ -155,7 +155,7 @@ def measure(name: str, choice: str, seed: int) -> dict[str, Any]:
     return row if problem.unseen is None else row | {"unseen": clf.score(*problem.unseen)}
 
 
-def table(path: str, page: str) -> None:
+def draw(path: str, page: str) -> None:
     """Insert the table into a page."""
     rows = read_rows(path)
     lines = [
@@ -185,7 +185,7 @@ def main() -> None:
     parser.add_argument("--table", action="store_true")
     given = parser.parse_args()
     if given.table:
-        table(given.path, *given.problems)
+        draw(given.path, *given.problems)
         return
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)

@@ -58,7 +58,7 @@ def quotation(text: str, phrase: str, around: int = 40) -> str:
     """The part of a text around the first occurrence of a phrase; empty where it does not occur.
 
     >>> quotation("He came in the morning with severe Chest-pain, and went home.", "chest pain", around=8)
-    '… severe Chest-pain, and went …'
+    '… with severe Chest-pain, and went …'
     """
     pattern = r"\W+".join(map(re.escape, words(phrase)))
     match = re.search(rf"(?<!\w){pattern}(?!\w)", text, re.IGNORECASE) if pattern else None

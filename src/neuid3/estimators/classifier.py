@@ -68,7 +68,7 @@ class NeuID3Classifier(ClassTargets, ClassifierMixin, TreeEstimator):  # type: i
         A number is the penalty of a split: it must save `pruning` · log₂ (M / T) bits in the description length of its
         examples' classes, where M is the number of candidates and T the number of those with the same gain (0: no pruning). With
         "auto" it is 0.75; where a tree without networks may cut numbers, a tree with a penalty for each leaf, which 5-fold
-        cross-validation chooses, takes the place of this one if it is better on unseen rows by half a standard error.
+        cross-validation chooses, takes the place of this one if it is better on unseen rows by two standard errors.
     pos_label : optional
         The class that a test should be true for; by default the second of `classes_`.
     class_weight : "balanced" or dict, optional

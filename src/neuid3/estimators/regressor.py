@@ -62,7 +62,7 @@ class NeuID3Regressor(NumberTargets, RegressorMixin, TreeEstimator):  # type: ig
         A number is the penalty of a split: it must save `pruning` · log₂ (M / T) bits in the description length of its
         examples' numbers, where M is the number of candidates and T the number of those with the same gain (0: no pruning). With
         "auto" it is 0.6; where a tree without networks may cut numbers, a tree with a penalty for each leaf, which 5-fold
-        cross-validation chooses, takes the place of this one if it is better on unseen rows by half a standard error.
+        cross-validation chooses, takes the place of this one if it is better on unseen rows by two standard errors.
     time_limit : float, optional
         Seconds after which no further node is split; the node in training at that time is finished.
     n_jobs : int, optional

@@ -11,6 +11,9 @@ from sklearn.datasets import load_digits
 from neuid3 import Examples, NeuID3Classifier, load
 from neuid3.training import TrainingConfig
 
+# Every node compares many queries, each with a diagram of its own: a fit takes minutes.
+pytestmark = pytest.mark.slow
+
 FAST = TrainingConfig(epochs=25, restarts=2)
 
 
