@@ -113,10 +113,10 @@ def _default_threshold(view: ExampleView) -> float:
 def _moves(view: ExampleView) -> dict[str, Any]:
     """How far each test moves the number, and the mean that the moves start from; empty where a branch has no summary."""
     nodes = [node.node for node in view.nodes]
-    said = [node.summary if isinstance(node, Branch) else node for node in nodes]
-    if any(leaf is None for leaf in said):
+    summaries = [node.summary if isinstance(node, Branch) else node for node in nodes]
+    if any(leaf is None for leaf in summaries):
         return {}
-    means = [leaf.value[0] for leaf in said if leaf is not None]
+    means = [leaf.value[0] for leaf in summaries if leaf is not None]
     for index, component in view.of_components.items():
         means[index] = float(view.leaves[component, 0])
     base = means[0]
@@ -154,8 +154,8 @@ def _leaves(
         paths.append(path)
         component = view.of_components.get(index)  # a plain leaf, or a value of a leaf's goal
         if component is not None:
-            said = tuple(view.leaves[component].tolist())
-            leaves.append(LeafShare(path, node_reach, said, view.tree.predicts_numbers))
+            leaf_value = tuple(view.leaves[component].tolist())
+            leaves.append(LeafShare(path, node_reach, leaf_value, view.tree.predicts_numbers))
     return tuple(leaves)
 
 

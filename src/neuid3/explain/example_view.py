@@ -194,10 +194,10 @@ class ExampleView:
         """The indices of the branches with a test, by its number, and of those whose test has a variable, by the variable."""
         indices: dict[int | Variable, list[int]] = {}
         for i, node in enumerate(self.nodes):
-            asked = node.path[-1][0] if node.test is None and self.is_value(i) else node.test
-            if asked is not None:
+            test = node.path[-1][0] if node.test is None and self.is_value(i) else node.test
+            if test is not None:
                 place = i if node.test is not None else int(node.parent or 0)
-                for key in (asked, *self.variables_of[asked]):
+                for key in (test, *self.variables_of[test]):
                     indices.setdefault(key, []).append(place)
         return {key: frozenset(nodes) for key, nodes in indices.items()}
 

@@ -177,8 +177,8 @@ class LeafShare:
     @property
     def contributions(self) -> tuple[float, ...]:
         """P(path | e) · P(class | leaf) for each class; or P(path | e) · mean, as the only one."""
-        said = self.leaf[:1] if self.is_number else self.leaf
-        return tuple(self.probability * share for share in said)
+        values = self.leaf[:1] if self.is_number else self.leaf
+        return tuple(self.probability * share for share in values)
 
     def to_dict(self) -> dict[str, Any]:
         """The leaf as lists, dicts, strings and numbers, for JSON."""

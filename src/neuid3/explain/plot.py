@@ -300,9 +300,9 @@ def _draw_readings(ax: Axes, e: Explanation, rows: Sequence[Reading]) -> None:
 
 def _caption(e: Explanation, hidden: int) -> str:
     """The counterfactuals, and the number of leaves that are not drawn."""
-    said: Callable[[Any], str] = class_name if e.deviation is None else number_writer(e)
+    write: Callable[[Any], str] = class_name if e.deviation is None else number_writer(e)
     counterfactuals = [c for c in (e.other_responses, e.other_facts) if c.status == "found"]
-    lines = [f"If {' and '.join(map(str, c.changes))}, it would be {said(c.prediction)}." for c in counterfactuals]
+    lines = [f"If {' and '.join(map(str, c.changes))}, it would be {write(c.prediction)}." for c in counterfactuals]
     if hidden:
         lines.append(f"{hidden} {'leaf' if hidden == 1 else 'leaves'} with less than {MIN_PROBABILITY} not drawn.")
     return "\n".join(_truncated(line, 170) for line in dict.fromkeys(lines))

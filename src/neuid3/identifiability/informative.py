@@ -226,9 +226,9 @@ def _largest_differences(model: TreeModel, examples: Examples, call: NeuralVaria
     parts = model.components
     reach = model.inference.compiled(parts.paths)
     # (component, class), or (component, mean and deviation)
-    said = np.array([leaf.value for leaf in parts.plain_leaves(model.tree.classes)])
+    leaf_values = np.array([leaf.value for leaf in parts.plain_leaves(model.tree.classes)])
     if model.predicts_numbers:  # as fractions of the largest difference
-        said = (said[:, :1] - said[:, 0].min()) / (float(np.ptp(said[:, 0])) or 1.0)
+        leaf_values = (leaf_values[:, :1] - leaf_values[:, 0].min()) / (float(np.ptp(leaf_values[:, 0])) or 1.0)
     arrays = model.inference.arrays
     differences = np.zeros(len(examples))
     with model.evaluating(), arrays.without_gradients():
@@ -236,6 +236,6 @@ def _largest_differences(model: TreeModel, examples: Examples, call: NeuralVaria
             batch = slice(start, start + BATCH_ROWS)
             evidence = model.evidence_of(examples[batch])
             of_values = (arrays.to_numpy(reach(_ValueGiven(evidence, call, value))) for value in range(call.size))
-            probabilities = np.stack([reached @ said for reached in of_values])  # (value, example, class)
+            probabilities = np.stack([reached @ leaf_values for reached in of_values])  # (value, example, class)
             differences[batch] = np.ptp(probabilities, axis=0).max(axis=1)
     return differences

@@ -87,8 +87,8 @@ def network_responses(
 ) -> dict[NodeTest, Response]:
     """Tests that call these networks, with their responses for all examples, counted like facts.
 
-    A test is asked with the instances that its networks are bound to. One that is a single call of another network on an
-    image is asked with those of the networks that can replace it; the one with the highest gain remains.
+    A test calls the instances that its networks are bound to. One that is a single call of another network on an
+    image calls those of the networks that can replace it; the one with the highest gain remains.
 
     Parameters
     ----------

@@ -103,15 +103,15 @@ def reliability(probabilities: Floats, codes: npt.NDArray[np.int64], bins: int =
     made, expected, variance = [], 0.0, 0.0
     for start, stop in parts:
         rows = order[start:stop]
-        share, said = len(rows) / len(order), confidence[rows]
+        share, confidences = len(rows) / len(order), confidence[rows]
         accuracy = float(is_right[rows].mean())
         # Half a success and half a failure are added: that a few rows have no mistake does not make it certain.
         smoothed = (accuracy * len(rows) + 0.5) / (len(rows) + 1.0)
         error = math.sqrt(smoothed * (1.0 - smoothed) / len(rows))
-        made.append(ReliabilityBin(len(rows), float(said.mean()), accuracy, error))
+        made.append(ReliabilityBin(len(rows), float(confidences.mean()), accuracy, error))
         variance += (share * error) ** 2
         # The mean absolute deviation of a normal variable with the variance of a calibrated bin.
-        expected += share * math.sqrt(2.0 / math.pi * float((said * (1.0 - said)).sum())) / len(rows)
+        expected += share * math.sqrt(2.0 / math.pi * float((confidences * (1.0 - confidences)).sum())) / len(rows)
     difference = sum(b.rows * abs(b.confidence - b.accuracy) for b in made) / len(order)
     return Reliability(len(order), tuple(made), difference, math.sqrt(variance), expected)
 

@@ -110,7 +110,7 @@ def page_responses(model: TreeModel, examples: Examples) -> PageResponses:
     nodes = tuple(PageNode(number, path, node) for number, (path, node) in enumerate(node_paths(model.tree.root)))
     inference, arrays = model.inference, model.inference.arrays
     reach = inference.compiled([*(node.path for node in nodes), *model.components.paths])
-    said = np.array([leaf.value for leaf in model.components.plain_leaves(model.classes)])
+    leaf_values = np.array([leaf.value for leaf in model.components.plain_leaves(model.classes)])
     descent = LazyEvaluator(model.tree.root, inference)
     reach_batches: list[Floats] = []
     value_batches: dict[NetworkCall, list[NetworkValues]] = {call: [] for call in sorted(model.network_calls)}
@@ -128,7 +128,7 @@ def page_responses(model: TreeModel, examples: Examples) -> PageResponses:
         nodes,
         reached[:, : len(nodes)],
         network_values,
-        np.asarray(of_components @ said),
+        np.asarray(of_components @ leaf_values),
         (model.components, of_components),
     )
 
