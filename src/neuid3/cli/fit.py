@@ -66,8 +66,9 @@ def _checked_rules(options: FitOptions) -> str:
 def _estimator(options: FitOptions, rules: str, fit_data: FitData) -> Any:
     """The classifier or regressor with the parameters that the options stand for."""
     limits = options.limits
-    if options.max_candidates is not None:
-        limits = replace(limits or Limits(), max_candidates=options.max_candidates)
+    given = {"max_candidates": options.max_candidates, "max_variables": options.max_variables}
+    if changed := {name: value for name, value in given.items() if value is not None}:
+        limits = replace(limits or Limits(), **changed)
     kind, own = _kind_and_own_parameters(options, fit_data)
     estimator = kind(
         background=rules,

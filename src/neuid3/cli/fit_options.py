@@ -52,6 +52,7 @@ class FitOptions:
     pruning: float | None
     monotonic_cst: tuple[str, ...]
     max_candidates: int | None
+    max_variables: int | None
     restarts: int | None
     epochs: int | None
     learning_rate: float | None
@@ -136,7 +137,8 @@ _PARAMETERS = (
         "modes",
         multiple=True,
         metavar="MODE",
-        help="Mode declaration: the columns allowed as arguments of a rule, such as 'higher(+second, +first)'; may be repeated.",
+        help="Mode declaration: the columns allowed as arguments of a rule, such as 'higher(+second, +first)', or a literal over "
+        "parts, such as 'load(+car, -load)'; may be repeated.",
     ),
     click.option(
         "--leaf",
@@ -229,6 +231,12 @@ _PARAMETERS = (
         type=FieldType(LIMIT_RULES, "max_candidates"),
         metavar="N",
         help="Maximum number of candidate tests generated from rules.  [default: 1000]",
+    ),
+    click.option(
+        "--max-variables",
+        type=FieldType(LIMIT_RULES, "max_variables"),
+        metavar="N",
+        help="Maximum number of variables of a query over parts.  [default: 4]",
     ),
     click.option(
         "--restarts",

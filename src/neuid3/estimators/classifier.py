@@ -47,7 +47,8 @@ class NeuID3Classifier(ClassTargets, ClassifierMixin, TreeEstimator):  # type: i
         Trained tests, which are tried first: at a node where one of them is good enough, no network is trained. Copies
         of its networks are trained further in the joint training of the finished tree.
     modes : list of str, optional
-        The columns that may fill each argument of a rule's head, as in `"gt_rank(+rank_1, +rank_2)"`.
+        The columns that may fill each argument of a rule's head, as in `"gt_rank(+rank_1, +rank_2)"`, and the literals that
+        queries over parts may have, as in `"load(+car, -load)"`.
     leaves : list of str, optional
         Goals with one open argument that leaves may hold besides class probabilities: the value of the argument is the
         class, as in `"plus(first, second, Y)"`. Modes with a `-class` argument stand for several goals, as in

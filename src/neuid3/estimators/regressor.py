@@ -44,7 +44,8 @@ class NeuID3Regressor(NumberTargets, RegressorMixin, TreeEstimator):  # type: ig
     bank : Bank, or the path of one, optional
         Trained tests, which are tried first, as for `NeuID3Classifier`.
     modes : list of str, optional
-        The columns that may fill each argument of a rule's head, as in `"gt_rank(+rank_1, +rank_2)"`.
+        The columns that may fill each argument of a rule's head, as in `"gt_rank(+rank_1, +rank_2)"`, and the literals that
+        queries over parts may have, as in `"load(+car, -load)"`.
     leaves : list of str, optional
         Goals with one open argument that leaves may hold besides a mean: the value of the argument is the number, as in
         `"plus(first, second, Y)"`; see `NeuID3Classifier`.

@@ -39,6 +39,9 @@ _EARLY_NAMES = {
 _NOT_IN_PAPER = frozenset({"augment", "reuse", "validation_fraction"})
 
 
+# The limits that a fit depends on; others are those of the machine.
+_SAVED_LIMITS = ("max_candidates", "max_variables")
+
 # Parameters that may be more than plain values.
 _CONSTRAINTS = frozenset({"monotonic_cst", "interaction_cst"})
 
@@ -49,7 +52,8 @@ def estimator_to_json(estimator: Any) -> Json:
     if isinstance(parameters["training"], TrainingConfig):
         parameters["training"] = parameters["training"].to_json()
     if parameters["limits"] is not None:
-        parameters["max_candidates"] = parameters["limits"].max_candidates
+        for name in _SAVED_LIMITS:
+            parameters[name] = getattr(parameters["limits"], name)
     names = getattr(estimator, "feature_names_in_", None)
     return {
         "parameters": {name: value for name, value in map(_by_name, parameters.items()) if _is_saved(name, value)},
@@ -74,8 +78,9 @@ def parameters_from_json(fields: Mapping[str, Any], known: Container[str]) -> di
     parameters = {name: value for name, value in saved.items() if name in known}
     try:
         parameters["training"] = _early_training(saved) if training is None else _training(training)
-        if saved.get("max_candidates", Limits().max_candidates) != Limits().max_candidates:
-            parameters["limits"] = Limits(max_candidates=saved["max_candidates"])
+        limits = {name: saved[name] for name in _SAVED_LIMITS if name in saved}
+        if Limits(**limits) != Limits():
+            parameters["limits"] = Limits(**limits)
     except (BackendError, ParameterError) as error:
         raise ValueError(f"of its parameters, {error}") from None
     return parameters

@@ -15,7 +15,8 @@ from neuid3.logic.formula import NeuralVariable, Truth, sources
 from neuid3.logic.program import Program
 from neuid3.logic.quoting import atom_text
 from neuid3.queries.grounding import Vocabulary
-from neuid3.queries.language import AtLeast, Atom, Different, Literal, Negation, Query, Var
+from neuid3.queries.language import AtLeast, Atom, Different, Literal, Negation, Query, Var, all_variables
+from neuid3.queries.modes import Signature, refiner_of
 from neuid3.queries.refine import Language, Refiner, new_variable
 from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.query_tests import QueryTest
@@ -53,15 +54,16 @@ class Head:
         return tuple(str(a) for a, part in zip(self.arguments, self.is_part, strict=True) if part)
 
 
-def program_heads(program: Program) -> tuple[Head, ...]:
+def program_heads(program: Program, called: bool = False) -> tuple[Head, ...]:
     """The atoms of a program that may be asked about parts: rules, neural facts, and values of neural predicates.
 
-    The values of a neural predicate are tried where no rule calls it. An atom is left out where it cannot be grounded for
+    The values of a neural predicate are tried where no rule calls it, unless `called` is true. An atom is left out where it cannot be grounded for
     parts of these types, where it is always true or false, and where a network would read pictures of two shapes.
 
     Parameters
     ----------
     program : a program with slots.
+    called : whether neural predicates that rules call are among them.
 
     Returns
     -------
@@ -69,7 +71,7 @@ def program_heads(program: Program) -> tuple[Head, ...]:
     """
     if program.parts is None or not program.text.strip():
         return ()
-    heads = list(dict.fromkeys(_possible_heads(program)))
+    heads = list(dict.fromkeys(_possible_heads(program, called)))
     texts = [_example(head) for head in heads]
     shapes: dict[str, tuple[tuple[int, ...], ...]] = {}
     fitting = []
@@ -83,18 +85,18 @@ def program_heads(program: Program) -> tuple[Head, ...]:
     return tuple(fitting)
 
 
-def _possible_heads(program: Program) -> Iterator[Head]:
+def _possible_heads(program: Program, also_called: bool) -> Iterator[Head]:
     assert program.parts is not None
     types = [kind for kind, _ in program.parts.slots.counts]
     needed = {predicate.rsplit("/", 1)[0] for predicate, rule in program.rules().items() if rule.needed}
-    called = _called_by_rules(program)
+    called = set() if also_called else needed | _called_by_rules(program)
     facts = {declaration.predicate for declaration in program.declarations.values() if declaration.values is None}
     for name, arguments in program.test_heads:
         if None in arguments:
             for filled in product(*(types if argument is None else (argument,) for argument in arguments)):
                 yield Head(name, filled, tuple(argument is None for argument in arguments), name in facts)
     for declaration in program.declarations.values():
-        if declaration.values is not None and declaration.predicate not in needed | called:
+        if declaration.values is not None and declaration.predicate not in called:
             for kinds in product(types, repeat=declaration.inputs):
                 for value in declaration.values:
                     constant = int(value) if value.lstrip("-").isdigit() else value
@@ -119,6 +121,33 @@ def _example(head: Head) -> str:
         else:
             texts.append(str(argument))
     return f"{atom_text(head.predicate)}({', '.join(texts)})"
+
+
+def _marked(head: Head) -> Iterator[str]:
+    """The arguments of a mode of a head."""
+    for argument, is_part in zip(head.arguments, head.is_part, strict=True):
+        yield f"+{argument}" if is_part else str(argument)
+
+
+def signatures_of(heads: Sequence[Head]) -> tuple[Signature, ...]:
+    """What modes may say of atoms of the program.
+
+    Parameters
+    ----------
+    heads : the atoms.
+
+    Returns
+    -------
+    A signature for each.
+    """
+    return tuple(
+        Signature(
+            head.predicate,
+            tuple(str(a) if part else (a,) for a, part in zip(head.arguments, head.is_part, strict=True)),
+            in_program=True,
+        )
+        for head in heads
+    )
 
 
 @dataclass(frozen=True)
@@ -150,9 +179,13 @@ class FirstOrderCandidates(CandidateGenerator):
         query = query_of(context.node.path)
         refined = tuple(self.refinements(query, context.node.used, is_root=not context.node.path))
         if len(refined) > context.program.limits.max_candidates:
+            name = f"The query '{query}' of a node" if query.literals else "The root"
+            (head, *_) = self.heads
+            mode = f"{atom_text(head.predicate)}({', '.join(_marked(head))})"
             raise NodeTestError(
-                f"The query '{query}' has {len(refined)} refinements with networks, more than max_candidates="
-                f"{context.program.limits.max_candidates}; declare fewer predicates, lower max_variables, or raise the limit."
+                f"{name} has {len(refined)} refinements with networks, more than max_candidates="
+                f"{context.program.limits.max_candidates}; give modes that allow fewer, such as modes=[{mode!r}], lower "
+                f"max_variables={self.language.max_variables}, or raise max_candidates."
             )
         return replace(offered, tests=tuple(dict.fromkeys((*offered.tests, *refined))))
 
@@ -177,10 +210,30 @@ class FirstOrderCandidates(CandidateGenerator):
                 yield test
 
     def _added(self, query: Query, types: Mapping[Var, str], is_root: bool) -> Iterator[tuple[Literal, ...]]:
+        if self.language.modes is not None:
+            yield from self._by_modes(query, types)
+            return
         for head in self.heads:
             yield from self._with_head(head, types, is_root)
         if not Vocabulary(self.language.schema).is_symbolic_query(query):
             yield from self._certain_literals(types)
+
+    def _by_modes(self, query: Query, types: Mapping[Var, str]) -> Iterator[tuple[Literal, ...]]:
+        """What modes allow of which an atom of the program is a part, or the query already; thresholds are left out."""
+        vocabulary = Vocabulary(self.language.schema)
+        joins_decide = vocabulary.is_symbolic_query(query)
+        for refinement in refiner_of(self.language).refinements(query, types):
+            literals = refinement.literals
+            is_certain = next(vocabulary.program_atoms(Query(literals), types), None) is None
+            if refinement.open_field is not None or refinement.open_aggregate is not None:
+                continue
+            is_about_query = any(set(all_variables(literal)) & set(types) for literal in literals)
+            if is_certain and (joins_decide or not is_about_query):
+                continue
+            if refinement.open_count:
+                yield from ((AtLeast(count, Query(literals)),) for count in range(2, MAX_COUNT + 1))
+            else:
+                yield literals
 
     def _with_head(self, head: Head, types: Mapping[Var, str], is_root: bool) -> Iterator[tuple[Literal, ...]]:
         """The atom about bound variables and new ones, its negation, and counts of the parts that it is true of."""

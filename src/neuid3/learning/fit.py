@@ -141,6 +141,7 @@ def make_learner(
         progress=progress,
         goals=goals,
         constraints=problem.constraints,
+        language=problem.language,
     )
     progress.expanded(problem.candidates.names)
     return learner

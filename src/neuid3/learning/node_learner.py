@@ -68,6 +68,7 @@ class NodeLearner:
     progress : receives reports.
     goals : the goals that leaves may hold.
     constraints : what the tree must keep to.
+    language : what queries over parts may be made of; by default what the schema allows.
     """
 
     def __init__(
@@ -92,6 +93,7 @@ class NodeLearner:
         progress: SilentProgress | None = None,
         goals: GoalCandidates = NO_GOALS,
         constraints: Constraints = FREE,
+        language: Language | None = None,
     ) -> None:
         self.sample, self.penalty = sample, penalty
         self.progress = progress or SilentProgress()
@@ -147,7 +149,7 @@ class NodeLearner:
         self.symbolic = SymbolicSplitter(self.inference, candidates, min_child_mass)
         self.splitters: tuple[Splitter, ...] = (self.symbolic, *(() if self.neural is None else (self.neural,)))
         if has_parts(sample.examples.schema):
-            language = Language(sample.examples.schema)
+            language = language or Language(sample.examples.schema)
             self.splitters = (*self.splitters, QuerySplitter(self.inference, language, min_child_mass))
 
     @property

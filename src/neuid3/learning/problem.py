@@ -11,6 +11,7 @@ from typing import Any
 
 from neuid3.data.columns import Schema
 from neuid3.data.examples import Examples
+from neuid3.data.parts import has_parts
 from neuid3.data.slots import Slots
 from neuid3.data.tables import is_constant
 from neuid3.errors import BankError, NetworkError, NodeTestError, did_you_mean
@@ -18,7 +19,7 @@ from neuid3.io.bank import Bank
 from neuid3.io.trained_tests import TrainedTest
 from neuid3.learning.candidates import Candidates, make_candidates, neural_facts
 from neuid3.learning.families import grid_tests
-from neuid3.learning.first_order import FirstOrderCandidates, program_heads
+from neuid3.learning.first_order import FirstOrderCandidates, Head, program_heads, signatures_of
 from neuid3.learning.generators import CandidateGenerator, FixedCandidates
 from neuid3.learning.goal_values import is_goal_mode, read_goals
 from neuid3.learning.sample import Instance, same_weights
@@ -27,11 +28,15 @@ from neuid3.logic.program import Program
 from neuid3.logic.relations import with_relations
 from neuid3.logic.sandbox import Limits
 from neuid3.queries.grounding import read_program
+from neuid3.queries.modes import is_query_mode, read_query_mode, refiner_of
 from neuid3.queries.refine import Language
 from neuid3.tree.constraints import FREE, Constraints
 from neuid3.tree.goals import Goal
 from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.semantics import Semantics
+
+# A query without networks is evaluated by one join, where one with networks is trained: so many count as one candidate.
+REFINEMENTS_PER_CANDIDATE = 100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,6 +52,7 @@ class Problem:
     generator : the candidates of each node.
     goals : the goals that leaves may hold.
     constraints : what the tree must keep to.
+    language : what queries over parts may be made of; None where examples have none.
     """
 
     program: Program
@@ -56,6 +62,7 @@ class Problem:
     generator: CandidateGenerator
     goals: tuple[Goal, ...] = ()
     constraints: Constraints = FREE
+    language: Language | None = None
 
     @property
     def are_neural(self) -> bool:
@@ -114,15 +121,41 @@ def read_problem(
     from_bank = [] if opened is None else [test.thawed() for _, test in opened.fitting(program)]
     named, reused = _named([*listed, *from_bank], program)
     goals = read_goals(_listed_goals(leaves, modes), program)
-    test_modes = None if modes is None else [mode for mode in modes if not is_goal_mode(mode)]
+    of_columns, of_parts = _divided(modes, schema)
     if not named and modes is None and not goals and isinstance(generator, FixedCandidates):
         raise NodeTestError("`tests` is empty; name some tests, or use tests='auto'.")
-    heads = program_heads(program)
+    heads = program_heads(program, called=of_parts is not None)
+    language = _language(program, schema, of_parts, heads)
     tried = [*(goal.text for goal in goals), *(head.predicate for head in heads)]
-    candidates = make_candidates(named, test_modes, program, program.limits.max_candidates, goals=tried)
-    if heads and "auto" in listed:
-        generator = FirstOrderCandidates(generator, heads, Language(schema))
-    return Problem(program, candidates, reused, frozenset(named[len(listed) :]), generator, goals)
+    candidates = make_candidates(named, of_columns, program, program.limits.max_candidates, goals=tried)
+    if language is not None and heads and ("auto" in listed or of_parts):
+        generator = FirstOrderCandidates(generator, heads, language)
+    return Problem(program, candidates, reused, frozenset(named[len(listed) :]), generator, goals, language=language)
+
+
+def _divided(modes: Sequence[str] | None, schema: Schema) -> tuple[list[str] | None, list[str] | None]:
+    """The modes of rules over columns, and those of queries over parts; None where none are given."""
+    if modes is None:
+        return None, None
+    of_tests = [mode for mode in modes if not is_goal_mode(mode)]
+    of_parts = [mode for mode in of_tests if is_query_mode(mode, schema)]
+    return [mode for mode in of_tests if mode not in of_parts], of_parts or None
+
+
+def _language(program: Program, schema: Schema, modes: Sequence[str] | None, heads: Sequence[Head]) -> Language | None:
+    """What queries over parts may be made of; None where examples have no parts."""
+    if not has_parts(schema):
+        return None
+    limits = program.limits
+    language = Language(
+        schema,
+        max_variables=limits.max_variables,
+        modes=None if modes is None else tuple(map(read_query_mode, modes)),
+        signatures=signatures_of(heads),
+        max_refinements=REFINEMENTS_PER_CANDIDATE * limits.max_candidates,
+    )
+    refiner_of(language)  # refuses modes that are wrong before anything is learned
+    return language
 
 
 def _named(tests: Iterable[Any], program: Program) -> tuple[list[Any], dict[str, Instance]]:

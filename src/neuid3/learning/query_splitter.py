@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neuid3.binned.cuts import shortest_cut
+from neuid3.errors import NodeTestError
 from neuid3.learning.candidates import Candidates
 from neuid3.learning.grow import OpenNode
 from neuid3.learning.inference import ExactInference
@@ -19,7 +20,8 @@ from neuid3.learning.splitter import CUT_EXPONENT, GAIN_TOLERANCE, ScoredCandida
 from neuid3.queries.grounding import Vocabulary, renamed_literal
 from neuid3.queries.joins import Bindings, PartsIndex, grouped, parts_index
 from neuid3.queries.language import Different, Field, Literal, Query, Var, all_variables, binding_variables
-from neuid3.queries.refine import Language, Refinement, Refiner, at_least, with_threshold
+from neuid3.queries.modes import derived_modes, refiner_of
+from neuid3.queries.refine import Language, Refinement, at_least, with_threshold
 from neuid3.tree.criteria import Target
 from neuid3.tree.node_tests import Instances
 from neuid3.tree.query_tests import QueryTest
@@ -31,6 +33,9 @@ Floats = npt.NDArray[Any]
 # `ROLLOUT_ROWS` examples, parts and tuples for each, and until so many refinements were scored; and what it costs a split to
 # name its test, in bits per bit of choice.
 MAX_ROLLOUTS, ROLLOUT_ROWS, ROLLOUT_REFINEMENTS, BITS_PER_CHOICE = 20, 40_000, 40_000, 0.75
+
+# The number among those of all bindings that decides whether one of them satisfies a comparison.
+_EXTREME = {"=<": "min", ">": "max"}
 
 # The number of the binding that an extension belongs to, as if it were a part.
 ROW = Var("\x00row")
@@ -48,7 +53,8 @@ class QuerySplitter:
 
     def __init__(self, inference: ExactInference, language: Language, min_child_mass: float) -> None:
         self.inference, self.sample = inference, inference.sample
-        self.refiner, self.min_child_mass = Refiner(language), min_child_mass
+        self.refiner, self.min_child_mass = refiner_of(language, symbolic=True), min_child_mass
+        self.language = language
         self.vocabulary = Vocabulary(language.schema)
         self.index = parts_index(self.sample.examples)
         structure = self.index.structure
@@ -97,6 +103,8 @@ class QuerySplitter:
         for refinement in self.refiner.refinements(query, bindings.types):
             self._score(scores, joined, refinement, position)
             scores.count += 1
+            if scores.count > self.language.max_refinements:
+                raise too_many_refinements(query, self.language)
         scores.finish()
         return scores
 
@@ -148,16 +156,19 @@ class QuerySplitter:
         elif refinement.open_aggregate is not None:
             values = joined.aggregates(extended, *refinement.open_aggregate)
             examples = position[joined.query_bindings.example]
-            for function, operator in (("min", "=<"), ("max", ">")):
-                scores.add_thresholds(grouped(function, examples, values, len(scores.target)), operator, refinement)
+            for operator in refinement.operators:
+                numbers = grouped(_EXTREME[operator], examples, values, len(scores.target))
+                scores.add_thresholds(numbers, operator, refinement)
         elif refinement.open_field is None:
             responses = np.zeros(len(scores.target), dtype=bool)
             responses[rows] = True
             scores.add(responses, refinement.literals)
         else:
             values = self.index.field(extended, refinement.open_field)
-            for function, operator in (("min", "=<"), ("max", ">")):
-                scores.add_thresholds(grouped(function, rows, values, len(scores.target)), operator, refinement)
+            for operator in refinement.operators:
+                scores.add_thresholds(
+                    grouped(_EXTREME[operator], rows, values, len(scores.target)), operator, refinement
+                )
 
 
 class _Joined:
@@ -207,6 +218,26 @@ def _apart(literals: tuple[Literal, ...], query: Query) -> tuple[Literal, ...]:
         names[variable] = Var(next(free))
         taken.add(names[variable].name)
     return tuple(renamed_literal(literal, names) for literal in literals)
+
+
+def too_many_refinements(query: Query, language: Language) -> NodeTestError:
+    """The error that a query has more refinements than a fit may try.
+
+    Parameters
+    ----------
+    query : the query.
+    language : what it is refined by.
+
+    Returns
+    -------
+    The error.
+    """
+    name = f"The query '{query}' of a node" if query.literals else "The root"
+    modes = ", ".join(repr(mode) for mode in derived_modes(language.schema)[:2])
+    return NodeTestError(
+        f"{name} has more than {language.max_refinements:,} refinements; give modes that allow fewer, such as "
+        f"modes=[{modes}], lower max_variables={language.max_variables}, or raise max_candidates."
+    )
 
 
 def query_of(path: Path) -> Query:

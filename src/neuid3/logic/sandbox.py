@@ -25,19 +25,22 @@ LIMIT_RULES: dict[str, FieldRule] = {
     "megabytes": IntegerField(0),
     "circuit_nodes": IntegerField(0),
     "max_candidates": IntegerField(1),
+    "max_variables": IntegerField(1),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits on the time, memory, circuit size and candidate tests of background knowledge.
+    """Limits on the time, memory, circuit size and candidate tests of background knowledge, and on the variables of queries.
 
     Attributes
     ----------
     seconds : the most time to ground one program, and to build one circuit.
     megabytes : the most memory to ground one program; 0 for no limit.
     circuit_nodes : the most nodes of one circuit.
-    max_candidates : the most candidate tests that rules or modes may be expanded to in a fit.
+    max_candidates : the most candidate tests that rules or modes may be expanded to in a fit; of queries over parts the most
+        with networks that a node may have, and a hundredth of the most without.
+    max_variables : the most variables of a query over parts.
 
     Raises
     ------
@@ -48,6 +51,7 @@ class Limits:
     megabytes: int = 2048
     circuit_nodes: int = 200_000
     max_candidates: int = 1000
+    max_variables: int = 4
 
     def __post_init__(self) -> None:
         for name, rule in LIMIT_RULES.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -118,6 +119,7 @@ class Aggregate:
 
 
 Literal: TypeAlias = "Atom | Comparison | Different | Negation | AtLeast | Aggregate"
+OPEN_COUNT = 0  # of an `AtLeast` whose count is to be found; an open number is NaN
 FUNCTIONS = ("sum", "mean", "min", "max")
 OPERATORS = ("=<", ">=", "=:=", "=\\=", "<", ">")
 
@@ -202,10 +204,26 @@ def _argument_text(argument: Argument) -> str:
 
 # Parsing --------------------------------------------------------------------------------------------
 
-_TOKEN = re.compile(
-    r"\s*(?:(?P<number>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)|(?P<quoted>'(?:[^'\\]|\\.|'')*')|(?P<var>[A-Z_]\w*)"
-    r"|(?P<name>[^\W\d_A-Z]\w*)|(?P<op>=:=|=\\=|=<|>=|\\\+|\\=|[<>(),]))"
-)
+
+def token_pattern(variable: str) -> re.Pattern[str]:
+    """The pattern of a token, in which variables are written so.
+
+    Parameters
+    ----------
+    variable : a regular expression of a variable.
+
+    Returns
+    -------
+    The pattern; the name of the group that matches is the kind of the token.
+    """
+    return re.compile(
+        r"\s*(?:(?P<number>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)|(?P<quoted>'(?:[^'\\]|\\.|'')*')"
+        rf"|(?P<var>{variable})"
+        r"|(?P<name>[^\W\d_A-Z]\w*)|(?P<op>=:=|=\\=|=<|>=|\\\+|\\=|[<>(),]))"
+    )
+
+
+_TOKEN = token_pattern(r"[A-Z_]\w*")
 
 
 def parse_query(text: str) -> Query:
@@ -226,24 +244,48 @@ def parse_query(text: str) -> Query:
     >>> str(parse_query("car(C), \\\\+ (load(C, L), triangle(L)), wheels(C) >= 3"))
     'car(C), \\\\+ (load(C, L), triangle(L)), wheels(C) >= 3.0'
     """
+    return QueryParser(text, tokens_of(text, _TOKEN, "query")).whole()
+
+
+def tokens_of(text: str, token: re.Pattern[str], what: str) -> list[tuple[str, str]]:
+    """The tokens of a text, each with its kind: a named group of the pattern.
+
+    Parameters
+    ----------
+    text : the text; a full stop at its end is left out.
+    token : the pattern of a token.
+    what : what the text should be, for an error.
+
+    Returns
+    -------
+    Pairs of a kind and what was matched.
+
+    Raises
+    ------
+    NodeTestError : where something is no token.
+    """
     tokens: list[tuple[str, str]] = []
     position = 0
     stripped = text.strip().removesuffix(".").rstrip()
     while position < len(stripped):
-        match = _TOKEN.match(stripped, position)
+        match = token.match(stripped, position)
         if match is None:
-            raise NodeTestError(f"The query {text!r:.120} has {stripped[position:][:20]!r}, which cannot be read.")
+            raise NodeTestError(f"The {what} {text!r:.120} has {stripped[position:][:20]!r}, which cannot be read.")
         tokens.append((str(match.lastgroup), match.group(str(match.lastgroup))))
         position = match.end()
-    parser = _Parser(text, tokens)
-    query = parser.conjunction()
-    if parser.at != len(tokens) or not query.literals:
-        raise parser.error()
-    return query
+    return tokens
 
 
-class _Parser:
-    """A recursive-descent parser of queries."""
+class QueryParser:
+    """A recursive-descent parser of queries.
+
+    Parameters
+    ----------
+    text : what is parsed, for errors.
+    tokens : its tokens.
+    """
+
+    what, example = "query", "car(C), long(C)"
 
     def __init__(self, text: str, tokens: list[tuple[str, str]]) -> None:
         self.text, self.tokens, self.at = text, tokens, 0
@@ -251,8 +293,24 @@ class _Parser:
     def error(self) -> NodeTestError:
         found = repr(self.tokens[self.at][1]) if self.at < len(self.tokens) else "its end"
         return NodeTestError(
-            f"The query {self.text!r:.120} cannot be read at {found}; write a conjunction such as 'car(C), long(C)'."
+            f"The {self.what} {self.text!r:.120} cannot be read at {found}; write a conjunction such as '{self.example}'."
         )
+
+    def whole(self) -> Query:
+        """The query that all tokens make.
+
+        Returns
+        -------
+        The query.
+
+        Raises
+        ------
+        NodeTestError : where they make none.
+        """
+        query = self.conjunction()
+        if self.at != len(self.tokens) or not query.literals:
+            raise self.error()
+        return query
 
     def peek(self, text: str) -> bool:
         return self.at < len(self.tokens) and self.tokens[self.at] == ("op", text)
@@ -293,12 +351,12 @@ class _Parser:
             return Different(left, Var(self.next("var")))
         name = self.name()
         self.take("(")
-        if name == "at_least" and self.is_kind("number"):
-            count = self.next("number")
+        if name == "at_least" and self.is_number():
+            count = self.number()
             self.take(",")
             query = self.conjunction()
             self.take(")")
-            return AtLeast(int(float(count)), query)
+            return AtLeast(OPEN_COUNT if math.isnan(count) else int(count), query)
         if name in FUNCTIONS and self.is_kind("name"):
             return self.aggregate(name)
         arguments = [self.argument()]
@@ -316,7 +374,15 @@ class _Parser:
         query = self.conjunction()
         self.take(")")
         operator = self.operator()
-        return Aggregate(function, field, query, operator, float(self.next("number")))
+        return Aggregate(function, field, query, operator, self.number())
+
+    def is_number(self) -> bool:
+        """Whether the next token is a number."""
+        return self.is_kind("number")
+
+    def number(self) -> float:
+        """The next token as a number."""
+        return float(self.next("number"))
 
     def field(self) -> Field:
         name = self.name()
@@ -336,7 +402,7 @@ class _Parser:
         if len(arguments) != 1 or not isinstance(arguments[0], Var):
             raise self.error()
         operator = self.operator()
-        right = float(self.next("number")) if self.is_kind("number") else self.field()
+        right = self.number() if self.is_number() else self.field()
         return Comparison(Field(name, arguments[0]), operator, right)
 
     def name(self) -> str:

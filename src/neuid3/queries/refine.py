@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
+from typing import TYPE_CHECKING
 
 from neuid3.data.columns import Boolean, Category, Kind, Number, Schema
 from neuid3.data.parts import Relation, part_schemas
@@ -21,6 +22,9 @@ from neuid3.queries.language import (
     Var,
 )
 
+if TYPE_CHECKING:
+    from neuid3.queries.modes import QueryMode, Signature
+
 
 @dataclass(frozen=True)
 class Language:
@@ -32,12 +36,18 @@ class Language:
     max_variables : the most variables of a query.
     counts : whether `at_least`, and sums and means of number columns, are tried.
     negations : whether negated conjunctions are tried.
+    modes : the modes that take the place of what the schema allows, counts and negations included; None where none are given.
+    signatures : the atoms of the program that modes may name.
+    max_refinements : the most refinements of one query.
     """
 
     schema: Schema = field(hash=False)
     max_variables: int = 4
     counts: bool = True
     negations: bool = True
+    modes: tuple[QueryMode, ...] | None = None
+    signatures: tuple[Signature, ...] = field(default=(), repr=False)
+    max_refinements: int = 100_000
 
     @property
     def parts(self) -> dict[str, tuple[str | None, dict[str, Kind]]]:
@@ -60,12 +70,14 @@ class Refinement:
     open_field : the number column whose threshold is to be found; None where nothing is open.
     open_count : whether the number of bindings of the literals is compared with a count that is to be found.
     open_aggregate : a function and the number column of the parts that the literals find, whose threshold is to be found.
+    operators : the comparisons with a threshold that are tried.
     """
 
     literals: tuple[Literal, ...]
     open_field: Field | None = None
     open_count: bool = False
     open_aggregate: tuple[str, Field] | None = None
+    operators: tuple[str, ...] = ("=<", ">")
 
 
 class Refiner:
@@ -191,12 +203,12 @@ class Refiner:
         for name, (owner, _) in self.parts.items():
             new = new_variable(name, types)
             if owner is None:
-                yield (Atom(name, (new,)), *_different(new, name, types)), {new: name}
+                yield (Atom(name, (new,)), *different_parts(new, name, types)), {new: name}
                 continue
             for variable in [v for v, kind in types.items() if kind == owner]:
-                yield (Atom(name, (variable, new)), *_different(new, name, types)), {new: name}
+                yield (Atom(name, (variable, new)), *different_parts(new, name, types)), {new: name}
             if not any(kind == owner for kind in types.values()):
-                yield (Atom(name, (new,)), *_different(new, name, types)), {new: name}
+                yield (Atom(name, (new,)), *different_parts(new, name, types)), {new: name}
         for name, relation in self.relations.items():
             yield from self._neighbours(name, relation, types)
 
@@ -242,8 +254,19 @@ def new_variable(kind: str, types: Iterable[Var]) -> Var:
     return Var(next(name for name in names if name not in taken))
 
 
-def _different(new: Var, kind: str, types: Mapping[Var, str]) -> tuple[Different, ...]:
-    """A new part is another one than those of its type that are bound already."""
+def different_parts(new: Var, kind: str, types: Mapping[Var, str]) -> tuple[Different, ...]:
+    """The literals that a new part is another one than those of its type that are bound already.
+
+    Parameters
+    ----------
+    new : the variable of the new part.
+    kind : its type.
+    types : the types of the bound variables.
+
+    Returns
+    -------
+    A literal for each of these.
+    """
     return tuple(Different(new, variable) for variable, other in types.items() if other == kind)
 
 

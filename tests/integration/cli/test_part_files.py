@@ -54,6 +54,16 @@ def test_a_tree_over_parts_is_fitted_predicted_explained_and_reported(folder: Pa
 
 
 @pytest.mark.usefixtures("folder")
+def test_modes_say_what_queries_may_ask() -> None:
+    modes = ["--mode", "car(-car)", "--mode", "\\+ long(+car)", "--mode", "load(+car, -L), shape(+L, #)"]
+    text = run("fit", "trains.csv", "--target", "direction", *OPTIONS, *modes, "--max-variables", "2")
+    assert "accuracy 1.000" in text
+    wrong = CliRunner().invoke(main, ["fit", "trains.csv", "--target", "direction", *OPTIONS, "--mode", "long(+car)"])
+    assert "takes a bound car, and no mode binds one before" in wrong.output
+    assert wrong.exit_code != 0
+
+
+@pytest.mark.usefixtures("folder")
 def test_a_model_over_parts_asks_for_their_files() -> None:
     run("fit", "trains.csv", "--target", "direction", *OPTIONS)
     result = CliRunner().invoke(main, ["predict", "trains.neuid3", "trains.csv"])
