@@ -16,7 +16,7 @@ from neuid3.learning.inference import ExactInference
 from neuid3.learning.sample import Sample
 from neuid3.tree.criterion import Criterion
 from neuid3.tree.record import row_digests
-from neuid3.tree.tree import Path, node_paths, preorder
+from neuid3.tree.tree import Branch, Path, node_paths, preorder
 
 Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
@@ -25,10 +25,14 @@ Rows = npt.NDArray[np.int64]
 # depends little on the penalty.
 FOLDS, MOST_ROWS = 5, 20_000
 
-# The simplest tree counts as good as the best where its loss on unseen rows is higher by no more than the first number of
-# standard errors; and it must be better than the tree of least description length by the second. With a margin of 0.5, trees of
-# up to 48 leaves grew from noise in 6 of 20 tables, with 1 in 3, with 1.5 one of 7 leaves.
-TOLERANCE, MARGIN = 0.5, 2.0
+# The share of different rows from which on folds say how a tree does on unseen rows: where most rows occur again and again, as in a
+# table of a few codes, a fold of equal rows leaves out a whole cell.
+LEAST_DISTINCT = 0.5
+
+# The simplest tree counts as good as the best where its loss on unseen rows is higher by no more than the first number of standard
+# errors; and it must be better than the tree of least description length by the second, or by the third where that is a single leaf:
+# trees that grow where bits say that there is nothing are mostly noise.
+TOLERANCE, MARGIN, MARGIN_OF_LEAF = 0.5, 1.0, 2.0
 
 # Losses that differ by no more than this count as equal, and class probabilities are rounded to so many decimals: the rest is
 # rounding, which must not tell a repeated row from a row of double weight.
@@ -186,7 +190,10 @@ class PruningSequence:
 
 
 def content_folds(sample: Sample, groups: Rows | None = None) -> Rows | None:
-    """The fold of each row, which depends on what rows hold and not on how often or where they stand.
+    """The fold of each row, which depends on the columns of rows and not on how often or where they stand.
+
+    Rows with equal columns are in one fold, whatever their targets: with those of one class in another fold, the learned rows would
+    say the opposite of the unseen ones.
 
     Parameters
     ----------
@@ -200,11 +207,15 @@ def content_folds(sample: Sample, groups: Rows | None = None) -> Rows | None:
     random, targets = np.random.default_rng(0), sample.target.values
     if groups is not None:
         return fold_numbers(targets, min(FOLDS, int(groups.max()) + 1), random, groups)
-    keys = np.stack((targets.astype(np.float64).view(np.uint64), row_digests(sample.examples, 0)), axis=1)
-    distinct, first, row_of = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    if len(distinct) < 2 * FOLDS:
+    by_target = np.argsort(targets, kind="stable")  # of equal rows, the one with the least target counts
+    distinct, first, row_of = np.unique(
+        row_digests(sample.examples, 0)[by_target], return_index=True, return_inverse=True
+    )
+    if len(distinct) < max(2 * FOLDS, LEAST_DISTINCT * sample.weights.sum()):
         return None
-    return fold_numbers(targets[first], FOLDS, random)[row_of.reshape(-1)]
+    folds = np.empty(len(sample), dtype=np.int64)
+    folds[by_target] = fold_numbers(targets[by_target][first], FOLDS, random)[row_of.reshape(-1)]
+    return folds
 
 
 def grow_pruned(
@@ -253,7 +264,8 @@ def grow_pruned(
             losses[number, unseen] = of_fold.losses(reach, of_fold.leaves_at(penalty * fraction), targets)
         kept = _leaves_of(of_fold, grow_tree(part, root_of_fold, limits))
         of_shortest[unseen] = of_fold.losses(reach, kept, targets)
-    chosen = _chosen(losses, of_shortest, weights)
+    margin = MARGIN if isinstance(shortest.node, Branch) else MARGIN_OF_LEAF
+    chosen = _chosen(losses, of_shortest, weights, margin)
     if chosen is None:
         return shortest
     leaves = {sequence.paths[node] for node in sequence.leaves_at(float(candidates[chosen])).tolist()}
@@ -287,8 +299,8 @@ def _leaves_of(sequence: PruningSequence, pruned: GrownSubtree) -> npt.NDArray[n
     return np.array([numbers[path] for path, leaf in zip(smaller.paths, is_leaf.tolist(), strict=True) if leaf])
 
 
-def _chosen(losses: Floats, of_shortest: Floats, weights: Floats) -> int | None:
-    """The number of the chosen penalty; None where the tree of least description length is not clearly worse."""
+def _chosen(losses: Floats, of_shortest: Floats, weights: Floats, margin: float) -> int | None:
+    """The number of the chosen penalty; None where the tree of least description length is not worse by the margin."""
     totals = losses @ weights
     best = int(np.flatnonzero(totals <= totals.min() + ROUNDING)[-1])
 
@@ -302,7 +314,7 @@ def _chosen(losses: Floats, of_shortest: Floats, weights: Floats) -> int | None:
     )
     chosen = max(good)
     gain = float(weights @ of_shortest - totals[chosen])
-    return chosen if gain > MARGIN * error(of_shortest, losses[chosen]) + ROUNDING else None
+    return chosen if gain > margin * error(of_shortest, losses[chosen]) + ROUNDING else None
 
 
 def is_cross_validated(sample: Sample, numbers: Sequence[Any], criterion: Criterion) -> bool:
