@@ -37,6 +37,8 @@ class Outcome:
             return f"{self.unit}  finished elsewhere"
         if "r2" in self.scores:
             return f"{self.unit}  R² {self.scores['r2']:.3f}  {self.seconds:.1f} s"
+        if "rmse" in self.scores:
+            return f"{self.unit}  error {self.scores['rmse']:.3f}  {self.seconds:.1f} s"
         f1 = ", ".join(f"{label} {value:.3f}" for label, value in self.scores["f1"].items())
         return f"{self.unit}  accuracy {self.scores['accuracy']:.3f}  f1 {f1}  {self.seconds:.1f} s"
 

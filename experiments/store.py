@@ -48,8 +48,9 @@ def write(folder: Path, unit: Unit, record: Mapping[str, Any]) -> Path:
 
 def _checked_scores(scores: Mapping[str, Any]) -> Mapping[str, Any]:
     """Scores of classes or of numbers; a KeyError or TypeError where one is missing or no number."""
-    if "r2" in scores:
-        return {name: float(scores[name]) for name in ("r2", "mean_absolute_error")}
+    for names in (("r2", "mean_absolute_error"), ("rmse", "mae")):
+        if names[0] in scores:
+            return {name: float(scores[name]) for name in names}
     return {"accuracy": float(scores["accuracy"]), "f1": dict(scores["f1"])}
 
 

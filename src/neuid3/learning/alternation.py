@@ -17,7 +17,7 @@ from neuid3.learning.sample import Floats, Instance
 from neuid3.training.train import standard_errors
 from neuid3.tree.components import goals_of
 from neuid3.tree.node_tests import NodeTest
-from neuid3.tree.tree import Node, branches, paths
+from neuid3.tree.tree import Node, Path, branches, paths
 
 if TYPE_CHECKING:
     from torch import nn
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 # A tree that explains this fraction of the entropy of validation examples needs no other start.
 SUFFICIENT_FRACTION = 0.9
+
+# Networks that each read one image learn little from further joint training: it takes this fraction of the epochs, and none where
+# the regrown tree has the same tests (`docs/notes/speed.md` has the measurements).
+FURTHER_FRACTION = 1 / 3
 
 # A difference of so many standard errors is clear: for a second instance of a network, and against a smaller tree.
 CLEAR_ERRORS, SMALLER_ERRORS = 2.0, 1.0
@@ -210,18 +214,23 @@ class Alternation:
         if len(self.weights):
             self.progress.tree(text, tree.size, -self.mean(tree) / np.log(2.0))
 
-    def regrown(self) -> TrainedTree | None:
+    def regrown(self, known: TrainedTree | None = None) -> TrainedTree | None:
         """The tree that the networks of now give, trained jointly where validation examples become likelier by it.
 
-        None where there is nothing to regrow a tree from.
+        None where there is nothing to regrow a tree from. None also where all networks read one image each and the tests are
+        those of a tree `known` that these networks have been trained in.
         """
         self.progress.stage("regrowing and joint training")
         regrower = self.learner.regrower()
         if regrower is None:
             return None
         grown = grow_tree(regrower, regrower.root, self.limits)
+        is_further = known is not None and self.learner.reads_single_images
+        if is_further and known is not None and _test_paths(grown.node) == _test_paths(known.root):
+            return None
         before = self.state(self.learner.settled(self.reread(grown.node)), grown.test_gains)
-        after = self.state(self.learner.refine(before.root), grown.test_gains)
+        fraction = FURTHER_FRACTION if is_further else 1.0
+        after = self.state(self.learner.refine(before.root, fraction), grown.test_gains)
         is_better = not len(self.weights) or self.mean(after) > self.mean(before)
         best = after if is_better else before
         self.restore(best)
@@ -233,7 +242,7 @@ class Alternation:
         for _ in range(self.learner.config.rounds):
             if self.is_out_of_time():
                 break
-            regrown = self.regrown()
+            regrown = self.regrown(tree)
             if regrown is None or not self._is_improved(regrown, tree):
                 self.restore(tree)
                 break
@@ -329,6 +338,11 @@ class Alternation:
     def log_likelihoods(self, root: Node) -> Floats:
         """The log-likelihood of every validation example, `(example,)`, with leaves estimated from training examples."""
         return tree_log_likelihoods(root, self.inference, self.learner.goals)
+
+
+def _test_paths(root: Node) -> list[Path]:
+    """The tests and responses on the path to each leaf."""
+    return [path for path, _ in paths(root)]
 
 
 def _instances(root: Node) -> list[tuple[str, str]]:

@@ -377,7 +377,12 @@ class CheckpointedLearner:
         self.checkpoint.write(path, SavedFile(content, "", tensors))
         return is_pretrained
 
-    def refine(self, root: Node) -> Node:
+    @property
+    def reads_single_images(self) -> bool:
+        """Whether every test with a network is one Boolean call on one image."""
+        return self.learner.reads_single_images
+
+    def refine(self, root: Node, fraction: float = 1.0) -> Node:
         """The finished tree after joint training, loaded where the checkpoint has it."""
         path = self.checkpoint.tree_path(self.joint_number)
         self.joint_number += 1
@@ -391,7 +396,7 @@ class CheckpointedLearner:
                 self.learner.restore_refined(modules, int(saved.fields["steps"]))
                 return nodes_from_json(saved.fields["nodes"])
         before = {name: instance.module for name, instance in self.learner.instances.items()}
-        refined = self.learner.refine(root)
+        refined = self.learner.refine(root, fraction)
         changed = {n: i.module for n, i in self.learner.instances.items() if before.get(n) is not i.module}
         content = {
             "kind": "whole",

@@ -170,7 +170,7 @@ def learn_tree(
         return time.monotonic() >= deadline
 
     timed = TimedLearner(grower, is_out_of_time)
-    with learner.progress, learner.pool:
+    with learner.progress, learner.pool, learner.threads:
 
         def grow() -> GrownSubtree:
             if folds is not None:

@@ -16,7 +16,7 @@ from neuid3.learning.fit import make_learner
 from neuid3.learning.forest_fit import Facts, Perceived, as_fact
 from neuid3.learning.grow import GrowthLimits
 from neuid3.learning.node_learner import NodeLearner
-from neuid3.learning.perception import learn_perception
+from neuid3.learning.perception import learn_perception, perceiving
 from neuid3.learning.problem import Problem
 from neuid3.learning.regrow import network_responses
 from neuid3.learning.responses import BooleanResponse, ProbabilisticResponse
@@ -97,7 +97,7 @@ def _responses(learner: NodeLearner) -> Facts:
     if learning is None or learner.neural is None:
         return {}
     inference = learner.inference
-    names = sorted({*inference.bindings.values(), *(n for n, i in inference.instances.items() if i.frozen)})
+    names = perceiving(inference)
     decided = network_responses(names, learning.pretrainer.columns, learner.neural.tests)
     if _are_independent(list(decided), learner):
         return {test: as_fact(np.asarray(inference.conditional((), test), dtype=np.float64)) for test in decided}

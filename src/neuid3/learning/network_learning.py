@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 
 from torch import nn
 
@@ -28,10 +31,14 @@ from neuid3.learning.training_splitter import TrainingSplitter
 from neuid3.training.config import TrainingConfig
 from neuid3.training.parallel.pool import WorkerPool
 from neuid3.training.parallel.shared import SharedColumns
-from neuid3.training.train import train_jointly
+from neuid3.training.train import one_thread, train_jointly
 from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.semantics import Semantics
 from neuid3.tree.tree import Node
+
+# Up to so many examples are read by one thread, apart from the workers: on two cores, a fit of 160 rows of images took 1.6 to 3
+# times the processor time with two, depending on what else ran.
+ONE_THREAD_ROWS = 4096
 
 
 class NetworkLearning:
@@ -114,9 +121,19 @@ class NetworkLearning:
             canonical=canonical,
         )
 
-    def refined(self, root: Node) -> tuple[Node, int]:
+    def threads(self) -> AbstractContextManager[None]:
+        """A context with one thread for few examples: there a second one waits longer than it works."""
+        return one_thread() if len(self.inference.sample) <= ONE_THREAD_ROWS else nullcontext()
+
+    @property
+    def reads_single_images(self) -> bool:
+        """Whether every test with a network that is known so far is one Boolean call on one image."""
+        return all(self.pretrainer.columns.single_image_call(test) is not None for test in self.splitter.tests)
+
+    def refined(self, root: Node, fraction: float = 1.0) -> tuple[Node, int]:
         """The tree after joint training of all leaves and all networks that are not frozen, and its gradient steps."""
-        task = joint_task(root, self.inference, self.config, self.initializer.seed, self.goals)
+        config = replace(self.config, joint_epochs=math.ceil(self.config.joint_epochs * fraction))
+        task = joint_task(root, self.inference, config, self.initializer.seed, self.goals)
         if task is None:
             return root, 0
         trained, steps = train_jointly(task)
@@ -155,6 +172,18 @@ class NetworkLearning:
             return None
         inference = with_goals(self.inference, self.goals)
         return Regrower(inference, symbolic, responses, self.min_child_mass, offered, bounds)
+
+    def pretrain_by_columns(self, offered: Candidates) -> bool:
+        """Train networks that many columns share; False where there are no such columns, or they teach nothing together.
+
+        Parameters
+        ----------
+        offered : the candidates of the root.
+        """
+        tests = [test for test in offered.tests if self.inference.semantics.is_neural(test)]
+        is_pretrained = self.pretrainer.pretrain_by_columns(OpenNode.root(len(self.inference.sample)), tests)
+        self.splitter.steps += self.pretrainer.steps
+        return is_pretrained
 
     def pretrain(self, offered: Candidates, starts: Mapping[str, nn.Module]) -> bool:
         """Train one instance of each network by all candidates at once; False where they teach nothing together.

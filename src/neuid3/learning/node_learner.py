@@ -197,6 +197,16 @@ class NodeLearner:
         """The worker processes that train networks."""
         return nullcontext() if self.network_learning is None else self.network_learning.pool
 
+    @property
+    def threads(self) -> AbstractContextManager[Any]:
+        """A context with as many threads as calls of networks on the examples can use."""
+        return nullcontext() if self.network_learning is None else self.network_learning.threads()
+
+    @property
+    def reads_single_images(self) -> bool:
+        """Whether every test with a network is one Boolean call on one image."""
+        return self.network_learning is not None and self.network_learning.reads_single_images and not len(self.goals)
+
     # The node ------------------------------------------------------------------------------------
 
     def leaf_statistics(self, node: OpenNode) -> Floats:
@@ -314,12 +324,13 @@ class NodeLearner:
 
     # The finished tree ------------------------------------------------------------------------------
 
-    def refine(self, root: Node) -> Node:
+    def refine(self, root: Node, fraction: float = 1.0) -> Node:
         """The finished tree after joint training of all leaves and all networks that are not frozen, by exact likelihood.
 
         Parameters
         ----------
         root : the root of the tree.
+        fraction : the fraction of the configured epochs.
 
         Returns
         -------
@@ -327,7 +338,7 @@ class NodeLearner:
         """
         if self.network_learning is None:
             return root
-        refined, steps = self.network_learning.refined(root)
+        refined, steps = self.network_learning.refined(root, fraction)
         self.network_learning.splitter.steps += steps
         return refined
 
@@ -385,6 +396,18 @@ class NodeLearner:
         if self.network_learning is None or not self.may_pretrain:
             return False
         return self.network_learning.pretrain(self.offered(self.root), starts)
+
+    def pretrain_by_columns(self) -> bool:
+        """Train networks that many columns of images share, where `TrainingConfig.shared` is set; no tree is grown.
+
+        Returns
+        -------
+        Whether there are pretrained networks now, which all tests of these columns may call.
+        """
+        if self.network_learning is None:
+            return False
+        with self.progress, self.pool, self.threads:
+            return self.network_learning.pretrain_by_columns(self.offered(self.root))
 
     @property
     def may_pretrain(self) -> bool:

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
-from alternating import edges, edges_classifier, parity, parity_classifier
+from alternating import edges, edges_classifier, parity, parity_classifier, stripes
 
-from neuid3 import NeuID3Classifier, evidence_page, export_graphviz, export_text, load
+from neuid3 import Examples, NeuID3Classifier, TrainingConfig, evidence_page, export_graphviz, export_text, load
 from neuid3.errors import CheckpointError
 from neuid3.learning.checkpoint import Checkpoint
 from neuid3.learning.node_learner import NodeLearner
@@ -73,9 +74,9 @@ def test_when_time_is_up_after_growing_nothing_further_begins(tmp_path: Path, mo
     """The clock jumps when the grown tree has been trained jointly."""
     passed, refine, monotonic = [0.0], NodeLearner.refine, time.monotonic
 
-    def slow(self: NodeLearner, root: Any) -> Any:
+    def slow(self: NodeLearner, root: Any, *further: Any) -> Any:
         passed[0] += 1000.0
-        return refine(self, root)
+        return refine(self, root, *further)
 
     monkeypatch.setattr(NodeLearner, "refine", slow)
     monkeypatch.setattr("neuid3.learning.fit.time.monotonic", lambda: monotonic() + passed[0])
@@ -89,6 +90,22 @@ def test_without_rounds_the_tree_is_trained_jointly_once(tmp_path: Path) -> None
     assert clf.tree_.depth == 2
     trees = sorted(path.name for path in tmp_path.glob("tree-*"))
     assert trees == ["tree-00.neuid3", "tree-01.neuid3"], "and once with an instance of its own for every test"
+
+
+def test_a_regrown_tree_of_the_same_tests_is_not_trained_again_where_each_network_reads_one_image(
+    tmp_path: Path,
+) -> None:
+    rng = np.random.default_rng(0)
+    shown = rng.random((2, 200)) < 0.5
+    X = Examples({name: stripes(2 * values, rng) for name, values in zip("ab", shown, strict=True)})
+    fields = {"restarts": 2, "epochs": 12, "joint_epochs": 6, "augment": False, "pretrain": False}
+    rules = {"background": "nn(net, [I, J]) :: bright(I, J).", "tests": ["bright(a, b)"]}
+    for name, named in (("one image", {}), ("two images", rules)):
+        clf = NeuID3Classifier(**named, training=TrainingConfig(**fields), random_state=0)
+        clf.fit(X, shown[0], checkpoint=tmp_path / name)
+        assert clf.tree_.depth == 1
+        trainings = len(list((tmp_path / name).glob("tree-*.neuid3")))
+        assert (trainings == 1) == (name == "one image")
 
 
 # More than one instance -----------------------------------------------------------------------------

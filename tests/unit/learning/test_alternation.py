@@ -52,7 +52,7 @@ class Scripted(Alternation):
         self.seconds -= 1
         return self.seconds < 0
 
-    def regrown(self) -> TrainedTree | None:
+    def regrown(self, known: TrainedTree | None = None) -> TrainedTree | None:  # noqa: ARG002
         self.rounds_grown += 1
         return self.script[self.rounds_grown - 1]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from neuid3.learning.node_learner import NodeLearner
+from neuid3.learning.perception import perceiving
 from neuid3.learning.responses import ProbabilisticResponse, Response
 from neuid3.tree.node_tests import NodeTest
 
@@ -30,7 +31,7 @@ def perceive(learner: NodeLearner) -> dict[NodeTest, Response]:
     from neuid3.learning.regrow import bindings
 
     inference, target = learner.inference, learner.sample.target
-    trainable = [name for name in sorted(set(inference.bindings.values())) if not inference.instances[name].frozen]
+    trainable = [name for name in perceiving(inference) if not inference.instances[name].frozen]
     responses: dict[NodeTest, Response] = {}
     for test in learner.neural.tests:
         bound = bindings(test, trainable, learning.pretrainer.columns)
