@@ -56,6 +56,7 @@ def _checked_rules(options: FitOptions) -> str:
     """The background knowledge; files that are missing or cannot be written are errors before anything is read."""
     if options.jobs == 0:
         raise DataError("--jobs 0 means no workers; give 1 or more, or -1 for one per core.")
+    _ = options.picture_encoder  # raises an error where its options contradict each other
     check_writable(options.model_file, *options.input_files)
     rules = "" if options.background is None else read_text(options.background, "file of rules")
     if options.bank is not None and not options.bank.is_dir():

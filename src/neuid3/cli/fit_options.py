@@ -11,7 +11,7 @@ import click
 
 from neuid3.cli.common import FILE, Command, FieldType, FiniteRange, concepts_option, limit_option, parts_options
 from neuid3.data.reading.pictures import MAX_IMAGE_SIDE
-from neuid3.encoders.encoder import Encoder
+from neuid3.encoders.encoder import SELF, Encoder
 from neuid3.errors import DataError, ParameterError
 from neuid3.logic.sandbox import LIMIT_RULES, Limits
 from neuid3.training.config import TRAINING_RULES
@@ -82,10 +82,13 @@ class FitOptions:
     @property
     def picture_encoder(self) -> Encoder | None:
         """The encoder of pictures, whose vectors are kept beside the table; None without one."""
-        if self.encoder is None:
+        if self.encoder in (None, SELF):
             for option, value in (("--encoder-weights", self.encoder_weights), ("--encoder-size", self.encoder_size)):
                 if value is not None:
-                    raise DataError(f"{option} is for an encoder by name; add --encoder NAME, or leave it out.")
+                    raise DataError(
+                        f"{option} is for an architecture by name, such as --encoder resnet18; name one, or leave it out."
+                    )
+        if self.encoder is None:
             return None
         cache = self.table.with_name(f"{self.table.stem}.encoded")
         return Encoder(self.encoder, self.encoder_weights, self.encoder_size, cache)

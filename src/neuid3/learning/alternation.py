@@ -14,6 +14,7 @@ from neuid3.identifiability.forms import with_tests
 from neuid3.learning.goals import instances_of, tree_log_likelihoods
 from neuid3.learning.grow import GrownSubtree, GrowthLimits, grow_tree
 from neuid3.learning.sample import Floats, Instance
+from neuid3.networks.residual import is_normalised
 from neuid3.training.train import standard_errors
 from neuid3.tree.components import goals_of
 from neuid3.tree.node_tests import NodeTest
@@ -28,7 +29,10 @@ if TYPE_CHECKING:
 # A tree that explains this fraction of the entropy of validation examples needs no other start.
 SUFFICIENT_FRACTION = 0.9
 
-# Networks that each read one image learn little from further joint training: it takes this fraction of the epochs, and none where
+# The same where all of its networks have batch normalisation: it is noise that they leave unexplained, and no saddle.
+SUFFICIENT_FRACTION_CONVERGED = 0.5
+
+# Networks that each read one image, or that have batch normalisation, learn little from further joint training: it takes this fraction of the epochs, and none where
 # the regrown tree has the same tests (`docs/notes/speed.md` has the measurements).
 FURTHER_FRACTION = 1 / 3
 
@@ -62,6 +66,12 @@ class TrainedTree:
         """The networks that the tree calls and that are trained in a fit, by declared network."""
         called = dict(_instances(self.root))
         return {net: self.instances[name].module for net, name in called.items() if not self.instances[name].frozen}
+
+    @property
+    def has_converged(self) -> bool:
+        """Whether all of its networks that are trained have batch normalisation: joint training leaves little to a second one."""
+        modules = self.modules.values()
+        return bool(modules) and all(map(is_normalised, modules))
 
     @property
     def computes(self) -> bool:
@@ -217,15 +227,15 @@ class Alternation:
     def regrown(self, known: TrainedTree | None = None) -> TrainedTree | None:
         """The tree that the networks of now give, trained jointly where validation examples become likelier by it.
 
-        None where there is nothing to regrow a tree from. None also where all networks read one image each and the tests are
-        those of a tree `known` that these networks have been trained in.
+        None where there is nothing to regrow a tree from. None also where the tests are those of a tree `known` that these
+        networks have been trained in, if all of them read one image each or have batch normalisation.
         """
         self.progress.stage("regrowing and joint training")
         regrower = self.learner.regrower()
         if regrower is None:
             return None
         grown = grow_tree(regrower, regrower.root, self.limits)
-        is_further = known is not None and self.learner.reads_single_images
+        is_further = known is not None and (self.learner.reads_single_images or known.has_converged)
         if is_further and known is not None and _test_paths(grown.node) == _test_paths(known.root):
             return None
         before = self.state(self.learner.settled(self.reread(grown.node)), grown.test_gains)
@@ -321,7 +331,8 @@ class Alternation:
         if not len(self.weights):
             return True
         entropy = -self.mean(self.without_tree())
-        return entropy + self.mean(tree) >= SUFFICIENT_FRACTION * entropy
+        fraction = SUFFICIENT_FRACTION_CONVERGED if tree.has_converged else SUFFICIENT_FRACTION
+        return entropy + self.mean(tree) >= fraction * entropy
 
     def mean(self, tree: TrainedTree) -> float:
         """The mean log-likelihood of validation examples, in nats."""

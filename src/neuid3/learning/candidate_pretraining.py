@@ -116,7 +116,8 @@ def candidate_pretraining(
     }
     inputs = sorted({name for of_network in columns.values() for name in of_network})
     rows = np.arange(len(sample))
-    variants = _variants(inputs, inference, config)
+    normalised = all(map(initializer.is_normalised, first_calls.values()))
+    variants = _variants(inputs, inference, config, normalised)
     all_calls = sorted({call for of_test in calls.values() for call in of_test})
 
     def fresh(call: NetworkCall) -> nn.Module:
@@ -176,8 +177,12 @@ def _share_networks(calls: Sequence[Sequence[NetworkCall]]) -> bool:
     return len(set(networks)) < len(networks)
 
 
-def _variants(inputs: Sequence[str], inference: ExactInference, config: TrainingConfig) -> list[RestartVariant]:
+def _variants(
+    inputs: Sequence[str], inference: ExactInference, config: TrainingConfig, normalised: bool
+) -> list[RestartVariant]:
     """The variants of the restarts, twice as many as a test has: with a grayscale warm-up where there is colour."""
+    if normalised:
+        return [RestartVariant()] * min(WARM + 1, 2 * config.restarts)
     shapes = shapes_of(inputs, inference.semantics.program.schema)
     kinds = (False, True) if any(len(shape) == 3 and shape[0] == 3 for shape in shapes) else (False,)
     return [RestartVariant(False, kinds[i % len(kinds)]) for i in range(2 * config.restarts)]

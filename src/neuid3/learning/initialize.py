@@ -14,6 +14,7 @@ from neuid3.errors import NetworkError
 from neuid3.learning.candidates import shapes_of
 from neuid3.learning.sample import Factory, Floats, Sample
 from neuid3.networks.defaults import Dense, Standardise, standardise_inputs
+from neuid3.networks.residual import is_normalised
 from neuid3.networks.series import SeriesNet, default_architecture
 from neuid3.tree.semantics import NetworkCall
 
@@ -39,6 +40,7 @@ class NetworkInitializer:
     def __init__(self, networks: Mapping[str, nn.Module | Factory], schema: Schema, seed: int, sample: Sample) -> None:
         self.networks, self.schema, self.seed, self.sample = dict(networks), schema, seed, sample
         self.count = 0
+        self._is_normalised: dict[NetworkCall, bool] = {}
         self._standards: dict[tuple[tuple[str, ...], ...], Standardise] = {}
 
     def next_number(self) -> int:
@@ -94,6 +96,12 @@ class NetworkInitializer:
         network = self.create(call)
         self.count = before
         return network
+
+    def is_normalised(self, call: NetworkCall) -> bool:
+        """Whether the network of a call has batch normalisation, so that few restarts suffice."""
+        if call not in self._is_normalised:
+            self._is_normalised[call] = is_normalised(self.template(call))
+        return self._is_normalised[call]
 
     def _build(self, call: NetworkCall) -> nn.Module:
         """A network by its factory, or by the default architecture."""

@@ -21,6 +21,9 @@ from neuid3.tree.semantics import Semantics
 # At the root all tests together have at least so many restarts; but no test has more than twice the configured number.
 MIN_ROOT_RESTARTS = 16
 
+# So many where networks have batch normalisation: these leave the saddles that restarts are for.
+MIN_NORMALISED_ROOT_RESTARTS = 4
+
 
 class RestartVariants:
     """Chooses the variants of the restarts of a test.
@@ -36,21 +39,38 @@ class RestartVariants:
 
     def __init__(self, sample: Sample, semantics: Semantics, config: TrainingConfig, tests: int, device: str) -> None:
         self.sample, self.semantics, self.config, self.device = sample, semantics, config, device
-        self.min_restarts = -(-MIN_ROOT_RESTARTS // max(tests, 1))  # a single test must not depend on a few draws
+        self.tests = max(tests, 1)
 
-    def variants(self, node: OpenNode, test: NodeTest, inputs: Sequence[str]) -> list[RestartVariant]:
-        """The variant of each restart of a test at a node; its networks read the columns `inputs`."""
+    def variants(
+        self, node: OpenNode, test: NodeTest, inputs: Sequence[str], normalised: bool = False
+    ) -> list[RestartVariant]:
+        """The variant of each restart of a test at a node.
+
+        Parameters
+        ----------
+        node : the node.
+        test : the test.
+        inputs : the columns that its networks read.
+        normalised : whether all of its networks have batch normalisation, so that each polarity needs a quarter of the
+            configured restarts.
+        """
         variants = self._distinct_variants(node, test, inputs)
         restarts = self.config.restarts
         if restarts == 1:
             return variants[:1]
+        if normalised:
+            variants = [variant for variant in variants if not variant.grayscale_warmup]
+            at_root = 0 if node.path else -(-MIN_NORMALISED_ROOT_RESTARTS // self.tests)
+            count = max(len(variants), restarts // 4 * len(variants), min(at_root, restarts))
+            return [variants[i % len(variants)] for i in range(count)]
         # Of a rule's restarts only those with the right polarity can learn, and a single draw of these may fail by bad luck.
         half = min(restarts, max(2, len(variants), restarts // 2))
         usual = half if self._is_network(test) else restarts
         if node.path:  # there are networks to start from, and fewer examples to compare restarts on
             count = max(usual // 2, min(len(variants), -(-restarts // 2)))
         else:
-            count = max(usual, min(self.min_restarts, 2 * restarts))
+            # A single test must not depend on a few draws.
+            count = max(usual, min(-(-MIN_ROOT_RESTARTS // self.tests), 2 * restarts))
         return [variants[i % len(variants)] for i in range(count)]
 
     def _distinct_variants(self, node: OpenNode, test: NodeTest, inputs: Sequence[str]) -> list[RestartVariant]:

@@ -133,7 +133,8 @@ class TaskBuilder:
         ready: Sequence[ScoredCandidate],
     ) -> tuple[list[RestartVariant], list[dict[str, nn.Module]]]:
         """The restarts: the variant of each, and the networks that it starts from."""
-        variants = self.variants.variants(node, test, inputs)
+        normalised = all(map(self.initializer.is_normalised, calls))
+        variants = self.variants.variants(node, test, inputs, normalised)
         warm = ready and len(calls) == 1
         if warm:
             variants = variants[:1]  # a trained network for such images is there to start from

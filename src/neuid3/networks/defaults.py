@@ -17,7 +17,7 @@ Floats = npt.NDArray[np.float64]
 
 
 # Pictures with a side of so many pixels are read by a residual network, smaller ones by a LeNet.
-RESIDUAL_FROM = 65
+RESIDUAL_FROM = 29
 
 
 class LeNet(nn.Module):

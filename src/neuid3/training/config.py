@@ -72,8 +72,8 @@ class TrainingConfig:
         The largest random rotation, stretch and shear of an image, as a fraction.
     restarts : int
         Random restarts of a rule's networks, between which successive halving chooses (see `neuid3.training.halving`);
-        half as many for a network that is a test by itself. They differ in their random weights, in the class that the
-        test is to be true for and in the grayscale warm-up.
+        half as many for a network that is a test by itself, and fewer where networks have batch normalisation. They differ
+        in their random weights, in the class that the test is to be true for and in the grayscale warm-up.
     validation_fraction : float, optional
         The fraction of examples in the validation split, which networks are scored on and not trained on, unless `fit`
         is given `validation`. None: no validation split at all, also where `fit` is given one; networks are scored on

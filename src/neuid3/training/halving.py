@@ -12,6 +12,7 @@ from typing import Any
 from joblib import delayed
 
 from neuid3.networks.groups import architecture
+from neuid3.networks.residual import is_normalised
 from neuid3.training.parallel.pool import WorkerPool
 from neuid3.training.restart_run import GRAYSCALE_UNTIL
 from neuid3.training.task import Restart, Task, TrainingResult
@@ -23,8 +24,11 @@ ROUNDS = ((1 / 4, 1 / 4), (3 / 8, 1 / 6), (1 / 2, 1 / 8), (3 / 4, 1 / 12), (1.0,
 # The rounds where some restarts have a grayscale warm-up. More survive: these restarts take longer to gain anything.
 GRAYSCALE_ROUNDS = ((1 / 4, 1 / 2), (3 / 8, 1 / 4), (5 / 8, 1 / 12), (1.0, 0.0))
 
-# The minimum number of restarts that survive a round.
-MIN_SURVIVORS = 3
+# The rounds of networks with batch normalisation. What they can learn they begin to learn at once, and a restart costs more.
+NORMALISED_ROUNDS = ((1 / 8, 1 / 4), (3 / 8, 1 / 8), (1.0, 0.0))
+
+# The minimum number of restarts that survive a round; the second is that of networks with batch normalisation.
+MIN_SURVIVORS, MIN_NORMALISED_SURVIVORS = 3, 1
 
 # Where the best gain of a round is below MIN_SHOWN_GAIN bits, no restart has learned anything yet and all of them survive;
 # but only in the first PATIENT_ROUNDS rounds.
@@ -60,10 +64,20 @@ def successive_halving(
     alive = [Restart(task, number) for task in tasks for number in range(len(task.initial_networks))]
     single_round = all(task.config.restarts == 1 for task in tasks)
     has_warmup = any(variant.grayscale_warmup for task in tasks for variant in task.variants)
-    rounds = ((1.0, 0.0),) if single_round else GRAYSCALE_ROUNDS if has_warmup else ROUNDS
+    normalised = all(is_normalised(net) for task in tasks for net in task.initial_networks[0].values())
+    rounds = (
+        ((1.0, 0.0),)
+        if single_round
+        else NORMALISED_ROUNDS
+        if normalised
+        else GRAYSCALE_ROUNDS
+        if has_warmup
+        else ROUNDS
+    )
+    least = MIN_NORMALISED_SURVIVORS if normalised else MIN_SURVIVORS
     steps = done = 0
     restart_count = len(alive)
-    total = sum(min(survivor_count(part, restart_count), restart_count) for _, part in ((0, 1.0), *rounds[:-1]))
+    total = sum(min(survivor_count(part, restart_count, least), restart_count) for _, part in ((0, 1.0), *rounds[:-1]))
     with WorkerPool() if pool is None else nullcontext(pool) as workers:
         for number, (fraction, surviving) in enumerate(rounds):
             if not alive:
@@ -83,7 +97,7 @@ def successive_halving(
                 if fraction == 1.0
                 else survivors(
                     advanced,
-                    survivor_count(surviving, restart_count),
+                    survivor_count(surviving, restart_count, least),
                     patient=number < PATIENT_ROUNDS,
                     split_by_warmup=fraction < GRAYSCALE_UNTIL,
                 )
@@ -111,13 +125,13 @@ def _kind(restart: Restart) -> tuple[Any, ...]:
     return (architectures, len(task.training_rows), len(task.validation_rows), len(task.target), task.config)
 
 
-def survivor_count(fraction: float, restarts: int) -> int:
-    """Number of survivors of a round, where a fraction of so many restarts is to survive.
+def survivor_count(fraction: float, restarts: int, least: int = MIN_SURVIVORS) -> int:
+    """Number of survivors of a round, where a fraction of so many restarts is to survive, and at least a few.
 
     >>> survivor_count(1 / 4, 40), survivor_count(1 / 4, 8)
     (10, 3)
     """
-    return max(ceil(fraction * restarts), MIN_SURVIVORS)
+    return max(ceil(fraction * restarts), least)
 
 
 def survivors(restarts: Sequence[Restart], count: int, patient: bool, split_by_warmup: bool) -> list[Restart]:

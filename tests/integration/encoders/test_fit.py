@@ -232,8 +232,11 @@ def test_the_command_line_keeps_vectors_beside_the_table(tmp_path: Path):
     assert done.exit_code == 0, done.output
 
 
-def test_options_of_encoders_need_one(tmp_path: Path):
+@pytest.mark.parametrize("encoder", [[], ["--encoder", "self"]])
+def test_options_of_encoders_need_an_architecture(tmp_path: Path, encoder: list[str]):
     (tmp_path / "t.csv").write_text("a,b\n1,x\n2,y\n" * 10)
-    done = CliRunner().invoke(main, ["fit", str(tmp_path / "t.csv"), "--target", "b", "--encoder-size", "224"])
+    command = ["fit", str(tmp_path / "t.csv"), "--target", "b", "--encoder-size", "224", *encoder]
+    done = CliRunner().invoke(main, command)
     assert done.exit_code != 0
-    assert "--encoder NAME" in done.output
+    assert "--encoder-size is for an architecture by name" in done.output
+    assert "Learning" not in done.output, "before anything is read"

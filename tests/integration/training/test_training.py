@@ -53,6 +53,29 @@ def test_successive_halving_keeps_the_best_restarts() -> None:
     assert progress[-1][1] == progress[-1][2], "the announced total is reached"
 
 
+def test_of_networks_with_batch_normalisation_one_restart_is_trained_to_the_end() -> None:
+    given = task(replace(TrainingConfig(), epochs=16, batch_size=16), restarts=4)
+    normalised = replace(given, initial_networks=tuple({"net": normalised_network()} for _ in range(4)))
+    (best,), steps = successive_halving([normalised])
+    whole = normalised.config.steps(len(normalised.training_rows))
+    assert best is not None
+    assert best.steps == whole
+    assert best.score > 0.1
+    assert steps == 4 * 3 * whole // 8 + whole * 5 // 8, "after 1/8 none shows a gain, and all continue"
+
+
+def normalised_network() -> torch.nn.Module:
+    """A network of two layers with batch normalisation."""
+    layers = (
+        torch.nn.Linear(3, 32),
+        torch.nn.BatchNorm1d(32),
+        torch.nn.ReLU(),
+        torch.nn.Linear(32, 1),
+        torch.nn.Sigmoid(),
+    )
+    return torch.nn.Sequential(*layers)
+
+
 def test_a_single_restart_counts_as_one_unit_of_progress() -> None:
     progress: list[tuple[int, int]] = []
     successive_halving(

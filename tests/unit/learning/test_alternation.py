@@ -7,14 +7,17 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from torch import nn
 
-from neuid3 import Branch, Examples, Leaf
+from neuid3 import Branch, Examples, Leaf, LeNet
 from neuid3.learning.alternation import Alternation, TrainedTree
 from neuid3.learning.grow import GrowthLimits
 from neuid3.learning.node_learner import NodeLearner
 from neuid3.learning.progress import SilentProgress
-from neuid3.learning.sample import Sample
+from neuid3.learning.sample import Instance, Sample
+from neuid3.networks.residual import ResidualNet
 from neuid3.tree.criteria import ClassCriterion, Target
+from neuid3.tree.node_tests import AtomTest
 from neuid3.tree.tree import Node
 
 VALIDATION = 100
@@ -142,3 +145,21 @@ def test_a_tree_is_sufficient_that_explains_nine_tenths_of_the_entropy(monkeypat
     monkeypatch.setattr(alternation, "without_tree", lambda: tree(1, -1.0, 0.0))
     assert alternation.is_sufficient(tree(3, -0.099))
     assert not alternation.is_sufficient(tree(3, -0.101))
+
+
+def with_network(module: nn.Module, likelihood: float, frozen: bool = False) -> TrainedTree:
+    """A tree of one test, which calls this network."""
+    root = Branch(AtomTest("red(photo)").bind({"red_net": "red_net#1"}), Leaf(0.9), Leaf(0.1))
+    instances = {"red_net#1": Instance(module, "red_net", frozenset({"photo"}), frozen)}
+    return TrainedTree(root, (), instances, {}, np.full(VALIDATION, likelihood))
+
+
+def test_a_tree_of_networks_with_batch_normalisation_is_sufficient_where_it_explains_half_of_the_entropy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    alternation = Scripted()
+    monkeypatch.setattr(alternation, "without_tree", lambda: tree(1, -1.0, 0.0))
+    for likelihood, is_enough in ((-0.49, True), (-0.51, False)):
+        assert alternation.is_sufficient(with_network(ResidualNet(1), likelihood)) is is_enough
+        assert not alternation.is_sufficient(with_network(LeNet(1), likelihood))
+        assert not alternation.is_sufficient(with_network(ResidualNet(1), likelihood, frozen=True))

@@ -31,7 +31,7 @@ MANY = 12
 
 
 def variants_of(
-    test: AtomTest, restarts: int, colours: bool, tests: int = MANY, inner: bool = False
+    test: AtomTest, restarts: int, colours: bool, tests: int = MANY, inner: bool = False, normalised: bool = False
 ) -> list[RestartVariant]:
     """The restarts of a test over small images, half of whose examples are positive."""
     shape = (6, 3, 12, 12) if colours else (6, 12, 12)
@@ -41,7 +41,7 @@ def variants_of(
     root = OpenNode.root(6)
     node = replace(root, path=((NETWORK, True),)) if inner else root
     chosen = RestartVariants(sample, semantics, replace(TrainingConfig(), restarts=restarts), tests, "cpu")
-    return chosen.variants(node, test, ("a", "b"))
+    return chosen.variants(node, test, ("a", "b"), normalised)
 
 
 def test_both_polarities_of_a_rule_have_equally_many_restarts() -> None:
@@ -68,3 +68,15 @@ def test_few_tests_have_more_restarts_each_and_inner_nodes_fewer() -> None:
     assert len(variants_of(RULE, 4, colours=False, tests=3)) == 6
     assert len(variants_of(RULE, 4, colours=True, inner=True)) == 2
     assert len(variants_of(NETWORK, 4, colours=False, inner=True)) == 1
+
+
+def test_networks_with_batch_normalisation_have_few_restarts_of_each_polarity() -> None:
+    both = [RestartVariant(False), RestartVariant(True)]
+    for inner in (False, True):
+        assert variants_of(RULE, 4, colours=True, inner=inner, normalised=True) == both
+        assert variants_of(NETWORK, 4, colours=True, inner=inner, normalised=True) == [RestartVariant()]
+        assert variants_of(RULE, 16, colours=True, inner=inner, normalised=True) == 4 * both
+    assert variants_of(RULE, 1, colours=True, normalised=True) == both[:1]
+    assert variants_of(RULE, 4, colours=True, tests=1, normalised=True) == 2 * both, (
+        "a single test does not depend on one draw"
+    )

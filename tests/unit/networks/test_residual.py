@@ -14,7 +14,9 @@ from neuid3.networks.residual import ResidualNet
     [
         ((28, 28), LeNet),
         ((3, 28, 28), LeNet),
-        ((39, 32), LeNet),
+        ((29, 20), ResidualNet),
+        ((3, 32, 32), ResidualNet),
+        ((3, 64, 44), ResidualNet),
         ((65, 65), ResidualNet),
         ((3, 96, 66), ResidualNet),
         ((1, 224, 224), ResidualNet),
