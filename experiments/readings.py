@@ -139,9 +139,10 @@ def _codes(values: npt.NDArray[Any], texts: Sequence[str]) -> Codes:
 
 
 def _neural_variables(model: NeurosymbolicTree) -> list[NeuralVariable]:
-    """The variables of networks in a tree, test by test."""
+    """The variables of networks in a tree, test by test and then goal by goal."""
     variables: dict[NeuralVariable, None] = {}
-    for test in model.tree.tests:
+    goals = [test for goal in model.tree.goals for _, test in model.inference.semantics.value_tests(goal)]
+    for test in (*model.tree.tests, *goals):
         neural = [one for one in sources(test.formula(model.program)) if isinstance(one, NeuralVariable)]
         variables |= dict.fromkeys(sorted(neural, key=lambda one: (one.network, one.declaration, one.inputs)))
     return list(variables)

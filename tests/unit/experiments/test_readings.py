@@ -17,6 +17,7 @@ from experiments.learners import description, fit, load, make, reused_tests
 from experiments.readings import Reading, network_counts, readings
 from experiments.units import Unit
 from neuid3 import Examples, NeuID3Classifier, NeurosymbolicTree
+from neuid3.tree.goals import Goal, GoalLeaf
 from neuid3.tree.node_tests import AtomTest
 from neuid3.tree.tree import Branch, Leaf, Tree
 
@@ -108,6 +109,22 @@ def test_readings_are_right_up_to_what_networks_return() -> None:
         "matched": 7 / 8,
         "sum_accuracy": 3 / 4,
     }
+
+
+def test_networks_that_only_goals_of_leaves_call_are_counted_and_read() -> None:
+    otherwise = Leaf(tuple([0.2] * 5))
+    root = Branch("red(first)", GoalLeaf(Goal("sum(first, second, Y)", (("digit_net", "a"),)), otherwise), otherwise)
+    tree = NeurosymbolicTree(
+        Tree(root, classes=tuple(range(5))),
+        shown().examples.schema,
+        background=RULES,
+        networks={"a": Pixel(), "red_net": Bright()},
+    )
+    assert network_counts(tree) == {"instances": 2, "declared": 2}
+    assert [(reading.network, reading.accuracy) for reading in readings(tree, shown())] == [
+        ("red_net", 3 / 4),
+        ("a", 7 / 8),
+    ]
 
 
 def test_a_network_without_true_values_has_no_reading() -> None:
