@@ -320,6 +320,13 @@ class NeuID3Estimator(BaseEstimator):  # type: ignore[misc]
         self.__dict__ = {**vars(self._copied(without=LEARNED)), **learned}
         return self
 
+    def _validate_params(self) -> None:
+        """Check the parameters as scikit-learn does, whose message names the parameter and the values that it may have."""
+        try:
+            super()._validate_params()
+        except ValueError as error:
+            raise ParameterError(str(error)) from None
+
     def _copied(self, without: Container[str] = ()) -> Self:
         """A shallow copy with the current parameters and attributes."""
         copied: Self = object.__new__(type(self))

@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import neuid3
 from neuid3 import NeuID3BoostingClassifier, NeuID3BoostingRegressor, NeuID3Regressor, NeurosymbolicSum
-from neuid3.errors import DataError, NeuID3Error
+from neuid3.errors import DataError, NeuID3Error, ParameterError
 
 SMALL = {"max_trees": 8, "cv": 2, "patience": 3}
 
@@ -177,7 +177,7 @@ def test_class_weights_move_the_predictions() -> None:
 )
 def test_parameters_out_of_range_are_named(parameters: dict[str, Any]) -> None:
     X, y = cards()
-    with pytest.raises(ValueError, match=next(iter(parameters))):
+    with pytest.raises(ParameterError, match=next(iter(parameters))):
         NeuID3BoostingClassifier(**parameters).fit(X, y)
 
 

@@ -232,8 +232,9 @@ def test_a_network_that_returns_nan_is_dropped_with_a_warning_and_the_fit_goes_o
 def test_bad_input_is_reported_in_one_sentence(change: dict[str, object], message: str) -> None:
     X, y = mixed(50)
     y = change.pop("y", y)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(NeuID3Error, match=message) as raised:
         NeuID3Classifier(**change).fit(X, y)
+    assert isinstance(raised.value, ValueError)
 
 
 def test_columns_at_prediction_must_be_those_of_fit() -> None:
