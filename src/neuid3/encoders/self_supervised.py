@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from neuid3.data.examples import Examples
 from neuid3.encoders.cache import digest_of
 from neuid3.errors import EncoderError
 from neuid3.networks.augmentation import Augmentation, augmented
-from neuid3.networks.residual import PictureFeatures
+from neuid3.networks.residual import PictureFeatures, first_stride
 from neuid3.utils.files import write_atomically
 
 # Pictures that an encoder learns from at most, drawn at random.
@@ -25,6 +26,9 @@ MAX_PICTURES = 4096
 # Gradient steps, the pictures of a step, and the highest learning rate of the one-cycle schedule.
 STEPS, BATCH, RATE = 600, 128, 3e-3
 
+# Larger pictures have fewer steps, so that learning takes about as long as on so many pixels; but not fewer than MIN_STEPS.
+PIXELS, MIN_STEPS = 64 * 64, 100
+
 # The temperature of the similarities, and the entries of the vectors that are compared.
 TEMPERATURE, COMPARED = 0.2, 64
 
@@ -32,7 +36,7 @@ TEMPERATURE, COMPARED = 0.2, 64
 SHIFT, WARP, LIGHT, TINT = 0.06, 0.2, 0.25, 0.2
 
 # Part of the names of files with learned encoders: changed with everything above.
-_VERSION = 1
+_VERSION = 2
 
 
 def learn_encoder(examples: Examples, folder: Path | str | None = None) -> PictureFeatures:
@@ -100,18 +104,36 @@ def _pictures(examples: Examples) -> tuple[npt.NDArray[np.float32], str]:
     return (pictures[:, None] if pictures.ndim == 3 else pictures), key
 
 
+def steps_for(count: int, size: tuple[int, int]) -> int:
+    """Number of gradient steps.
+
+    Parameters
+    ----------
+    count : number of distinct pictures.
+    size : their height and width.
+
+    >>> steps_for(1000, (64, 44)), steps_for(1000, (224, 224)), steps_for(50, (224, 224))
+    (600, 195, 501)
+    """
+    pictures, (height, width) = min(count, BATCH), size
+    strides = [first_stride(side) for side in (math.isqrt(PIXELS), max(size))]
+    positions = [pixels / stride**2 for pixels, stride in zip((PIXELS, height * width), strides, strict=True)]
+    return max(MIN_STEPS, min(STEPS, int(STEPS * BATCH * positions[0] / (pictures * positions[1]))))
+
+
 def _learn(encoder: PictureFeatures, pictures: torch.Tensor) -> None:
     """Train an encoder to recognise each picture among others by another view of it (SimCLR; Chen et al., 2020)."""
     projection = nn.Sequential(
         nn.Linear(encoder.features, 256), nn.BatchNorm1d(256), nn.ReLU(), nn.Linear(256, COMPARED)
     )
     parameters = [*encoder.parameters(), *projection.parameters()]
+    steps = steps_for(len(pictures), (pictures.shape[-2], pictures.shape[-1]))
     optimizer = torch.optim.AdamW(parameters, RATE, weight_decay=0.01)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, total_steps=STEPS)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, total_steps=steps)
     encoder.train()
     rows = torch.empty(0, dtype=torch.int64)
     batch = min(BATCH, len(pictures))
-    for _ in range(STEPS):
+    for _ in range(steps):
         while len(rows) < batch:
             rows = torch.cat((rows, torch.randperm(len(pictures))))
         drawn, rows = pictures[rows[:batch]], rows[batch:]

@@ -30,6 +30,11 @@ def is_normalised(network: nn.Module) -> bool:
     return any(isinstance(layer, nn.modules.batchnorm._BatchNorm) for layer in network.modules())
 
 
+def first_stride(longer: int) -> int:
+    """What the first layer divides height and width by, for pictures with a longer side of so many pixels."""
+    return 4 if longer >= LARGE else 2
+
+
 class ResidualBlock(nn.Module):
     """Two 3 × 3 convolutions with batch normalisation, added to their input; height and width are halved.
 
@@ -78,7 +83,7 @@ class PictureFeatures(nn.Module):
         self.channels = channels
         longer = max(size)
         self.first = nn.Sequential(
-            nn.Conv2d(channels, widths[0], 5, 4 if longer >= LARGE else 2, 2, bias=False),
+            nn.Conv2d(channels, widths[0], 5, first_stride(longer), 2, bias=False),
             nn.BatchNorm2d(widths[0]),
             nn.ReLU(),
         )
