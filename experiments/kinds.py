@@ -37,6 +37,8 @@ STRENGTHS, TUNING_FOLDS = (0.001, 0.01, 0.1, 1.0, 10.0), 5
 class Logistic:
     """Logistic regression on the columns that a tree of ours may test: derived ones, and numbers as they are.
 
+    Scores of texts are left out, which are sums of columns that are among them.
+
     Parameters
     ----------
     random_state : the seed of the tuning folds.
@@ -63,7 +65,7 @@ class Logistic:
     def _array(self, X: Examples) -> npt.NDArray[np.float64]:
         columns = []
         read = Examples.read(X, self.schema)
-        for column in map(read.column, read.names):
+        for column in (read.column(name) for name in read.names if not name.startswith("score(")):
             if isinstance(column.kind, Category):
                 columns.append(column.values[:, None] == np.arange(len(column.kind.values)))
             elif isinstance(column.kind, (Boolean, Number)):

@@ -18,7 +18,7 @@ from neuid3.data import series
 from neuid3.data.dates import WEEKDAYS, hours, months, weekdays
 from neuid3.data.kinds import Array, Boolean, Category, Column, Date, Kind, Number, Schema, Series, Text
 from neuid3.data.series import channels_of, series_of
-from neuid3.data.texts import contains_phrase, texts_of, words
+from neuid3.data.texts import contains_phrase, phrase_score, score_terms, score_text, texts_of, words
 from neuid3.errors import did_you_mean
 from neuid3.utils.quoting import atom_name, atom_text, quoted
 
@@ -70,6 +70,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "hour": Function(Date, 1, Number(), _of_days(hours)),
     "days": Function(Date, 2, Number(), lambda start, end: np.asarray(end.values - start.values, dtype=np.float64)),
     "contains": Function(Text, 1, Boolean(), contains_phrase, "phrase"),
+    "score": Function(Text, 1, Number(), phrase_score, "phrase"),
     "words": Function(Text, 1, Number(), lambda column: np.array([len(words(text)) for text in texts_of(column)])),
     "mean": Function(Series, 1, Number(), _of_series(series.mean)),
     "deviation": Function(Series, 1, Number(), _of_series(series.deviation)),
@@ -93,7 +94,7 @@ class Derived:
     ----------
     function : the name of the function.
     columns : the columns that it is computed from.
-    phrase : the phrase that a text is searched for.
+    phrase : the phrase that a text is searched for, or the weighted phrases of a score.
     channel : the channel of a series, from 1; 0 where the series has one only.
     level : the level that the numbers of a series are compared with.
 
@@ -170,6 +171,34 @@ def column_text(name: str) -> str:
     return name if arguments is not None and arguments[1] == len(name) else atom_text(name)
 
 
+_SCORE = re.compile(r"\bscore\(('(?:[^'\\]|\\.|'')*'|[^\s,()']+), '((?:[^'\\]|\\.|'')*)'\)")
+
+# The most phrases of a score in the name of a test.
+MAX_NAMED = 3
+
+
+def abridged(text: str) -> str:
+    """The name of a test with the first phrases of each score only.
+
+    >>> abridged("score(note, '3*oil + crude - shares - the - of') > 1")
+    "score(note, '3*oil + crude - shares …') > 1"
+    """
+    return _SCORE.sub(_abridged, text)
+
+
+def _abridged(match: re.Match[str]) -> str:
+    weights = score_terms(match[2])
+    if len(weights) <= MAX_NAMED + 1:
+        return match[0]
+    return f"score({match[1]}, '{score_text(dict(list(weights.items())[:MAX_NAMED]))} …')"
+
+
+def scores_in(texts: Iterable[str]) -> dict[str, str]:
+    """The weighted phrases of the scores that are abridged in the names of tests, by their name there."""
+    found = [match for text in texts for match in _SCORE.finditer(text)]
+    return {_abridged(match): match[2] for match in found if _abridged(match) != match[0]}
+
+
 def _arguments(text: str, start: int) -> tuple[list[str], int] | None:
     """The arguments of a call, and the position after its closing bracket; None where it is no call of names and numbers."""
     arguments: list[str] = []
@@ -237,6 +266,16 @@ def source_columns(names: Iterable[str], schema: Schema) -> list[str]:
         derived = parse_derived(name, schema)
         sources |= dict.fromkeys((name,) if derived is None else derived.columns)
     return list(sources)
+
+
+def describes_series(name: str, schema: Schema) -> bool:
+    """Whether a column is derived from a series.
+
+    >>> describes_series("mean(pulse)", {"pulse": Series((1, 9))}), describes_series("age", {"age": Number()})
+    (True, False)
+    """
+    derived = parse_derived(name, schema)
+    return derived is not None and FUNCTIONS[derived.function].source is Series
 
 
 def table_columns(schema: Schema) -> dict[str, Kind]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -42,6 +42,53 @@ def contains_phrase(column: Column, phrase: str) -> Array:
     return np.fromiter((sought in text for text in spaced), dtype=bool, count=len(spaced))
 
 
+_SIGN = re.compile(r"\s*(?:^|\s)([+-])\s+")
+_WEIGHT = re.compile(r"(\d+)\s*\*\s*(.+)", re.DOTALL)
+
+
+def score_terms(score: str) -> dict[str, int]:
+    """The phrases of a score and their weights.
+
+    >>> score_terms("2*chest pain + nausea - feels well")
+    {'chest pain': 2, 'nausea': 1, 'feels well': -1}
+    """
+    first, *rest = _SIGN.split(score.strip())
+    signs = ["+", *rest[0::2]]
+    weights: dict[str, int] = {}
+    for sign, term in zip(signs, [first, *rest[1::2]], strict=True):
+        match = _WEIGHT.fullmatch(term.strip())
+        phrase = " ".join(words(term if match is None else match[2]))
+        if phrase:
+            weight = 1 if match is None else int(match[1])
+            weights[phrase] = weights.get(phrase, 0) + (weight if sign == "+" else -weight)
+    return weights
+
+
+def score_text(weights: Mapping[str, int]) -> str:
+    """Weighted phrases as the text of a score.
+
+    >>> score_text({"chest pain": 2, "feels well": -1, "nausea": 1})
+    '2*chest pain - feels well + nausea'
+    """
+    parts: list[str] = []
+    for phrase, weight in weights.items():
+        sign = "- " if weight < 0 else "+ " if parts else ""
+        parts.append(f"{sign}{f'{abs(weight)}*' if abs(weight) != 1 else ''}{phrase}")
+    return " ".join(parts)
+
+
+def phrase_score(column: Column, score: str) -> Array:
+    """The sum of the weights of the phrases that each text contains, `(text,)`.
+
+    >>> phrase_score(text_column(["Chest pain, nausea.", "Feels well."]), "2*chest pain + nausea - feels well").tolist()
+    [3.0, -1.0]
+    """
+    total = np.zeros(len(column))
+    for phrase, weight in score_terms(score).items():
+        total += weight * contains_phrase(column, phrase)
+    return total
+
+
 def _spaced_words(column: Column) -> list[str]:
     """The words of each text with a space before and after each; those of a store are found once."""
     values: Any = column.values
@@ -70,6 +117,17 @@ def quotation(text: str, phrase: str, around: int = 40) -> str:
     last = len(text) if last < 0 else last
     shown = " ".join(text[first:last].split())
     return f"{'… ' if first > 0 else ''}{shown}{' …' if last < len(text) else ''}"
+
+
+def quoted_score(text: str, score: str) -> str:
+    """The weighted phrases of a score that a text contains, those that count most first.
+
+    >>> quoted_score("No nausea, feels well.", "2*chest pain + nausea - feels well")
+    'nausea - feels well'
+    """
+    spaced = _spaced(text)
+    found = {phrase: weight for phrase, weight in score_terms(score).items() if f" {phrase} " in spaced}
+    return score_text(dict(sorted(found.items(), key=lambda item: -abs(item[1]))))
 
 
 def are_notes(texts: Sequence[str]) -> bool:

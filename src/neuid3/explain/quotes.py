@@ -9,14 +9,15 @@ from typing import Any
 
 from neuid3.data.derived import parse_derived, source_columns
 from neuid3.data.examples import Examples
-from neuid3.data.texts import quotation, texts_of
+from neuid3.data.texts import quotation, quoted_score, texts_of
 from neuid3.errors import DataError
 from neuid3.explain.explanation import Reading
 from neuid3.tree.model import TreeModel
 
 
 def with_quotations(readings: Iterable[Reading], model: TreeModel, X: Any, row: int) -> tuple[Reading, ...]:
-    """The readings, those of phrases with the part of the text that contains them.
+    """The readings, those of phrases with the part of the text that contains them, those of scores with
+    the phrases that the text contains.
 
     Parameters
     ----------
@@ -58,5 +59,6 @@ def _quoted(reading: Reading, model: TreeModel, X: Any, row: int) -> Reading:
         return reading
     with suppress(DataError):
         texts = Examples.read(X, model.schema, derived.columns)[row].column(derived.columns[0])
-        return replace(reading, quotation=quotation(texts_of(texts)[0], derived.phrase))
+        quoted = quoted_score if derived.function == "score" else quotation
+        return replace(reading, quotation=quoted(texts_of(texts)[0], derived.phrase))
     return reading

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from neuid3.data.derived import abridged
 from neuid3.explain.explanation import (
     Counterfactual,
     CriterionCount,
@@ -171,7 +172,8 @@ def _reading(reading: Reading, decimals: int) -> str:
         verb = "are" if reading.kind == "network" and len(reading.columns) > 1 else "is"
         return f"{reading.name}: {missing} {verb} missing, so its prior: {values}"
     if reading.number is not None:
-        return f"{reading.name}: {number_of(reading)}"
+        counted = f" = {printable(reading.quotation)}" if reading.quotation else ""
+        return f"{abridged(reading.name)}: {number_of(reading)}{counted}"
     if reading.kind == "network":
         return f"{reading.name}: {values} (from network {reading.network})"
     if reading.kind == "chance":

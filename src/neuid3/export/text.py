@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import chain
+from textwrap import wrap
 from typing import Any
 
+from neuid3.data.derived import scores_in
 from neuid3.export.labels import (
     class_name,
     class_shares,
@@ -31,6 +33,9 @@ MAX_CLASSES = 4
 # The edge to a child, and the indentation of the nodes below it, by response; all have the same width.
 EDGES = {True: ("├─ yes: ", "│       "), False: ("└─ no:  ", "        ")}
 INDENT = 8
+
+# The width in characters of the lines that list the phrases of a score.
+WIDTH_OF_SCORES = 100
 
 
 def export_text(tree: Any, decimals: int = 2, *, rules: bool = False) -> str:
@@ -80,12 +85,21 @@ def export_text(tree: Any, decimals: int = 2, *, rules: bool = False) -> str:
     ]
     notes = [printable(line) for line in network_lines(tree)]
     lines += ["", *notes] if notes else []
+    scores = scores_in(map(str, exported.tests))
+    lines += ["", "Phrases of the scores:", *chain(*map(_score_lines, scores.items()))] if scores else []
     if rules:
         program = model_of(tree, "background knowledge").program
         shown = [*(test.goal for test in exported.tests), *(goal.text for goal in exported.goals)]
         clauses = list(dict.fromkeys(chain(*program.clauses_behind(shown))))
         lines += ["", "Rules behind the tests:", *(f"  {printable(clause)}" for clause in clauses)] if clauses else []
     return "\n".join(lines)
+
+
+def _score_lines(score: tuple[str, str]) -> list[str]:
+    """The phrases of a score below its name, all of them."""
+    name, phrases = score
+    indent = "    "
+    return [f"  {name}", *wrap(phrases, WIDTH_OF_SCORES, initial_indent=indent, subsequent_indent=indent)]
 
 
 def _rows(tree: Tree, decimals: int) -> Iterator[tuple[tuple[str, int], str, str, str, str]]:

@@ -18,7 +18,6 @@ from neuid3.data.columns import (
     Number,
     Probability,
     Schema,
-    Series,
     Tensor,
     Text,
     kind_name,
@@ -78,7 +77,7 @@ class Mode:
 
 
 def neural_facts(schema: Schema, predicates: Sequence[str]) -> str:
-    """A neural fact for each tensor column: a Boolean network of its own; texts and series have tests without networks.
+    """A neural fact for each tensor column: a Boolean network of its own; for a text only where an encoder reads it.
 
     >>> neural_facts({"card": Tensor((28, 28))}, [])
     'nn(card_net, [card]) :: card_net(card).\\n'
@@ -86,7 +85,7 @@ def neural_facts(schema: Schema, predicates: Sequence[str]) -> str:
     taken = {entry.rsplit("/", 1)[0] for entry in predicates} | set(schema)
     lines = []
     for column, kind in schema.items():
-        if isinstance(kind, Tensor) and not isinstance(kind, (Text, Series)):
+        if isinstance(kind, Tensor) and (not isinstance(kind, Text) or kind.encoded is not None):
             name = plain_name(f"{column}_net")
             while name in taken:
                 name += "_"

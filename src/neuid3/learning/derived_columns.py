@@ -1,8 +1,9 @@
-"""Derived columns of the training rows: those of dates and series, and the phrases of texts that tell most of the target."""
+"""Derived columns of the training rows: those of dates and series, and the phrases of texts that tell most of the target, with scores
+made of them."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from neuid3.data.columns import Column, Date, Series, Text
 from neuid3.data.derived import Derived, derivable, mentioned
 from neuid3.data.examples import Examples
 from neuid3.data.texts import texts_of, words
+from neuid3.learning.phrase_scores import phrase_scores
 from neuid3.tree.target import Target
 
 # The most phrases of a text column that are candidates, and the most words of one.
@@ -41,56 +43,62 @@ def with_derived_columns(examples: Examples, target: Target, text: str, without:
         return examples
     columns = {name: column for name, column in examples.items() if name not in without}
     phrases = (
-        Derived("contains", (name,), phrase=phrase)
+        derived
         for name, column in columns.items()
         if isinstance(column.kind, Text)
-        for phrase in telling_phrases(column, target)
+        for derived in _of_text(name, column, target)
     )
     return examples.with_derived([*derivable(columns), *phrases, *mentioned(text, examples.schema)])
 
 
-def telling_phrases(column: Column, target: Target, most: int = MAX_PHRASES) -> Iterator[str]:
-    """The words and phrases of a text column with the highest gain, the best first.
+def _of_text(name: str, column: Column, target: Target) -> Iterator[Derived]:
+    """The phrases of a text column, and the scores made of them."""
+    present = np.flatnonzero(np.ones(len(column), dtype=bool) if column.missing is None else ~column.missing)
+    phrases, occurs = telling_phrases([texts_of(column)[row] for row in present.tolist()], target[present])
+    yield from (Derived("contains", (name,), phrase=phrase) for phrase in phrases)
+    yield from (Derived("score", (name,), phrase=score) for score in phrase_scores(phrases, occurs, target[present]))
+
+
+def telling_phrases(texts: Sequence[str], target: Target, most: int = MAX_PHRASES) -> tuple[list[str], Any]:
+    """The words and phrases of some texts with the highest gain, the best first.
 
     Of phrases that the same rows contain the longest is chosen: `chest pain` rather than `chest`.
 
     Parameters
     ----------
-    column : a text column.
-    target : the targets of its rows.
+    texts : the texts.
+    target : their targets.
     most : the most phrases.
 
     Returns
     -------
-    The phrases.
+    The phrases, and a sparse array that says which text contains which, `(text, phrase)`.
     """
     from sklearn.feature_extraction.text import CountVectorizer
 
-    present = np.flatnonzero(np.ones(len(column), dtype=bool) if column.missing is None else ~column.missing)
-    texts = texts_of(column)
     vectorizer = CountVectorizer(
         analyzer=_grams, binary=True, min_df=MIN_ROWS, max_features=MAX_COUNTED, dtype=np.float64
     )
     try:
-        occurs: Any = vectorizer.fit_transform([texts[row] for row in present.tolist()])
+        occurs: Any = vectorizer.fit_transform(texts)
     except ValueError:  # no phrase occurs in enough rows
-        return
+        return [], None
     names = vectorizer.get_feature_names_out()
     counts = np.asarray(occurs.sum(axis=0)).ravel()
-    known = target[present]
-    statistics = known.statistics()
-    yes = occurs.T @ statistics  # (phrase, statistic)
-    gains = np.where(len(present) - counts >= MIN_ROWS, known.criterion.gain(yes, known.sums() - yes), 0.0)
+    yes = occurs.T @ target.statistics()  # (phrase, statistic)
+    gains = np.where(len(texts) - counts >= MIN_ROWS, target.criterion.gain(yes, target.sums() - yes), 0.0)
     order = np.lexsort((names, np.array([-len(name) for name in names]), -gains))
     seen: set[bytes] = set()
+    chosen: list[int] = []
     by_phrase = occurs.tocsc()
     for index in order.tolist():
-        if gains[index] <= 0.0 or len(seen) == most:
-            return
+        if gains[index] <= 0.0 or len(chosen) == most:
+            break
         rows = np.sort(by_phrase.indices[by_phrase.indptr[index] : by_phrase.indptr[index + 1]]).tobytes()
         if rows not in seen:
             seen.add(rows)
-            yield str(names[index])
+            chosen.append(index)
+    return [str(names[index]) for index in chosen], by_phrase[:, chosen].tocsr()
 
 
 def _grams(text: str) -> list[str]:

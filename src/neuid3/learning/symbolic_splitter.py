@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from neuid3.data.columns import Boolean, Category
+from neuid3.data.derived import describes_series
 from neuid3.learning.candidates import Candidates
 from neuid3.learning.cuts import SortedColumn
 from neuid3.learning.families import Family
@@ -27,7 +29,7 @@ from neuid3.learning.sample import Floats
 from neuid3.learning.splitter import CUT_EXPONENT, GAIN_TOLERANCE, ScoredCandidate
 from neuid3.logic.formula import ColumnVariable, Compare, Literal, Source, sources
 from neuid3.tree.criteria import Criterion, Target
-from neuid3.tree.node_tests import NodeTest, cut_test
+from neuid3.tree.node_tests import CutTest, NodeTest, cut_test
 from neuid3.tree.tree import Path
 
 
@@ -126,17 +128,46 @@ class SymbolicSplitter:
             statistics = target.statistics()
             path = [(self.semantics.formula(test), response) for test, response in node.path]
             kinds = self.semantics.program.schema
+            cuts = []
             for name in offered.numbers:
                 cut = self.numbers[name].best_cut(
                     node.rows, statistics, target.criterion, path, self.min_child_mass, node.bounds
                 )
                 if cut is not None:
-                    threshold, gain, cuts = cut
-                    yield ScoredCandidate(
-                        cut_test(name, threshold, kinds.get(name)), gain, math.nan, None, False, cuts**CUT_EXPONENT
-                    )
+                    threshold, gain, count = cut
+                    test = cut_test(name, threshold, kinds.get(name))
+                    cuts.append(ScoredCandidate(test, gain, math.nan, None, False, count**CUT_EXPONENT))
+            yield from self._widest_first(node, cuts)
             for family in offered.families:
                 yield from self._best_of_family(node, self.families[family], target)
+
+    def _widest_first(self, node: OpenNode, cuts: list[ScoredCandidate]) -> list[ScoredCandidate]:
+        """The cuts; of equally good ones of series, the one whose sides lie farthest apart stands first.
+
+        Few series are often told apart by many of the numbers that describe them, and the wider gap divides unseen ones better.
+        """
+        schema, highest = self.semantics.program.schema, max((cut.gain for cut in cuts), default=0.0)
+        tied = [
+            cut
+            for cut in cuts
+            if cut.gain >= highest - GAIN_TOLERANCE
+            and isinstance(cut.test, CutTest)
+            and describes_series(cut.test.column, schema)
+        ]
+        if len(tied) < 2:
+            return cuts
+        widest = max(tied, key=lambda cut: self._separation(node, cut.test))
+        return [replace(widest, gain=highest), *(cut for cut in cuts if cut is not widest)]
+
+    def _separation(self, node: OpenNode, test: NodeTest) -> float:
+        """The distance between the means of both sides of a cut, in standard deviations within them."""
+        assert isinstance(test, CutTest)
+        values = self.sample.examples.column(test.column).values[node.rows]
+        values, weights = values[~np.isnan(values)], self.sample.target_at(node).weights[~np.isnan(values)]
+        is_low = values <= test.threshold
+        means = np.array([np.average(values[side], weights=weights[side]) for side in (is_low, ~is_low)])
+        variance = np.average((values - np.where(is_low, means[0], means[1])) ** 2, weights=weights)
+        return float((means[1] - means[0]) / max(math.sqrt(variance), 1e-300))
 
     def _best_of_family(self, node: OpenNode, family: SortedFamily, target: Target) -> Iterator[ScoredCandidate]:
         """The test of a family with the best constant, which is scored exactly where some responses are uncertain."""

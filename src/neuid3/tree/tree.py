@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Any, TypeVar
 
+from neuid3.data.derived import abridged
 from neuid3.errors import TreeError
 from neuid3.tree.goals import Goal, GoalLeaf
 from neuid3.tree.leaves import Leaf, LeafNode, Masses, NumberLeaf, checked_masses, class_leaf
@@ -349,7 +350,8 @@ def test_names_of(tests: Sequence[NodeTest]) -> dict[NodeTest, str]:
     names = {}
     for test in tests:
         called = [instance for network, instance in test.instances if network in several]
-        names[test] = f"{test} [{', '.join(called)}]" if called else str(test)
+        name = abridged(str(test))
+        names[test] = f"{name} [{', '.join(called)}]" if called else name
     return names
 
 

@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 import torch
 
-from neuid3 import Examples, NeuID3Classifier, TrainingConfig, load
+from neuid3 import (
+    Examples,
+    NeuID3BoostingClassifier,
+    NeuID3Classifier,
+    NeuID3ForestClassifier,
+    TrainingConfig,
+    load,
+)
 from neuid3.export.problog import verify
 from neuid3.networks import Dense, SeriesNet
 from neuid3.networks.groups import LayerGroup, network_group
@@ -68,3 +75,35 @@ def test_a_group_of_series_networks_computes_what_each_does(channels: int, steps
     with torch.no_grad():
         expected = torch.stack([network(*(x[i] for x in series)) for i, network in enumerate(networks)])
         assert torch.allclose(group(*series), expected, atol=1e-6)
+
+
+def test_a_series_has_a_network_by_default() -> None:
+    rng = np.random.default_rng(0)
+    y, steps = rng.random(200) < 0.5, np.arange(48)
+    saws = (steps + rng.integers(0, 8, 200)[:, None]) % 8  # rising slowly and falling fast, or the reverse
+    numbers = np.where(y[:, None], saws, 7 - saws) + 0.3 * rng.normal(size=(200, 48))
+    X = Examples({"pulse": numbers}, kinds={"pulse": "series"})
+    clf = NeuID3Classifier(training=QUICK, random_state=0).fit(X[:150], y[:150])
+    assert str(clf.tree_.root.test) == "pulse_net(pulse)"
+    assert clf.score(X[150:], y[150:]) >= 0.9
+
+
+def test_what_describes_a_series_is_preferred_to_a_network_that_tells_no_more() -> None:
+    rng = np.random.default_rng(0)
+    fast = rng.random(200) < 0.5
+    X = Examples({"pulse": 70 + 25 * fast[:, None] + 3 * rng.normal(size=(200, 20))}, kinds={"pulse": "series"})
+    clf = NeuID3Classifier(training=QUICK, random_state=0).fit(X, fast)
+    assert [str(test).split("(")[1][:5] for test in clf.tree_.tests] == ["pulse"]
+    assert not clf.networks_
+    assert clf.score(X, fast) == 1.0
+    assert clf.feature_importances_.tolist() == [1.0]
+    assert verify(clf.model_, X, rows=7) < 1e-6
+
+
+@pytest.mark.parametrize("estimator", [NeuID3ForestClassifier(n_estimators=5), NeuID3BoostingClassifier(max_trees=5)])
+def test_ensembles_read_series(estimator: Any, tmp_path: Any) -> None:
+    X, y = beats()
+    estimator.set_params(training=QUICK, random_state=0).fit(X[:150], y[:150])
+    assert estimator.score(X[150:], y[150:]) > 0.85
+    loaded = load(estimator.save(tmp_path / "model"))
+    assert np.allclose(loaded.predict_proba(X), estimator.predict_proba(X), atol=1e-6)

@@ -17,7 +17,16 @@ from neuid3 import Category, Examples, Series, Tensor, Text
 from neuid3.data import series
 from neuid3.data.reading.table import read_frame, read_table
 from neuid3.data.series import series_column, series_of
-from neuid3.data.texts import contains_phrase, quotation, text_column, texts_of, words
+from neuid3.data.texts import (
+    contains_phrase,
+    phrase_score,
+    quotation,
+    score_terms,
+    score_text,
+    text_column,
+    texts_of,
+    words,
+)
 from neuid3.errors import DamagedFileError, DataError
 
 WORDS = st.sampled_from(["chest", "pain", "Pain", "no", "fever", "chestpain"])
@@ -35,6 +44,28 @@ def test_a_phrase_is_found_where_its_words_follow_each_other(notes: list[str], p
     assert [bool(quotation(note, phrase)) for note in notes] == expected
     halves = column.take(slice(0, len(notes) // 2)), column.take(slice(len(notes) // 2, None))
     assert [*contains_phrase(halves[0], phrase), *contains_phrase(halves[1], phrase)] == expected
+
+
+PHRASES = st.sampled_from(["pain", "chest pain", "no", "fever", "no fever"])
+
+
+@given(st.lists(NOTES, min_size=1), st.dictionaries(PHRASES, st.integers(-9, 9).filter(bool), min_size=1))
+def test_a_score_sums_up_the_weights_of_the_phrases_in_a_text(notes: list[str], weights: dict[str, int]) -> None:
+    text, column = score_text(weights), text_column(notes)
+    assert score_terms(text) == weights
+    expected = [sum(w for p, w in weights.items() if f" {p} " in f" {' '.join(words(note))} ") for note in notes]
+    assert phrase_score(column, text).tolist() == expected
+    assert (
+        Examples({"note": notes}, kinds={"note": "text"}).column(f"score(note, '{text}')").values.tolist() == expected
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["chest-pain + well", "Chest  pain + 1 * well", " + chest pain + 1*well", "well - -1 + chest pain"]
+)
+def test_scores_are_read_as_people_write_them(text: str) -> None:
+    expected = {"chest pain": 1, "well": 1} | ({"1": -1} if "-1" in text else {})
+    assert score_terms(text) == expected
 
 
 def test_networks_get_equal_bags_of_length_1_for_equal_words() -> None:
