@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from neuid3.circuits.arrays import AnyArray, Arrays
-from neuid3.circuits.compile import Circuit, compile_formulas
+from neuid3.circuits.compile import Circuit
 from neuid3.circuits.evaluate import LayeredCircuit
+from neuid3.circuits.reuse import CIRCUITS
 from neuid3.logic.formula import (
     And,
     Formula,
@@ -83,7 +84,7 @@ class ShapedCircuit:
         if key not in self._circuits:
             known = dict(zip(self.certain, values.tolist(), strict=True))
             formulas = by_first_variable(_conditioned(self.formulas, known))
-            self._circuits[key] = compile_formulas(formulas, self.limits, self.complete, one_order=True)
+            self._circuits[key] = CIRCUITS.compile(formulas, self.limits, self.complete)
         return self._circuits[key]
 
     def __len__(self) -> int:

@@ -144,6 +144,7 @@ def candidate_pretraining(
         inference.device,
         variants=tuple(variants),
         missing=sample.missing(inputs, rows),
+        absent=sample.absent(inputs, rows),
         labels=labels_of_instances(
             sample,
             {instances[network]: (network, call.inputs) for network, call in first_calls.items()},

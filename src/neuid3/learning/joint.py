@@ -49,6 +49,7 @@ def joint_task(
         inference.device,
         sample.criterion.leaf_parameters(parts.leaves),
         missing=sample.missing(inputs, rows),
+        absent=sample.absent(inputs, rows),
         labels=_labels(trainable, inference),
     )
 

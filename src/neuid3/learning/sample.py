@@ -124,6 +124,22 @@ class Sample:
         of_rows = {name: mask[rows] for name, mask in masks.items() if mask is not None}
         return {name: mask for name, mask in of_rows.items() if mask.any()}
 
+    def absent(self, names: Sequence[str], rows: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[np.bool_]]:
+        """Masks of the rows in which there is no such part, for the columns of parts that some rows do not have.
+
+        Parameters
+        ----------
+        names : the names of the columns.
+        rows : row indices.
+
+        Returns
+        -------
+        Masks, `(row,)`, by column.
+        """
+        masks = {name: self.examples.column(name).absent for name in names}
+        of_rows = {name: mask[rows] for name, mask in masks.items() if mask is not None}
+        return {name: mask for name, mask in of_rows.items() if mask.any()}
+
     def target_at(self, node: OpenNode) -> Target:
         """The targets of the examples that reach a node, with their weighted reach.
 

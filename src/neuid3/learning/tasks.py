@@ -99,6 +99,7 @@ class TaskBuilder:
             variants=tuple(variants),
             min_gain=self._min_gain(node, training_rows, penalty, gain_to_beat),
             missing=self.sample.missing(inputs, training_rows.rows),
+            absent=self.sample.absent(inputs, training_rows.rows),
             labels=labels_of_instances(
                 self.sample,
                 {renamed[call.network]: (call.network, call.inputs) for call in _first_calls(calls, untrained)},

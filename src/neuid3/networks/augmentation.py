@@ -39,6 +39,11 @@ class Augmentation:
         zeros = torch.zeros(count, dtype=torch.int64)
         return Augmentation(zeros, zeros, torch.zeros(count, dtype=torch.bool))
 
+    def __getitem__(self, images: torch.Tensor) -> Augmentation:
+        """The augmentation of some of the images."""
+        warp = None if self.warp is None else self.warp[images]
+        return Augmentation(self.down[images], self.right[images], self.grayscale[images], warp)
+
 
 class InputColumns:
     """The columns that networks read, as tensors; bytes are read as fractions of 255."""

@@ -41,18 +41,20 @@ class MissingEntries:
 
     Attributes
     ----------
-    masks : for each tuple of inputs that is incomplete somewhere, the mask of these rows, `(row,)`.
+    masks : for each tuple of inputs that is incomplete somewhere, the mask of these rows, `(row,)`; rows without the part
+        that is read are not among them.
+    absent : for each tuple of inputs of parts that some rows do not have, the mask of these rows, `(row,)`.
     weights : weights of the examples, `(row,)`.
     substitutes : for each column with missing entries, the row to read in place of each row; None where all are missing.
     """
 
     def __init__(self, task: Task) -> None:
         self.task = task
-        self.masks = {
-            output.inputs: torch.from_numpy(~task.computable(output.inputs)).to(task.device)
-            for output in task.outputs.values()
-            if not task.computable(output.inputs).all()
-        }
+        inputs = dict.fromkeys(output.inputs for output in task.outputs.values())
+        absent = {names: task.is_absent(names) for names in inputs}
+        missing = {names: ~task.computable(names) & ~absent[names] for names in inputs}
+        self.masks = _tensors(missing, task.device)
+        self.absent = _tensors(absent, task.device)
         self.weights = as_tensor(task.target.weights).to(task.device)
         self.substitutes = {name: self._substitutes(missing) for name, missing in task.missing.items()}
 
@@ -81,3 +83,7 @@ class MissingEntries:
             columns.read(name, substitutes[rows], out, augmentation)
         else:
             out.zero_()
+
+
+def _tensors(masks: dict[tuple[str, ...], npt.NDArray[np.bool_]], device: str) -> dict[tuple[str, ...], torch.Tensor]:
+    return {names: torch.from_numpy(mask).to(device) for names, mask in masks.items() if mask.any()}

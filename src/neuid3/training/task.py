@@ -103,6 +103,8 @@ class Task:
     min_gain : information gain, in bits, below which a restart is given up at the end of a round.
     missing : mask of the rows in which a column is missing, for every column that has such rows. There, a variable whose
         network reads the column follows the average output of that network.
+    absent : mask of the rows in which an example has no such part, for every column of parts that has such rows. They are
+        missing too, and nothing depends on what a network would say there.
     head : reads the probabilities of all `paths`, which are then rules and no paths that exclude each other; None for tests
         and trees, which have a leaf distribution for each path.
     labels : labelled inputs of the networks that have any, by the name of the network.
@@ -122,6 +124,7 @@ class Task:
     variants: tuple[RestartVariant, ...] = ()
     min_gain: float = -np.inf
     missing: Mapping[str, npt.NDArray[np.bool_]] = field(default_factory=dict)
+    absent: Mapping[str, npt.NDArray[np.bool_]] = field(default_factory=dict)
     head: Head | None = None
     labels: Mapping[str, LabelledInputs] = field(default_factory=dict)
 
@@ -141,6 +144,23 @@ class Task:
             if name in self.missing:
                 present &= ~self.missing[name]
         return present
+
+    def is_absent(self, inputs: Sequence[str]) -> npt.NDArray[np.bool_]:
+        """Mask of the rows in which one of these columns belongs to a part that the example does not have.
+
+        Parameters
+        ----------
+        inputs : the names of the columns.
+
+        Returns
+        -------
+        A Boolean mask, `(row,)`.
+        """
+        absent = np.zeros(len(self.target), dtype=bool)
+        for name in inputs:
+            if name in self.absent:
+                absent |= self.absent[name]
+        return absent
 
     @property
     def training_rows(self) -> npt.NDArray[np.int64]:

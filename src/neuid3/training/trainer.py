@@ -132,6 +132,7 @@ class BatchedTrainer:
         rows: torch.Tensor,
         dtype: torch.dtype,
         augmentations: Sequence[Mapping[str, Augmentation]] | None,
+        present: torch.Tensor | None = None,
     ) -> list[torch.Tensor]:
         """The inputs of a network group, one tensor `(network, output and row, …)` for each argument.
 
@@ -142,7 +143,10 @@ class BatchedTrainer:
         rows : the rows of each network, `(network, row)`.
         dtype : floating-point type of the inputs.
         augmentations : for each restart the augmentation of each column.
+        present : the positions that are read of all outputs and rows, `(network, position)`; None for all.
         """
+        if present is not None:
+            return self._present_inputs(members, outputs, rows, dtype, augmentations, present)
         arguments = []
         for position in range(len(outputs[0][0].inputs)):
             names = [[output.inputs[position] for output in of_network] for of_network in outputs]
@@ -154,6 +158,57 @@ class BatchedTrainer:
                     self.missing[i].read(self.columns[i], name, network_rows, out, augmentation)
             arguments.append(batch.flatten(1, 2))
         return arguments
+
+    def _present_inputs(
+        self,
+        members: Sequence[tuple[int, str]],
+        outputs: Sequence[Sequence[NetworkOutput]],
+        rows: torch.Tensor,
+        dtype: torch.dtype,
+        augmentations: Sequence[Mapping[str, Augmentation]] | None,
+        present: torch.Tensor,
+    ) -> list[torch.Tensor]:
+        """The inputs of a network group at these positions only, `(network, position, …)` for each argument."""
+        arguments = []
+        starts = torch.arange(len(outputs[0]) + 1, device=rows.device) * rows.shape[1]
+        bounds = torch.searchsorted(present, starts.expand(len(present), -1).contiguous()).tolist()
+        for argument in range(len(outputs[0][0].inputs)):
+            shape = self.columns[members[0][0]].shape(outputs[0][0].inputs[argument])
+            batch = torch.empty(*present.shape, *shape, dtype=dtype, device=rows.device)
+            for (i, _), network_rows, of_network, positions, limits, out in zip(
+                members, rows, outputs, present, bounds, batch, strict=True
+            ):
+                for number, (output, start, stop) in enumerate(zip(of_network, limits, limits[1:], strict=False)):
+                    chosen = positions[start:stop] - number * rows.shape[1]
+                    name = output.inputs[argument]
+                    augmentation = None if augmentations is None else augmentations[i][name][chosen]
+                    if len(chosen):
+                        own_rows = network_rows[chosen]
+                        self.missing[i].read(self.columns[i], name, own_rows, out[start:stop], augmentation)
+            arguments.append(batch)
+        return arguments
+
+    def _present(self, group: _TrainedGroup, rows: torch.Tensor) -> torch.Tensor | None:
+        """The positions of a group's outputs and rows at which examples have the part that is read, `(network, position)`.
+
+        Networks run together on equally many inputs: those with fewer read others besides. None where all are there.
+        """
+        absent = [
+            [self.missing[i].absent.get(output.inputs) for output in of_network]
+            for (i, _), of_network in zip(group.members, group.outputs, strict=True)
+        ]
+        if all(mask is None for masks in absent for mask in masks):
+            return None
+        no_row = rows.new_zeros(rows.shape[1], dtype=torch.bool)
+        is_absent = torch.stack(
+            [
+                torch.cat([no_row if mask is None else mask[network_rows] for mask in masks])
+                for masks, network_rows in zip(absent, rows, strict=True)
+            ]
+        )
+        most = int((~is_absent).sum(1).max())
+        first = is_absent.byte().argsort(dim=1, stable=True)[:, : max(most, 2)]
+        return first.sort(dim=1).values
 
     def outputs(
         self,
@@ -177,12 +232,16 @@ class BatchedTrainer:
         outputs: Outputs = {}
         for group in self.network_groups:
             group_rows = rows[[i for i, _ in group.members]]
-            inputs = self._inputs(group.members, group.outputs, group_rows, group.dtype, augmentations)
+            present = self._present(group, group_rows)
+            inputs = self._inputs(group.members, group.outputs, group_rows, group.dtype, augmentations, present)
             if label_losses is not None and group.labels:
                 values = self._outputs_and_label_losses(group, inputs, label_losses)
             else:
                 values = group.networks(*inputs)
-            batch = values.view(len(group_rows), len(group.outputs[0]), rows.shape[1], -1)
+            count = len(group.outputs[0])
+            if present is not None:
+                values = _scattered(values, present, count * rows.shape[1])
+            batch = values.view(len(group_rows), count, rows.shape[1], -1)
             for (i, name), of_network, of_calls in zip(group.members, group.outputs, batch.unbind(), strict=True):
                 outputs |= {
                     (i, name, output.inputs): value for output, value in zip(of_network, of_calls.unbind(), strict=True)
@@ -431,6 +490,13 @@ class BatchedTrainer:
         random = run.random.get_state()
         scores = (score, gain)
         return RestartState(networks, moments, leaves, leaf_moments, random, self.steps, *scores, run.failed, averages)
+
+
+def _scattered(values: torch.Tensor, present: torch.Tensor, size: int) -> torch.Tensor:
+    """Outputs at these positions, `(network, position, value)`, and uniform ones at all others."""
+    width = values.shape[2]
+    uniform = values.new_full((len(values), size, width), 1.0 / max(width, 2))
+    return uniform.scatter(1, present.unsqueeze(2).expand_as(values), values)
 
 
 def _check_networks(run: RestartRun, columns: InputColumns, missing: MissingEntries) -> None:

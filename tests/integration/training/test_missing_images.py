@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -260,3 +261,22 @@ def test_a_ready_network_whose_image_is_missing_stands_beside_one_that_is_traine
             training=TrainingConfig(epochs=5, joint_epochs=0),
         ).fit(X, y)
     np.testing.assert_allclose(clf.predict_proba(X).sum(1), 1.0)
+
+
+def test_networks_are_not_called_for_parts_that_an_example_does_not_have() -> None:
+    plain = task(TrainingConfig(weight_decay=0.0))
+    given = replace(plain, absent=plain.missing)
+    rows = torch.from_numpy(given.training_rows[:40]).expand(2, -1)
+    restarts = [Restart(given, number) for number in range(2)]
+    trainer = BatchedTrainer(restarts)
+    (present,) = (trainer._present(group, rows) for group in trainer.network_groups)
+    assert present.shape[1] == sum(int((~given.missing[name][rows[0]]).sum()) for name in given.columns)
+    outputs = trainer.outputs(rows)
+    assert not trainer.missing[0].masks, "no average stands for a part that is not there"
+    for (restart, name, (column,)), values in outputs.items():
+        net, gone = given.initial_networks[restart][name], given.missing[column][rows[0]]
+        expected = net(torch.from_numpy(given.columns[column][rows[0]]))
+        torch.testing.assert_close(values[~gone], expected[~gone])
+        torch.testing.assert_close(values[gone], torch.full_like(values[gone], 1 / WIDTH))
+    trainer.advance(0.2)
+    assert all(run.failed is None for run in trainer.runs)

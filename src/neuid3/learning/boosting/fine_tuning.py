@@ -158,6 +158,7 @@ def _task(
         seed * 31 + 19,
         inference.device,
         missing=sample.missing(inputs, rows),
+        absent=sample.absent(inputs, rows),
         head=SumHead(offset, len(leaves), width, scores=scores, deviation=deviation),
     )
 

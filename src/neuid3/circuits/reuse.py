@@ -1,0 +1,119 @@
+"""Circuits shared by formulas that differ in the names of their variables only."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Container, Hashable, Sequence
+from dataclasses import replace
+
+from neuid3.circuits.compile import Circuit, compile_formulas
+from neuid3.logic.formula import And, Formula, Literal, Not, Or, Truth, Variable, bottom_up, draw_cells
+from neuid3.logic.sandbox import DEFAULT_LIMITS, Limits
+
+# The most nodes that known circuits have together: some hundred megabytes.
+MOST_NODES = 500_000
+
+
+class CircuitCache:
+    """Circuits by the structure of their formulas; those that were used last are kept.
+
+    Restarts and candidates ask the same queries of different networks, and every network has variables of its own. Their
+    formulas have the same structure, and so the same circuit but for the variables at its levels.
+
+    Parameters
+    ----------
+    most_nodes : the most nodes that the circuits have together.
+    """
+
+    def __init__(self, most_nodes: int = MOST_NODES) -> None:
+        self.most_nodes = most_nodes
+        # Each with the numbers of its variables among those of the formulas.
+        self._circuits: OrderedDict[Hashable, tuple[Circuit, tuple[int, ...]]] = OrderedDict()
+        self._nodes, self._lock = 0, threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._circuits)
+
+    def compile(
+        self, formulas: Sequence[Formula], limits: Limits = DEFAULT_LIMITS, complete: Container[str] = ()
+    ) -> Circuit:
+        """One circuit with a root for each formula, in the variable order of the formulas.
+
+        Parameters
+        ----------
+        formulas : the formulas.
+        limits, complete : as for `compile_formulas`.
+
+        Returns
+        -------
+        What `compile_formulas` gives with `one_order=True`.
+        """
+        discretized = draw_cells(formulas, complete)
+        structure, variables = structure_of_formulas(discretized)
+        key = (structure, limits.circuit_nodes)
+        with self._lock:
+            known = self._circuits.get(key)
+            if known is not None:
+                self._circuits.move_to_end(key)
+        if known is not None:
+            circuit, numbers = known
+            return replace(circuit, variables=tuple(variables[number] for number in numbers))
+        circuit = compile_formulas(discretized, limits, complete, one_order=True)
+        number_of = {variable: number for number, variable in enumerate(variables)}
+        self._keep(key, circuit, tuple(number_of[variable] for variable in circuit.variables))
+        return circuit
+
+    def _keep(self, key: Hashable, circuit: Circuit, numbers: tuple[int, ...]) -> None:
+        with self._lock:
+            if key not in self._circuits:
+                self._circuits[key] = circuit, numbers
+                self._nodes += len(circuit) + 1
+            while self._nodes > self.most_nodes and len(self._circuits) > 1:
+                _, (oldest, _) = self._circuits.popitem(last=False)
+                self._nodes -= len(oldest) + 1
+
+
+def structure_of_formulas(formulas: Sequence[Formula]) -> tuple[Hashable, list[Variable]]:
+    """What formulas have in common with others that differ in their variables only, and the variables.
+
+    Parameters
+    ----------
+    formulas : formulas without comparisons.
+
+    Returns
+    -------
+    A hashable value, and the variables in the order in which they first occur.
+
+    >>> from neuid3.logic.formula import ColumnVariable
+    >>> a, b, c = (Literal(ColumnVariable(name, 2), frozenset({1})) for name in "abc")
+    >>> structure_of_formulas([And((a, b))])[0] == structure_of_formulas([And((c, a))])[0]
+    True
+    >>> structure_of_formulas([And((a, b))])[0] == structure_of_formulas([And((a, a))])[0]
+    False
+    """
+    variables: dict[Variable, int] = {}
+    numbers: dict[Hashable, int] = {}  # of the different nodes
+    number_of: dict[int, int] = {}
+    for node in bottom_up(formulas):
+        key: Hashable
+        match node:
+            case Literal(variable, values):
+                number = variables.setdefault(variable, len(variables))
+                key = ("literal", number, variable.size, values)
+            case Truth(value):
+                key = ("truth", value)
+            case Not(part):
+                key = ("not", number_of[id(part)])
+            case And(parts):
+                key = ("and", *(number_of[id(part)] for part in parts))
+            case Or(parts):
+                key = ("or", *(number_of[id(part)] for part in parts))
+            case _:
+                raise AssertionError("comparisons are replaced by cells before compiling")
+        number_of[id(node)] = numbers.setdefault(key, len(numbers))
+    return (tuple(numbers), tuple(number_of[id(formula)] for formula in formulas)), list(variables)
+
+
+# The circuits of this process.
+CIRCUITS = CircuitCache()
