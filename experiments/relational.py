@@ -20,7 +20,7 @@ from neuid3.queries.language import AtLeast, Negation, Query
 from neuid3.tree.query_tests import QueryTest
 
 # Popper's structures and the drawings follow exact rules, so that nothing is noise; molecules do not.
-PRUNING = {"mutagenesis": 1.0}
+PRUNING: dict[str, float | str] = {"mutagenesis": "auto"}
 EXACT_PRUNING = 0.0
 
 

@@ -6,6 +6,7 @@ from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from neuid3.circuits.compile import Circuit, compile_formulas
+from neuid3.circuits.reuse import CIRCUITS
 from neuid3.circuits.shapes import ShapedCircuit
 from neuid3.errors import CircuitLimitError
 from neuid3.logic.formula import And, Formula, Literal, QueryVariable, Variable, bottom_up, negate, sources
@@ -105,7 +106,7 @@ def _compiled(formulas: Sequence[Formula], limits: Limits, complete: Container[s
     if len(certain) <= MAX_CERTAIN:
         try:
             nodes = min(limits.circuit_nodes, MAX_UNSHAPED_NODES)
-            return compile_formulas(formulas, replace(limits, circuit_nodes=nodes), complete)
+            return CIRCUITS.compile(formulas, replace(limits, circuit_nodes=nodes), complete)
         except CircuitLimitError:
             pass
     return ShapedCircuit(formulas, limits, complete)

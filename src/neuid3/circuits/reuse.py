@@ -6,13 +6,19 @@ import threading
 from collections import OrderedDict
 from collections.abc import Container, Hashable, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from neuid3.circuits.compile import Circuit, compile_formulas
+from neuid3.errors import CircuitLimitError
 from neuid3.logic.formula import And, Formula, Literal, Not, Or, Truth, Variable, bottom_up, draw_cells
 from neuid3.logic.sandbox import DEFAULT_LIMITS, Limits
 
 # The most nodes that known circuits have together: some hundred megabytes.
 MOST_NODES = 500_000
+
+
+# A circuit with the numbers of its variables among those of the formulas, or that it would be too large.
+_Known: TypeAlias = "tuple[Circuit, tuple[int, ...]] | CircuitLimitError"
 
 
 class CircuitCache:
@@ -28,50 +34,63 @@ class CircuitCache:
 
     def __init__(self, most_nodes: int = MOST_NODES) -> None:
         self.most_nodes = most_nodes
-        # Each with the numbers of its variables among those of the formulas.
-        self._circuits: OrderedDict[Hashable, tuple[Circuit, tuple[int, ...]]] = OrderedDict()
+        self._circuits: OrderedDict[Hashable, _Known] = OrderedDict()
         self._nodes, self._lock = 0, threading.Lock()
 
     def __len__(self) -> int:
         return len(self._circuits)
 
     def compile(
-        self, formulas: Sequence[Formula], limits: Limits = DEFAULT_LIMITS, complete: Container[str] = ()
+        self,
+        formulas: Sequence[Formula],
+        limits: Limits = DEFAULT_LIMITS,
+        complete: Container[str] = (),
+        one_order: bool = False,
     ) -> Circuit:
-        """One circuit with a root for each formula, in the variable order of the formulas.
+        """One circuit with a root for each formula.
 
         Parameters
         ----------
         formulas : the formulas.
-        limits, complete : as for `compile_formulas`.
+        limits, complete, one_order : as for `compile_formulas`.
 
         Returns
         -------
-        What `compile_formulas` gives with `one_order=True`.
+        What `compile_formulas` gives.
+
+        Raises
+        ------
+        CircuitLimitError : where the circuit has too many nodes.
         """
         discretized = draw_cells(formulas, complete)
         structure, variables = structure_of_formulas(discretized)
-        key = (structure, limits.circuit_nodes)
+        key = (structure, limits.circuit_nodes, one_order)
         with self._lock:
             known = self._circuits.get(key)
             if known is not None:
                 self._circuits.move_to_end(key)
+        if isinstance(known, CircuitLimitError):
+            raise known
         if known is not None:
             circuit, numbers = known
             return replace(circuit, variables=tuple(variables[number] for number in numbers))
-        circuit = compile_formulas(discretized, limits, complete, one_order=True)
+        try:
+            circuit = compile_formulas(discretized, limits, complete, one_order)
+        except CircuitLimitError as error:
+            self._keep(key, CircuitLimitError(str(error)), 1)
+            raise
         number_of = {variable: number for number, variable in enumerate(variables)}
-        self._keep(key, circuit, tuple(number_of[variable] for variable in circuit.variables))
+        self._keep(key, (circuit, tuple(number_of[variable] for variable in circuit.variables)), len(circuit) + 1)
         return circuit
 
-    def _keep(self, key: Hashable, circuit: Circuit, numbers: tuple[int, ...]) -> None:
+    def _keep(self, key: Hashable, known: _Known, nodes: int) -> None:
         with self._lock:
             if key not in self._circuits:
-                self._circuits[key] = circuit, numbers
-                self._nodes += len(circuit) + 1
+                self._circuits[key] = known
+                self._nodes += nodes
             while self._nodes > self.most_nodes and len(self._circuits) > 1:
-                _, (oldest, _) = self._circuits.popitem(last=False)
-                self._nodes -= len(oldest) + 1
+                _, oldest = self._circuits.popitem(last=False)
+                self._nodes -= 1 if isinstance(oldest, CircuitLimitError) else len(oldest[0]) + 1
 
 
 def structure_of_formulas(formulas: Sequence[Formula]) -> tuple[Hashable, list[Variable]]:

@@ -84,7 +84,7 @@ class ShapedCircuit:
         if key not in self._circuits:
             known = dict(zip(self.certain, values.tolist(), strict=True))
             formulas = by_first_variable(_conditioned(self.formulas, known))
-            self._circuits[key] = CIRCUITS.compile(formulas, self.limits, self.complete)
+            self._circuits[key] = CIRCUITS.compile(formulas, self.limits, self.complete, one_order=True)
         return self._circuits[key]
 
     def __len__(self) -> int:

@@ -219,7 +219,7 @@ _PARAMETERS = (
         "--pruning",
         type=FiniteRange(0),
         metavar="NUMBER",
-        help="Strength of pruning: the information that a split must gain; 0 keeps all splits.  [default: 0.75 for classes, 0.6 for numbers, and cross-validation where numbers are cut]",
+        help="Strength of pruning: the information that a split must gain; 0 keeps all splits.  [default: 0.75 for classes, 0.5 where queries over parts are tried, 0.6 for numbers, and cross-validation where numbers are cut]",
     ),
     click.option(
         "--monotone",

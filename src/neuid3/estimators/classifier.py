@@ -68,8 +68,9 @@ class NeuID3Classifier(ClassTargets, ClassifierMixin, TreeEstimator):  # type: i
     pruning : "auto" or float
         A number is the penalty of a split: it must save `pruning` · log₂ (M / T) bits in the description length of its
         examples' classes, where M is the number of candidates and T the number of those with the same gain (0: no pruning). With
-        "auto" it is 0.75; where a tree without networks may cut numbers, a tree with a penalty for each leaf, which 5-fold
-        cross-validation chooses, takes the place of this one if it is better on unseen rows by two standard errors.
+        "auto" it is 0.75, and 0.5 for queries over parts without networks; where a tree without networks or parts may cut
+        numbers, a tree with a penalty for each leaf, which 5-fold cross-validation chooses, takes the place of this one if it
+        is better on unseen rows by two standard errors.
     pos_label : optional
         The class that a test should be true for; by default the second of `classes_`.
     class_weight : "balanced" or dict, optional
@@ -132,6 +133,8 @@ class NeuID3Classifier(ClassTargets, ClassifierMixin, TreeEstimator):  # type: i
     """
 
     _default_pruning: ClassVar[float] = 0.75
+    # Many refinements of a query have nearly the same responses, and count less than other choices: docs/notes/learning.md.
+    _query_pruning: ClassVar[float] = 0.5
     file_kind: ClassVar[str] = "classifier"
     _parameter_constraints: ClassVar[dict[str, Any]] = CLASSIFIER_CONSTRAINTS
 

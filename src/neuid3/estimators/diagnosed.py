@@ -74,7 +74,7 @@ def diagnosed_case(fitted: TreeEstimator, X: Any, y: Any, groups: Any, location:
         config,
         classes,
         fitted.min_mass / 2,
-        fitted._split_penalty if config.prune else 0.0,
+        fitted._split_penalty(problem) if config.prune else 0.0,
         refit,
         location,
     )

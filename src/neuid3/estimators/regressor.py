@@ -121,6 +121,7 @@ class NeuID3Regressor(NumberTargets, RegressorMixin, TreeEstimator):  # type: ig
     """
 
     _default_pruning: ClassVar[float] = 0.6
+    _query_pruning: ClassVar[float] = 0.6
     file_kind: ClassVar[str] = "regressor"
     _parameter_constraints: ClassVar[dict[str, Any]] = REGRESSOR_CONSTRAINTS
 

@@ -39,6 +39,7 @@ from neuid3.learning.fit import (
 from neuid3.learning.generators import FixedCandidates
 from neuid3.learning.grow import GrowthLimits
 from neuid3.learning.node_learner import NodeLearner
+from neuid3.learning.problem import Problem
 from neuid3.learning.pruning import content_folds, is_cross_validated
 from neuid3.learning.sample import Sample
 from neuid3.learning.statistics import with_statistics
@@ -65,17 +66,20 @@ class TreeEstimator(FittedEstimator):
     min_gain: float
     pruning: float | str
     _default_pruning: ClassVar[float]  # with pruning="auto"
+    _query_pruning: ClassVar[float]  # the same where queries over parts are tried, without networks
     tree_: Tree
     model_: NeurosymbolicTree
 
-    @property
-    def _split_penalty(self) -> float:
+    def _split_penalty(self, problem: Problem) -> float:
         """The penalty of a split as a number, also with `pruning="auto"`."""
-        return float(self._default_pruning if self.pruning == "auto" else self.pruning)
+        if self.pruning != "auto":
+            return float(self.pruning)
+        is_symbolic = problem.language is not None and not problem.are_neural
+        return self._query_pruning if is_symbolic else self._default_pruning
 
     def _learn(self, inputs: FitInputs) -> None:
         config, target, problem, anchors = inputs.config, inputs.target, inputs.problem, inputs.anchors
-        pruning = self._split_penalty if config.prune else 0.0
+        pruning = self._split_penalty(problem) if config.prune else 0.0
         growth = GrowthLimits(self.max_depth, self.min_mass, self.min_gain, config.min_reach, pruning)
         with inputs.checkpoint() as checkpoint:
             seed = inputs.seed if checkpoint is None else checkpoint.seed

@@ -66,6 +66,14 @@ def test_variables_are_shared_along_yes_branches() -> None:
     assert all(str(type(test.query)(test.query.literals[: test.inherited])) in above for test in continued)
 
 
+def test_pruning_is_lower_for_queries_unless_a_number_is_given() -> None:
+    examples, rng = made_trains(150), np.random.default_rng(5)
+    labels = holds(parse_query(RULES[0]), examples) ^ (rng.random(150) < 0.2)
+    trees = {p: NeuID3Classifier(pruning=p, random_state=0).fit(examples, labels).tree_ for p in ("auto", 0.5, 4.0)}
+    assert trees["auto"] == trees[0.5]
+    assert len(trees[4.0].tests) < len(trees["auto"].tests)
+
+
 def test_columns_of_examples_and_queries_stand_in_one_tree() -> None:
     examples = made_trains(200)
     labels = examples.column("late").values & holds(parse_query("car(C), roof(C, arc)"), examples)
