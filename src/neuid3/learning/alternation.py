@@ -108,21 +108,48 @@ def alternate(
     The root, and each test with its gain times the mass of its node.
     """
     alternation = Alternation(learner, limits, is_out_of_time)
+    return alternation.finished(alternation.alternated(grown))
+
+
+def alternate_from_labels(
+    learner: NodeLearner | CheckpointedLearner,
+    grow: Callable[[], GrownSubtree],
+    limits: GrowthLimits,
+    is_out_of_time: Callable[[], bool],
+) -> tuple[Node, TestGains] | None:
+    """A tree whose networks are first trained by labels of concepts and by all candidates together.
+
+    A single test leaves many values of its networks free: if two of three sums of digits are tests of a tree, digits of the
+    third may be read as anything that has neither sum. Networks learn the few labelled images of such digits by heart, and
+    read others differently. All candidates together leave fewer values free, and labels then carry over. Where the tree
+    that is grown from these networks leaves much unexplained, that of the usual alternation competes with it.
+
+    Parameters
+    ----------
+    learner : trains trees jointly, pretrains networks and offers candidates; its networks become those of the tree.
+    grow : grows a tree from untrained networks.
+    limits : stopping and pruning criteria.
+    is_out_of_time : whether nothing further may begin.
+
+    Returns
+    -------
+    The root, and each test with its gain times the mass of its node; None where the candidates teach nothing together.
+    """
+    alternation = Alternation(learner, limits, is_out_of_time)
     before = alternation.without_tree()
-    was_trained = learner.steps > 0  # otherwise there is too little to train on, or a bank suffices
-    tree = alternation.trained(grown)
-    if len(alternation.weights):
-        tree = alternation.improved(tree)
-    if was_trained and not alternation.is_sufficient(tree) and not is_out_of_time():
+    alternation.progress.stage("pretraining")
+    tree = alternation.regrown() if learner.pretrain({}) else None
+    if tree is None:
         alternation.restore(before)
-        alternation.progress.stage("pretraining")
-        other = alternation.regrown() if learner.pretrain(tree.modules) else None
-        if other is not None:
-            tree = alternation.better(alternation.improved(other), tree)
+        return None
+    tree = alternation.improved(tree)
+    if not (alternation.is_sufficient(tree) or is_out_of_time()):
+        alternation.restore(before)
+        grown = grow()
+        if not is_out_of_time():
+            tree = alternation.better(tree, alternation.alternated(grown))
         alternation.restore(tree)
-    if not is_out_of_time():
-        tree = alternation.untied(tree)
-    return alternation.reread(tree.root, first_form=True), tree.test_gains
+    return alternation.finished(tree)
 
 
 def alternate_from_goals(
@@ -203,6 +230,22 @@ class Alternation:
         self.inference.bindings = dict(tree.bindings)
         self.inference.set_instances(tree.instances)
 
+    def alternated(self, grown: GrownSubtree) -> TrainedTree:
+        """A grown tree after joint training and regrowing, or one from pretrained networks where that explains too little."""
+        learner, before = self.learner, self.without_tree()
+        was_trained = learner.steps > 0  # otherwise there is too little to train on, or a bank suffices
+        tree = self.trained(grown)
+        if len(self.weights):
+            tree = self.improved(tree)
+        if was_trained and not self.is_sufficient(tree) and not self.is_out_of_time():
+            self.restore(before)
+            self.progress.stage("pretraining")
+            other = self.regrown() if learner.pretrain(tree.modules) else None
+            if other is not None:
+                tree = self.better(self.improved(other), tree)
+            self.restore(tree)
+        return tree
+
     def trained(self, grown: GrownSubtree) -> TrainedTree:
         """A grown tree after joint training."""
         self.progress.stage("joint training")
@@ -219,6 +262,12 @@ class Alternation:
             kept = {network: name for network, name in self.inference.bindings.items() if name not in left}
             self.inference.bindings = kept | dict(_instances(reread))
         return reread
+
+    def finished(self, tree: TrainedTree) -> tuple[Node, TestGains]:
+        """A tree with further instances of its networks where these are better, in the form that labels ask for."""
+        if not self.is_out_of_time():
+            tree = self.untied(tree)
+        return self.reread(tree.root, first_form=True), tree.test_gains
 
     def _report(self, text: str, tree: TrainedTree) -> None:
         if len(self.weights):

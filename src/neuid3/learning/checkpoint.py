@@ -175,10 +175,18 @@ class Checkpoint:
         """
         return self.folder / f"tree-{number:02}.neuid3"
 
-    @property
-    def pretrained_path(self) -> Path:
-        """The file of the pretrained networks."""
-        return self.folder / "pretrained.neuid3"
+    def pretrained_path(self, number: int) -> Path:
+        """The file of pretrained networks.
+
+        Parameters
+        ----------
+        number : the number of the pretraining, in order.
+
+        Returns
+        -------
+        The path, whether the file exists or not.
+        """
+        return self.folder / f"pretrained-{number:02}.neuid3"
 
     def write(self, path: Path, saved: SavedFile) -> None:
         """Write a file, under a digest of the fit, of the file's name and of its content.
@@ -264,7 +272,7 @@ class CheckpointedLearner:
     def __init__(self, learner: NodeLearner, checkpoint: Checkpoint) -> None:
         self.learner, self.checkpoint = learner, checkpoint
         self.number = 0  # of the next node
-        self.joint_number = 0  # of the next joint training
+        self.joint_number = self.pretraining_number = 0  # of the next joint training and of the next pretraining
         self.inference, self.config, self.progress = learner.inference, learner.config, learner.progress
         self.penalty = learner.penalty
 
@@ -361,7 +369,8 @@ class CheckpointedLearner:
         """Pretrain networks by all candidates, or load those of the checkpoint; False where none can be pretrained."""
         if not self.learner.may_pretrain:
             return False
-        path = self.checkpoint.pretrained_path
+        path = self.checkpoint.pretrained_path(self.pretraining_number)
+        self.pretraining_number += 1
         saved = self.checkpoint.read(path)
         if saved is not None:
             with _mismatched(path):
@@ -408,7 +417,7 @@ class CheckpointedLearner:
         return refined
 
 
-_OURS = re.compile(r"fit\.json|(node|tree)-[0-9]+\.neuid3|pretrained\.neuid3")
+_OURS = re.compile(r"fit\.json|(node|tree|pretrained)-[0-9]+\.neuid3")
 
 
 def _is_ours(path: Path) -> bool:

@@ -170,34 +170,41 @@ def learn_tree(
         return time.monotonic() >= deadline
 
     timed = TimedLearner(grower, is_out_of_time)
+
+    def grow() -> GrownSubtree:
+        if folds is not None:
+            return grow_pruned(
+                timed,
+                learner.root,
+                limits,
+                learner.sample,
+                learner.inference,
+                folds.numbers,
+                lambda rows: _of_rows(folds.learner(rows), is_out_of_time),
+                learner.progress.node,
+            )
+        return grow_tree(timed, learner.root, limits, learner.progress.node)
+
     with learner.progress, learner.pool, learner.threads:
-
-        def grow() -> GrownSubtree:
-            if folds is not None:
-                return grow_pruned(
-                    timed,
-                    learner.root,
-                    limits,
-                    learner.sample,
-                    learner.inference,
-                    folds.numbers,
-                    lambda rows: _of_rows(folds.learner(rows), is_out_of_time),
-                    learner.progress.node,
-                )
-            return grow_tree(timed, learner.root, limits, learner.progress.node)
-
         if learner.teaches_goals:
             from neuid3.learning.alternation import alternate_from_goals
 
             root, test_gains = alternate_from_goals(grower, grow, limits, is_out_of_time)
             return LearnedTree(root, test_gains, timed.skipped_nodes)
-        grown = grow()
-        root, test_gains = learner.settled(grown.node), grown.test_gains
-        if learner.network_learning is not None and not timed.skipped_nodes:
-            # Imported here, since a table without networks is learned without torch.
-            from neuid3.learning.alternation import alternate
+        learned = None
+        if learner.teaches_labels and not is_out_of_time():
+            from neuid3.learning.alternation import alternate_from_labels
 
-            root, test_gains = alternate(grower, grown, limits, is_out_of_time)
+            learned = alternate_from_labels(grower, grow, limits, is_out_of_time)
+        if learned is None:
+            grown = grow()
+            learned = learner.settled(grown.node), grown.test_gains
+            if learner.network_learning is not None and not timed.skipped_nodes:
+                # Imported here, since a table without networks is learned without torch.
+                from neuid3.learning.alternation import alternate
+
+                learned = alternate(grower, grown, limits, is_out_of_time)
+    root, test_gains = learned
     root, lost = learner.constrained(root)
     if has_parts(learner.sample.examples.schema):
         root = rooted(root)

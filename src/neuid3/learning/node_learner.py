@@ -309,6 +309,13 @@ class NodeLearner:
         """Whether a goal calls a network that is not trained yet, so that goals teach it before the tree is grown."""
         return not all(is_ready(self.inference, bound_goal(self.inference, goal)) for goal in self.goals.goals)
 
+    @property
+    def teaches_labels(self) -> bool:
+        """Whether labels of concepts and all candidates together teach networks before the tree is grown."""
+        if self.neural is None or len(self.goals) or not (self.sample.anchors and self.may_pretrain):
+            return False
+        return bool(self.sample.unseen.any()) and self.neural.trains_at(self.root, self.offered(self.root))
+
     def settled(self, root: Node) -> Node:
         """A grown tree with the best kind of leaf at each of its leaves: a plain one, or one with a goal.
 

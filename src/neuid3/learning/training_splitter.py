@@ -83,7 +83,7 @@ class TrainingSplitter:
         if not ready:  # a table without networks: what follows would pass over all examples once more
             return []
         trained: list[ScoredCandidate] = []
-        if not self._bank_suffices(node, ready) and not self._is_settled(node) and self._is_promising(node):
+        if self._may_train(node, ready):
             if not node.path:
                 is_pretrained = self.pretrainer.pretrain_by_columns(node, self._open_tests)
                 self.steps += self.pretrainer.steps
@@ -92,6 +92,16 @@ class TrainingSplitter:
         scored = [*(candidate for candidates in ready.values() for candidate in candidates), *trained]
         self.progress.compared(node, [(str(candidate.test), candidate.gain) for candidate in scored])
         return scored
+
+    def trains_at(self, node: OpenNode, offered: Candidates) -> bool:
+        """Whether networks are trained for this node: not where nothing can be gained, nor where a bank suffices."""
+        self._open_tests = self._neural_tests(node, offered)
+        ready = self._ready_candidates(node)
+        return bool(ready) and self._may_train(node, ready)
+
+    def _may_train(self, node: OpenNode, ready: Mapping[NodeTest, Sequence[ScoredCandidate]]) -> bool:
+        """Whether networks that are trained can improve the split of this node."""
+        return not self._bank_suffices(node, ready) and not self._is_settled(node) and self._is_promising(node)
 
     @property
     def tests(self) -> tuple[NodeTest, ...]:

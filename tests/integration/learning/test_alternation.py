@@ -39,7 +39,7 @@ def test_networks_that_no_rule_can_teach_alone_are_pretrained_by_all(pretrained:
     X, y = parity(300, 99)
     assert clf.score(X, y) > 0.98
     assert {str(test) for test in clf.tree_.tests} == {"same(a, b)", "same(c, d)"}
-    assert (folder / "pretrained.neuid3").is_file()
+    assert (folder / "pretrained-00.neuid3").is_file()
     assert len(list(folder.glob("tree-*.neuid3"))) >= 2, "the leaf that was grown, and a tree that was regrown"
 
 
@@ -48,7 +48,7 @@ def test_networks_that_no_rule_can_teach_alone_are_pretrained_by_all(pretrained:
 def test_without_pretraining_the_tree_is_a_single_leaf(fields: dict[str, Any], tmp_path: Path) -> None:
     assert parity_classifier(**fields).fit(*parity(), checkpoint=tmp_path / "fit").tree_.depth == 0
     assert (tmp_path / "fit" / "fit.json").is_file()
-    assert not (tmp_path / "fit" / "pretrained.neuid3").exists()
+    assert not (tmp_path / "fit" / "pretrained-00.neuid3").exists()
 
 
 def test_every_declared_network_has_one_instance(pretrained: Any) -> None:
@@ -161,7 +161,7 @@ def test_text_pictures_page_explanation_and_programs_say_which_test_calls_which_
 # Interruptions --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("last", ["tree-00.neuid3", "pretrained.neuid3", "tree-01.neuid3"])
+@pytest.mark.parametrize("last", ["tree-00.neuid3", "pretrained-00.neuid3", "tree-01.neuid3"])
 def test_a_fit_that_was_stopped_after_any_stage_is_resumed_to_the_same_bytes(
     last: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pretrained: Any
 ) -> None:
@@ -204,7 +204,7 @@ def test_a_fit_that_was_killed_while_it_alternated_is_resumed_to_the_same_bytes(
     assert model.read_bytes() == pretrained[2]
 
 
-@pytest.mark.parametrize("name", ["tree-00.neuid3", "tree-01.neuid3", "pretrained.neuid3"])
+@pytest.mark.parametrize("name", ["tree-00.neuid3", "tree-01.neuid3", "pretrained-00.neuid3"])
 @pytest.mark.parametrize("damage", ["cut", "changed", "of another stage"])
 def test_a_damaged_file_of_a_stage_is_named_with_the_next_move(
     name: str, damage: str, tmp_path: Path, pretrained: Any
