@@ -86,7 +86,7 @@ class TrainingConfig:
         where validation examples do not become likelier.
     pretrain : bool
         Whether all candidates together train the networks that they share, where the grown tree leaves much unexplained;
-        a tree is regrown from these, and the better one remains.
+        a tree is regrown from these, and the better one remains. With labels of concepts this comes first.
     shared : bool
         Whether four or more image columns share networks that are trained on all of them: for columns with images of
         one kind that are too little informative each. It needs `reuse`.
