@@ -122,7 +122,9 @@ def alternate_from_labels(
     A single test leaves many values of its networks free: if two of three sums of digits are tests of a tree, digits of the
     third may be read as anything that has neither sum. Networks learn the few labelled images of such digits by heart, and
     read others differently. All candidates together leave fewer values free, and labels then carry over. Where the tree
-    that is grown from these networks leaves much unexplained, that of the usual alternation competes with it.
+    that is grown from these networks leaves much unexplained, that of the usual alternation competes with it, and must be
+    clearly better: a test that is trained alone may predict as well with networks that read few images but the labelled ones
+    as their labels say.
 
     Parameters
     ----------
@@ -147,7 +149,7 @@ def alternate_from_labels(
         alternation.restore(before)
         grown = grow()
         if not is_out_of_time():
-            tree = alternation.better(tree, alternation.alternated(grown))
+            tree = alternation.clearly_better(alternation.alternated(grown), tree)
         alternation.restore(tree)
     return alternation.finished(tree)
 
@@ -327,6 +329,15 @@ class Alternation:
             return other
         small, large = (one, other) if one.size <= other.size else (other, one)
         return large if self._errors(small, large) > SMALLER_ERRORS else small
+
+    def clearly_better(self, one: TrainedTree, other: TrainedTree) -> TrainedTree:
+        """The first of two trees where validation examples are clearly likelier under it; otherwise the second.
+
+        A single leaf replaces no tree, and every tree replaces a single leaf.
+        """
+        if 1 in (one.size, other.size):
+            return other if one.size == 1 else one
+        return one if self._errors(other, one) > CLEAR_ERRORS else other
 
     def untied(self, tree: TrainedTree) -> TrainedTree:
         """The tree with an instance of its own for every test, where validation examples are clearly likelier then.

@@ -74,6 +74,40 @@ def test_labels_of_both_forms_choose_the_true_one() -> None:
     assert min(clf.score(X, y), accuracy(clf)) > 0.95
 
 
+def test_with_labels_all_candidates_teach_networks_before_a_tree_is_grown(tmp_path: Path) -> None:
+    X, y, _, second = cards()
+    labels, tests = {"rank(second)": one_of_each(second)}, ["higher(second, first)", "higher(first, second)"]
+    clf = classifier(tests=tests).fit(X, y, concepts=labels, checkpoint=tmp_path / "fit")
+    finished = {path.name for path in (tmp_path / "fit").iterdir()}
+    assert "pretrained-00.neuid3" in finished
+    assert not any(name.startswith("node-") for name in finished), "pretraining explains enough, and nothing was grown"
+    resumed = classifier(tests=tests).fit(X, y, concepts=labels, checkpoint=tmp_path / "fit")
+    assert (resumed.predict_proba(X) == clf.predict_proba(X)).all()
+
+
+def test_labels_of_two_networks_tell_rules_of_one_form_apart() -> None:
+    rng = np.random.default_rng(0)
+    left, right = rng.integers(0, 2, (2, 200, 2))  # (row, top and bottom)
+    images = 0.2 * rng.random((2, 200, 8, 8))
+    for image, bits in zip(images, (left, right), strict=True):
+        image[:, 1:3, 2:6] += bits[:, :1, None]
+        image[:, 5:7, 2:6] += bits[:, 1:, None]
+    X = {"a": images[0].astype("float32"), "b": images[1].astype("float32")}
+    y = np.where(left[:, 0] != right[:, 0], "differ", "agree")
+    rules = "\n".join(
+        f"nn({name}_net, [X]) :: {name}(X).\n"
+        f"{name}_changes(A, B) :- {name}(A), \\+ {name}(B).\n{name}_changes(A, B) :- \\+ {name}(A), {name}(B)."
+        for name in ("bottom", "top")
+    )
+    clf = classifier(background=rules, tests=["bottom_changes(a, b)", "top_changes(a, b)"], fields={"epochs": 12})
+    labels = {f"{name}(a)": {row: bool(left[row, i]) for row in range(8)} for i, name in enumerate(("top", "bottom"))}
+    clf.fit(X, y, concepts=labels)
+    assert str(clf.tree_.tests[0]).startswith("top_changes")
+    (score,) = clf.score_concepts(X, {"top(b)": right[:, 0] == 1})
+    assert score.accuracy is not None
+    assert score.accuracy > 0.95
+
+
 def test_a_network_that_counts_backwards_is_turned_by_labels_without_training(tmp_path: Path) -> None:
     X, y, first, _ = cards()
     free = classifier(tests=["higher(second, first)"]).fit(X, y)
