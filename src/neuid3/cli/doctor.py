@@ -43,6 +43,7 @@ OPTIONAL = {
     "matplotlib": OptionalPackage("matplotlib", "trees and explanations drawn with matplotlib", "'neuid3[plots]'"),
     "torchvision": OptionalPackage("torchvision", "encoders of pictures by name", "'neuid3[encoders]'"),
     "timm": OptionalPackage("timm", "more encoders of pictures by name", "timm"),
+    "sentence-transformers": OptionalPackage("sentence_transformers", "encoders of texts by name", "'neuid3[text]'"),
     "pysdd": OptionalPackage("pysdd", "verification with ProbLog through SDDs", "'neuid3[verify]'"),
     "onnx": OptionalPackage("onnx", "export to ONNX", "'neuid3[onnx]'"),
     "onnxscript": OptionalPackage("onnxscript", "export of networks to ONNX", "'neuid3[onnx]'"),

@@ -81,7 +81,7 @@ class FitOptions:
 
     @property
     def picture_encoder(self) -> Encoder | None:
-        """The encoder of pictures, whose vectors are kept beside the table; None without one."""
+        """The encoder of pictures or texts, whose vectors are kept beside the table; None without one."""
         if self.encoder in (None, SELF):
             for option, value in (("--encoder-weights", self.encoder_weights), ("--encoder-size", self.encoder_size)):
                 if value is not None:
@@ -316,7 +316,7 @@ _PARAMETERS = (
         "--encoder",
         metavar="NAME",
         help="What turns each picture into a vector that networks read in its place: 'self', learned from the pictures of the "
-        "table; or an architecture of torchvision or timm, such as 'resnet18'. Vectors are kept in a folder beside the table.",
+        "table; or an architecture of torchvision or timm, such as 'resnet18'. Or each text: 'sentence-transformers/NAME'. Vectors are kept in a folder beside the table.",
     ),
     click.option(
         "--encoder-weights",

@@ -72,7 +72,9 @@ def convert(name: str, column: Column, kind: Kind, unseen: dict[str, list[Value]
             refuse(name, f"is a distribution over {actual}; one over {expected} is needed.")
         case (Parts() | Relation(), Parts() | Relation()) if type(column.kind) is type(kind):
             return _convert_rows(name, column, kind)
-        case (Tensor(actual), Tensor(expected)) if type(column.kind) is type(kind) is Tensor and actual == expected:
+        case (Tensor(actual), Tensor(expected)) if (
+            type(column.kind) is type(kind) in (Tensor, Text) and actual == expected
+        ):
             return column  # what is encoded, the model of the schema encodes
         case (Tensor(actual), Tensor(expected)):
             refuse(name, f"has tensors of shape {actual}; {expected} is needed.")

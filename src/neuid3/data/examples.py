@@ -300,9 +300,7 @@ class Examples:
         columns = dict(self._columns)
         for name, of_column in vectors.items():
             kind = cast("Tensor", columns[name].kind)
-            columns[name] = replace(
-                columns[name], kind=Tensor(kind.shape, encoded=of_column.shape[1]), vectors=of_column
-            )
+            columns[name] = replace(columns[name], kind=replace(kind, encoded=of_column.shape[1]), vectors=of_column)
         return Examples._of(columns, self._length)
 
     def complete(self, names: Iterable[str]) -> Array:

@@ -124,7 +124,7 @@ class Text(Tensor):
     Attributes
     ----------
     shape : the shape of the bag.
-    encoded : None: no encoder reads it.
+    encoded : the length of the vector that a sentence encoder makes of a text; None where networks read the bag.
     """
 
     shape: tuple[int, ...] = (TEXT_FEATURES,)

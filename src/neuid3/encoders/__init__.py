@@ -1,4 +1,4 @@
-"""Frozen networks that turn pictures into vectors: by name, a module of the caller's, or learned from the pictures."""
+"""Frozen networks that turn pictures or texts into vectors: by name, a module of the caller's, or learned from the pictures."""
 
 from typing import TYPE_CHECKING
 

@@ -12,13 +12,14 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from neuid3.data.columns import Column, Tensor
+from neuid3.data.columns import Column, Tensor, Text
 from neuid3.data.examples import Examples
 from neuid3.data.parts import Parts
 from neuid3.encoders.cache import Vector, VectorCache, digest_of
 from neuid3.encoders.encoder import SELF, Encoder
 from neuid3.encoders.pretrained import load_pretrained
 from neuid3.encoders.self_supervised import learn_encoder
+from neuid3.encoders.sentences import SentenceEncoder, load_sentence_encoder
 from neuid3.errors import EncoderError
 
 # Rows whose pictures are in memory at a time, and pictures in one pass of the encoder.
@@ -136,7 +137,7 @@ def as_pictures(values: npt.NDArray[Any], module: nn.Module | None = None) -> to
     return scaled.unsqueeze(1) if scaled.ndim == 3 else scaled
 
 
-def freeze(encoder: Encoder, examples: Examples) -> FrozenEncoder:
+def freeze(encoder: Encoder, examples: Examples) -> FrozenEncoder | SentenceEncoder:
     """An encoder with its weights: loaded from a file, given by the caller, or learned from the pictures of the examples.
 
     Parameters
@@ -150,9 +151,11 @@ def freeze(encoder: Encoder, examples: Examples) -> FrozenEncoder:
 
     Raises
     ------
-    EncoderError : where no column has pictures, a name is not known, or weights do not fit.
+    EncoderError : where no column has pictures, or texts, a name is not known, or weights do not fit.
     MissingFileError : where the weights of a named architecture are not found.
     """
+    if encoder.reads_texts:
+        return _of_texts(encoder, examples)
     for name, kind in examples.schema.items():
         if isinstance(kind, Parts) and any(isinstance(of_part, Tensor) for of_part in kind.schema.values()):
             raise EncoderError(
@@ -166,6 +169,17 @@ def freeze(encoder: Encoder, examples: Examples) -> FrozenEncoder:
         return FrozenEncoder(repr(SELF), learn_encoder(examples, folder=encoder.cache), encoder.cache)
     module = load_pretrained(encoder.source, encoder.weights, encoder.size)
     return FrozenEncoder(repr(encoder.source), module, encoder.cache)
+
+
+def _of_texts(encoder: Encoder, examples: Examples) -> SentenceEncoder:
+    if not any(isinstance(kind, Text) for kind in examples.schema.values()):
+        raise EncoderError(
+            "There is no column of texts to encode; leave `encoder` out, or declare one, Examples(X, kinds={'note': 'text'})."
+        )
+    if isinstance(encoder.source, str):
+        return load_sentence_encoder(encoder.source, encoder.cache)
+    name = getattr(encoder.source, "__name__", f"of class {type(encoder.source).__name__}")
+    return SentenceEncoder(name, encoder.source, folder=encoder.cache)
 
 
 def _digest_of_module(module: nn.Module, name: str) -> str:

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from neuid3.encoders.frozen import FrozenEncoder
+    from neuid3.encoders.sentences import SentenceEncoder
 
 # What the fields of `training` are called among the parameters, as scikit-learn names nested parameters.
 _FIELD_PREFIX = "training__"
@@ -390,7 +391,7 @@ class NeuID3Estimator(BaseEstimator):  # type: ignore[misc]
         self.model_.encoder = encoder
         self.model_.candidates = tuple(dict.fromkeys(atom for test in problem.candidates.tests for atom in test.atoms))
 
-    def _freeze_encoder(self, examples: Examples) -> FrozenEncoder | None:
+    def _freeze_encoder(self, examples: Examples) -> FrozenEncoder | SentenceEncoder | None:
         """The encoder of the parameters with its weights; None without one."""
         encoder = read_encoder(self.encoder)
         if encoder is None:
@@ -399,7 +400,7 @@ class NeuID3Estimator(BaseEstimator):  # type: ignore[misc]
 
         return freeze(encoder, examples)
 
-    def _encoded(self, examples: Examples, encoder: FrozenEncoder | None) -> Examples:
+    def _encoded(self, examples: Examples, encoder: FrozenEncoder | SentenceEncoder | None) -> Examples:
         """The examples with the vectors of their pictures, which become part of the schema."""
         if encoder is not None:
             examples = encoder.encoded(examples)
@@ -407,7 +408,7 @@ class NeuID3Estimator(BaseEstimator):  # type: ignore[misc]
         return examples
 
     def _validation(
-        self, validation: Any, target: Target, program: Program, encoder: FrozenEncoder | None
+        self, validation: Any, target: Target, program: Program, encoder: FrozenEncoder | SentenceEncoder | None
     ) -> tuple[Examples, Any, Any] | None:
         """The validation examples of the caller with their targets and weights; None without any."""
         if validation is None:
@@ -423,7 +424,7 @@ class NeuID3Estimator(BaseEstimator):  # type: ignore[misc]
         validation: Any,
         anchors: Anchors,
         groups: npt.NDArray[np.int64] | None,
-        encoder: FrozenEncoder | None,
+        encoder: FrozenEncoder | SentenceEncoder | None,
     ) -> dict[str, str]:
         """Digests of everything that the tree depends on: the data, and the parameters that are relevant to it."""
         parameters = {name: v for name, v in self.get_params().items() if name not in IRRELEVANT_TO_TREE}

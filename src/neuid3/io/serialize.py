@@ -89,7 +89,7 @@ def _kind_from_json(fields: Json) -> Kind:
         case "date":
             return Date()
         case "text":
-            return Text()
+            return Text(encoded=None if fields.get("encoded") is None else as_count(fields["encoded"]))
         case "category":
             return Category(tuple(map(as_category, fields["values"])))
         case "distribution":

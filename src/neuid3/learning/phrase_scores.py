@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -100,13 +101,18 @@ def _squared_errors(table: Floats, chosen: Floats, values: Floats, weights: Floa
 
 def _weights(table: Floats, values: Floats, weights: Floats, size: int) -> Floats:
     """Whole weights of at most `size` phrases, `(phrase,)`."""
+    from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import lars_path_gram
 
     mass = weights / weights.sum() * len(weights)
     centred = (table - np.average(table, axis=0, weights=mass)) * np.sqrt(mass)[:, None]
     residual = (values - np.average(values, weights=mass)) * np.sqrt(mass)
     moments, gram = centred.T @ residual, centred.T @ centred + RIDGE * np.eye(table.shape[1])
-    path = lars_path_gram(moments, gram, n_samples=len(values), max_iter=size, method="lasso")[2]
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore", ConvergenceWarning
+        )  # where few phrases leave nothing to explain, the path ends early
+        path = lars_path_gram(moments, gram, n_samples=len(values), max_iter=size, method="lasso")[2]
     chosen = np.flatnonzero(path[:, -1])
     result = np.zeros(table.shape[1])
     if not chosen.size:

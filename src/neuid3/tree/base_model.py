@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     import torch
 
     from neuid3.encoders.frozen import FrozenEncoder
+    from neuid3.encoders.sentences import SentenceEncoder
     from neuid3.identifiability.certificate import Certificate
     from neuid3.tree.network_evidence import Network
 
@@ -100,7 +101,7 @@ class BaseModel:
         self.candidates: tuple[str, ...] | None = None
         self.labelled_values: Mapping[str, tuple[int, ...]] = {}
         self.certificate: Certificate | None = None
-        self.encoder: FrozenEncoder | None = None
+        self.encoder: FrozenEncoder | SentenceEncoder | None = None
         self.precision, self.device = _precision(dtype), device
         self.backend = backend
         check_priors(priors or Priors(), self.schema)

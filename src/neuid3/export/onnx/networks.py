@@ -15,6 +15,7 @@ from torch import nn
 
 from neuid3.data.columns import Tensor
 from neuid3.data.priors import network_call_name
+from neuid3.encoders.sentences import SentenceEncoder
 from neuid3.errors import ExportError, NeuID3Error
 from neuid3.export.deepproblog import as_module
 from neuid3.export.onnx.graph import EXAMPLES, require
@@ -51,6 +52,10 @@ class Networks(nn.Module):
         # For each call, the index of its network and those of its columns.
         self.indices = [(names.index(name), [self.columns.index(i) for i in inputs]) for name, inputs, _ in calls]
         self.precisions = [input_dtype(model.networks[name]) for name in names]
+        if isinstance(model.encoder, SentenceEncoder):
+            raise ExportError(
+                f"An ONNX file cannot hold the sentence encoder {model.encoder.name}; fit without `encoder`, or predict with neuid3."
+            )
         self.encoder = None if model.encoder is None else model.encoder.module
         kinds = [model.schema[name] for name in self.columns]
         self.are_encoded = [isinstance(kind, Tensor) and kind.encoded is not None for kind in kinds]
