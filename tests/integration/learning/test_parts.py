@@ -11,10 +11,10 @@ from sklearn.datasets import load_digits
 from neuid3 import Examples, NeuID3Classifier, load
 from neuid3.training import TrainingConfig
 
-# Every node compares many queries, each with a diagram of its own: a fit takes minutes.
-pytestmark = pytest.mark.slow
-
 FAST = TrainingConfig(epochs=25, restarts=2)
+
+# Without modes, every node would train a dozen more queries.
+MODES = ["item(-item)", "\\+ torn(+item)", "item_picture_net(+item)"]
 
 
 def bags(size: int, seed: int, most: int = 4) -> tuple[Examples, np.ndarray]:
@@ -35,7 +35,7 @@ def bags(size: int, seed: int, most: int = 4) -> tuple[Examples, np.ndarray]:
 @pytest.fixture(scope="module")
 def fitted() -> NeuID3Classifier:
     X, y = bags(300, 0)
-    return NeuID3Classifier(random_state=0, training=FAST, n_jobs=1).fit(X, y)
+    return NeuID3Classifier(modes=MODES, random_state=0, training=FAST, n_jobs=1).fit(X, y)
 
 
 def test_networks_of_parts_learn_from_the_class_of_the_whole_example(fitted: NeuID3Classifier) -> None:
@@ -69,7 +69,7 @@ def test_a_missing_picture_of_a_part_leaves_the_class_uncertain(fitted: NeuID3Cl
 def test_a_fit_that_is_repeated_gives_the_same_tree() -> None:
     X, y = bags(120, 3)
     fits = [
-        NeuID3Classifier(random_state=0, training=TrainingConfig(epochs=3, restarts=1), n_jobs=1).fit(X, y)
+        NeuID3Classifier(modes=MODES, random_state=0, training=TrainingConfig(epochs=3, restarts=1), n_jobs=1).fit(X, y)
         for _ in range(2)
     ]
     np.testing.assert_array_equal(*(fit.predict_proba(X) for fit in fits))
