@@ -158,6 +158,7 @@ class NeuID3Estimator(BaseEstimator):  # type: ignore[misc]
     """
 
     file_kind: ClassVar[str]
+    _has_scores: ClassVar[bool] = True  # whether texts have scores of phrases
     _parameter_constraints: ClassVar[dict[str, Any]] = SHARED_CONSTRAINTS
 
     background: str
@@ -474,7 +475,8 @@ class NeuID3Estimator(BaseEstimator):  # type: ignore[misc]
         positive = target.weights > 0
         if not positive.all():
             examples, target = examples[positive], target[positive]
-        examples = with_derived_columns(examples, target, self._mentioned(), without=self._constrained(examples))
+        without = self._constrained(examples)
+        examples = with_derived_columns(examples, target, self._mentioned(), without, scores=self._has_scores)
         self.schema_ = examples.schema
         return examples, target, positive
 

@@ -51,7 +51,8 @@ def diagnosed_case(fitted: TreeEstimator, X: Any, y: Any, groups: Any, location:
     target, classes = fitted._fitted_target(read, y), fitted._tree_classes
     table = read.select(table_columns(read.schema))
     # The fit has chosen from more derived columns than the tree reads.
-    examples = with_derived_columns(table, target, fitted._mentioned(), without=fitted._constrained(table))
+    without = fitted._constrained(table)
+    examples = with_derived_columns(table, target, fitted._mentioned(), without, scores=fitted._has_scores)
     problem = fitted._problem(examples)
 
     def refit(

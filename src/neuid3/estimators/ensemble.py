@@ -31,6 +31,9 @@ class EnsembleEstimator(FittedEstimator):
     # The class of the model that the trees are part of.
     _model_kind: ClassVar[type[TreesModel]]
 
+    # Many trees weigh phrases by themselves; scores, which are learned from the same rows, made boosted sums less accurate.
+    _has_scores: ClassVar[bool] = False
+
     def _learn(self, inputs: FitInputs) -> None:
         goals, families = inputs.problem.goals, inputs.problem.candidates.families
         if goals:

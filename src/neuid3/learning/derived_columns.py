@@ -25,7 +25,9 @@ MIN_ROWS = 3
 MAX_COUNTED = 50_000
 
 
-def with_derived_columns(examples: Examples, target: Target, text: str, without: Container[str] = ()) -> Examples:
+def with_derived_columns(
+    examples: Examples, target: Target, text: str, without: Container[str] = (), *, scores: bool = True
+) -> Examples:
     """The examples with the derived columns that may be tested.
 
     Parameters
@@ -34,6 +36,7 @@ def with_derived_columns(examples: Examples, target: Target, text: str, without:
     target : their targets, by which phrases are chosen.
     text : rules and tests, whose derived columns are added as well.
     without : columns of which only those are derived.
+    scores : whether texts have scores of phrases.
 
     Returns
     -------
@@ -46,17 +49,20 @@ def with_derived_columns(examples: Examples, target: Target, text: str, without:
         derived
         for name, column in columns.items()
         if isinstance(column.kind, Text)
-        for derived in _of_text(name, column, target)
+        for derived in _of_text(name, column, target, scores)
     )
     return examples.with_derived([*derivable(columns), *phrases, *mentioned(text, examples.schema)])
 
 
-def _of_text(name: str, column: Column, target: Target) -> Iterator[Derived]:
+def _of_text(name: str, column: Column, target: Target, scores: bool) -> Iterator[Derived]:
     """The phrases of a text column, and the scores made of them."""
     present = np.flatnonzero(np.ones(len(column), dtype=bool) if column.missing is None else ~column.missing)
     phrases, occurs = telling_phrases([texts_of(column)[row] for row in present.tolist()], target[present])
     yield from (Derived("contains", (name,), phrase=phrase) for phrase in phrases)
-    yield from (Derived("score", (name,), phrase=score) for score in phrase_scores(phrases, occurs, target[present]))
+    if scores:
+        yield from (
+            Derived("score", (name,), phrase=score) for score in phrase_scores(phrases, occurs, target[present])
+        )
 
 
 def telling_phrases(texts: Sequence[str], target: Target, most: int = MAX_PHRASES) -> tuple[list[str], Any]:

@@ -17,6 +17,10 @@ from neuid3 import (
 )
 from neuid3.data.texts import score_terms
 from neuid3.export.problog import verify
+from neuid3.learning.derived_columns import telling_phrases
+from neuid3.learning.phrase_scores import phrase_scores
+from neuid3.tree.criteria import ClassCriterion
+from neuid3.tree.target import Target
 
 FILLERS = [
     "patient",
@@ -134,8 +138,10 @@ def test_noise_has_no_score() -> None:
     X, ill = letters()
     for seed in range(5):
         noise = np.random.default_rng(seed).permutation(ill)
-        schema = NeuID3ForestClassifier(n_estimators=1, max_depth=1).fit(X, noise).schema_
-        assert not any(name.startswith("score(") for name in schema)
+        target = Target(noise.astype(np.int64), np.ones(len(noise)), ClassCriterion(2))
+        phrases, occurs = telling_phrases(X["note"].tolist(), target)
+        assert len(phrases) > 20
+        assert not list(phrase_scores(phrases, occurs, target))
 
 
 def test_a_number_has_a_score_too() -> None:
