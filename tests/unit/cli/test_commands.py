@@ -512,11 +512,19 @@ def test_help_tells_the_defaults_of_the_classifier() -> None:
 
     shown = run("fit", "--help").output
     places = (NeuID3Classifier(), TrainingConfig(), Limits())
-    for name in ("pruning", "max_candidates", "restarts", "epochs", "learning_rate", "validation_fraction"):
+    for name in (
+        "pruning",
+        "max_candidates",
+        "max_variables",
+        "restarts",
+        "epochs",
+        "learning_rate",
+        "validation_fraction",
+    ):
         default = next(getattr(place, name) for place in places if hasattr(place, name))
         values = re.search(rf"--{name.replace('_', '-')} .*?\[default: ([\d.]+)", shown, re.DOTALL)
         assert values is not None
-        assert float(values[1]) == (NeuID3Classifier()._split_penalty if name == "pruning" else default), name
+        assert float(values[1]) == (NeuID3Classifier._default_pruning if name == "pruning" else default), name
 
 
 def test_rules_are_shown_below_the_tree(model: Path) -> None:
