@@ -75,7 +75,7 @@ def diagnosed_case(fitted: TreeEstimator, X: Any, y: Any, groups: Any, location:
         config,
         classes,
         fitted.min_mass / 2,
-        fitted._split_penalty(problem) if config.prune else 0.0,
+        max(p for p in fitted._split_penalties(problem) if p is not None) if config.prune else 0.0,
         refit,
         location,
     )

@@ -70,17 +70,18 @@ class TreeEstimator(FittedEstimator):
     tree_: Tree
     model_: NeurosymbolicTree
 
-    def _split_penalty(self, problem: Problem) -> float:
-        """The penalty of a split as a number, also with `pruning="auto"`."""
+    def _split_penalties(self, problem: Problem) -> tuple[float, float | None]:
+        """The penalty of a split as a number, also with `pruning="auto"`, and the higher one that some split must be worth."""
         if self.pruning != "auto":
-            return float(self.pruning)
-        is_symbolic = problem.language is not None and not problem.are_neural
-        return self._query_pruning if is_symbolic else self._default_pruning
+            return float(self.pruning), None
+        if problem.language is None or problem.are_neural:
+            return self._default_pruning, None
+        return self._query_pruning, self._default_pruning
 
     def _learn(self, inputs: FitInputs) -> None:
         config, target, problem, anchors = inputs.config, inputs.target, inputs.problem, inputs.anchors
-        pruning = self._split_penalty(problem) if config.prune else 0.0
-        growth = GrowthLimits(self.max_depth, self.min_mass, self.min_gain, config.min_reach, pruning)
+        penalties = self._split_penalties(problem) if config.prune else (0.0, None)
+        growth = GrowthLimits(self.max_depth, self.min_mass, self.min_gain, config.min_reach, *penalties)
         with inputs.checkpoint() as checkpoint:
             seed = inputs.seed if checkpoint is None else checkpoint.seed
             sample = training_sample(

@@ -32,6 +32,8 @@ class GrowthLimits:
     min_reach : examples with P(κ|e) below it are left out of a child.
     pruning : the factor of the pruning penalty. A split that was chosen among M tests, T of which are as good, is
         pruned unless it shortens the code of the targets at its node by `pruning` · log₂ (M / T) bits; 0 keeps all splits.
+    root_pruning : the higher factor with which a tree must keep a split, or it is a single leaf: small factors grow trees
+        from noise. None where `pruning` is enough.
     """
 
     max_depth: int | None = None
@@ -39,6 +41,7 @@ class GrowthLimits:
     min_gain: float = 1e-9
     min_reach: float = 1e-3
     pruning: float = 0.75
+    root_pruning: float | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -272,6 +272,28 @@ def grow_pruned(
     return grow_tree(remembering, root, whole, is_leaf=lambda node: node.path in leaves)
 
 
+def grow_worthwhile(
+    learner: Learner,
+    root: OpenNode,
+    limits: GrowthLimits,
+    on_node: Callable[[OpenNode, Split | None], None] | None = None,
+) -> GrownSubtree:
+    """A tree of least description length, or a single leaf where `root_pruning` leaves no split.
+
+    Parameters
+    ----------
+    learner : finds the splits of the tree.
+    root : the root, with all examples.
+    limits : stopping criteria, and both penalties.
+    on_node : called with each node that was learned and its split, None where there is none.
+    """
+    if limits.root_pruning is None:
+        return grow_tree(learner, root, limits, on_node)
+    remembering = RememberingLearner(learner)
+    strict = grow_tree(remembering, root, replace(limits, pruning=limits.root_pruning), on_node)
+    return grow_tree(remembering, root, limits) if isinstance(strict.node, Branch) else strict
+
+
 def _candidates(penalties: Floats) -> Floats:
     """Penalties between those at which the tree changes, as their geometric means, the least first; 0 is the first."""
     changes = np.unique(penalties[np.isfinite(penalties)])

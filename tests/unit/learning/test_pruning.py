@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -14,10 +15,11 @@ from sklearn.tree import DecisionTreeClassifier
 from neuid3 import Branch, Leaf, NeuID3Classifier, NeuID3Regressor
 from neuid3.data.examples import Examples
 from neuid3.errors import NeuID3Error
-from neuid3.learning.grow import GrownSubtree
-from neuid3.learning.pruning import PruningSequence, content_folds
+from neuid3.learning.grow import GrownSubtree, GrowthLimits, OpenNode, Split, grow_tree
+from neuid3.learning.pruning import PruningSequence, content_folds, grow_worthwhile
 from neuid3.learning.sample import Sample
 from neuid3.tree.criteria import ClassCriterion, Target
+from neuid3.tree.node_tests import AtomTest
 from neuid3.tree.tree import Node
 
 
@@ -138,3 +140,48 @@ def test_facts_and_given_numbers_are_pruned_by_description_length_alone() -> Non
     assert len(texts) == 1
     with pytest.raises((NeuID3Error, ValueError), match="pruning"):
         NeuID3Classifier(pruning="cv").fit(facts, y)
+
+
+class OfNoise:
+    """The best of 20 random facts at each node, which counts each search."""
+
+    def __init__(self, seed: int, signal: bool) -> None:
+        rng = np.random.default_rng(seed)
+        self.criterion, self.searches = ClassCriterion(2), 0
+        self.labels = rng.integers(0, 2, 100)
+        self.facts = rng.random((20, 100)) < 0.5
+        if signal:
+            self.facts[0] = (self.labels == 1) ^ (rng.random(100) < 0.2)
+
+    def leaf_statistics(self, node: OpenNode) -> np.ndarray:
+        return np.bincount(self.labels, node.reach, 2)
+
+    def best_split(self, node: OpenNode) -> Split | None:
+        self.searches += 1
+
+        def gain(fact: int) -> float:
+            held = self.facts[fact]
+            yes, no = (np.bincount(self.labels, node.reach * part, 2) for part in (held, ~held))
+            return float(self.criterion.gain(yes, no))
+
+        best = max(range(20), key=gain)
+        return Split(AtomTest(f"f{best}"), self.facts[best][node.rows], gain(best), False, None, 20)
+
+
+def test_a_weak_penalty_grows_no_tree_where_a_strong_one_leaves_no_split() -> None:
+    limits = GrowthLimits(min_mass=8.0, pruning=0.1)
+    grew, kept = 0, 0  # trees of noise
+    for seed in range(10):
+        for signal in (False, True):
+            learner = OfNoise(seed, signal)
+            root = OpenNode.root(100)
+            weak = grow_tree(learner, root, limits).node
+            strong = grow_tree(learner, root, replace(limits, pruning=0.75)).node
+            searches = learner.searches // 2
+            found = grow_worthwhile(learner, root, replace(limits, root_pruning=0.75)).node
+            assert found == (weak if isinstance(strong, Branch) else strong)
+            assert isinstance(found, Branch) or not signal
+            assert learner.searches == 3 * searches  # each node is searched once for both penalties
+            grew += isinstance(weak, Branch) and not signal
+            kept += isinstance(found, Branch) and not signal
+    assert kept < grew / 2
