@@ -28,6 +28,9 @@ lint: setup
 	$(PY) -m mypy
 	.venv/bin/lint-imports
 
+# Two workers share two cores: threads of their own would wait for each other, which takes several times as long.
+test-unit test coverage test-all: export OMP_NUM_THREADS ?= 1
+
 # What trains no network, with few generated cases: about a minute.
 test-unit: setup
 	NEUID3_EXAMPLES=few $(PY) -m pytest -m "not slow" -n 2 --dist worksteal tests/unit src experiments

@@ -18,7 +18,7 @@ collect_ignore = ["helpers"]
 
 AMOUNT = os.environ.get("NEUID3_EXAMPLES", "some")
 
-for name, count in {"few": 15, "some": 60, "all": 1000}.items():
+for name, count in {"few": 15, "some": 40, "all": 1000}.items():
     settings.register_profile(
         name, max_examples=count, deadline=None, suppress_health_check=list(HealthCheck), derandomize=name != "all"
     )

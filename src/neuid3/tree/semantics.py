@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from neuid3.circuits.conjunctions import Conjunctions, factorise
-from neuid3.logic.formula import Formula, NeuralVariable, QueryVariable, Source, sources
+from neuid3.logic.formula import (
+    Boundary,
+    CompareExpression,
+    Formula,
+    NeuralVariable,
+    QueryVariable,
+    Source,
+    boundaries_of,
+    sources,
+)
 from neuid3.logic.program import GoalValue, OpenGoal, Program
 from neuid3.tree.determined import check_determined
 from neuid3.tree.goals import Goal
@@ -228,9 +237,33 @@ class Semantics:
         needs = [frozenset(s for s in self.sources(t) if not isinstance(s, QueryVariable)) for t in tests]
         connected = _connected(needs)
         index = len(path)
-        literals = [(i, path[i][1]) for i in sorted(connected - {index})]
-        sides = [[*literals, (index, True)], [*literals, (index, False)]]
+        literals = _without_implied(formulas, [(i, path[i][1]) for i in sorted(connected - {index})])
+        number = {i: position for position, (i, _) in enumerate(literals)}
+        above = [(number[i], outcome) for i, outcome in literals]
+        sides = [[*above, (len(above), True)], [*above, (len(above), False)]]
+        formulas = [formulas[i] for i in (*number, index)]
         return factorise(formulas, sides, self.program.limits, self.complete)
+
+
+def _without_implied(formulas: Sequence[Formula], literals: list[tuple[int, bool]]) -> list[tuple[int, bool]]:
+    """The signed tests of a path without comparisons of expressions that closer bounds of the same expression imply.
+
+    A deep path may compare one expression many times, and a circuit of all these comparisons is slow to build.
+    """
+    kept: dict[Hashable, tuple[int, bool]] = {}
+    bounds: dict[Hashable, Boundary] = {}
+    for i, outcome in literals:
+        formula, key = formulas[i], cast("Hashable", i)
+        if isinstance(formula, CompareExpression) and len(boundaries_of(formula)) == 1:
+            is_upper = (formula.operator in ("<", "=<")) == outcome
+            (boundary,) = boundaries_of(formula)
+            key = (formula.expression, is_upper)
+            closest = (min if is_upper else max)(boundary, bounds.get(key, boundary))
+            if key in kept and closest == bounds[key]:
+                continue
+            bounds[key] = closest
+        kept[key] = (i, outcome)
+    return sorted(kept.values())
 
 
 def _connected(sources_of: Sequence[frozenset[Hashable]]) -> set[int]:

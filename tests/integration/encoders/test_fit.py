@@ -156,7 +156,7 @@ def test_numbers_are_predicted_from_vectors(module: Colours):
 
 @pytest.fixture
 def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(self_supervised, "STEPS", 12)
+    monkeypatch.setattr(self_supervised, "STEPS", 4)
     monkeypatch.setattr(self_supervised, "BATCH", 32)
 
 

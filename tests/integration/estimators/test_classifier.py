@@ -71,7 +71,7 @@ def test_a_test_without_a_field_for_its_networks_cannot_be_trained() -> None:
 
 
 def test_a_rule_over_digits_is_learned() -> None:
-    X, y = digits_pair(600)
+    X, y = digits_pair(400)
     clf = NeuID3Classifier(
         background=BACKGROUND,
         tests=["joker", "gt_rank(first, second)"],
@@ -221,7 +221,7 @@ def test_images_may_be_missing_in_training() -> None:
 
 def test_noise_grows_no_tree() -> None:
     sizes = []
-    for seed in range(10):
+    for seed in range(6):
         rng = np.random.default_rng(seed)
         n = int(rng.choice([50, 200, 1000]))
         numbers = {f"n{i}": rng.normal(size=n) for i in range(5)}
@@ -230,7 +230,7 @@ def test_noise_grows_no_tree() -> None:
             warnings.simplefilter("ignore")  # a single leaf is what we want
             clf = NeuID3Classifier().fit(Examples(numbers | facts), rng.integers(0, 2, n))
         sizes.append(len(clf.tree_.leaves))
-    assert sizes.count(1) >= 8
+    assert sizes.count(1) >= 5
     assert max(sizes) <= 4
 
 

@@ -179,7 +179,7 @@ questions = st.sampled_from(
 edges = st.sampled_from([0, 1, 0.0, -0.0, 5e-324, 1e-6, 0.5, 1.0 - 2**-53, 1.0 + 2**-52, 2**53, 1e300, 1e308])
 
 
-@settings(max_examples=max(MANY // 20, 12), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=max(MANY // 20, 8), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_whatever_tree_a_file_has_only_our_errors_come_out(saved: Path, data: st.DataObject) -> None:
     """Trees of all shapes, some of them hundreds of levels deep, with values at the edges of their types."""

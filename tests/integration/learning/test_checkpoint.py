@@ -24,7 +24,7 @@ from neuid3.learning.node_learner import NodeLearner
 SCRIPT = Path(__file__).parents[2] / "helpers" / "interrupted.py"
 
 
-KILLS = int(os.environ.get("NEUID3_KILLS", "3"))
+KILLS = int(os.environ.get("NEUID3_KILLS", "2"))
 
 
 def started(checkpoint: Path, model: Path) -> subprocess.Popen[str]:

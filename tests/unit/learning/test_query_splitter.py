@@ -67,8 +67,8 @@ def test_variables_are_shared_along_yes_branches() -> None:
 
 
 def test_pruning_is_lower_for_queries_unless_a_number_is_given() -> None:
-    examples, rng = made_trains(150), np.random.default_rng(5)
-    labels = holds(parse_query(RULES[0]), examples) ^ (rng.random(150) < 0.2)
+    examples, rng = made_trains(60), np.random.default_rng(5)
+    labels = holds(parse_query(RULES[0]), examples) ^ (rng.random(60) < 0.2)
     trees = {p: NeuID3Classifier(pruning=p, random_state=0).fit(examples, labels).tree_ for p in ("auto", 0.5, 4.0)}
     assert trees["auto"] == trees[0.5]
     assert len(trees[4.0].tests) < len(trees["auto"].tests)
