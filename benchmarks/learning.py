@@ -24,6 +24,7 @@ from neuid3.logic.program import Program
 from neuid3.networks.defaults import LeNet
 from neuid3.training.config import PAPER_TRAINING, TrainingConfig
 from neuid3.training.halving import restart_groups
+from neuid3.training.parallel.pool import WorkerPool
 from neuid3.training.task import NetworkOutput, Restart, Task
 from neuid3.training.train import advance, one_thread
 from neuid3.training.trainer import BatchedTrainer
@@ -335,7 +336,8 @@ def workers(quick: bool) -> Iterator[Row]:
 def _start_workers() -> None:
     """Let the workers load torch, as this process has done for the baselines, so that no row includes the time."""
     groups = restart_groups([Restart(_Pairs(4).task, 0)] * WORKERS)
-    Parallel(n_jobs=WORKERS)(delayed(advance)(group, 0.01) for group in groups)
+    with WorkerPool(WORKERS) as workers:  # joblib keeps them for the next pool of the same kind
+        list(workers(delayed(advance)(group, 0.01) for group in groups))
 
 
 def _faster_of_one_and_all_threads(seconds: Callable[[], float]) -> float:
