@@ -241,6 +241,12 @@ class Structure:
     parts: Mapping[str, PartSet]
     relations: Mapping[str, RelationSet]
 
+    @property
+    def tables(self) -> Iterator[tuple[PartSet | RelationSet, Examples]]:
+        """The parts and relations that have columns, with these."""
+        sets: list[PartSet | RelationSet] = [*self.parts.values(), *self.relations.values()]
+        return ((each, each.table) for each in sets if each.table is not None)
+
 
 def structure_of(examples: Examples) -> Structure:
     """The parts and relations of examples, numbered throughout.

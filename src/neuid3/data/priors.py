@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
 from reprlib import repr as shorten
@@ -27,7 +27,7 @@ from neuid3.data.columns import (
     stack_columns,
 )
 from neuid3.data.examples import Examples
-from neuid3.data.parts import Parts, Relation
+from neuid3.data.parts import Parts, Relation, structure_of
 from neuid3.errors import DataError, MissingPriorError, did_you_mean
 
 ColumnPrior = float | Mapping[Value, float] | Sequence[float]
@@ -88,17 +88,18 @@ class Priors:
         assert isinstance(kind, (Category, Distribution))
         return np.array([float(given.get(value, 0.0)) for value in kind.domain])
 
-    def of_columns(self, names: Collection[str]) -> Priors:
-        """The priors without those of other columns.
+    def of_schema(self, schema: Schema) -> Priors:
+        """The priors without those of columns that a schema does not have.
 
         Parameters
         ----------
-        names : the names of the columns.
+        schema : the kinds of the columns by name.
 
         Returns
         -------
-        The priors of these columns, and of all networks and expressions.
+        The priors of these columns and of those of their parts, and of all networks and expressions.
         """
+        names = {*schema, *part_kinds(schema)}
         return replace(self, columns={name: prior for name, prior in self.columns.items() if name in names})
 
     def cells(self, column: str, boundaries: Sequence[Cut]) -> Floats:
@@ -272,7 +273,23 @@ def column_priors(examples: Examples, weights: Floats | None = None) -> dict[str
     complete = {name: c.values for name, c in examples.items() if c.kind == Boolean() and c.missing is None}
     means = dict(zip(complete, _means(list(complete.values()), weights), strict=True))
     priors = {name: means[name] if name in means else _column_prior(c, weights) for name, c in examples.items()}
-    return {name: prior for name, prior in priors.items() if prior is not None}
+    return {**{name: prior for name, prior in priors.items() if prior is not None}, **_part_priors(examples, weights)}
+
+
+def _part_priors(examples: Examples, weights: Floats | None) -> dict[str, ColumnPrior]:
+    """The empirical distributions of the columns of parts and relations, named `car.long`; numbers as quantiles."""
+    if not any(isinstance(c.kind, (Parts, Relation)) for _, c in examples.items()):
+        return {}
+    priors: dict[str, ColumnPrior] = {}
+    for owner, table in structure_of(examples).tables:
+        for column, entries in table.items():
+            prior = _column_prior(entries, None if weights is None else weights[owner.example])
+            if prior is not None:
+                priors[f"{owner.name}.{column}"] = prior
+    numbers = [name for name, prior in priors.items() if isinstance(prior, Mapping) and len(prior) > QUANTILES]
+    kinds = part_kinds(examples.schema)
+    cut = [name for name in numbers if isinstance(kinds.get(name), Number)]
+    return dict(with_quantiles(Priors(priors), cut).columns)
 
 
 def _means(columns: Sequence[npt.NDArray[np.bool_]], weights: Floats | None) -> list[float]:
@@ -334,6 +351,27 @@ def _weighted_sample(given: Any) -> tuple[Floats, Floats]:
     return values[order], weights[order]
 
 
+def part_kinds(schema: Schema) -> dict[str, Kind]:
+    """The symbolic columns of parts and relations, named `car.long`, with their kinds.
+
+    Parameters
+    ----------
+    schema : the kinds of the columns of examples.
+
+    Returns
+    -------
+    Kinds by name.
+    """
+    kinds: dict[str, Kind] = {}
+    for name, kind in schema.items():
+        if isinstance(kind, (Parts, Relation)):
+            own = kind.schema
+            symbolic = (Boolean, Category, Distribution, Number, Probability)
+            kinds |= {f"{name}.{column}": entry for column, entry in own.items() if isinstance(entry, symbolic)}
+            kinds |= part_kinds({column: entry for column, entry in own.items() if isinstance(entry, Parts)})
+    return kinds
+
+
 def check_priors(priors: Priors, schema: Schema) -> None:
     """Refuse priors that name no column, do not fit its kind, or are no distribution.
 
@@ -342,10 +380,11 @@ def check_priors(priors: Priors, schema: Schema) -> None:
     DataError
         For the first such prior.
     """
+    kinds = {**schema, **part_kinds(schema)}
     for name, given in priors.columns.items():
-        if name not in schema:
-            raise DataError(f"There is a prior for {name!r}, which is not a column.{did_you_mean(name, schema)}")
-        match schema[name]:
+        if name not in kinds:
+            raise DataError(f"There is a prior for {name!r}, which is not a column.{did_you_mean(name, kinds)}")
+        match kinds[name]:
             case Boolean() | Probability():
                 fits = isinstance(given, Real) and 0.0 <= float(given) <= 1.0
                 needed = "a probability in [0, 1]"

@@ -20,8 +20,10 @@ from neuid3.data.derived import table_columns
 from neuid3.data.examples import Examples, has_names
 from neuid3.data.groups import group_numbers, take_groups
 from neuid3.data.parts import has_parts
+from neuid3.data.priors import column_priors
 from neuid3.data.slots import needed_slots, unfolded
 from neuid3.data.tables import check_weights, examples_from_array, read_free_text, warn_of_identifiers
+from neuid3.data.worlds import completions
 from neuid3.encoders.encoder import Encoder, read_encoder
 from neuid3.errors import DataError, ParameterError
 from neuid3.estimators.parameters import IRRELEVANT_TO_TREE, SHARED_CONSTRAINTS
@@ -139,6 +141,39 @@ class FitInputs:
             labels=labels_of_rows(self.labels, rows),
             anchors=labels_of_rows(self.anchors, rows),
             folder=None,
+        )
+
+    def completed(self, most: int) -> FitInputs:
+        """The inputs of a fit in which no entry of a part is missing or only probable.
+
+        Parameters
+        ----------
+        most : in how many ways an example is completed at most. They share its weight, and form a group.
+
+        Returns
+        -------
+        These inputs themselves where no entry is.
+        """
+        worlds = completions(self.examples, self.target.weights, most, self.seed)
+        validation = self.validation
+        if validation is not None:
+            added, targets, weights = validation
+            of_added = completions(added, weights, most, self.seed, column_priors(self.examples, self.target.weights))
+            if of_added is not None:
+                validation = of_added.examples, targets[of_added.owner], weights[of_added.owner] * of_added.weights
+        if worlds is None:
+            return self if validation is self.validation else replace(self, validation=validation)
+        owner, weights = worlds.owner, self.target.weights[worlds.owner] * worlds.weights
+        first = np.searchsorted(owner, np.arange(len(self.examples)))
+        groups = np.arange(len(self.examples)) if self.groups is None else self.groups
+        return replace(
+            self,
+            examples=worlds.examples,
+            target=Target(self.target.values[owner], weights, self.target.criterion),
+            groups=self.groups if most == 1 else groups[owner],
+            labels={name: replace(labels, rows=first[labels.rows]) for name, labels in self.labels.items()},
+            anchors={name: replace(labels, rows=first[labels.rows]) for name, labels in self.anchors.items()},
+            validation=validation,
         )
 
     def checkpoint(self) -> AbstractContextManager[Checkpoint | None]:

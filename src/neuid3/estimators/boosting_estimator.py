@@ -138,7 +138,7 @@ class BoostingEstimator(EnsembleEstimator):
             learned.boosted_sum,
             inputs,
             networks=learner.networks_of(learned.boosted_sum.tests),
-            priors=learner.priors.of_columns(self.schema_),
+            priors=learner.priors.of_schema(self.schema_),
             backend=learner.config.backend,
             steps=learner.steps + learned.steps,
         )

@@ -48,7 +48,7 @@ class EnsembleEstimator(FittedEstimator):
             )
             warnings.warn(message, UserWarning, stacklevel=4)
         self.rule_tests_ = list(inputs.problem.candidates.expanded)
-        self._learn_trees(inputs)
+        self._learn_trees(inputs.completed(1))
 
     def _learn_trees(self, inputs: FitInputs) -> None:
         """Learn the trees, and set the attributes that hold them and what is known about them."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -48,13 +49,17 @@ from neuid3.logic.program import Program
 from neuid3.training.config import TrainingConfig
 from neuid3.tree.concept_accuracy import concept_scores, confirmed_values, score_concepts
 from neuid3.tree.criterion import Criterion
-from neuid3.tree.record import ConceptScore
+from neuid3.tree.record import ConceptScore, TrainingRecord
 from neuid3.tree.target import Target, column_importances
 from neuid3.tree.tree import Tree
 
 if TYPE_CHECKING:
     from neuid3.export.deepproblog import DeepProbLogProgram
     from neuid3.identifiability.certificate import Certificate
+
+
+# The most completions of an example whose parts have missing or probable entries.
+COMPLETIONS = 4
 
 
 class TreeEstimator(FittedEstimator):
@@ -79,6 +84,7 @@ class TreeEstimator(FittedEstimator):
         return self._query_pruning, self._default_pruning
 
     def _learn(self, inputs: FitInputs) -> None:
+        given, inputs = inputs, inputs.completed(COMPLETIONS)
         config, target, problem, anchors = inputs.config, inputs.target, inputs.problem, inputs.anchors
         penalties = self._split_penalties(problem) if config.prune else (0.0, None)
         growth = GrowthLimits(self.max_depth, self.min_mass, self.min_gain, config.min_reach, *penalties)
@@ -114,12 +120,15 @@ class TreeEstimator(FittedEstimator):
         warn_of_small_tree(learned, learner, self.max_depth, self.time_limit)
         self._set_learned(learned, learner, config, problem.program)
         record = training_record(self.tree_.root, learner, seed, self.tree_.classes)
+        if inputs is not given:
+            codes = target.criterion.codes(given.target.values)
+            record = replace(TrainingRecord.of(given.examples, codes, seed), scores=record.scores)
         trained = {network: len(of_network) for network, of_network in sample.anchors.items()}
         scores = concept_scores(self.model_, sample.examples, sample.held_out_anchors, trained) if anchors else ()
         self.model_.training_record = record.with_concepts(scores)
         if anchors:
-            self.model_.labelled_values = confirmed_values(self.model_, inputs.examples, anchors)
-            self._warn_of_contradictions(inputs)
+            self.model_.labelled_values = confirmed_values(self.model_, given.examples, given.anchors)
+            self._warn_of_contradictions(given)
 
     def _folds(
         self, inputs: FitInputs, sample: Sample, learner: Callable[[npt.NDArray[np.int64]], NodeLearner]
@@ -154,7 +163,7 @@ class TreeEstimator(FittedEstimator):
             self.schema_,
             background=program.text,
             networks=self.networks_,
-            priors=learner.priors.of_columns(self.schema_),
+            priors=learner.priors.of_schema(self.schema_),
             limits=self.limits,
             device=config.device,
             backend=learner.config.backend,

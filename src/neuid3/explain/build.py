@@ -61,7 +61,7 @@ def explain(
     """
     if proofs < 1 or changes < 0:
         raise DataError(f"proofs={proofs!r} and changes={changes!r} must be whole numbers from 1 and from 0.")
-    example = one_row(model, X, row)
+    example, filled_in = model.filled_in(one_row(model, X, row))
     view = view_example(model, example)
     joint = JointProbabilities(view)
     counts = counts_of(model, example)
@@ -92,6 +92,7 @@ def explain(
         smallest_change(view, ResponseInterventions(view, joint), other, changes),
         smallest_change(view, VariableInterventions(view), other, changes),
         images_of(example, readings),
+        filled_in=filled_in,
         **numbers,
     )
 

@@ -350,6 +350,8 @@ class Explanation:
     threshold : the number that the changes move the prediction across; None where a class is predicted.
     base : the mean of the training examples, from which `moves` start; None where it is not known.
     moves : how far each test moves the predicted number, the largest first; empty where a class is predicted.
+    filled_in : entries of parts that are missing or only probable, with their most probable values, which are what is
+        explained; predictions sum over all values.
     """
 
     classes: tuple[Any, ...]
@@ -364,6 +366,7 @@ class Explanation:
     threshold: float | None = None
     base: float | None = None
     moves: tuple[Move, ...] = ()
+    filled_in: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return self.text()
@@ -395,6 +398,7 @@ class Explanation:
             "other_answers": self.other_responses.to_dict(),
             "other_facts": self.other_facts.to_dict(),
             **numbers,
+            **({"filled_in": list(self.filled_in)} if self.filled_in else {}),
         }
 
     def _numbers_to_dict(self) -> dict[str, Any]:

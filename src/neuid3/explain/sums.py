@@ -201,7 +201,7 @@ def explain_sum(model: SumModel, X: Any, row: int = 0) -> SumExplanation:
     ------
     DataError : where there is no such row.
     """
-    example = _one_row(model, X, row)
+    example, _ = model.filled_in(_one_row(model, X, row))
     boosted_sum = model.boosted_sum
     tests = boosted_sum.tests
     reach = _leaf_reach(model, example)

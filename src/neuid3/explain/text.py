@@ -31,6 +31,10 @@ def explanation_text(explanation: Explanation, decimals: int = 2) -> str:
     e = explanation
     leading = leading_leaves(e.leaves)
     sections = [
+        (
+            "Filled in, as is most probable (predictions sum over all values)",
+            [f"  {entry}" for entry in e.filled_in],
+        ),
         ("What moves it", list(_moves(e, decimals))),
         ("Where the probability goes", list(_paths(e, leading, decimals))),
         ("Why", list(_reasons(leading, e.readings, decimals))),

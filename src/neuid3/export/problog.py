@@ -28,6 +28,8 @@ from neuid3.logic.formula import (
 from neuid3.logic.program import Program, comparison_from_json
 from neuid3.logic.quoting import RESERVED, atom_text, number_text, plain_name
 from neuid3.logic.sandbox import send_request
+from neuid3.queries.grounding import SlotQuery
+from neuid3.queries.prolog import entries_with_priors
 from neuid3.tree.components import Components, components
 from neuid3.tree.evidence import Evidence
 from neuid3.tree.goals import GoalLeaf
@@ -181,12 +183,17 @@ def _defined_tests(
 def _part_facts(program: Program, variables: Sequence[Any], evidence: Evidence, mentioned: str) -> list[str]:
     """The parts of the example, where a query or a rule asks about them."""
     derived = [variable for variable in variables if isinstance(variable, QueryVariable)]
-    facts = list(dict.fromkeys(line for variable in derived for line in variable.query.facts(evidence.examples)))
+    facts = list(
+        dict.fromkeys(line for variable in derived for line in variable.query.facts(evidence.examples, evidence.priors))
+    )
     slots = {} if program.parts is None else program.parts.variables
+    is_open = bool(slots) and bool(entries_with_priors(evidence.examples, evidence.priors))
     for fact, variable in slots.items():
         atom = atom_text(fact)
         if atom in mentioned:
-            facts.append(f"{atom}." if float(evidence.weights(variable)[1, 0]) > 0.5 else f"{atom} :- fail.")
+            clause = variable.query.clause(atom) if is_open and isinstance(variable.query, SlotQuery) else None
+            is_true = clause is None and float(evidence.weights(variable)[1, 0]) > 0.5
+            facts.append(clause or (f"{atom}." if is_true else f"{atom} :- fail."))
     return facts
 
 

@@ -82,7 +82,7 @@ def write_model(
     fields = {
         **more,
         "schema": schema_to_json(model.schema),
-        "priors": priors_to_json(model.priors, model.columns),
+        "priors": priors_to_json(model.priors, model.columns_with_priors),
         "networks": networks_to_json(networks, declared),
         "precision": model.precision,
     }

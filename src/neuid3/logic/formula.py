@@ -159,8 +159,8 @@ class Derivation(Protocol):
         """What makes it true of an example, in words of the program; None where it is false."""
         ...
 
-    def facts(self, example: Any) -> list[str]:
-        """What it is computed from, as Prolog facts."""
+    def facts(self, example: Any, priors: Any = None) -> list[str]:
+        """What it is computed from, as Prolog facts; entries of parts that have priors are probabilistic ones."""
         ...
 
 

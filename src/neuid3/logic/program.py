@@ -162,6 +162,7 @@ class SlotFacts:
     variables : for each ground fact, such as `long(car_1)`, the Boolean of examples that it stands for.
     clauses : clauses that are true of all examples, as those that lead from a part to its picture.
     predicates : the predicates of these facts, by name.
+    mentioned : the columns of parts among them.
     """
 
     slots: Slots
@@ -169,6 +170,7 @@ class SlotFacts:
     variables: Mapping[str, QueryVariable]
     clauses: tuple[str, ...]
     predicates: frozenset[str]
+    mentioned: frozenset[str] = frozenset()
 
     @property
     def text(self) -> str:

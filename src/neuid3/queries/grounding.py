@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
-from neuid3.data.columns import Boolean, Category, Kind, Schema
+from neuid3.data.columns import Boolean, Category, Kind, Probability, Schema
 from neuid3.data.parts import Relation, has_parts, part_schemas
 from neuid3.data.slots import Slots, first_slots, picture_columns, picture_name, slot_name, unfolded_schema
 from neuid3.errors import GroundingLimitError, NodeTestError
@@ -29,7 +29,7 @@ from neuid3.queries.language import (
     all_variables,
 )
 from neuid3.queries.language import Literal as Conjunct
-from neuid3.queries.prolog import part_clauses
+from neuid3.queries.prolog import part_clauses, query_clauses
 
 # The most assignments of slots to the variables of one query.
 MAX_ASSIGNMENTS = 20_000
@@ -90,18 +90,37 @@ class SlotQuery:
         names = {variable: Var(slot_name(types[variable], number)) for variable, number in self.slots}
         return grounded_text(self.query, names)
 
-    def facts(self, example: Any) -> list[str]:
+    def clause(self, head: str) -> str | None:
+        """A clause by which an atom is true where such a binding makes the query true.
+
+        Parameters
+        ----------
+        head : the atom.
+
+        Returns
+        -------
+        The clause, which calls the facts of parts; None where the query does not say the types of its variables.
+        """
+        types = Vocabulary.bound_by_parts(self.query)
+        if not all(variable in types for variable, _ in self.slots):
+            return None
+        bound = [f"{variable} = {atom_text(slot_name(types[variable], number))}" for variable, number in self.slots]
+        _, body = query_clauses(self.query, head)[-1].split(" :- ", 1)
+        return f"{head} :- {', '.join([*bound, body])}"
+
+    def facts(self, example: Any, priors: Any = None) -> list[str]:
         """The parts of one example as Prolog facts.
 
         Parameters
         ----------
         example : the example.
+        priors : the distributions of missing entries, which become probabilistic facts.
 
         Returns
         -------
         The clauses.
         """
-        return list(part_clauses(example))
+        return list(part_clauses(example, priors))
 
 
 def grounded_text(query: Query, names: Mapping[Var, Var]) -> str:
@@ -181,7 +200,13 @@ def slot_facts(text: str, schema: Schema, slots: Slots) -> SlotFacts:
     for name, column in schema.items():
         if isinstance(column, Relation):
             facts.add_relation(name, column)
-    return SlotFacts(slots, dict(schema), facts.variables, tuple(facts.clauses), frozenset(facts.predicates))
+    columns = {column for _, _, kind in part_schemas(schema) for column in kind.schema}
+    columns |= {column for kind in schema.values() if isinstance(kind, Relation) for column in kind.schema}
+    related = [kind for name, kind in schema.items() if isinstance(kind, Relation) and name in facts.predicates]
+    mentioned = (facts.predicates & columns) | {column for kind in related for column in kind.schema}
+    return SlotFacts(
+        slots, dict(schema), facts.variables, tuple(facts.clauses), frozenset(facts.predicates), frozenset(mentioned)
+    )
 
 
 class _Facts:
@@ -223,7 +248,7 @@ class _Facts:
             if not self.is_mentioned(column):
                 continue
             binding = [Atom(name, (part,))]
-            if isinstance(kind, Boolean):
+            if isinstance(kind, (Boolean, Probability)):
                 self.add(Atom(column, (part,)), {part: name}, binding)
             elif isinstance(kind, Category):
                 for value in kind.domain:

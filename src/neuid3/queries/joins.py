@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.data.columns import Boolean, Category, Column, Number
+from neuid3.data.columns import Boolean, Category, Column, Number, Probability
 from neuid3.data.examples import Examples
 from neuid3.data.parts import Indices, PartSet, RelationSet, Structure, offsets_of, ranges, structure_of
 from neuid3.errors import NodeTestError, did_you_mean
@@ -266,6 +266,8 @@ class PartsIndex:
         match column.kind, values:
             case Boolean(), ():
                 true = column.values[numbers]
+            case Probability(), ():
+                true = column.values[numbers] == 1.0  # in a world, each of them is 0 or 1
             case Category() as kind, (value,) if value in kind.domain:
                 true = column.values[numbers] == kind.domain.index(value)
             case Category() as kind, (value,):
@@ -347,7 +349,7 @@ class PartsIndex:
                     continue
                 column = relation.table.column(name)  # type: ignore[union-attr]
                 literal = Atom(relation.name, values)
-                own = () if isinstance(column.kind, Boolean) else (value,)
+                own = () if isinstance(column.kind, (Boolean, Probability)) else (value,)
                 keep &= self._has_property(literal, column, np.arange(len(keep)), own)
             sizes = [len(self.part(kind)) for kind in relation.types]
             self._indexed[key] = _Tuples(relation, np.flatnonzero(keep), sizes)

@@ -421,3 +421,45 @@ class QueryParser:
 
 def _unquoted(text: str) -> str:
     return re.sub(r"\\(.)", r"\1", text[1:-1].replace("''", "'"))
+
+
+def compared_columns(queries: Iterable[Query]) -> dict[str, list[float] | None]:
+    """The names that queries ask about as columns may, with the numbers that each is compared with.
+
+    Parameters
+    ----------
+    queries : the queries.
+
+    Returns
+    -------
+    Numbers by name; None where every value matters, as for a column that is compared with another or summed.
+
+    >>> compared_columns([parse_query("car(C), axles(C) > 3, long(C)"), parse_query("car(C), axles(C) =< 5")])["axles"]
+    [3.0, 5.0]
+    """
+    found: dict[str, list[float] | None] = {}
+
+    def add(name: str, number: float | None) -> None:
+        known = found.setdefault(name, [])
+        found[name] = None if number is None or known is None else [*known, number]
+
+    waiting = [literal for query in queries for literal in query.literals]
+    while waiting:
+        match waiting.pop(0):
+            case Atom(predicate, arguments):
+                constants = [float(argument) for argument in arguments if not isinstance(argument, (Var, str))]
+                for constant in constants:
+                    add(predicate, constant)
+                if not constants:
+                    add(predicate, None)
+            case Comparison(left, _, right):
+                for column in (left, right) if isinstance(right, Field) else (left,):
+                    add(column.column, None if isinstance(right, Field) else float(right))
+            case Negation(inner) | AtLeast(_, inner):
+                waiting += inner.literals
+            case Aggregate(_, field, inner):
+                add(field.column, None)
+                waiting += inner.literals
+            case _:
+                pass
+    return found

@@ -9,7 +9,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from neuid3.data.columns import Boolean, Category, Kind, Number, Schema
+from neuid3.data.columns import Boolean, Category, Kind, Number, Probability, Schema
 from neuid3.data.parts import Relation, part_schemas
 from neuid3.errors import NodeTestError
 from neuid3.logic.quoting import atom_text
@@ -163,7 +163,7 @@ def part_signatures(schema: Schema) -> list[Signature]:
         if owner is not None:
             signatures.append(Signature(name, (owner, name)))
         for column, entry in kind.schema.items():
-            if isinstance(entry, Boolean):
+            if isinstance(entry, (Boolean, Probability)):
                 signatures.append(Signature(column, (name,)))
             elif isinstance(entry, Category):
                 signatures.append(Signature(column, (name, tuple(entry.values))))
@@ -469,7 +469,7 @@ def _column_modes(part: str, columns: Mapping[str, Kind]) -> Iterator[str]:
     for column, kind in columns.items():
         name = atom_text(column)
         match kind:
-            case Boolean():
+            case Boolean() | Probability():
                 yield from (f"{name}(+{part})", f"\\+ {name}(+{part})")
             case Category():
                 yield f"{name}(+{part}, #)"

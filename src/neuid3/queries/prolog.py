@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from neuid3.data.columns import Boolean, Category, Column, Number
+import numpy as np
+
+from neuid3.data.columns import Boolean, Category, Column, Number, Probability
 from neuid3.data.examples import Examples
 from neuid3.data.parts import structure_of
+from neuid3.data.priors import Priors, part_kinds
 from neuid3.data.slots import slot_name
+from neuid3.data.worlds import OpenEntries, open_entries
 from neuid3.logic.quoting import atom_text, number_text
 from neuid3.queries.language import (
     Aggregate,
@@ -172,18 +176,20 @@ def _argument(argument: Any) -> str:
             return number_text(argument)
 
 
-def part_clauses(example: Examples) -> Iterator[str]:
+def part_clauses(example: Examples, priors: Priors | None = None) -> Iterator[str]:
     """The parts of one example as facts; a predicate without facts gets a clause that fails, so that it is known.
 
     Parameters
     ----------
     example : one example.
+    priors : the distributions of missing entries, which become probabilistic facts; without them, they have no facts.
 
     Yields
     ------
     The clauses.
     """
     structure = structure_of(example)
+    open_of = {} if priors is None else {(e.table, e.column): e for e in entries_with_priors(example, priors)}
     for name, parts in structure.parts.items():
         head = part_name(name)
         yield f"{head}(_) :- fail."
@@ -195,16 +201,60 @@ def part_clauses(example: Examples) -> Iterator[str]:
                 yield f"{head}({_constant(parts.owner_type, int(parts.owner[number]))}, {_constant(name, number)})."
         if parts.table is not None:
             for column_name, column in parts.table.items():
-                yield from _column_clauses(column_name, column, name)
+                yield from _column_clauses(column_name, column, name, open_of.get((name, column_name)))
     for name, relation in structure.relations.items():
         columns = [] if relation.table is None else list(relation.table.items())
         widths = range(len(relation.types), len(relation.types) + len(columns) + 1)
         yield from (f"{part_name(name)}({', '.join('_' * width)}) :- fail." for width in widths)
         for row, arguments in enumerate(relation.arguments.tolist()):
             parts_of_row = [_constant(kind, n) for kind, n in zip(relation.types, arguments, strict=True)]
-            values = [_value_text(column, row) for _, column in columns]
+            tuple_ = f"{part_name(name)}_{row + 1}"
+            values: list[str] = []
+            for column_name, column in columns:
+                weights = _weights_of(open_of.get((name, column_name)), row, column)
+                values.append(_value_text(column, row) if weights is None else f"V_{len(values)}")
+                if weights is not None:
+                    yield _alternatives(f"{tuple_}_{part_name(column_name)}({{}})", weights)
+            open_goals = [
+                f"{tuple_}_{part_name(n)}({v})" for (n, _), v in zip(columns, values, strict=True) if v[0] == "V"
+            ]
             for width in widths:
-                yield f"{part_name(name)}({', '.join([*parts_of_row, *values][:width])})."
+                own = [
+                    goal for goal in open_goals if goal.rsplit("(", 1)[1][:-1] in values[: width - len(parts_of_row)]
+                ]
+                body = f" :- {', '.join(own)}" if own else ""
+                yield f"{part_name(name)}({', '.join([*parts_of_row, *values][:width])}){body}."
+
+
+def entries_with_priors(example: Examples, priors: Priors) -> list[OpenEntries]:
+    """The open entries of an example, in columns that have priors or hold probabilities.
+
+    Parameters
+    ----------
+    example : one example.
+    priors : the distributions of missing entries.
+
+    Returns
+    -------
+    One item for each column.
+    """
+    probable = {n.rsplit(".", 1)[1] for n, kind in part_kinds(example.schema).items() if isinstance(kind, Probability)}
+    known = {name.rsplit(".", 1)[1] for name in part_kinds(example.schema) if name in priors.columns}
+    return open_entries(example, priors, dict.fromkeys(known | probable))
+
+
+def _weights_of(entries: OpenEntries | None, row: int, column: Column) -> list[tuple[str, float]] | None:
+    """The values that an entry may have, as terms, with their probabilities; None where it is known."""
+    if entries is None or row not in entries.rows:
+        return None
+    at = np.flatnonzero(entries.rows == row)
+    texts = [_term(column, value) for value in entries.values[at[0]]]
+    return [(text, float(p)) for text, p in zip(texts, entries.weights[at[0]], strict=True) if p > 0.0]
+
+
+def _alternatives(atom: str, weights: Sequence[tuple[str, float]]) -> str:
+    """An annotated disjunction of an atom with each of its values."""
+    return "; ".join(f"{number_text(p)} :: {atom.format(text)}" for text, p in weights) + "."
 
 
 def _constant(kind: str, number: int) -> str:
@@ -214,21 +264,26 @@ def _constant(kind: str, number: int) -> str:
 def _value_text(column: Column, row: int) -> str:
     if column.missing is not None and column.missing[row]:
         return "missing"
+    return _term(column, column.values[row])
+
+
+def _term(column: Column, entry: Any) -> str:
+    """An entry of a column as a term."""
     match column.kind:
-        case Boolean():
-            return "true" if column.values[row] else "false"
+        case Boolean() | Probability():
+            return "true" if entry else "false"
         case Category() as kind:
-            value = kind.domain[int(column.values[row])]
+            value = kind.domain[int(entry)]
             return str(value) if isinstance(value, int) else atom_text(value)
         case _:
-            return number_text(float(column.values[row]))
+            return number_text(float(entry))
 
 
-def _column_clauses(name: str, column: Column, kind: str) -> Iterator[str]:
+def _column_clauses(name: str, column: Column, kind: str, entries: OpenEntries | None) -> Iterator[str]:
     """The facts of a symbolic column of parts; nothing for others."""
     head = part_name(name)
     match column.kind:
-        case Boolean():
+        case Boolean() | Probability():
             yield f"{head}(_) :- fail."
         case Category():
             yield f"{head}(_, _) :- fail."
@@ -238,10 +293,20 @@ def _column_clauses(name: str, column: Column, kind: str) -> Iterator[str]:
         case _:
             return
     for number in range(len(column)):
-        if column.missing is not None and column.missing[number]:
+        part, weights = _constant(kind, number), _weights_of(entries, number, column)
+        is_fact = isinstance(column.kind, (Boolean, Probability))
+        if weights is not None:
+            if is_fact:
+                yield from (f"{number_text(p)} :: {head}({part})." for text, p in weights if text == "true")
+            else:
+                of_value = f"{head}_of" if isinstance(column.kind, Number) else head
+                yield _alternatives(f"{of_value}({part}, {{}})", weights)
+                if isinstance(column.kind, Number):
+                    yield f"{head}({part}, V) :- {head}_of({part}, V)."
+        elif column.missing is not None and column.missing[number]:
             continue
-        part, value = _constant(kind, number), _value_text(column, number)
-        if not isinstance(column.kind, Boolean):
+        elif not is_fact:
+            value = _value_text(column, number)
             yield f"{head}({part}, {value})."
             if isinstance(column.kind, Number):
                 yield f"{head}_of({part}, {value})."

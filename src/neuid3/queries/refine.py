@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING
 
-from neuid3.data.columns import Boolean, Category, Kind, Number, Schema
+from neuid3.data.columns import Boolean, Category, Kind, Number, Probability, Schema
 from neuid3.data.parts import Relation, part_schemas
 from neuid3.queries.language import (
     Aggregate,
@@ -155,7 +155,7 @@ class Refiner:
         _, columns = self.parts[types[variable]]
         for name, kind in columns.items():
             match kind:
-                case Boolean():
+                case Boolean() | Probability():
                     literal = Atom(name, (variable,))
                     yield Refinement((literal,))
                     if self.language.negations:

@@ -14,21 +14,31 @@ import numpy.typing as npt
 from neuid3.circuits.arrays import AnyArray
 from neuid3.data.columns import Kind, Schema
 from neuid3.data.examples import Examples
-from neuid3.data.parts import Parts
-from neuid3.data.priors import Priors, check_priors, column_priors, network_call_name, with_quantiles
+from neuid3.data.parts import Parts, Relation, has_parts
+from neuid3.data.priors import (
+    Priors,
+    check_priors,
+    column_priors,
+    network_call_name,
+    part_kinds,
+    with_quantiles,
+)
 from neuid3.data.slots import Slots, needed_slots, unfolded
+from neuid3.data.worlds import MAX_WORLDS, most_probable, open_entries, warn_of_counts, world_counts, worlds_of
 from neuid3.errors import DataError, NetworkError, did_you_mean
 from neuid3.logic.formula import NeuralVariable, Source, Truth, columns_of, columns_read, expressions_in, sources
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import Limits
 from neuid3.networks.backend import Backend, select_backend
 from neuid3.queries.grounding import read_program
+from neuid3.queries.language import compared_columns
 from neuid3.tree.calculations import expression_prior
 from neuid3.tree.conformal import Calibration
 from neuid3.tree.evidence import Evidence
 from neuid3.tree.goals import Goal
 from neuid3.tree.inference import Inference, arrays_for, average_output
 from neuid3.tree.node_tests import NodeTest
+from neuid3.tree.query_tests import QueryTest
 from neuid3.tree.record import TrainingRecord
 from neuid3.tree.semantics import Semantics
 from neuid3.tree.tree import Path
@@ -40,6 +50,9 @@ if TYPE_CHECKING:
     from neuid3.encoders.sentences import SentenceEncoder
     from neuid3.identifiability.certificate import Certificate
     from neuid3.tree.network_evidence import Network
+
+# The most worlds that are evaluated together, and the most examples that they belong to.
+WORLDS_AT_ONCE, ROWS_AT_ONCE = 1 << 15, 256
 
 
 class BaseModel:
@@ -227,6 +240,12 @@ class BaseModel:
         return [name for name in self.program.schema if name in read] or list(self.schema)[:1]
 
     @property
+    def columns_with_priors(self) -> list[str]:
+        """The columns whose missing entries have priors: those that the tree reads, and those of parts, named `car.long`."""
+        asked = self._part_thresholds
+        return [*self.columns, *(name for name in part_kinds(self.schema) if name.rsplit(".", 1)[1] in asked)]
+
+    @property
     def declarations_and_instances(self) -> list[tuple[int, str]]:
         """Pairs of a neural declaration's number and an instance of its network that the tree calls, sorted."""
         return sorted({(s.declaration, s.network) for s in self._sources if isinstance(s, NeuralVariable)})
@@ -236,6 +255,63 @@ class BaseModel:
         from neuid3.circuits.torch_arrays import as_tensor
 
         return as_tensor(array) if isinstance(array, np.ndarray) else array
+
+    def over_worlds(self, examples: Examples, compute: Callable[[Examples], AnyArray]) -> AnyArray:
+        """What is computed of examples, with the missing and the probable entries of their parts summed out.
+
+        Parameters
+        ----------
+        examples : the examples.
+        compute : expected values of examples whose parts have all entries, one row for each.
+
+        Returns
+        -------
+        One row for each example.
+        """
+        entries = open_entries(examples, self.priors, self._part_thresholds) if self._has_parts else []
+        if not entries:
+            return compute(examples)
+        arrays, counts = self.inference.arrays, world_counts(entries, len(examples))
+        warn_of_counts(counts, entries)
+        counts = np.minimum(counts, MAX_WORLDS)
+        is_open = np.isin(np.arange(len(examples)), np.concatenate([of_column.example for of_column in entries]))
+        order = [np.flatnonzero(~is_open), *_blocks(np.flatnonzero(is_open), counts)]
+        results = [compute(examples[order[0]])] if len(order[0]) else []
+        for rows in order[1:]:
+            block = examples[rows]
+            worlds = worlds_of(block, open_entries(block, self.priors, self._part_thresholds), MAX_WORLDS)
+            weights = np.zeros((len(rows), len(worlds.owner)))
+            weights[worlds.owner, np.arange(len(worlds.owner))] = worlds.weights
+            results.append(arrays.floats(weights) @ compute(worlds.examples))
+        back = np.argsort(np.concatenate(order), kind="stable")
+        return arrays.take(arrays.concatenate(results), arrays.indices(back))
+
+    def filled_in(self, example: Examples) -> tuple[Examples, tuple[str, ...]]:
+        """One example with the most probable values of entries of its parts that are missing or only probable.
+
+        Parameters
+        ----------
+        example : one example, as `read` returns it.
+
+        Returns
+        -------
+        The example, and what was filled in, `long(car_2) = false (0.69)`; nothing where all entries are known.
+        """
+        entries = open_entries(example, self.priors, self._part_thresholds) if self._has_parts else []
+        return most_probable(example, entries) if entries else (example, ())
+
+    @cached_property
+    def _has_parts(self) -> bool:
+        return has_parts(self.schema)
+
+    @cached_property
+    def _part_thresholds(self) -> dict[str, list[float] | None]:
+        """The columns of parts that tests ask about, with the numbers that they are compared with; see `open_entries`."""
+        queries = [test.query for test in self._tests if isinstance(test, QueryTest)]
+        compared = compared_columns(queries)
+        asked = {name: kind for name, kind in self.schema.items() if isinstance(kind, Relation) and name in compared}
+        of_rules = () if self.program.parts is None else self.program.parts.mentioned
+        return compared | dict.fromkeys([*of_rules, *(column for kind in asked.values() for column in kind.schema)])
 
     def _in_batches(
         self, examples: Examples, batch_size: int, compute: Callable[[Examples], AnyArray]
@@ -305,7 +381,9 @@ class BaseModel:
         """
         examples = self.read(X)
         reach = self.inference.compiled(paths)
-        return self._in_batches(examples, 4096, lambda batch: reach(self.evidence_of(batch)))
+        return self._in_batches(
+            examples, 4096, lambda batch: self.over_worlds(batch, lambda worlds: reach(self.evidence_of(worlds)))
+        )
 
     def learn_priors(self, X: Any, *, batch_size: int = 4096) -> Self:
         """This model with priors estimated from examples: prevalences of columns and average network outputs.
@@ -360,6 +438,18 @@ class BaseModel:
     def _shortened(self, priors: Priors) -> Priors:
         """The priors with quantiles of the columns that rules calculate with."""
         return with_quantiles(priors, {name for expression in self.expressions for name in expression.columns})
+
+
+def _blocks(rows: npt.NDArray[np.int64], counts: npt.NDArray[np.float64]) -> Iterator[npt.NDArray[np.int64]]:
+    """Rows in blocks with at most so many worlds together, and few examples: their weights are a matrix."""
+    block: list[int] = []
+    for row in rows.tolist():
+        if block and (counts[[*block, row]].sum() > WORLDS_AT_ONCE or len(block) == ROWS_AT_ONCE):
+            yield np.array(block)
+            block = []
+        block.append(row)
+    if block:
+        yield np.array(block)
 
 
 def _precision(dtype: Any) -> str:

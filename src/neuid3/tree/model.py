@@ -162,6 +162,10 @@ class TreeModel(BaseModel):
     def _component_reach(self, examples: Examples, threshold: float) -> AnyArray:
         """P(component | e), `(example, component)`."""
         check_threshold(threshold)
+        return self.over_worlds(examples, lambda worlds: self._reach_of_worlds(worlds, threshold))
+
+    def _reach_of_worlds(self, examples: Examples, threshold: float) -> AnyArray:
+        """P(component | e) of examples whose parts have all entries, `(example, component)`."""
         evidence = self.evidence_of(examples)
         if threshold > 0.0 or not self.inference.arrays.records_gradients:
             self._lazy_evaluator(evidence, threshold)

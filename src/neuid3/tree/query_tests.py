@@ -66,18 +66,19 @@ class HoldingQuery:
         names = {v: Var(slot_name(kind, numbers[v] + 1)) for v, kind in bindings.types.items()}
         return grounded_text(self.query, names)
 
-    def facts(self, example: Any) -> list[str]:
+    def facts(self, example: Any, priors: Any = None) -> list[str]:
         """The parts of one example as Prolog facts.
 
         Parameters
         ----------
         example : the example.
+        priors : the distributions of missing entries, which become probabilistic facts.
 
         Returns
         -------
         The clauses.
         """
-        return list(part_clauses(example))
+        return list(part_clauses(example, priors))
 
     def __str__(self) -> str:
         return str(self.query)

@@ -118,7 +118,7 @@ class SumModel(TreesModel):
         -------
         Scores, with gradients.
         """
-        return self._as_tensor(self._batch_scores(self.read(X)))
+        return self._as_tensor(self.over_worlds(self.read(X), self._batch_scores))
 
     def scores(self, X: Any, *, batch_size: int = 4096) -> Floats:
         """F(e), `(example, score)`: one score for two classes or a number, otherwise one a class.
@@ -132,7 +132,7 @@ class SumModel(TreesModel):
         -------
         Scores, `(example, score)`.
         """
-        return self._in_batches(self.read(X), batch_size, self._batch_scores)
+        return self._in_batches(self.read(X), batch_size, lambda batch: self.over_worlds(batch, self._batch_scores))
 
     def contributions(self, X: Any, *, batch_size: int = 4096) -> Floats:
         """What each tree adds to each score, `(example, tree, score)`; with F₀ they add up to `scores`.
@@ -146,7 +146,9 @@ class SumModel(TreesModel):
         -------
         Contributions, `(example, tree, score)`.
         """
-        flat = self._in_batches(self.read(X), batch_size, self._batch_contributions)
+        flat = self._in_batches(
+            self.read(X), batch_size, lambda batch: self.over_worlds(batch, self._batch_contributions)
+        )
         return flat.reshape(len(flat), len(self.boosted_sum.trees), len(self.boosted_sum.initial))
 
     def _class_probabilities(self, X: Any, batch_size: int) -> Floats:

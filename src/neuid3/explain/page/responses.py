@@ -8,6 +8,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from neuid3.circuits.arrays import AnyArray
+from neuid3.circuits.reach import Reach
 from neuid3.data.examples import Examples
 from neuid3.tree.components import Components
 from neuid3.tree.descent import LazyEvaluator
@@ -118,7 +120,7 @@ def page_responses(model: TreeModel, examples: Examples) -> PageResponses:
         for start in range(0, len(examples), BATCH):
             evidence = model.evidence_of(examples[start : start + BATCH])
             descent(evidence, MIN_REACH)
-            reach_batches.append(arrays.to_numpy(reach(evidence)).astype(np.float64))
+            reach_batches.append(_reach(model, evidence, reach))
             for call, batches in value_batches.items():
                 batches.append(_network_values(evidence, call, start))
     network_values = {call: _concatenated(batches) for call, batches in value_batches.items()}
@@ -131,6 +133,16 @@ def page_responses(model: TreeModel, examples: Examples) -> PageResponses:
         np.asarray(of_components @ leaf_values),
         (model.components, of_components),
     )
+
+
+def _reach(model: TreeModel, evidence: Evidence, reach: Reach) -> Floats:
+    """P(path | e) of each path, with the missing entries of parts summed out."""
+    examples, arrays = evidence.examples, model.inference.arrays
+
+    def compute(filled: Examples) -> AnyArray:
+        return reach(evidence if filled is examples else model.evidence_of(filled))
+
+    return arrays.to_numpy(model.over_worlds(examples, compute)).astype(np.float64)
 
 
 def _network_values(evidence: Evidence, call: NetworkCall, start: int) -> NetworkValues:
