@@ -184,11 +184,12 @@ def pictured(problem: Any, model: Any, seed: Any, **options: Any) -> None:
 @reproduce.command()
 @_repeatable("--problem")
 @_repeatable("--rows", type=click.Choice(["all", "folds", "atoms", "full"]))
+@_repeatable("--model", type=click.Choice(["tree", "forest", "boosting"]))
 @_repeatable("--fold", type=int)
 @_run_options
-def relational(problem: Any, rows: Any, fold: Any, **options: Any) -> None:
-    """First-order trees from symbols: Bongard drawings, molecules, trains and zendo structures."""
-    _run("relational", {"problem": problem, "setting": rows, "number": fold}, **options)
+def relational(problem: Any, rows: Any, model: Any, fold: Any, **options: Any) -> None:
+    """First-order trees and their ensembles from symbols: Bongard drawings, molecules, trains and zendo structures."""
+    _run("relational", {"problem": problem, "setting": rows, "model": model, "number": fold}, **options)
 
 
 @reproduce.command()

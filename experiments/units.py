@@ -48,6 +48,7 @@ ELEUSIS_MODELS = ("lean", "soft", "nn44m")
 # Ours, and for each the model of scikit-learn that it is set beside.
 KEEL_BESIDE = {TREE: "cart", "forest": "sklearn-forest", "boosting": "sklearn-boosting"}
 KEEL_MODELS = (*KEEL_BESIDE, *KEEL_BESIDE.values())
+RELATIONAL_MODELS = (TREE, "forest", "boosting")
 SWITCHED_MODELS = (TREE, "cnn")
 # Ours learn from images, scikit-learn's forest from the symbols that these show.
 IMAGE_ENSEMBLES = ("forest", "boosting", "sklearn-forest")
@@ -251,10 +252,11 @@ def units(experiment: str, recipe: str = "default") -> list[Unit]:
             ]
         case "relational":
             return [
-                Unit("relational", problem, setting, TREE, recipe, fold)
+                Unit("relational", problem, setting, model, recipe if model == TREE else None, fold)
                 for fold in range(FOLDS)
                 for problem, settings in RELATIONAL.items()
                 for setting, folds in settings.items()
+                for model in (RELATIONAL_MODELS if folds > 1 else (TREE,))
                 if fold < folds
             ]
     raise DataError(f"There is no experiment {experiment!r}.{did_you_mean(experiment, EXPERIMENTS)}")

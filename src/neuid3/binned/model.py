@@ -75,11 +75,13 @@ class ForestModel(TreesModel):
     def columns(self) -> list[str]:
         """The columns that the trees read, in the order of the schema."""
         read = {*self.forest.column_names, *(super().columns if self.forest.tests else ())}
-        return [name for name in self.schema if name in read] or list(self.schema)[:1]
+        return [name for name in self.program.schema if name in read] or list(self.schema)[:1]
 
     def columns_of_gains(self) -> list[tuple[str, ...]]:
         """The columns of the schema that each column of the forest depends on, in the order of `Forest.columns`."""
-        return [(c.name,) if c.fact is None else self.columns_of(c.fact) for c in self.forest.columns]
+        read = [(c.name,) if c.fact is None else self.columns_of(c.fact) for c in self.forest.columns]
+        # The slots of pictures in parts belong to the column of the parts.
+        return [tuple(name for name in names if name in self.schema) for names in read]
 
     def leaf_reach(self, X: Any, number: int) -> Floats:
         """P(leaf | e) of the leaves of a tree from left (all yes) to right (all no), `(example, leaf)`.
@@ -169,6 +171,18 @@ class ForestModel(TreesModel):
         self, examples: Examples, rows: slice, trees: list[int] | None = None, leaf_values: Floats | None = None
     ) -> Floats:
         """The sum of the trees for some rows, `(example, value)`, by default of what their leaves say."""
+        if not self._has_parts:
+            return self._sums(examples, rows, trees, leaf_values)
+        arrays = self.inference.arrays
+
+        def compute(worlds: Examples) -> Any:
+            return arrays.floats(self._sums(worlds, slice(None), trees, leaf_values))
+
+        with arrays.without_gradients():
+            return np.asarray(arrays.to_numpy(self.over_worlds(examples[rows], compute)), dtype=np.float64)
+
+    def _sums(self, examples: Examples, rows: slice, trees: list[int] | None, leaf_values: Floats | None) -> Floats:
+        """As `_batch_values`, for examples whose parts have all entries."""
         facts: dict[NodeTest, npt.NDArray[Any]] = {}
         numbers = list(range(len(self.forest))) if trees is None else trees
         compiled: list[int] = []
@@ -200,10 +214,15 @@ class ForestModel(TreesModel):
 
     def _compiled(self, number: int) -> Reach:
         """P(leaf | e) of a tree by circuits, which are exact whatever its tests share."""
-        known: dict[int, Reach] = self.__dict__.setdefault("_compiled_trees", {})
-        if number not in known:
-            known[number] = self.inference.compiled([path for path, _ in paths(self.forest.tree(number).root)])
-        return known[number]
+        if number not in self._compiled_trees:
+            leaves = [path for path, _ in paths(self.forest.tree(number).root)]
+            self._compiled_trees[number] = self.inference.compiled(leaves)
+        return self._compiled_trees[number]
+
+    @cached_property
+    def _compiled_trees(self) -> dict[int, Reach]:
+        """What `_compiled` returned."""
+        return {}
 
     @cached_property
     def _shared(self) -> list[frozenset[Source]]:

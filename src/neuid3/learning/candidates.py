@@ -238,7 +238,7 @@ def _from_rules(
 
 def _image_columns(program: Program) -> list[str]:
     """The columns of images; those of parts are asked about by queries."""
-    schema = program.schema if program.parts is None else program.parts.schema
+    schema = program.given_schema
     return [atom_text(name) for name, kind in schema.items() if isinstance(kind, Tensor)]
 
 

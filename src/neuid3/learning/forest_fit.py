@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from neuid3.learning.forest import (
 )
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.problem import Problem
+from neuid3.learning.query_pool import MIN_CHILD_MASS, query_pool
 from neuid3.learning.sample import Sample
 from neuid3.networks.backend import Backend
 from neuid3.training.config import TrainingConfig
@@ -168,6 +169,7 @@ def learn_forest(
         examples, target, groups = perceived.sample.examples, perceived.sample.target, perceived.sample.groups
         unseen = perceived.sample.unseen if perceived.were_trained and perceived.sample.unseen.any() else None
     priors = Priors(column_priors(examples, target.weights))
+    problem = _with_queries(problem, examples, target, priors)
     facts = _symbolic_facts(examples, target, problem, priors) | ({} if perceived is None else perceived.responses)
     names = _columns_of(problem)
     table = bin_columns(examples, target.weights, names=names, facts=facts, max_bins=max_bins_for(len(examples)))
@@ -231,7 +233,7 @@ def cross_fitted_values(
         part = fit(np.flatnonzero(folds != fold), fitted.settings)
         model = ForestModel(
             part.forest,
-            problem.program.schema,
+            problem.program.given_schema,
             background=problem.program.text,
             networks=part.networks,
             priors=part.priors,
@@ -266,6 +268,17 @@ def _columns_of(problem: Problem) -> list[str]:
             case FactTest(name) | ValueTest(name, _):
                 names.add(name)
     return [name for name in problem.program.schema if name in names]
+
+
+def _with_queries(problem: Problem, examples: Examples, target: Target, priors: Priors) -> Problem:
+    """The problem with queries over parts among the candidates, since the trees of a forest do not refine any."""
+    if problem.language is None:
+        return problem
+    sample = Sample(examples, target, np.zeros(len(examples), dtype=bool))
+    inference = ExactInference(sample, Semantics(problem.program), {}, priors, "cpu", arrays_for(neural=False))
+    queries = query_pool(inference, problem.language, MIN_CHILD_MASS)
+    candidates = problem.candidates
+    return replace(problem, candidates=replace(candidates, tests=(*candidates.tests, *queries)))
 
 
 def _symbolic_facts(examples: Examples, target: Target, problem: Problem, priors: Priors) -> Facts:

@@ -100,11 +100,13 @@ def _responses(learner: NodeLearner) -> Facts:
     names = perceiving(inference)
     decided = network_responses(names, learning.pretrainer.columns, learner.neural.tests)
     if _are_independent(list(decided), learner):
-        return {test: as_fact(np.asarray(inference.conditional((), test), dtype=np.float64)) for test in decided}
+        return {
+            test.standalone: as_fact(np.asarray(inference.conditional((), test), dtype=np.float64)) for test in decided
+        }
     facts: Facts = {}
     for test, response in decided.items():
         assert isinstance(response, (BooleanResponse, ProbabilisticResponse))
-        facts[test] = np.asarray(response.column)
+        facts[test.standalone] = np.asarray(response.column)
     return facts
 
 

@@ -90,12 +90,34 @@ class QuerySplitter:
         ties = scores.ties(chosen.gain)
         yield ScoredCandidate(test, chosen.gain, math.nan, None, False, max(scores.choices, 1.0), ties)
 
+    def best_refinements(
+        self, query: Query, rows: Any, target: Target, most: int
+    ) -> Iterator[tuple[tuple[Literal, ...], float, npt.NDArray[np.bool_]]]:
+        """The refinements of a query with the highest gains, which have different responses.
+
+        Parameters
+        ----------
+        query : the query.
+        rows : the rows of the examples.
+        target : their targets.
+        most : the most refinements.
+
+        Yields
+        ------
+        The literals that are added, the gain of the refined query, and for which rows it holds.
+        """
+        for scored in self._scored(query, rows, target, most).best:
+            yield scored.literals, scored.gain, scored.responses
+
     def _scores(self, query: Query, rows: Any, target: Target) -> _Scores:
         """The scores of all refinements of a query for the examples in these rows."""
         key = (query, rows.tobytes(), target.weights.tobytes())
-        if key in self._known:
-            return self._known[key]
-        scores = self._known[key] = _Scores(target, self.min_child_mass, self.rollouts)
+        if key not in self._known:
+            self._known[key] = self._scored(query, rows, target, self.rollouts)
+        return self._known[key]
+
+    def _scored(self, query: Query, rows: Any, target: Target, most: int) -> _Scores:
+        scores = _Scores(target, self.min_child_mass, most)
         bindings = self.index.bindings(query, self.index.start(rows))
         position = np.full(self.index.size, -1)
         position[rows] = np.arange(len(rows))

@@ -249,6 +249,11 @@ class Program:
         return tuple(dict.fromkeys(declaration.network for declaration in self.declarations.values()))
 
     @property
+    def given_schema(self) -> Schema:
+        """The kinds of the columns as examples are given: without those of slots."""
+        return self.schema if self.parts is None else self.parts.schema
+
+    @property
     def slots(self) -> Slots | None:
         """The slots of the parts of examples; None where no rule or network may name them."""
         return None if self.parts is None else self.parts.slots

@@ -150,6 +150,9 @@ class BaseModel:
         if facts is not None and not facts.slots.covers(slots):
             program = self.program
             self._ground(read_program(program.text, self.schema, program.limits, facts.slots.union(slots)))
+            # What was computed from the formulas before, circuits above all, says nothing about the new slots.
+            for name in [name for name in vars(self) if isinstance(getattr(type(self), name, None), cached_property)]:
+                del self.__dict__[name]
             self._compile()
 
     def _compile(self) -> None:

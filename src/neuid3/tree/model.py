@@ -107,8 +107,6 @@ class TreeModel(BaseModel):
         """Compile the leaves' paths, at first and whenever the tests are grounded anew."""
         tree = self.tree
         self.components = components(tree.root, self.inference.semantics)
-        for name in ("_joint_reach", "_lazy_evaluator"):
-            self.__dict__.pop(name, None)
         self._reach = self._compiled(complete=bool(self.expressions))
         floats = self.inference.arrays.floats
         self._center = float(np.mean([leaf.value[0] for leaf in tree.leaves])) if tree.predicts_numbers else 0.0

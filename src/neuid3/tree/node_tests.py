@@ -103,6 +103,11 @@ class NodeTest(ABC):
         """The test as a goal of the program: an atom, or a body such as `a, \\+ b` or `a ; b`."""
         return str(self)
 
+    @property
+    def standalone(self) -> NodeTest:
+        """The same test as one that needs no test above it to be read; the trees of forests and sums have such tests."""
+        return self
+
     def export_goals(self, program: Program) -> tuple[str, ...]:  # noqa: ARG002
         """The goals of the program that export translates for this test: by default the test itself.
 

@@ -126,11 +126,16 @@ class QueryTest(NodeTest):
         ------
         NodeTestError : where the query names parts, columns or relations that the schema does not have.
         """
-        schema = program.schema if program.parts is None else program.parts.schema
+        schema = program.given_schema
         columns = query_columns(self.query, schema, program.predicates)
         if Vocabulary(schema).is_symbolic_query(self.query):
             return Literal(QueryVariable(HoldingQuery(self.query), columns), frozenset({1}))
         return bind_networks(query_formula(self.query, program), self.instances)
+
+    @property
+    def standalone(self) -> QueryTest:
+        """The whole query, which continues none."""
+        return replace(self, inherited=0)
 
     @property
     def goal(self) -> str:
@@ -163,7 +168,7 @@ class QueryTest(NodeTest):
         -------
         The clauses.
         """
-        schema = program.schema if program.parts is None else program.parts.schema
+        schema = program.given_schema
         atoms = Vocabulary(schema).program_atoms(self.query)
         predicates = {atom: goal.split("(", 1)[0] for atom, goal in zip(atoms, goals, strict=True)}
         return query_clauses(self.query, name, predicates)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 
-from neuid3 import Examples, NeuID3Classifier, load
+from neuid3 import Examples, NeuID3BoostingClassifier, NeuID3Classifier, NeuID3ForestClassifier, load
 from neuid3.training import TrainingConfig
 
 FAST = TrainingConfig(epochs=25, restarts=2)
@@ -73,3 +75,19 @@ def test_a_fit_that_is_repeated_gives_the_same_tree() -> None:
         for _ in range(2)
     ]
     np.testing.assert_array_equal(*(fit.predict_proba(X) for fit in fits))
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [NeuID3ForestClassifier(n_estimators=10, random_state=0), NeuID3BoostingClassifier(max_trees=5, random_state=0)],
+    ids=lambda one: type(one).__name__,
+)
+def test_many_trees_share_the_network_that_reads_parts(estimator: Any, tmp_path: Path) -> None:
+    X, y = bags(300, 0)
+    new, truth = bags(100, 1, most=6)
+    clf = clone(estimator).set_params(modes=MODES, training=FAST, n_jobs=1).fit(X, y)
+    assert clf.score(new, truth) > 0.9
+    assert len({name.split("#")[0] for name in clf.networks_}) == 1
+    assert "item_picture_net(I)" in str(clf.explain(new, 0))
+    loaded = load(clf.save(tmp_path / "bags.neuid3"))
+    np.testing.assert_allclose(loaded.predict_proba(new), clf.predict_proba(new), atol=1e-9)

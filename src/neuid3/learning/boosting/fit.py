@@ -16,9 +16,11 @@ from neuid3.learning.boosting.perception import perceive
 from neuid3.learning.boosting.stages import PlainStageGrower, StageConstraints, StageGrower
 from neuid3.learning.boosting.sum_constraints import SumConstraints
 from neuid3.learning.candidates import Candidates
+from neuid3.learning.first_order import FirstOrderCandidates
 from neuid3.learning.generators import FixedCandidates
 from neuid3.learning.node_learner import NodeLearner
 from neuid3.learning.problem import Problem
+from neuid3.learning.query_pool import MIN_CHILD_MASS, query_pool
 from neuid3.learning.responses import Response
 from neuid3.tree.criteria import ClassCriterion
 from neuid3.tree.node_tests import NodeTest
@@ -112,9 +114,17 @@ def _grower(
     responses: Mapping[NodeTest, Response],
     constraints: StageConstraints | None,
 ) -> StageGrower:
-    """The engine of coded columns, or the plain grower where candidates differ from node to node or are constrained."""
-    listed = Candidates(learner.symbolic.tests, tuple(learner.symbolic.numbers))
-    if constraints is None and isinstance(problem.generator, FixedCandidates):
+    """The engine of coded columns, or the plain grower where candidates differ from node to node or are constrained.
+
+    Queries over parts are refined before any tree is grown, and count as fixed.
+    """
+    tests = learner.symbolic.tests
+    if problem.language is not None:
+        tests = (*tests, *query_pool(learner.inference, problem.language, MIN_CHILD_MASS))
+    listed = Candidates(tests, tuple(learner.symbolic.numbers))
+    generator = problem.generator
+    generator = generator.generator if isinstance(generator, FirstOrderCandidates) else generator
+    if constraints is None and isinstance(generator, FixedCandidates):
         return BinnedStageGrower(learner.inference, listed, responses)
     return PlainStageGrower(learner.inference, listed, responses, learner.candidates.at, constraints)
 
@@ -125,7 +135,7 @@ def _fine_tuned(boosted_sum: BoostedSum, learner: NodeLearner, problem: Problem,
 
     model = SumModel(
         boosted_sum,
-        problem.program.schema,
+        problem.program.given_schema,
         background=problem.program.text,
         networks=learner.networks_of(boosted_sum.tests),
         priors=learner.priors,

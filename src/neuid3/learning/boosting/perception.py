@@ -38,5 +38,5 @@ def perceive(learner: NodeLearner) -> dict[NodeTest, Response]:
         probabilities = {one: inference.conditional((), one) for one in bound}
         if probabilities:
             best = max(probabilities, key=lambda one: target.gain(probabilities[one]))
-            responses[best] = ProbabilisticResponse(probabilities[best].astype(np.float32))
+            responses[best.standalone] = ProbabilisticResponse(probabilities[best].astype(np.float32))
     return responses
