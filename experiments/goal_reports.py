@@ -66,18 +66,20 @@ def switched_report(results: Results) -> tuple[list[Table], list[str]]:
     tree, cnn = (
         Unit("switched", "mnist", None, model, recipe, 0) for model, recipe in ((TREE, "default"), ("cnn", None))
     )
-    reference = unit_cell(results, _rmse, cnn)
-    bar = None if reference.mean is None else reference.mean / 2
+    references = [unit_cell(results, error, cnn) for error in (_rmse, _mae)]
+    errors = [
+        replace(unit_cell(results, error, tree), bar=None if of_cnn.mean is None else of_cnn.mean / 2, at_most=True)
+        for error, of_cnn in zip((_rmse, _mae), references, strict=True)
+    ]
     rows: list[tuple[Entry, ...]] = [
         (
             "tree",
-            replace(unit_cell(results, _rmse, tree), bar=bar, at_most=True),
-            unit_cell(results, _mae, tree),
+            *errors,
             reading_cell(results, tree, "accuracy", without=0.0),
             _shapes(results, tree),
             time_cell(results, tree),
         ),
-        ("CNN", reference, unit_cell(results, _mae, cnn), "", "", time_cell(results, cnn)),
+        ("CNN", *references, "", "", time_cell(results, cnn)),
     ]
     columns = (
         "model",
@@ -89,7 +91,8 @@ def switched_report(results: Results) -> tuple[list[Table], list[str]]:
     )
     note = (
         "The CNN passes both images through one encoder of the size of our networks and reads the Boolean column as well. The "
-        "error of the tree is to be at most half of its error."
+        "errors of the tree are to be at most half of its errors. A digit that is misread moves a product by up to 72, which the "
+        "squared error counts most."
     )
     return [Table("Sums and products", columns, tuple(rows))], [note]
 

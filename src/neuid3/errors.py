@@ -73,6 +73,10 @@ class NodeTestError(NeuID3Error, ValueError):
     """A test is not a ground atom of the program or of the columns."""
 
 
+class BindingLimitError(NodeTestError):
+    """A query has too many bindings to be joined."""
+
+
 class GroundingLimitError(NeuID3Error, RuntimeError):
     """Grounding has exceeded its limit of time or memory, or the construction of a circuit its limit of time."""
 

@@ -49,6 +49,8 @@ def convert(name: str, column: Column, kind: Kind, unseen: dict[str, list[Value]
     if column.kind == kind:
         return column
     missing = column.missing
+    if not len(column) and not isinstance(kind, (Parts, Relation)):
+        return all_missing(kind, 0)
     if missing is not None and bool(missing.all()) and not isinstance(column.kind, Tensor):
         return all_missing(kind, len(column))
     match column.kind, kind:

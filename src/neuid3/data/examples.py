@@ -85,6 +85,8 @@ class Examples:
             whole = with_parts(data, kinds or {}, parts or {}, relations or {})
             self._columns, self._length = whole._columns, whole._length
             return
+        if kinds is not None and not isinstance(kinds, Mapping):
+            raise DataError(f"`kinds` is {kinds!r}; declare columns by name, as in kinds={{'size': 'number'}}.")
         declared = {str(name): kind for name, kind in (kinds or {}).items()}
         raw: dict[str, Any] = data._columns if isinstance(data, Examples) else named_columns(data, names)
         for name in declared:

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from neuid3.data.columns import Column, is_missing
+from neuid3.data.columns import Column, is_missing, read_column
 from neuid3.data.examples import Examples, has_names, named_columns
 from neuid3.data.parts import (
     GroupedRows,
@@ -118,11 +118,23 @@ class _Joined:
         ordered = [key_column[row] for row in order.tolist()]
         self.keys[name] = _numbered(ordered, f"the parts {name!r}", own_key or "row")
         plain = {c: values for c, values in table.items() if c not in (reference, own_key)}
-        own = dict(Examples(plain, self.kinds.get(name))[order].items()) if plain else {}
+        own = dict(self._read(name, plain)[order].items()) if plain else {}
         for other in inner:
             own[other] = self._parts(other, ordered, f"the parts {name!r}", len(numbers))
         rows = Examples._of(own, len(numbers)) if own else None
         return Column(Parts(as_kind_columns(rows)), cast("Any", GroupedRows(offsets, rows)))
+
+    def _read(self, name: str, columns: Mapping[str, Any]) -> Examples:
+        """The columns of a table of parts or tuples, of which there may be none."""
+        declared = self.kinds.get(name) or {}
+        if not isinstance(declared, Mapping):
+            raise DataError(
+                f"kinds[{name!r}] is {declared!r}; declare the columns of {name!r}: {{{name!r}: {{'column': kind}}}}."
+            )
+        if any(len(values) for values in columns.values()):
+            return Examples(columns, declared)
+        kept = {column: values for column, values in columns.items() if declared.get(column) != "ignore"}
+        return Examples._of({c: read_column(c, values, declared.get(c)) for c, values in kept.items()}, 0)
 
     def _relation(self, name: str, given: Any, parts: Mapping[str, Any], size: int) -> Column:
         table = _columns(given[0] if isinstance(given, tuple) else given, f"the relation {name!r}")
@@ -156,7 +168,7 @@ class _Joined:
         order, offsets = group_by_owner(examples[:, 0], size)
         local = [found[c] - parts[kind].offsets[:-1][examples[:, 0]] for c, kind in types.items()]
         plain = {c: values for c, values in table.items() if c not in types}
-        rows = Examples(plain, self.kinds.get(name))[order] if plain else None
+        rows = self._read(name, plain)[order] if plain else None
         related = RelatedRows(offsets, rows, np.stack(local, axis=1)[order])
         return Column(Relation(tuple(types.values()), as_kind_columns(rows)), cast("Any", related))
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from neuid3.data.columns import Boolean, Category, Column, Number, Probability
 from neuid3.data.examples import Examples
 from neuid3.data.parts import GroupedRows, Indices, has_parts, structure_of
-from neuid3.data.priors import ColumnPrior, Priors, column_priors
+from neuid3.data.priors import ColumnPrior, Priors, column_priors, part_kinds
 from neuid3.data.slots import slot_name
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -92,6 +92,7 @@ def open_entries(
         rows = np.flatnonzero(is_open)
         if len(rows):
             values, weights = _distribution(f"{table}.{name}", column, rows, priors, (thresholds or {}).get(name))
+            weights = weights / weights.sum(axis=1, keepdims=True)
             found.append(OpenEntries(table, name, rows, example[rows], values, weights))
     return found
 
@@ -111,7 +112,7 @@ def world_counts(entries: Sequence[OpenEntries], size: int) -> Floats:
     logarithms = np.zeros(size)
     for of_column in entries:
         np.add.at(logarithms, of_column.example, np.log2((of_column.weights > 0.0).sum(axis=1)))
-    return np.asarray(np.exp2(logarithms))
+    return np.asarray(np.exp2(np.minimum(logarithms, 1000.0)))
 
 
 def warn_of_counts(counts: Floats, entries: Sequence[OpenEntries]) -> None:
@@ -244,7 +245,10 @@ def completions(
     """
     if not has_parts(examples.schema):
         return None
-    entries = open_entries(examples, Priors(column_priors(examples, weights) if priors is None else priors))
+    known = column_priors(examples, weights) if priors is None else priors
+    # A column without any known entry has no prior; what is missing everywhere stays so.
+    names = {name.rsplit(".", 1)[1] for name in part_kinds(examples.schema) if name in known}
+    entries = open_entries(examples, Priors(known), dict.fromkeys(names))
     return worlds_of(examples, entries, most, most, lambda row: np.random.default_rng((seed, row))) if entries else None
 
 
@@ -310,7 +314,6 @@ def _distribution(
             return np.tile(values, (len(rows), 1)), np.stack((1.0 - true, true), axis=1)
         case _:
             values, weights = priors.sample(name)
-            weights = weights / weights.sum()
             if thresholds is not None:
                 cells = np.searchsorted(np.unique(thresholds), values, side="left") * 2
                 cells += np.isin(values, thresholds)  # a threshold itself is neither below nor above

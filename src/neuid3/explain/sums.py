@@ -201,7 +201,7 @@ def explain_sum(model: SumModel, X: Any, row: int = 0) -> SumExplanation:
     ------
     DataError : where there is no such row.
     """
-    example, _ = model.filled_in(_one_row(model, X, row))
+    example = _one_row(model, X, row)
     boosted_sum = model.boosted_sum
     tests = boosted_sum.tests
     reach = _leaf_reach(model, example)
@@ -253,8 +253,17 @@ def _one_row(model: SumModel, X: Any, row: int) -> Examples:
 def _leaf_reach(model: SumModel, example: Examples) -> list[Floats]:
     """P(leaf | e) of each tree for one example, `(leaf,)` each."""
     arrays = model.inference.arrays
+
+    def compute(worlds: Examples) -> Any:
+        reach = [arrays.to_numpy(of_tree) for of_tree in model.leaf_reach(model.evidence_of(worlds))]
+        return arrays.floats(np.concatenate(reach, axis=1))
+
+    sizes = [sum(1 for _ in score_leaves(root)) for root in model.boosted_sum.trees]
+    if not sizes:
+        return []
     with model.evaluating(), arrays.without_gradients():
-        return [np.asarray(arrays.to_numpy(reach))[0] for reach in model.leaf_reach(model.evidence_of(example))]
+        reach = np.asarray(arrays.to_numpy(model.over_worlds(example, compute)), dtype=np.float64)[0]
+    return np.split(reach, np.cumsum(sizes)[:-1])
 
 
 def _means(root: Node) -> Floats:

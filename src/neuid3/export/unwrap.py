@@ -21,9 +21,8 @@ def tree_of(source: Any) -> Tree:
     """
     tree = source if isinstance(source, Tree) else getattr(_fitted(source), "tree", None)
     if not isinstance(tree, Tree):
-        raise TreeError(
-            f"A {type(source).__name__} has no tree to show; give a Tree, a NeurosymbolicTree or a fitted NeuID3Classifier."
-        )
+        own = "call its own export_svg()" if hasattr(source, "export_svg") else "give a model of one tree"
+        raise TreeError(f"A {type(source).__name__} has no single tree to show; {own}.")
     return tree
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -120,9 +120,7 @@ class Sample:
         -------
         Masks, `(row,)`, by column.
         """
-        masks = {name: self.examples.column(name).missing for name in names}
-        of_rows = {name: mask[rows] for name, mask in masks.items() if mask is not None}
-        return {name: mask for name, mask in of_rows.items() if mask.any()}
+        return _some({name: self.examples.column(name).missing for name in names}, rows)
 
     def absent(self, names: Sequence[str], rows: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[np.bool_]]:
         """Masks of the rows in which there is no such part, for the columns of parts that some rows do not have.
@@ -136,9 +134,7 @@ class Sample:
         -------
         Masks, `(row,)`, by column.
         """
-        masks = {name: self.examples.column(name).absent for name in names}
-        of_rows = {name: mask[rows] for name, mask in masks.items() if mask is not None}
-        return {name: mask for name, mask in of_rows.items() if mask.any()}
+        return _some({name: self.examples.column(name).absent for name in names}, rows)
 
     def target_at(self, node: OpenNode) -> Target:
         """The targets of the examples that reach a node, with their weighted reach.
@@ -154,6 +150,14 @@ class Sample:
         target = self.target if self.growth_target is None else self.growth_target
         values, weights = target.values[node.rows], node.reach_of_rows * self.weights[node.rows]
         return Target(values, weights, target.criterion)
+
+
+def _some(
+    masks: Mapping[str, npt.NDArray[np.bool_] | None], rows: npt.NDArray[np.int64]
+) -> dict[str, npt.NDArray[np.bool_]]:
+    """The masks in these rows, where they are true anywhere."""
+    of_rows = {name: mask[rows] for name, mask in masks.items() if mask is not None}
+    return {name: mask for name, mask in of_rows.items() if mask.any()}
 
 
 def same_weights(one: nn.Module, other: nn.Module) -> bool:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from neuid3.data.columns import Boolean, Category, Column, Number, Probability
 from neuid3.data.examples import Examples
 from neuid3.data.parts import Indices, PartSet, RelationSet, Structure, offsets_of, ranges, structure_of
-from neuid3.errors import NodeTestError, did_you_mean
+from neuid3.errors import BindingLimitError, NodeTestError, did_you_mean
 from neuid3.queries.language import (
     Aggregate,
     AtLeast,
@@ -275,7 +275,9 @@ class PartsIndex:
                     f"'{literal}' names a value that the column does not have: {', '.join(map(str, kind.values))}."
                 )
             case Number(), (value,) if not isinstance(value, (str, Var)):
-                true = column.values[numbers] == float(value)
+                raise NodeTestError(
+                    f"'{literal}' names a number; compare the column with it: {literal.predicate}({literal.arguments[0]}) =:= {value}."
+                )
             case _:
                 raise NodeTestError(
                     f"'{literal}' does not fit its column, a {type(column.kind).__name__.lower()} column."
@@ -349,8 +351,12 @@ class PartsIndex:
                     continue
                 column = relation.table.column(name)  # type: ignore[union-attr]
                 literal = Atom(relation.name, values)
-                own = () if isinstance(column.kind, (Boolean, Probability)) else (value,)
-                keep &= self._has_property(literal, column, np.arange(len(keep)), own)
+                if isinstance(column.kind, (Boolean, Probability)) and value in ("true", "false"):
+                    true = self._has_property(literal, column, np.arange(len(keep)), ())
+                    false = ~true if column.missing is None else ~true & ~column.missing
+                    keep &= true if value == "true" else false
+                else:
+                    keep &= self._has_property(literal, column, np.arange(len(keep)), (value,))
             sizes = [len(self.part(kind)) for kind in relation.types]
             self._indexed[key] = _Tuples(relation, np.flatnonzero(keep), sizes)
         return self._indexed[key]
@@ -385,7 +391,7 @@ class _Tuples:
 
 def _check_size(count: int, name: str) -> None:
     if count > MAX_BINDINGS:
-        raise NodeTestError(
+        raise BindingLimitError(
             f"The query has {count:,} bindings with '{name}', more than {MAX_BINDINGS:,}; bind its variables by a relation, or "
             "allow fewer variables (max_variables)."
         )

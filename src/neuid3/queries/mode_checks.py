@@ -183,7 +183,7 @@ class _ModeCheck:
     def _field(self, column: Field, scope: _Scope) -> _Scope:
         types = number_types(self.columns, column.column)
         if not types:
-            known = [name for own in self.columns.values() for name in own]
+            known = [name for own in self.columns.values() for name in own if name != column.column]
             raise self._error(
                 f"compares {column.column!r}, which is no number column of parts.{did_you_mean(column.column, known)}"
             )

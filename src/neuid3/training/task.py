@@ -139,11 +139,7 @@ class Task:
         -------
         A Boolean mask, `(row,)`.
         """
-        present = np.ones(len(self.target), dtype=bool)
-        for name in inputs:
-            if name in self.missing:
-                present &= ~self.missing[name]
-        return present
+        return ~self._any(self.missing, inputs)
 
     def is_absent(self, inputs: Sequence[str]) -> npt.NDArray[np.bool_]:
         """Mask of the rows in which one of these columns belongs to a part that the example does not have.
@@ -156,11 +152,14 @@ class Task:
         -------
         A Boolean mask, `(row,)`.
         """
-        absent = np.zeros(len(self.target), dtype=bool)
-        for name in inputs:
-            if name in self.absent:
-                absent |= self.absent[name]
-        return absent
+        return self._any(self.absent, inputs)
+
+    def _any(self, masks: Mapping[str, npt.NDArray[np.bool_]], names: Sequence[str]) -> npt.NDArray[np.bool_]:
+        """The rows in the mask of one of these columns at least."""
+        rows = np.zeros(len(self.target), dtype=bool)
+        for name in set(names) & set(masks):
+            rows |= masks[name]
+        return rows
 
     @property
     def training_rows(self) -> npt.NDArray[np.int64]:

@@ -25,7 +25,7 @@ from neuid3.data.priors import (
 )
 from neuid3.data.slots import Slots, needed_slots, unfolded
 from neuid3.data.worlds import MAX_WORLDS, most_probable, open_entries, warn_of_counts, world_counts, worlds_of
-from neuid3.errors import DataError, NetworkError, did_you_mean
+from neuid3.errors import BindingLimitError, DataError, NetworkError, did_you_mean
 from neuid3.logic.formula import NeuralVariable, Source, Truth, columns_of, columns_read, expressions_in, sources
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import Limits
@@ -273,21 +273,32 @@ class BaseModel:
         """
         entries = open_entries(examples, self.priors, self._part_thresholds) if self._has_parts else []
         if not entries:
-            return compute(examples)
+            return self._in_halves(examples, compute)
         arrays, counts = self.inference.arrays, world_counts(entries, len(examples))
         warn_of_counts(counts, entries)
         counts = np.minimum(counts, MAX_WORLDS)
         is_open = np.isin(np.arange(len(examples)), np.concatenate([of_column.example for of_column in entries]))
         order = [np.flatnonzero(~is_open), *_blocks(np.flatnonzero(is_open), counts)]
-        results = [compute(examples[order[0]])] if len(order[0]) else []
+        results = [self._in_halves(examples[order[0]], compute)] if len(order[0]) else []
         for rows in order[1:]:
             block = examples[rows]
             worlds = worlds_of(block, open_entries(block, self.priors, self._part_thresholds), MAX_WORLDS)
             weights = np.zeros((len(rows), len(worlds.owner)))
             weights[worlds.owner, np.arange(len(worlds.owner))] = worlds.weights
-            results.append(arrays.floats(weights) @ compute(worlds.examples))
+            results.append(arrays.floats(weights) @ self._in_halves(worlds.examples, compute))
         back = np.argsort(np.concatenate(order), kind="stable")
         return arrays.take(arrays.concatenate(results), arrays.indices(back))
+
+    def _in_halves(self, examples: Examples, compute: Callable[[Examples], AnyArray]) -> AnyArray:
+        """What is computed of examples, of half of them at a time where all together have too many bindings."""
+        try:
+            return compute(examples)
+        except BindingLimitError:
+            if len(examples) == 1 or not self._has_parts:
+                raise
+        half = len(examples) // 2
+        parts = [self._in_halves(examples[rows], compute) for rows in (slice(half), slice(half, None))]
+        return self.inference.arrays.concatenate(parts)
 
     def filled_in(self, example: Examples) -> tuple[Examples, tuple[str, ...]]:
         """One example with the most probable values of entries of its parts that are missing or only probable.
@@ -320,6 +331,8 @@ class BaseModel:
         self, examples: Examples, batch_size: int, compute: Callable[[Examples], AnyArray]
     ) -> npt.NDArray[np.float64]:
         """The results of all batches, one row for each example."""
+        if not len(examples):
+            raise DataError("The table has no rows to predict; give at least one.")
         arrays = self.inference.arrays
         results: npt.NDArray[np.float64] | None = None
         with self.evaluating(), arrays.without_gradients():

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.model_selection import train_test_split
 
-from neuid3 import Examples
+from neuid3 import Examples, NeuID3Classifier
 from neuid3.data.parts import Parts, Relation, structure_of
 from neuid3.data.reading.interpretations import read_interpretations
 from neuid3.errors import DataError, MissingFileError
@@ -179,3 +179,32 @@ def test_facts_that_cannot_be_read_are_errors(tmp_path: Path, text: str, message
 def test_a_file_of_facts_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(MissingFileError, match="nowhere"):
         read_interpretations(tmp_path / "nowhere.pl")
+
+
+def test_examples_may_own_no_part_and_no_tuple() -> None:
+    cars = {"train": np.repeat(np.arange(30), 2), "car": np.arange(60), "long": np.arange(60) % 3 == 0}
+    pairs = {"car_1": np.arange(0, 60, 2), "car_2": np.arange(1, 60, 2), "how": ["a", "b"] * 15}
+    X = Examples({"train": np.arange(30)}, parts={"car": (cars, "train")}, relations={"next": pairs})
+    y = cars["long"].reshape(30, 2).any(axis=1)
+    clf = NeuID3Classifier(random_state=0, pruning=0.0).fit(X, y)
+    no_cars: dict[str, list[object]] = {"train": [], "car": [], "long": []}
+    no_pairs: dict[str, list[object]] = {"car_1": [], "car_2": [], "how": []}
+    one_car = {"train": [0], "car": [0], "long": [True]}
+    assert clf.predict(Examples({"train": [0]}, parts={"car": (one_car, "train")}, relations={"next": no_pairs})) == [
+        True
+    ]
+    assert clf.predict(Examples({"train": [0]}, parts={"car": (no_cars, "train")}, relations={"next": no_pairs})) == [
+        False
+    ]
+
+
+def test_kinds_of_parts_are_declared_column_by_column() -> None:
+    with pytest.raises(DataError, match=r"kinds\['car'\] is 'probability'; declare the columns"):
+        Examples({"train": [0]}, parts={"car": ({"train": [0], "a": [0.5]}, "train")}, kinds={"car": "probability"})
+
+
+def test_a_table_without_rows_is_not_predicted() -> None:
+    X = Examples({"a": [True, False] * 10})
+    clf = NeuID3Classifier(random_state=0).fit(X, [1, 0] * 10)
+    with pytest.raises(DataError, match="no rows to predict"):
+        clf.predict(X[:0])

@@ -12,8 +12,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 
-from neuid3 import Branch, Examples, Leaf, NeuID3Classifier, NeurosymbolicTree, Tree, load
+from neuid3 import (
+    Branch,
+    Examples,
+    Leaf,
+    NeuID3BoostingClassifier,
+    NeuID3Classifier,
+    NeuID3ForestClassifier,
+    NeurosymbolicTree,
+    Tree,
+    load,
+)
 from neuid3.data import worlds
 from neuid3.data.columns import Category
 from neuid3.data.priors import Priors
@@ -223,3 +234,71 @@ def test_a_fit_learns_the_rule_from_tables_with_missing_entries(tmp_path: Path) 
     assert "Filled in" in str(explanation)
     clf.save(tmp_path / "trains.neuid3")
     np.testing.assert_allclose(load(tmp_path / "trains.neuid3").predict_proba(one), clf.predict_proba(one), atol=1e-12)
+
+
+def crowd(examples: int, cars: int, missing: int) -> Examples:
+    """Examples with many cars, of which the first few are missing their length."""
+    long = np.array(np.random.default_rng(1).random(cars) < 0.5, dtype=object)
+    long[:missing] = None
+    table = {"train": np.repeat(np.arange(examples), cars), "size": np.tile(np.arange(cars) * 1.0, examples)}
+    table["long"] = np.tile(long, examples)
+    return Examples({"train": np.arange(examples)}, parts={"car": (table, "train")}, kinds={"car": {"long": "boolean"}})
+
+
+def test_too_many_bindings_of_all_rows_together_are_joined_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    query = QueryTest(parse_query("car(A), car(B), A \\= B, size(A) > size(B), long(A), long(B)"))
+    X = crowd(3, 8, 5)
+    model = NeurosymbolicTree(Tree(Branch(query, Leaf(0.9), Leaf(0.2))), X.schema, priors=Priors({"car.long": 0.5}))
+    expected = model.predict_proba(X)
+    monkeypatch.setattr("neuid3.queries.joins.MAX_BINDINGS", 100)
+    np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-12)
+    np.testing.assert_allclose(model.predict_proba(crowd(40, 8, 0)), model.predict_proba(crowd(1, 8, 0)).repeat(40, 0))
+
+
+def test_a_column_that_is_missing_everywhere_is_not_learned_from() -> None:
+    X, y = trains(np.random.default_rng(0), 60, lambda roof: roof)
+    cars = X.column("car").values.table
+    assert cars is not None
+    owner = np.repeat(np.arange(60), [len(group.table) for group in X.column("car").values])
+    table = {"train": owner, "long": cars.column("long").values, "axles": [None] * len(owner)}
+    without = Examples({"train": np.arange(60)}, parts={"car": (table, "train")}, kinds={"car": {"axles": "number"}})
+    assert "axles" not in NeuID3Classifier(random_state=0).fit(without, y).export_text()
+
+
+@pytest.mark.parametrize("estimator", [NeuID3BoostingClassifier(max_trees=5), NeuID3ForestClassifier(n_estimators=5)])
+def test_explanations_of_many_trees_are_about_the_expected_score(estimator: Any) -> None:
+    X, y = trains(np.random.default_rng(0), 200, lambda roof: roof)
+    clf = clone(estimator).set_params(random_state=0).fit(X, y)
+    one, _ = trains(np.random.default_rng(2), 1, lambda roof: np.array([None] * len(roof), dtype=object))
+    explanation = clf.explain(one)
+    if isinstance(clf, NeuID3BoostingClassifier):
+        np.testing.assert_allclose(explanation.scores, clf.model_.scores(one)[0], atol=1e-9)
+        np.testing.assert_allclose(explanation.probabilities, clf.predict_proba(one)[0], atol=1e-9)
+    else:
+        np.testing.assert_allclose(explanation.prediction, clf.predict_proba(one)[0], atol=1e-9)
+
+
+def test_priors_that_are_rounded_count_as_distributions() -> None:
+    X = Examples(
+        {"train": [0]},
+        parts={"car": ({"train": [0] * 20, "roof": [None] * 20}, "train")},
+        kinds={"car": {"roof": Category(("a", "b", "c"))}},
+    )
+    tree = Tree(Branch(QueryTest(parse_query("car(C), roof(C, a)")), Leaf(1.0), Leaf(0.0)))
+    model = NeurosymbolicTree(tree, X.schema, priors=Priors({"car.roof": dict.fromkeys("abc", 0.3333333)}))
+    with pytest.warns(UserWarning, match="draws"):
+        np.testing.assert_allclose(model.predict_proba(X)[:, 1], 1.0 - (2 / 3) ** 20, atol=0.02)
+
+
+def test_the_truth_of_a_column_of_tuples_is_a_value_of_a_query() -> None:
+    X = Examples(
+        {"train": [0, 1]},
+        parts={"car": ({"train": [0, 0, 1, 1], "car": [0, 1, 2, 3]}, "train")},
+        relations={"next": {"car_1": [0, 2], "car_2": [1, 3], "tight": [None, True]}},
+        kinds={"next": {"tight": "boolean"}},
+    )
+    for value, expected in (("false", [0.7, 0.0]), ("true", [0.3, 1.0])):
+        tree = Tree(Branch(QueryTest(parse_query(f"next(A, B, {value})")), Leaf(1.0), Leaf(0.0)))
+        model = NeurosymbolicTree(tree, X.schema, priors=Priors({"next.tight": 0.3}))
+        np.testing.assert_allclose(model.predict_proba(X)[:, 1], expected, atol=1e-12)
+        assert model.verify(X, rows=2) < 1e-12

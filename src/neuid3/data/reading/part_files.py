@@ -36,8 +36,8 @@ def with_part_files(table: TextTable, parts: Sequence[str], relations: Sequence[
     if not parts and not relations:
         return table
     attached = AttachedTables(
-        {name: (open_text_table(path), column) for name, path, column in map(_part_entry, parts)},
-        {name: open_text_table(path) for name, path in map(_relation_entry, relations)},
+        {name: (open_text_table(path, may_be_empty=True), column) for name, path, column in map(_part_entry, parts)},
+        {name: open_text_table(path, may_be_empty=True) for name, path in map(_relation_entry, relations)},
     )
     for name, (of_parts, column) in attached.parts.items():
         if of_parts.columns.get(column) is None:

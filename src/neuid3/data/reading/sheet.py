@@ -105,12 +105,13 @@ def path_inside(folder: Path, cell: str) -> Path | None:
     return None if is_outside else folder.joinpath(*parts)
 
 
-def open_text_table(path: Path | str) -> TextTable:
+def open_text_table(path: Path | str, *, may_be_empty: bool = False) -> TextTable:
     """All cells of a CSV or Parquet file, without surrounding white space.
 
     Parameters
     ----------
     path : the file; its content, not its name, decides how it is read.
+    may_be_empty : whether a table may have no row.
 
     Returns
     -------
@@ -119,12 +120,12 @@ def open_text_table(path: Path | str) -> TextTable:
     Raises
     ------
     MissingFileError, UnreadableFileError, DamagedFileError
-        Where the file is missing, unreadable or no table with at least one row.
+        Where the file is missing, unreadable or no table, or has no row.
     """
     path = Path(path)
     content = read_file(path, "table")
     table = _read_parquet(path) if content.startswith(b"PAR1") else _read_csv(path, _decode(path, content))
-    if not len(table):
+    if not len(table) and not may_be_empty:
         raise DamagedFileError(f"{path} names columns and has no rows; add some.")
     return table
 

@@ -386,13 +386,16 @@ def read_with_schema(table: TextTable, schema: Schema, needed: Collection[str], 
             raise DataError(
                 f"{table.path} has no column {name!r}, which the model needs.{did_you_mean(name, table.columns)}"
             )
-        if name in sources or (others and name in table.columns):
+        if not len(table):
+            columns[name] = all_missing(kind, 0)
+        elif name in sources or (others and name in table.columns):
             columns[name] = _column_as(name, kind, table)
         elif others:
             columns[name] = all_missing(kind, len(table))
     wanted = [name for name in schema if name in columns or (name in needed and name not in of_table)]
     if not attached:
-        return Examples(columns).conform({name: schema[name] for name in wanted})
+        examples = Examples(columns) if len(table) else Examples._of(columns, 0)
+        return examples.conform({name: schema[name] for name in wanted})
 
     def read_part(name: str, of_parts: TextTable) -> Mapping[str, Column]:
         """The columns of a table of parts or tuples, by the schema."""

@@ -91,7 +91,7 @@ class Weights:
                 return self._neural(variable)
             case QueryVariable(query):
                 raise ExportError(
-                    f"ONNX has no tables of parts, which the test '{query}' reads; export the tree to ProbLog instead."
+                    f"ONNX has no tables of parts, which the test '{query}' reads; only single trees are exported with parts, to ProbLog."
                 )
 
     # Columns -----------------------------------------------------------------------------------------
