@@ -53,6 +53,25 @@ def test_a_tree_over_parts_is_fitted_predicted_explained_and_reported(folder: Pa
     assert (folder / "page.html").stat().st_size > 1000
 
 
+def test_a_row_without_parts_is_predicted_from_files_that_name_columns_only(folder: Path) -> None:
+    run("fit", "trains.csv", "--target", "direction", *OPTIONS)
+    for name in ("cars", "loads", "next"):
+        (folder / f"{name}.csv").write_text((folder / f"{name}.csv").read_text().splitlines()[0] + "\n")
+    (folder / "one.csv").write_text("train\nt0\n")
+    assert run("predict", "trains.neuid3", "one.csv", *OPTIONS).splitlines()[1].startswith("west,")
+
+
+@pytest.mark.parametrize("model", ["forest", "boosting"])
+def test_many_trees_over_parts_are_fitted_predicted_explained_and_reported(folder: Path, model: str) -> None:
+    few = ["--trees", "5"] if model == "forest" else []
+    text = run("fit", "trains.csv", "--target", "direction", "--model", model, *few, *OPTIONS)
+    assert "accuracy 0.9" in text or "accuracy 1.000" in text
+    assert len(run("predict", "trains.neuid3", "trains.csv", *OPTIONS).splitlines()) == 61
+    assert "long(C)" in run("explain", "trains.neuid3", "trains.csv", "--row", "7", *OPTIONS)
+    run("report", "trains.neuid3", "trains.csv", "--target", "direction", *OPTIONS, "--out", "page.html")
+    assert "∃ C" in (folder / "page.html").read_text()
+
+
 @pytest.mark.usefixtures("folder")
 def test_modes_say_what_queries_may_ask() -> None:
     modes = ["--mode", "car(-car)", "--mode", "\\+ long(+car)", "--mode", "load(+car, -L), shape(+L, #)"]
