@@ -21,8 +21,9 @@ def tree_of(source: Any) -> Tree:
     """
     tree = source if isinstance(source, Tree) else getattr(_fitted(source), "tree", None)
     if not isinstance(tree, Tree):
-        own = "call its own export_svg()" if hasattr(source, "export_svg") else "give a model of one tree"
-        raise TreeError(f"A {type(source).__name__} has no single tree to show; {own}.")
+        way = "give a Tree, a NeurosymbolicTree or a fitted NeuID3Classifier"
+        way = "it has many, which its own methods show" if hasattr(source, "export_svg") else way
+        raise TreeError(f"A {type(source).__name__} has no tree to show; {way}.")
     return tree
 
 
