@@ -151,7 +151,7 @@ def expected_of(tables: Tables, queries: list[str], background: str = "") -> np.
     return total
 
 
-@settings(max_examples=max(settings().max_examples // 5, 6), deadline=None)
+@settings(max_examples=max(settings().max_examples // 10, 4), deadline=None)
 @given(st.integers(0, 10_000))
 @pytest.mark.filterwarnings("ignore:Test .* is always:UserWarning")
 def test_predictions_sum_over_the_values_of_missing_and_probable_entries(seed: int) -> None:
