@@ -12,6 +12,7 @@ from sklearn.utils.validation import column_or_1d
 from neuid3.data.examples import Examples
 from neuid3.data.tables import (
     check_target,
+    check_weights,
     class_index,
     class_numbers,
     encode_classes,
@@ -155,6 +156,7 @@ class NumberTargets:
         refuse_missing_labels(y, "number")
 
     def _read_targets(self, y: npt.NDArray[Any], weights: Numbers) -> Target:
+        check_weights(weights)
         numbers, counted = number_targets(y), weights > 0
         criterion = self._check_criterion().for_targets(numbers[counted], weights[counted])
         return Target(criterion.standardized(numbers), weights, criterion)
