@@ -86,10 +86,7 @@ def open_entries(
     for table, name, column, example in _columns(examples):
         if thresholds is not None and name not in thresholds:
             continue
-        is_open = np.zeros(len(column), dtype=bool) if column.missing is None else column.missing.copy()
-        if isinstance(column.kind, Probability):
-            is_open |= (column.values > 0.0) & (column.values < 1.0)
-        rows = np.flatnonzero(is_open)
+        rows = np.flatnonzero(_is_open(column))
         if len(rows):
             values, weights = _distribution(f"{table}.{name}", column, rows, priors, (thresholds or {}).get(name))
             weights = weights / weights.sum(axis=1, keepdims=True)
@@ -265,13 +262,18 @@ def _filled(
     columns = {(table, name): column for table, name, column, _ in _columns(repeated)}
     for of_column, values in zip(entries, chosen, strict=True):
         column = columns[of_column.table, of_column.column]
-        is_open = np.zeros(len(column), dtype=bool) if column.missing is None else column.missing.copy()
-        if isinstance(column.kind, Probability):
-            is_open |= (column.values > 0.0) & (column.values < 1.0)
         filled = column.values.copy()
-        filled[is_open] = np.concatenate(values)
+        filled[_is_open(column)] = np.concatenate(values)
         replaced.setdefault(of_column.table, {})[of_column.column] = replace(column, values=filled, missing=None)
     return Worlds(_with_columns(repeated, replaced), owner, weights)
+
+
+def _is_open(column: Column) -> npt.NDArray[np.bool_]:
+    """The entries of a column that are missing or only probable."""
+    is_open = np.zeros(len(column), dtype=bool) if column.missing is None else column.missing
+    if isinstance(column.kind, Probability):
+        is_open = is_open | ((column.values > 0.0) & (column.values < 1.0))
+    return is_open
 
 
 def _columns(examples: Examples) -> Iterator[tuple[str, str, Column, Indices]]:
