@@ -13,6 +13,8 @@ import pytest
 import torch
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
+from sklearn.model_selection import cross_val_score
+from sklearn.tree import DecisionTreeClassifier
 
 from neuid3 import AtomTest, Examples, NeuID3Classifier, NeuID3Error, NodeTest
 from neuid3.cli.demo import BACKGROUND, windows
@@ -325,3 +327,13 @@ def test_parameters_set_during_a_fit_are_those_of_the_next() -> None:
     assert not hasattr(clf, "class_weights_")
     assert not clf.fit(X, y).tree_.tests
     assert hasattr(clf, "class_weights_")
+
+
+@pytest.mark.parametrize("load", [load_iris, load_digits])
+def test_more_classes_are_learned_as_well_as_by_scikit_learns_tree(load: object) -> None:
+    X, y = load(return_X_y=True)
+    ours = cross_val_score(NeuID3Classifier(max_depth=6, random_state=0), X, y, cv=3).mean()
+    theirs = cross_val_score(
+        DecisionTreeClassifier(criterion="entropy", max_depth=6, random_state=0), X, y, cv=3
+    ).mean()
+    assert ours > theirs - 0.02

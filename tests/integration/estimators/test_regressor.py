@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from neuid3 import Bank, NeuID3Regressor, TrainingConfig, evidence_page, load
 
@@ -124,3 +125,8 @@ def test_a_bank_of_trained_tests_saves_the_training(fitted: NeuID3Regressor, tmp
     reg = NeuID3Regressor(bank=bank, training=TRAINING, random_state=0).fit(X, y)
     assert reg.score(*table(seed=4)) > 0.95
     assert reg.gradient_steps_ < fitted.gradient_steps_
+
+
+@parametrize_with_checks([NeuID3Regressor()])
+def test_scikit_learn_takes_it_for_a_regressor(estimator: Any, check: Any) -> None:
+    check(estimator)

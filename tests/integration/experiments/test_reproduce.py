@@ -72,3 +72,15 @@ def test_a_failing_unit_is_reported_and_the_others_go_on(tmp_path: Path) -> None
     assert {unit.number for unit in read(tmp_path)} == {0, 2, 3}
     assert sum("failed: ValueError: no such luck" in line for line in lines) == 1
     assert lines[-1].startswith("[4 of 4]")
+
+
+def test_a_worker_whose_run_was_killed_starts_nothing_more(tmp_path: Path) -> None:
+    orphan = (
+        "import sys; from pathlib import Path; from experiments.runner import attempt; "
+        "from experiments.units import Unit; unit = Unit('uci', 'zoo', 'onehot', 'tree', 'default', 0); "
+        "attempt(unit, Path(sys.argv[1]), lambda unit: {'scores': {}}, int(sys.argv[2]))"
+    )
+    for starter, starts in ((os.getpid(), True), (os.getppid(), False)):
+        folder = tmp_path / str(starter)
+        subprocess.run([sys.executable, "-c", orphan, str(folder), str(starter)], check=False)
+        assert bool(list(folder.rglob("*.json"))) == starts

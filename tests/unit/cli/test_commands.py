@@ -6,12 +6,7 @@ import ast
 import csv
 import io
 import json
-import os
 import re
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -317,20 +312,6 @@ def test_every_help_page_has_an_example() -> None:
 
 
 # The system -----------------------------------------------------------------------------------------
-def started(*arguments: str | Path) -> subprocess.Popen[str]:
-    """The command in a process of its own, as a shell would start it."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "neuid3", *map(str, arguments)],
-        env={**os.environ, "PYTHONPATH": str(Path(neuid3.__file__).parents[1])},
-        # Whoever runs the tests in the background has Ctrl-C switched off for them.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-
-
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 def test_a_full_disk_is_reported_and_a_device_stays_a_device(model: Path) -> None:
     assert mistake("predict", model, "people.csv", "--out", "/dev/full") == (
@@ -345,34 +326,6 @@ def test_a_link_keeps_leading_to_its_file(model: Path, folder: Path) -> None:
     run("predict", model, "people.csv", "--out", "link.csv")
     assert (folder / "link.csv").is_symlink()
     assert (folder / "real.csv").read_text().startswith("prediction,")
-
-
-def test_a_reader_who_has_had_enough_is_no_error(model: Path) -> None:
-    many = Path("people.csv").read_text() + "".join(Path("people.csv").read_text().splitlines(keepends=True)[1:]) * 40
-    Path("many.csv").write_text(many)
-    running = started("predict", model, "many.csv")
-    assert running.stdout is not None
-    assert running.stdout.readline() == "prediction,p_high,p_low\n"
-    running.stdout.close()
-    assert running.stderr is not None
-    assert running.stderr.read() == ""
-    assert running.wait() == 141
-
-
-def test_ctrl_c_ends_with_130_and_leaves_no_file(folder: Path) -> None:
-    rows = "".join(f"{RNG.normal():.6f},{RNG.normal():.6f},{'ab'[i % 2]}\n" for i in range(60_000))
-    (folder / "noise.csv").write_text("x,z,y\n" + rows)
-    running = started("fit", "noise.csv", "--target", "y")
-    assert running.stdout is not None
-    assert any(line.startswith("Learning 'y' from") for line in running.stdout)
-    time.sleep(0.2)
-    os.killpg(running.pid, signal.SIGINT)
-    _, output = running.communicate(timeout=60)
-    # Python ends by the signal itself where it was interrupted in a text that it executed; a shell says 130 of both.
-    assert running.returncode in (130, -signal.SIGINT)
-    assert output.endswith("Stopped.\n")
-    assert "Traceback" not in output
-    assert not list(folder.glob("*.neuid3"))
 
 
 def test_a_report_tells_which_rows_it_leaves_out(model: Path) -> None:

@@ -17,12 +17,10 @@ import pytest
 import torch
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
-from sklearn.datasets import load_digits, load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
-from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from neuid3 import AtomTest, Examples, NeuID3Classifier, NeuID3Error
@@ -133,27 +131,17 @@ def test_a_rule_over_two_networks_is_tried_through_those_on_its_path() -> None:
 
 
 def test_missing_entries_are_learned_from_and_predicted_for() -> None:
-    X, y = mixed(400)
+    X, y = mixed(200)
     holes = Examples(
         {
             "alarm": [None if i % 7 == 0 else bool(v) for i, v in enumerate(X.column("alarm").values)],
             "suit": [None if i % 5 == 0 else X.schema["suit"].values[v] for i, v in enumerate(X.column("suit").values)],
-            "age": np.where(np.arange(400) % 11 == 0, np.nan, X.column("age").values),
+            "age": np.where(np.arange(200) % 11 == 0, np.nan, X.column("age").values),
         }
     )
     clf = NeuID3Classifier(random_state=0).fit(holes, y)
     np.testing.assert_allclose(clf.predict_proba(holes).sum(1), 1.0)
     assert clf.score(X, y) > 0.9
-
-
-@pytest.mark.parametrize("load", [load_iris, load_digits])
-def test_more_classes_are_learned_as_well_as_by_scikit_learns_tree(load: object) -> None:
-    X, y = load(return_X_y=True)
-    ours = cross_val_score(NeuID3Classifier(max_depth=6, random_state=0), X, y, cv=3).mean()
-    theirs = cross_val_score(
-        DecisionTreeClassifier(criterion="entropy", max_depth=6, random_state=0), X, y, cv=3
-    ).mean()
-    assert ours > theirs - 0.02
 
 
 def test_a_split_is_cheap_where_many_tests_tell_as_much() -> None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -385,27 +382,6 @@ def test_parts_share_no_image_and_suits_and_ranks_are_even() -> None:
 def test_every_concept_seed_and_part_has_windows_of_its_own() -> None:
     deals = [deal(*which) for which in itertools.product(("rank_order", "suit_order"), (0, 1), SIZES)]
     assert len({(*first.digit[:20], *second.digit[:20]) for first, second in deals}) == len(deals) == 12
-
-
-def fingerprint() -> str:
-    """A checksum of a fold and of windows."""
-    seen = hashlib.sha256()
-    parts = [datasets.uci_fold("iris", "mnist", fold=1, seed=5).train, datasets.eleusis("suit_order", 5).validation]
-    for X, y in parts:
-        for name, column in X.items():
-            seen.update(name.encode() + column.values.tobytes())
-        seen.update("".join(y).encode())
-    return seen.hexdigest()
-
-
-@pytest.mark.usefixtures("small")
-def test_the_same_seed_gives_the_same_bytes_in_every_process() -> None:
-    here = fingerprint()
-    code = "import test_datasets; print(test_datasets.fingerprint())"
-    path = os.pathsep.join([str(Path(__file__).parent), *sys.path])
-    environment = {**os.environ, "PYTHONHASHSEED": "77", "PYTHONPATH": path}
-    there = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert there.stdout.strip() == here
 
 
 def test_unknown_concepts_pools_and_tests_are_refused() -> None:

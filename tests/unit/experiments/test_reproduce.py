@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -73,18 +70,6 @@ def test_units_are_chosen_by_what_they_are_and_a_wrong_name_is_reported() -> Non
 
 
 # Running ---------------------------------------------------------------------------------------------
-
-
-def test_a_worker_whose_run_was_killed_starts_nothing_more(tmp_path: Path) -> None:
-    orphan = (
-        "import sys; from pathlib import Path; from experiments.runner import attempt; "
-        "from experiments.units import Unit; unit = Unit('uci', 'zoo', 'onehot', 'tree', 'default', 0); "
-        "attempt(unit, Path(sys.argv[1]), lambda unit: {'scores': {}}, int(sys.argv[2]))"
-    )
-    for starter, starts in ((os.getpid(), True), (os.getppid(), False)):
-        folder = tmp_path / str(starter)
-        subprocess.run([sys.executable, "-c", orphan, str(folder), str(starter)], check=False)
-        assert bool(list(folder.rglob("*.json"))) == starts
 
 
 def test_a_finished_unit_is_never_run_again(tmp_path: Path) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import subprocess
+import sys
 from itertools import chain, combinations
 from pathlib import Path
 
@@ -325,3 +328,27 @@ def test_clothes_are_read_like_digits_and_missed_in_a_sentence(small: Path) -> N
         datasets.fashion_mnist("test")
     with pytest.raises(DataError, match="Did you mean 'test'"):
         datasets.fashion_mnist("tset")
+
+
+# Processes ---------------------------------------------------------------------------------------------
+
+
+def fingerprint() -> str:
+    """A checksum of a fold and of windows."""
+    seen = hashlib.sha256()
+    parts = [datasets.uci_fold("iris", "mnist", fold=1, seed=5).train, datasets.eleusis("suit_order", 5).validation]
+    for X, y in parts:
+        for name, column in X.items():
+            seen.update(name.encode() + column.values.tobytes())
+        seen.update("".join(y).encode())
+    return seen.hexdigest()
+
+
+@pytest.mark.usefixtures("small")
+def test_the_same_seed_gives_the_same_bytes_in_every_process() -> None:
+    here = fingerprint()
+    code = "import test_problems; print(test_problems.fingerprint())"
+    path = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    environment = {**os.environ, "PYTHONHASHSEED": "77", "PYTHONPATH": path}
+    there = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert there.stdout.strip() == here
