@@ -25,7 +25,7 @@ from experiments.units import TREE, Unit
 from neuid3.training import halving
 from neuid3.training.restart_run import GRAYSCALE_UNTIL
 from neuid3.training.task import Restart
-from neuid3.training.train import exclusive_training
+from neuid3.training.threads import exclusive_training
 from neuid3.training.trainer import BatchedTrainer
 
 SHARES = (1 / 8, 3 / 16, 1 / 4, 5 / 16, 3 / 8, 1 / 2, 5 / 8, 3 / 4, 1.0)

@@ -15,7 +15,7 @@ from benchmarks.symbols import facts
 from benchmarks.timing import Row, interleaved, rounded, slope, within
 from benchmarks.tree import DECLARATION, RULES
 from neuid3 import Branch, Examples, Leaf, NeuID3Classifier, NeurosymbolicTree, TrainingConfig, Tree, load, read_table
-from neuid3.training.train import one_thread
+from neuid3.training.threads import one_thread
 from neuid3.tree.tree import Node
 
 BAR = 1.1

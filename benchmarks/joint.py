@@ -23,7 +23,7 @@ from experiments.learners import make
 from experiments.units import TREE, Unit
 from neuid3.learning import node_learner as node
 from neuid3.training.task import Restart, Task
-from neuid3.training.train import exclusive_training
+from neuid3.training.threads import exclusive_training
 from neuid3.training.trainer import BatchedTrainer
 
 CONCEPTS = ("rank_order", "suit_order", "alternating_faces", "hidden_modulo_simple")

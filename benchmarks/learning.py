@@ -26,8 +26,8 @@ from neuid3.training.config import PAPER_TRAINING, TrainingConfig
 from neuid3.training.halving import restart_groups
 from neuid3.training.parallel.pool import WorkerPool
 from neuid3.training.task import NetworkOutput, Restart, Task
-from neuid3.training.train import advance, one_thread
-from neuid3.training.trainer import BatchedTrainer
+from neuid3.training.threads import one_thread
+from neuid3.training.trainer import BatchedTrainer, advance
 from neuid3.tree.criteria import ClassCriterion, Target
 
 Labels = npt.NDArray[Any]

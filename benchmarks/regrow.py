@@ -22,7 +22,7 @@ from experiments import settings
 from experiments.configuration import classifier
 from experiments.datasets import mnist, uci_fold
 from neuid3 import Examples
-from neuid3.training.train import one_thread
+from neuid3.training.threads import one_thread
 
 # A table, one of its outer folds, and the number of inner folds of its training rows.
 JOBS = (

@@ -12,7 +12,7 @@ import torch
 from benchmarks.small_networks import RANKS, images, lenet
 from benchmarks.timing import Row, faster, interleaved, no_slower, rounded
 from neuid3 import Branch, Examples, Leaf, NeurosymbolicTree, Tree
-from neuid3.training.train import one_thread
+from neuid3.training.threads import one_thread
 from neuid3.tree.evidence import Evidence
 from neuid3.tree.tree import paths
 

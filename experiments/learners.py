@@ -32,7 +32,7 @@ from neuid3 import Examples, NeuID3Classifier, NeuID3Regressor
 from neuid3.io.trained_tests import TrainedTest
 from neuid3.learning import restarts
 from neuid3.training import halving
-from neuid3.training.train import one_thread
+from neuid3.training.threads import one_thread
 from neuid3.tree.tree import Branch, Node, preorder
 
 # The background knowledge and the candidate tests of the trees that are not learned from a pool.

@@ -22,7 +22,7 @@ from experiments.store import Result
 from experiments.tables import Cell, Entry, Table
 from experiments.units import PICTURED_PEERS, TREE, Unit
 from neuid3 import NeuID3Classifier
-from neuid3.training.train import one_thread
+from neuid3.training.threads import one_thread
 
 # A tree is to be so much better than its peer, or to reach this accuracy; trains may be so far behind symbols.
 MARGIN, ENOUGH, BEHIND = 0.03, 0.97, 0.02

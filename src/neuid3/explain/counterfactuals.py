@@ -27,10 +27,10 @@ import numpy as np
 import numpy.typing as npt
 
 from neuid3.circuits.conjunctions import SignedTest
-from neuid3.explain.example_view import ExampleView, Floats, variables_in
+from neuid3.explain.example_view import ExampleView, Floats
 from neuid3.explain.explanation import Change, Counterfactual, Reading, number_of
 from neuid3.explain.probabilities import JointProbabilities
-from neuid3.logic.formula import CalculatedVariable, CellVariable, ChoiceVariable, Variable
+from neuid3.logic.formula import CalculatedVariable, CellVariable, ChoiceVariable, Variable, variables_in
 
 # How much more probable another class must be, so that rounding does not decide.
 MARGIN = 1e-9

@@ -35,6 +35,7 @@ from neuid3.logic.formula import (
     bottom_up,
     draw_cells,
     parts_of,
+    variables_in,
 )
 from neuid3.logic.program import Program
 from neuid3.logic.sandbox import Limits
@@ -275,11 +276,6 @@ def _evaluate(node: Formula, values: Mapping[Variable, int], known: Mapping[int,
             return any(parts)
         case _:
             raise AssertionError("comparisons are replaced by cells before a formula is evaluated")
-
-
-def variables_in(formulas: Iterable[Formula]) -> list[Variable]:
-    """The variables of these formulas, in order of occurrence."""
-    return list(dict.fromkeys(node.variable for node in bottom_up(formulas) if isinstance(node, Literal)))
 
 
 def one_row(model: TreeModel, X: Any, row: int) -> Examples:

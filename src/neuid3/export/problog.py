@@ -24,6 +24,7 @@ from neuid3.logic.formula import (
     bottom_up,
     draw_cells,
     expressions_in,
+    variables_in,
 )
 from neuid3.logic.program import Program, comparison_from_json
 from neuid3.logic.quoting import RESERVED, atom_text, number_text, plain_name
@@ -124,7 +125,7 @@ def translate(
     leaf_components = components(tree.root, Semantics(program, tree.tests))
     tests = tuple(dict.fromkeys((*tree.tests, *(path[-1][0] for path in leaf_components.paths if path))))
     formulas = [test.formula(program) for test in tests]
-    variables = _variables(formulas)
+    variables = variables_in(formulas)
     of_tests = [test.export_goals(program) for test in tests]
     goals_to_translate = [
         {"goal": goal, "instances": dict(test.instances)}
@@ -197,10 +198,6 @@ def _part_facts(program: Program, variables: Sequence[Any], evidence: Evidence, 
     return facts
 
 
-def _variables(formulas: Iterable[Formula]) -> list[Any]:
-    return list(dict.fromkeys(node.variable for node in bottom_up(formulas) if isinstance(node, Literal)))
-
-
 def _neural(variable: NeuralVariable, evidence: Evidence, constants: Mapping[str, str] | None) -> dict[str, Any]:
     as_probabilities = constants is None or any(evidence.is_missing(name) for name in variable.inputs)
     return {
@@ -232,7 +229,7 @@ def _disjunction(heads: Sequence[str], weights: Sequence[float]) -> str:
 
 def _facts(program: Program, evidence: Evidence, formulas: Sequence[Formula], mentioned: str) -> Iterator[str]:
     """Clauses for the symbolic columns that are mentioned; a false atom gets a clause that fails, so that it is known."""
-    used = {variable.column for variable in _variables(formulas) if isinstance(variable, ColumnVariable)}
+    used = {variable.column for variable in variables_in(formulas) if isinstance(variable, ColumnVariable)}
     for name, kind in program.schema.items():
         atom = atom_text(name)
         if atom not in mentioned or isinstance(kind, (Number, Tensor)):

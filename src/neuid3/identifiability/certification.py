@@ -18,7 +18,7 @@ from neuid3.identifiability.readings import ReadingCount, ReadingProblem, ValueO
 from neuid3.identifiability.rewriting_search import Rewriting
 from neuid3.identifiability.structure import Structure, find_structure
 from neuid3.identifiability.symmetries import Deadline
-from neuid3.logic.formula import Formula, Literal, NeuralVariable, Variable, bottom_up
+from neuid3.logic.formula import Formula, NeuralVariable, Variable, variables_in
 from neuid3.logic.program import Program
 from neuid3.tree.instance_names import display_names
 from neuid3.tree.node_tests import NodeTest
@@ -65,7 +65,7 @@ def certify(
     """
     deadline = Deadline.after(seconds)
     _, formulas = results(root, program)
-    neural = [v for v in _variables(formulas) if isinstance(v, NeuralVariable)]
+    neural = [v for v in variables_in(formulas) if isinstance(v, NeuralVariable)]
     if not neural:
         return Certificate(())
     texts = {v.network: value_texts(v, program) for v in neural}
@@ -205,8 +205,4 @@ def tree_variables(root: Node, program: Program) -> list[Variable]:
     -------
     The variables in the order in which they occur.
     """
-    return _variables(results(root, program)[1])
-
-
-def _variables(formulas: Iterable[Formula]) -> list[Variable]:
-    return list(dict.fromkeys(node.variable for node in bottom_up(formulas) if isinstance(node, Literal)))
+    return variables_in(results(root, program)[1])

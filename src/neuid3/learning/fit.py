@@ -16,7 +16,7 @@ from neuid3.data.priors import Priors, column_priors
 from neuid3.errors import DataError
 from neuid3.learning.checkpoint import Checkpoint, CheckpointedLearner
 from neuid3.learning.goals import NO_GOALS, GoalCandidates
-from neuid3.learning.grow import GrownSubtree, GrowthLimits, OpenNode, TimedLearner
+from neuid3.learning.grow import GrownSubtree, GrowthLimits, OpenNode, TimedLearner, grow_tree
 from neuid3.learning.node_learner import NodeLearner
 from neuid3.learning.problem import Problem, check_device, check_networks
 from neuid3.learning.progress import ProgressBar, SilentProgress
@@ -183,7 +183,9 @@ def learn_tree(
                 lambda rows: _of_rows(folds.learner(rows), is_out_of_time),
                 learner.progress.node,
             )
-        return grow_worthwhile(timed, learner.root, limits, learner.progress.node)
+        if limits.root_pruning is not None:
+            return grow_worthwhile(timed, learner.root, limits, limits.root_pruning, learner.progress.node)
+        return grow_tree(timed, learner.root, limits, learner.progress.node)
 
     with learner.progress, learner.pool, learner.threads:
         if learner.teaches_goals:

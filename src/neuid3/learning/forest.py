@@ -29,7 +29,7 @@ from neuid3.data.examples import Examples
 from neuid3.errors import ParameterError
 from neuid3.learning.candidates import Candidates
 from neuid3.tree.criteria import ClassCriterion, NumberCriterion
-from neuid3.tree.node_tests import FactTest, NodeTest, ValueTest
+from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.target import Target
 
 Floats = npt.NDArray[np.float64]
@@ -135,10 +135,10 @@ def forest_tests(table: BinnedTable, candidates: Candidates) -> BinnedTests:
     draws: dict[tuple[int, int], None] = {}
     offered: dict[int, set[int]] = {}
     for test in candidates.tests:
-        match test:
-            case FactTest(name) if name in numbers:
+        match test.column_value:
+            case (name, True) if name in numbers:
                 draws[numbers[name], -1] = None
-            case ValueTest(name, value) if name in numbers:
+            case (name, value) if name in numbers:
                 offered.setdefault(numbers[name], set()).add(table.columns[numbers[name]].values.index(value))
     for j, codes in offered.items():
         occurring = set(np.flatnonzero(table.columns[j].prior > 0).tolist())

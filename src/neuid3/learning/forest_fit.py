@@ -36,7 +36,7 @@ from neuid3.networks.backend import Backend
 from neuid3.training.config import TrainingConfig
 from neuid3.tree.anchors import Anchors
 from neuid3.tree.inference import arrays_for
-from neuid3.tree.node_tests import FactTest, NodeTest, ValueTest
+from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.semantics import Semantics
 from neuid3.tree.target import Target
 
@@ -263,10 +263,7 @@ def _unseen_rows(
 def _columns_of(problem: Problem) -> list[str]:
     """The columns that candidates test directly, in the order of the schema."""
     names = set(problem.candidates.numbers)
-    for test in problem.candidates.tests:
-        match test:
-            case FactTest(name) | ValueTest(name, _):
-                names.add(name)
+    names |= {test.column_value[0] for test in problem.candidates.tests if test.column_value is not None}
     return [name for name in problem.program.schema if name in names]
 
 
@@ -306,4 +303,4 @@ def as_fact(responses: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _is_column(test: NodeTest, schema: Mapping[str, Any]) -> bool:
-    return isinstance(test, (FactTest, ValueTest)) and test.column in schema
+    return test.column_value is not None and test.column_value[0] in schema

@@ -31,7 +31,8 @@ from neuid3.learning.training_splitter import TrainingSplitter
 from neuid3.training.config import TrainingConfig
 from neuid3.training.parallel.pool import WorkerPool
 from neuid3.training.parallel.shared import SharedColumns
-from neuid3.training.train import one_thread, train_jointly
+from neuid3.training.threads import one_thread
+from neuid3.training.train import train_jointly
 from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.semantics import Semantics
 from neuid3.tree.tree import Node

@@ -276,21 +276,21 @@ def grow_worthwhile(
     learner: Learner,
     root: OpenNode,
     limits: GrowthLimits,
+    penalty: float,
     on_node: Callable[[OpenNode, Split | None], None] | None = None,
 ) -> GrownSubtree:
-    """A tree of least description length, or a single leaf where `root_pruning` leaves no split.
+    """A tree of least description length, or a single leaf where a higher penalty leaves no split.
 
     Parameters
     ----------
     learner : finds the splits of the tree.
     root : the root, with all examples.
-    limits : stopping criteria, and both penalties.
+    limits : stopping criteria, and the penalty of description length.
+    penalty : the higher penalty of a split.
     on_node : called with each node that was learned and its split, None where there is none.
     """
-    if limits.root_pruning is None:
-        return grow_tree(learner, root, limits, on_node)
     remembering = RememberingLearner(learner)
-    strict = grow_tree(remembering, root, replace(limits, pruning=limits.root_pruning), on_node)
+    strict = grow_tree(remembering, root, replace(limits, pruning=penalty), on_node)
     return grow_tree(remembering, root, limits) if isinstance(strict.node, Branch) else strict
 
 

@@ -23,7 +23,7 @@ from neuid3.queries.language import Different, Field, Literal, Query, Var, all_v
 from neuid3.queries.modes import derived_modes, refiner_of
 from neuid3.queries.refine import Language, Refinement, at_least, with_threshold
 from neuid3.tree.criteria import Target
-from neuid3.tree.node_tests import Instances
+from neuid3.tree.node_tests import Instances, NodeTest
 from neuid3.tree.query_tests import QueryTest
 from neuid3.tree.tree import Path
 
@@ -274,7 +274,7 @@ def query_of(path: Path) -> Query:
     The query; empty at the root, and below no-branches only.
     """
     last = _last_query(path)
-    return Query() if last is None else last.query
+    return Query() if last is None or last.query is None else last.query
 
 
 def instances_of(path: Path) -> Instances:
@@ -292,8 +292,8 @@ def instances_of(path: Path) -> Instances:
     return () if last is None else last.instances
 
 
-def _last_query(path: Path) -> QueryTest | None:
-    return next((test for test, response in reversed(path) if response and isinstance(test, QueryTest)), None)
+def _last_query(path: Path) -> NodeTest | None:
+    return next((test for test, response in reversed(path) if response and test.query is not None), None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,8 +29,16 @@ from neuid3.learning.sample import Floats
 from neuid3.learning.splitter import CUT_EXPONENT, GAIN_TOLERANCE, ScoredCandidate
 from neuid3.logic.formula import ColumnVariable, Compare, Literal, Source, sources
 from neuid3.tree.criteria import Criterion, Target
-from neuid3.tree.node_tests import CutTest, NodeTest, cut_test
+from neuid3.tree.node_tests import NodeTest, cut_test
 from neuid3.tree.tree import Path
+
+
+class _Cut(NamedTuple):
+    """The best cut of a number column at a node."""
+
+    column: str
+    threshold: float
+    scored: ScoredCandidate
 
 
 class SymbolicSplitter:
@@ -128,7 +136,7 @@ class SymbolicSplitter:
             statistics = target.statistics()
             path = [(self.semantics.formula(test), response) for test, response in node.path]
             kinds = self.semantics.program.schema
-            cuts = []
+            cuts: list[_Cut] = []
             for name in offered.numbers:
                 cut = self.numbers[name].best_cut(
                     node.rows, statistics, target.criterion, path, self.min_child_mass, node.bounds
@@ -136,35 +144,31 @@ class SymbolicSplitter:
                 if cut is not None:
                     threshold, gain, count = cut
                     test = cut_test(name, threshold, kinds.get(name))
-                    cuts.append(ScoredCandidate(test, gain, math.nan, None, False, count**CUT_EXPONENT))
+                    scored = ScoredCandidate(test, gain, math.nan, None, False, count**CUT_EXPONENT)
+                    cuts.append(_Cut(name, threshold, scored))
             yield from self._widest_first(node, cuts)
             for family in offered.families:
                 yield from self._best_of_family(node, self.families[family], target)
 
-    def _widest_first(self, node: OpenNode, cuts: list[ScoredCandidate]) -> list[ScoredCandidate]:
+    def _widest_first(self, node: OpenNode, cuts: list[_Cut]) -> list[ScoredCandidate]:
         """The cuts; of equally good ones of series, the one whose sides lie farthest apart stands first.
 
         Few series are often told apart by many of the numbers that describe them, and the wider gap divides unseen ones better.
         """
-        schema, highest = self.semantics.program.schema, max((cut.gain for cut in cuts), default=0.0)
+        schema, highest = self.semantics.program.schema, max((cut.scored.gain for cut in cuts), default=0.0)
         tied = [
-            cut
-            for cut in cuts
-            if cut.gain >= highest - GAIN_TOLERANCE
-            and isinstance(cut.test, CutTest)
-            and describes_series(cut.test.column, schema)
+            cut for cut in cuts if cut.scored.gain >= highest - GAIN_TOLERANCE and describes_series(cut.column, schema)
         ]
         if len(tied) < 2:
-            return cuts
-        widest = max(tied, key=lambda cut: self._separation(node, cut.test))
-        return [replace(widest, gain=highest), *(cut for cut in cuts if cut is not widest)]
+            return [cut.scored for cut in cuts]
+        widest = max(tied, key=lambda cut: self._separation(node, cut))
+        return [replace(widest.scored, gain=highest), *(cut.scored for cut in cuts if cut is not widest)]
 
-    def _separation(self, node: OpenNode, test: NodeTest) -> float:
+    def _separation(self, node: OpenNode, cut: _Cut) -> float:
         """The distance between the means of both sides of a cut, in standard deviations within them."""
-        assert isinstance(test, CutTest)
-        values = self.sample.examples.column(test.column).values[node.rows]
+        values = self.sample.examples.column(cut.column).values[node.rows]
         values, weights = values[~np.isnan(values)], self.sample.target_at(node).weights[~np.isnan(values)]
-        is_low = values <= test.threshold
+        is_low = values <= cut.threshold
         means = np.array([np.average(values[side], weights=weights[side]) for side in (is_low, ~is_low)])
         variance = np.average((values - np.where(is_low, means[0], means[1])) ** 2, weights=weights)
         return float((means[1] - means[0]) / max(math.sqrt(variance), 1e-300))

@@ -374,6 +374,11 @@ def bottom_up(roots: Iterable[Formula]) -> Iterator[Formula]:
             stack.extend((part, False) for part in reversed(parts_of(formula)))
 
 
+def variables_in(formulas: Iterable[Formula]) -> list[Variable]:
+    """The variables of these formulas, in order of occurrence."""
+    return list(dict.fromkeys(node.variable for node in bottom_up(formulas) if isinstance(node, Literal)))
+
+
 def sources(formula: Formula) -> frozenset[Source]:
     """The random variables that a formula depends on; a number column counts as one variable."""
     variables: set[Source] = set()

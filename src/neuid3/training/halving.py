@@ -16,7 +16,8 @@ from neuid3.networks.residual import is_normalised
 from neuid3.training.parallel.pool import WorkerPool
 from neuid3.training.restart_run import GRAYSCALE_UNTIL
 from neuid3.training.task import Restart, Task, TrainingResult
-from neuid3.training.train import advance, training_result
+from neuid3.training.train import training_result
+from neuid3.training.trainer import advance
 
 # (fraction of the steps at which a round ends, fraction of all restarts that survive it).
 ROUNDS = ((1 / 4, 1 / 4), (3 / 8, 1 / 6), (1 / 2, 1 / 8), (3 / 4, 1 / 12), (1.0, 0.0))

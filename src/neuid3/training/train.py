@@ -1,55 +1,13 @@
-"""Training of groups of restarts and of whole trees."""
+"""Joint training of whole trees, and what is clearly better."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from threading import Lock
-
 import numpy as np
-import torch
 
 from neuid3.training.task import Floats, Restart, RestartState, Task, TrainingResult
+from neuid3.training.threads import exclusive_training
 from neuid3.training.trainer import BatchedTrainer
 from neuid3.tree.criteria import Criterion
-
-_training_lock = Lock()
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Context with one torch thread, in which results do not depend on the number of cores."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
-@contextmanager
-def exclusive_training() -> Iterator[None]:
-    """Context in which no other thread of this process trains: threads share torch's random generator."""
-    with _training_lock, one_thread(), torch.random.fork_rng(devices=[]):
-        yield
-
-
-def advance(restarts: Sequence[Restart], fraction: float) -> list[RestartState]:
-    """The states of restarts that are trained together up to a fraction of their steps.
-
-    Parameters
-    ----------
-    restarts : restarts whose networks have one architecture and whose tasks have equally many rows (`restart_groups`).
-    fraction : fraction of all steps after which training pauses, counted from the first step.
-
-    Returns
-    -------
-    One state for each restart, scored on unseen examples.
-    """
-    with exclusive_training():
-        trainer = BatchedTrainer(restarts)
-        trainer.advance(fraction)
-        return [trainer.state(i, *scores) for i, scores in enumerate(trainer.scores())]
 
 
 def train_jointly(task: Task) -> tuple[TrainingResult | None, int]:

@@ -21,6 +21,7 @@ from neuid3.training.missing import MissingEntries, RunningAverage
 from neuid3.training.restart_run import RestartRun
 from neuid3.training.task import NetworkOutput, Restart, RestartState, Task
 from neuid3.training.task_group import Outputs, TaskGroup
+from neuid3.training.threads import exclusive_training
 from neuid3.tree.criteria import FLOOR
 from neuid3.tree.network_evidence import check_output, input_dtype, run_network
 
@@ -525,3 +526,21 @@ def _failure_reason(task: Task, i: int, outputs: Outputs) -> str:
     except NetworkError as error:
         return str(error)
     return f"its loss was no finite number; try a learning rate below {task.config.learning_rate:g}."
+
+
+def advance(restarts: Sequence[Restart], fraction: float) -> list[RestartState]:
+    """The states of restarts that are trained together up to a fraction of their steps.
+
+    Parameters
+    ----------
+    restarts : restarts whose networks have one architecture and whose tasks have equally many rows (`restart_groups`).
+    fraction : fraction of all steps after which training pauses, counted from the first step.
+
+    Returns
+    -------
+    One state for each restart, scored on unseen examples.
+    """
+    with exclusive_training():
+        trainer = BatchedTrainer(restarts)
+        trainer.advance(fraction)
+        return [trainer.state(i, *scores) for i, scores in enumerate(trainer.scores())]

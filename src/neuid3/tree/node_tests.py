@@ -25,6 +25,8 @@ _Kind = TypeVar("_Kind", bound="type[NodeTest]")
 
 
 if TYPE_CHECKING:
+    from neuid3.queries.language import Query
+
     _FieldOrDefault = property
 else:
 
@@ -102,6 +104,19 @@ class NodeTest(ABC):
     def goal(self) -> str:
         """The test as a goal of the program: an atom, or a body such as `a, \\+ b` or `a ; b`."""
         return str(self)
+
+    @property
+    def column_value(self) -> tuple[str, Value] | None:
+        """The column and its value, where the test is whether a column has this value; True of a column that is a fact.
+
+        Learners that count the values of columns need no formula for such a test.
+        """
+        return None
+
+    @_FieldOrDefault
+    def query(self) -> Query | None:
+        """The query over parts which holds in the yes-branch of the test, and which tests below may continue."""
+        return None
 
     @property
     def standalone(self) -> NodeTest:
@@ -359,6 +374,11 @@ class FactTest(NodeTest):
 
     column: str
 
+    @property
+    def column_value(self) -> tuple[str, Value]:
+        """The column, and True."""
+        return self.column, True
+
     def formula(self, program: Program) -> Formula:
         """The formula of the test over the variables of a program.
 
@@ -406,6 +426,11 @@ class ValueTest(NodeTest):
 
     column: str
     value: Value
+
+    @property
+    def column_value(self) -> tuple[str, Value]:
+        """The column and the value."""
+        return self.column, self.value
 
     def formula(self, program: Program) -> Formula:
         """The formula of the test over the variables of a program.

@@ -50,7 +50,8 @@ def test_a_tree_over_parts_is_fitted_predicted_explained_and_reported(folder: Pa
     assert [line.split(",")[0] for line in predicted[1:]] == classes
     assert "Predicted: " + classes[7] in run("explain", "trains.neuid3", "trains.csv", "--row", "7", *OPTIONS)
     run("report", "trains.neuid3", "trains.csv", "--target", "direction", *OPTIONS, "--out", "page.html")
-    assert (folder / "page.html").stat().st_size > 1000
+    page = (folder / "page.html").read_text()
+    assert all(f"{name}" in page for name in ("direction", "load", "axles"))
 
 
 def test_a_row_without_parts_is_predicted_from_files_that_name_columns_only(folder: Path) -> None:

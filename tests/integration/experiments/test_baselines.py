@@ -20,7 +20,7 @@ from experiments.baselines import (
     soft,
 )
 from neuid3 import Examples
-from neuid3.training.train import one_thread
+from neuid3.training.threads import one_thread
 
 CARDS = ("suit_1", "rank_1", "suit_2", "rank_2")
 

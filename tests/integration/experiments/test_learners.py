@@ -58,7 +58,7 @@ def test_a_record_says_what_was_learned_and_how(model: str) -> None:
     assert set(made["versions"]) == {"neuid3", "torch", "numpy", "scikit-learn", "problog", "python"}
     assert made["threads"] == 1
     assert set(made["machine"]) == {"processor", "kernel"}
-    assert all(spent >= 0 for spent in made["seconds"].values())
+    assert set(made["seconds"]) == set(made["processor_seconds"]) == {"prepare", "fit", "predict"}
     if model == "tree":
         assert {(test["test"], test["depth"]) for test in made["tests"]} in (
             {("x0", 1), ("x1", 2)},
@@ -72,7 +72,6 @@ def test_trained_tests_are_handed_over_and_not_trained_again() -> None:
     made = run(Unit("reuse", "hidden_order_simple", "both", "tree", "default", 0))
     assert made["configuration"]["handed_in"] == made["configuration"]["tests"]
     assert made["gradient_steps"] == 0
-    assert made["seconds"]["prepare"] > made["seconds"]["fit"]
     assert made["configuration"]["tests"] == ["gt_rank(rank_1, rank_2)", "gt_suit(suit_1, suit_2)"]
     one = run(Unit("reuse", "hidden_order_simple", "rank", "tree", "default", 0))
     assert one["configuration"]["handed_in"] == ["gt_rank(rank_1, rank_2)"]

@@ -23,7 +23,7 @@ from neuid3.networks.defaults import LeNet
 from neuid3.training.config import TrainingConfig
 from neuid3.training.halving import restart_groups, successive_halving
 from neuid3.training.task import NetworkOutput, Restart, Task
-from neuid3.training.train import advance
+from neuid3.training.trainer import advance
 from neuid3.tree.criteria import ClassCriterion, Target
 
 

@@ -19,8 +19,7 @@ from neuid3.logic.formula import And, Literal, NeuralVariable, Or
 from neuid3.networks.defaults import Dense
 from neuid3.training.config import PAPER_TRAINING, TrainingConfig
 from neuid3.training.task import NetworkOutput, Restart, Task
-from neuid3.training.train import advance
-from neuid3.training.trainer import BatchedTrainer
+from neuid3.training.trainer import BatchedTrainer, advance
 from neuid3.tree.criteria import ClassCriterion, Target
 
 WIDTH = 3

@@ -12,8 +12,9 @@ from one_network import task
 from neuid3.training.config import PAPER_TRAINING, TrainingConfig
 from neuid3.training.halving import successive_halving, survivors
 from neuid3.training.task import Restart, RestartState, RestartVariant, Task
-from neuid3.training.train import advance, exclusive_training, train_jointly
-from neuid3.training.trainer import BatchedTrainer
+from neuid3.training.threads import exclusive_training
+from neuid3.training.train import train_jointly
+from neuid3.training.trainer import BatchedTrainer, advance
 from neuid3.tree.criteria import Target
 
 

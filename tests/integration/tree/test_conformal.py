@@ -75,7 +75,7 @@ def test_coverage_by_leaf_group_holds_where_that_of_all_rows_hides_a_bad_leaf() 
     X, y = table(0, 1000, classes=2)
     clf = NeuID3Classifier(random_state=0).fit(X, y).calibrate(*table(1, 1500, classes=2))
     X_new, y_new = table(2, 4000, classes=2)
-    leaves = clf.model_.apply(clf._examples(X_new))
+    leaves = clf.model_.apply(X_new)
     worst = {}
     for by_leaf in (False, True):
         sets = clf.predict_sets(X_new, 0.9, by_leaf=by_leaf)

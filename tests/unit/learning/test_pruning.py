@@ -178,7 +178,7 @@ def test_a_weak_penalty_grows_no_tree_where_a_strong_one_leaves_no_split() -> No
             weak = grow_tree(learner, root, limits).node
             strong = grow_tree(learner, root, replace(limits, pruning=0.75)).node
             searches = learner.searches // 2
-            found = grow_worthwhile(learner, root, replace(limits, root_pruning=0.75)).node
+            found = grow_worthwhile(learner, root, limits, 0.75).node
             assert found == (weak if isinstance(strong, Branch) else strong)
             assert isinstance(found, Branch) or not signal
             assert learner.searches == 3 * searches  # each node is searched once for both penalties

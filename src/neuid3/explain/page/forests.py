@@ -7,30 +7,20 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from neuid3.binned.model import ForestModel
 from neuid3.data.examples import Examples
 from neuid3.explain.forests import explain_forest
-from neuid3.explain.page.render import content_policy
+from neuid3.explain.page.plain import plain_page, rows_to_explain, table_sentences
 from neuid3.explain.page.scores import record_sentences
 from neuid3.export.forests import common_tests, cut_tree, importances, root_tests
 from neuid3.export.labels import printable
 from neuid3.export.text import export_text
-from neuid3.tree.record import HELD_OUT, number_score, score_of
 
 TITLE = "Evidence page of a forest"
 
-# The most rows that are explained, trees that are shown, their depth, and lines of a table.
-MAX_ROWS, MAX_TREES, MAX_DEPTH, MAX_LINES = 12, 50, 6, 30
-
-_STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 64rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
-table { border-collapse: collapse; } td, th { padding: .15rem .8rem .15rem 0; text-align: left; }
-td.number { text-align: right; font-variant-numeric: tabular-nums; } meter { width: 14rem; }
-pre { background: #f6f6f6; padding: .8rem; overflow-x: auto; } summary { cursor: pointer; }
-"""
+# The most trees that are shown, their depth, and lines of a table.
+MAX_TREES, MAX_DEPTH, MAX_LINES = 50, 6, 30
 
 
 def forest_page(model: ForestModel, X: Any, y: Any = None, *, title: str = TITLE) -> tuple[str, tuple[str, ...]]:
@@ -50,9 +40,8 @@ def forest_page(model: ForestModel, X: Any, y: Any = None, *, title: str = TITLE
     The HTML text, and the sentences about scores on it.
     """
     examples = model.read(X)
-    sentences = (*_score_sentences(model, examples, y), *record_sentences(model.training_record))
+    sentences = (*table_sentences(model, examples, y, "forest"), *record_sentences(model.training_record))
     sections = [
-        f"<h1>{html.escape(title)}</h1>",
         f"<p>{html.escape(str(len(model.forest)))} trees, whose predictions are averaged.</p>",
         "".join(f"<p>{html.escape(sentence)}</p>" for sentence in sentences),
         f"<h2>Importances of columns</h2>{_meters(importances(model), 'share of the gain')}",
@@ -62,36 +51,7 @@ def forest_page(model: ForestModel, X: Any, y: Any = None, *, title: str = TITLE
         f"<h2>Rows, explained</h2>{_rows(model, examples, y)}",
         f"<h2>The trees one by one</h2>{_trees(model)}",
     ]
-    if model.program.text.strip():
-        sections.append(f"<h2>Background knowledge</h2><pre>{html.escape(model.program.text.strip())}</pre>")
-    policy = html.escape(content_policy(_STYLE, ""))
-    head = (
-        f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{policy}">'
-        f'<meta name="viewport" content="width=device-width"><title>{html.escape(title)}</title><style>{_STYLE}</style>'
-    )
-    return f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(sections)}</body></html>\n', sentences
-
-
-def _score_sentences(model: ForestModel, examples: Examples, y: Any) -> tuple[str, ...]:
-    """The score on the table, and how many of its rows the forest was learned from."""
-    if y is None or not len(examples):
-        return ()
-    record = model.training_record
-    if model.classes:
-        known = {label: code for code, label in enumerate(model.classes)}
-        rows = [row for row, label in enumerate(y) if label in known]
-        codes = np.array([known[y[row]] for row in rows], dtype=np.int64)
-        if not rows:
-            return ("None of the rows of this table has a class of the forest.",)
-        score: Any = score_of(HELD_OUT, model.predict_proba(examples[rows]), codes)
-        learned = None if record is None else record.learned(examples[rows], model.schema, codes)
-    else:
-        score = number_score(HELD_OUT, model.predict(examples), np.asarray(y, dtype=np.float64))
-        learned = None if record is None else record.learned(examples, model.schema)
-    sentence = f"On this table of {len(examples):,} rows: {score}."
-    if learned is not None and learned.any():
-        return (sentence, f"The forest was learned from {int(learned.sum()):,} of these rows.")
-    return (sentence,)
+    return plain_page(title, sections, model.program.text), sentences
 
 
 def _meters(items: Sequence[tuple[str, float]], heading: str) -> str:
@@ -123,24 +83,12 @@ def _agreement(model: ForestModel, examples: Examples) -> str:
 def _rows(model: ForestModel, examples: Examples, y: Any) -> str:
     """Explanations of some rows: first those that are predicted wrongly or worst, then the first rows."""
     parts = []
-    for row in _chosen(model, examples, y):
+    for row in rows_to_explain(model, examples, y):
         target = "" if y is None else f", true: {y[row]}"
         summary = html.escape(f"row {row}{target}")
         text = html.escape(str(explain_forest(model, examples, row)))
         parts.append(f"<details><summary>{summary}</summary><pre>{text}</pre></details>")
     return "".join(parts)
-
-
-def _chosen(model: ForestModel, examples: Examples, y: Any) -> Sequence[int]:
-    if y is None:
-        return range(min(len(examples), MAX_ROWS))
-    predictions = model.predict(examples)
-    if model.classes:
-        wrong: npt.NDArray[Any] = np.array([str(p) != str(t) for p, t in zip(predictions, y, strict=True)])
-        order = np.argsort(~wrong, kind="stable")
-    else:
-        order = np.argsort(-np.abs(predictions - np.asarray(y, dtype=np.float64)), kind="stable")
-    return [int(row) for row in order[:MAX_ROWS]]
 
 
 def _trees(model: ForestModel) -> str:

@@ -26,7 +26,7 @@ from neuid3.learning.boosting.stages import MIN_DECREASE, LeafReach, StageLimits
 from neuid3.learning.candidates import Candidates
 from neuid3.learning.inference import ExactInference
 from neuid3.learning.responses import BooleanResponse, CategoricalResponse, ProbabilisticResponse, Response
-from neuid3.tree.node_tests import FactTest, NodeTest, ValueTest
+from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.sums import ScoreLeaf
 from neuid3.tree.tree import Node
 
@@ -142,10 +142,9 @@ def _columns(candidates: Candidates, inference: ExactInference) -> tuple[list[st
     """The columns whose tests are all candidates, and the tests of no such column that call no network."""
     tested: dict[str, set[Any]] = {}
     for test in candidates.tests:
-        if isinstance(test, FactTest):
-            tested.setdefault(test.column, set()).add(True)
-        elif isinstance(test, ValueTest):
-            tested.setdefault(test.column, set()).add(test.value)
+        if test.column_value is not None:
+            name, value = test.column_value
+            tested.setdefault(name, set()).add(value)
     names = list(candidates.numbers)
     for name, values in tested.items():
         match inference.semantics.program.schema.get(name):
@@ -157,7 +156,7 @@ def _columns(candidates: Candidates, inference: ExactInference) -> tuple[list[st
     others = [
         test
         for test in candidates.tests
-        if not (isinstance(test, (FactTest, ValueTest)) and test.column in coded)
+        if not (test.column_value is not None and test.column_value[0] in coded)
         and not inference.semantics.is_neural(test)
     ]
     return names, others

@@ -14,7 +14,7 @@ from neuid3.logic.formula import NeuralVariable
 from neuid3.training.config import TrainingConfig
 from neuid3.training.head import Head
 from neuid3.training.task import NetworkOutput, Restart, Task
-from neuid3.training.train import advance
+from neuid3.training.trainer import advance
 from neuid3.tree.criteria import ClassCriterion
 from neuid3.tree.sum_model import SumModel
 from neuid3.tree.sums import BoostedSum, score_leaves, with_scores
