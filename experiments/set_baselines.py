@@ -13,9 +13,10 @@ from experiments.baselines import Labelled, Labels, Training, augmented
 from neuid3.data.examples import Examples
 from neuid3.data.slots import needed_slots, slot_name, unfolded
 from neuid3.networks.defaults import default_network
+from neuid3.networks.residual import ResidualNet
 
 PART = "card"
-FEATURES = 84  # of the default network
+LENET_FEATURES = 84
 BLOCK = 250  # examples that are predicted at a time
 
 
@@ -24,15 +25,17 @@ class SetNetwork(nn.Module):
 
     def __init__(self, shape: tuple[int, ...], hidden: int, classes: int, recurrent: bool) -> None:
         super().__init__()
-        self.encoder: Any = default_network([shape], 2)
-        self.recurrent = nn.GRU(FEATURES, hidden, batch_first=True) if recurrent else None
-        self.embed = nn.Sequential(nn.Linear(FEATURES, hidden), nn.ReLU(), nn.Linear(hidden, hidden))
+        self.encoder, features = _encoder(shape)
+        self.recurrent = nn.GRU(features, hidden, batch_first=True) if recurrent else None
+        self.embed = nn.Sequential(nn.Linear(features, hidden), nn.ReLU(), nn.Linear(hidden, hidden))
         self.decide = nn.Sequential(nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, classes))
 
     def forward(self, pictures: Tensor, present: Tensor) -> Tensor:
         """Logits of the classes, `(example, class)`, from pictures `(example, slot, …)` and a mask of filled slots."""
-        flat = self.encoder.describe(self.encoder.look(pictures.flatten(0, 1)))
-        features = flat.view(*present.shape, -1)
+        filled = present > 0
+        # Empty slots are no pictures: batch normalisation would count them.
+        encoded = self.encoder(pictures[filled])
+        features = encoded.new_zeros(*present.shape, encoded.shape[1]).masked_scatter(filled.unsqueeze(2), encoded)
         if self.recurrent is None:
             pooled: Tensor = (self.embed(features) * present.unsqueeze(2)).sum(1)
         else:
@@ -40,6 +43,14 @@ class SetNetwork(nn.Module):
             pooled = states[torch.arange(len(states)), present.sum(1).long() - 1]
         logits: Tensor = self.decide(pooled)
         return logits
+
+
+def _encoder(shape: tuple[int, ...]) -> tuple[nn.Module, int]:
+    """The layers of the default network below its outputs, and how many features they have."""
+    network: Any = default_network([shape], 2)
+    if isinstance(network, ResidualNet):
+        return network.features, network.features.features
+    return nn.Sequential(network.look, network.describe), LENET_FEATURES
 
 
 class SetClassifier:

@@ -15,6 +15,7 @@ from experiments.baselines import (
     lean,
     stacked,
 )
+from experiments.set_baselines import SetNetwork
 from neuid3 import Examples
 
 
@@ -91,3 +92,19 @@ def test_bytes_are_read_as_fractions_and_facts_as_zeros_and_ones() -> None:
         stacked(Examples({"a": images, "b": images // 5})).flatten(2).mean(2).tolist()
         == [[1.0, pytest.approx(0.2)]] * 2
     )
+
+
+@pytest.mark.parametrize("recurrent", [False, True])
+@pytest.mark.parametrize("shape", [(3, 64, 44), (1, 28, 28)])
+def test_networks_over_sets_read_the_pictures_that_are_there(shape: tuple[int, ...], recurrent: bool) -> None:
+    torch.manual_seed(0)
+    network = SetNetwork(shape, 16, 2, recurrent).eval()
+    pictures, present = torch.rand(3, 4, *shape), torch.ones(3, 4)
+    present[0, 2:] = 0
+    with torch.no_grad():
+        logits = network(pictures, present)
+        assert torch.allclose(logits[:1], network(pictures[:1, :2], present[:1, :2]), atol=1e-6)
+        pictures[0, 2:] = 7.0
+        assert torch.equal(network(pictures, present), logits)
+        pictures[0, 1] = 7.0
+        assert not torch.allclose(network(pictures, present)[0], logits[0])
