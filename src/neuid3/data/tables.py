@@ -49,6 +49,11 @@ def has_missing_labels(labels: npt.NDArray[Any]) -> bool:
 
 def check_target(y: npt.NDArray[Any]) -> None:
     """Refuse labels that are not classes; warn of integers that look like a quantity."""
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise DataError(
+            "Input y contains infinity or a value too large for dtype('float64'); every example needs a class. Drop the rows "
+            "with infinity, or name their class."
+        )
     kind = type_of_target(y, input_name="y")
     if kind == "continuous":
         raise DataError(f"Unknown label type: continuous. y holds quantities such as {y[0]:g}. {LEARN_NUMBERS}")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from neuid3.errors import DataError
+
+_MOMENTS = (dt.date, dt.time, dt.timedelta)
 
 
 def number_targets(y: npt.NDArray[Any], where: str = "y") -> npt.NDArray[np.float64]:
@@ -20,13 +23,18 @@ def number_targets(y: npt.NDArray[Any], where: str = "y") -> npt.NDArray[np.floa
 
     Raises
     ------
-    DataError : where one is text, or not finite.
+    DataError : where one is text, a date or a duration, or not finite.
     """
     if y.dtype.kind in "OUS" and any(isinstance(label, (str, bytes)) for label in y.tolist()):
         text = next(label for label in y.tolist() if isinstance(label, (str, bytes)))
         raise DataError(
             f"{where} holds text such as {text!r:.40}, and a regressor predicts numbers; to predict classes use "
             "NeuID3Classifier, or `neuid3 fit --task classification`."
+        )
+    if y.dtype.kind in "mM" or any(isinstance(label, _MOMENTS) for label in y[:1].tolist()):
+        raise DataError(
+            f"{where} holds dates or times such as {y[0]}, and a regressor predicts numbers; give a number of days or "
+            "seconds, for instance (dates - dates.min()).dt.days."
         )
     try:
         numbers = y.astype(np.float64)

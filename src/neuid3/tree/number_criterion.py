@@ -29,6 +29,9 @@ BINARY_DIGITS = 36
 # Numbers whose variance is below this fraction of the variance of all training targets are equal.
 EQUAL = 1e-12
 
+# Squares of numbers between these are finite, and not 0; variances need them.
+SMALLEST, LARGEST = 1e-150, 1e150
+
 # The prior of means and of the variance in `description_length`: the weight of those of the node, in examples.
 PRIOR_OF_MEAN, PRIOR_OF_VARIANCE = 1.0, 1.0
 
@@ -93,23 +96,30 @@ class NumberCriterion(Criterion):
 
         Raises
         ------
-        DataError : where all targets are equal, or too large to compute with.
+        DataError : where all targets are equal, or too large or too close to each other to compute with.
         """
         first, weights = float(targets[0]), weights / weights.max()
-        with np.errstate(over="ignore", invalid="ignore"):
-            differences = targets - first
-            largest = float(np.abs(differences).max())
-            if not math.isfinite(largest * len(targets)):
-                raise DataError("The numbers in y are too large to compute with; divide them by a common factor.")
-            if largest == 0.0:
-                raise DataError(
-                    f"y has one value only, {first:g} (n_samples = {len(targets)}); a regressor needs examples with at least "
-                    "two different numbers."
-                )
-            fractions = differences / largest
+        if (highest := float(np.abs(targets).max())) > LARGEST:
+            raise DataError(
+                f"y holds {highest:g}, and numbers above {LARGEST:g} are too large to compute with; divide them by a common "
+                "factor."
+            )
+        differences = targets - first
+        largest = float(np.abs(differences).max())
+        if largest == 0.0:
+            raise DataError(
+                f"y has one value only, {first:g} (n_samples = {len(targets)}); a regressor needs examples with at least "
+                "two different numbers."
+            )
+        if largest < SMALLEST:
+            raise DataError(
+                f"The numbers in y differ by {largest:g} at most, which is too little to compute with; multiply them by a "
+                "common factor."
+            )
+        fractions = differences / largest
         mean = float(np.average(fractions, weights=weights))
         deviation = math.sqrt(float(np.average((fractions - mean) ** 2, weights=weights)))
-        return replace(self, center=first + largest * mean, scale=max(largest * deviation, 1e-300))
+        return replace(self, center=first + largest * mean, scale=max(largest * deviation, SMALLEST))
 
     def standardized(self, targets: Floats) -> Floats:
         """Targets as multiples of the scale from the center.

@@ -206,6 +206,7 @@ def test_a_network_that_returns_nan_is_dropped_with_a_warning_and_the_fit_goes_o
     ("change", "message"),
     [
         ({"y": ["yes"] * 50}, "one class only"),
+        ({"y": [0.0, np.inf] * 25}, "Input y contains infinity"),
         ({"y": ["yes", None] * 25}, "NaN"),
         ({"y": ["yes"] * 49}, "inconsistent numbers of samples"),
         ({"max_depth": -1}, "The 'max_depth' parameter of NeuID3Classifier must be"),

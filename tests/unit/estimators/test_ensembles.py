@@ -112,6 +112,14 @@ def test_a_picture_and_an_explanation_are_drawn(estimator: Any) -> None:
     assert "<svg" in model._repr_html_inner()
 
 
+@pytest.mark.parametrize("estimator", REGRESSORS, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize(("offset", "factor"), [(0.0, 1e-9), (0.0, 1e140), (1e9, 1.0)])
+def test_trees_do_not_depend_on_the_unit_of_the_target(estimator: Any, offset: float, factor: float) -> None:
+    X, _, y = mixed_table()
+    one, other = (clone(estimator).fit(X, target) for target in (y, offset + factor * y))
+    np.testing.assert_allclose((other.predict(X) - offset) / factor, one.predict(X), atol=1e-5)
+
+
 @every_estimator
 def test_searches_and_pipelines_take_ensembles(estimator: Any) -> None:
     X, labels, numbers = mixed_table(80)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import pickle
 from pathlib import Path
@@ -199,6 +200,10 @@ def test_importances_name_the_columns_that_reduce_the_error(fitted: NeuID3Regres
         ([4.0] * 20, "y has one value only, 4"),
         ([1.0] * 19, "inconsistent numbers of samples"),
         ([-1e308, 1e308] * 10, "too large to compute with"),
+        ([1e200, 2e200] * 10, "y holds 2e\\+200, .* too large to compute with"),
+        ([1e-200, 2e-200] * 10, "differ by 1e-200 at most, which is too little"),
+        (list(pd.date_range("2026-01-01", periods=20)), "y holds dates or times such as 2026-01-01"),
+        ([dt.date(2026, 1, 1), dt.date(2026, 1, 2)] * 10, "y holds dates or times such as 2026-01-01"),
     ],
 )
 def test_targets_that_are_no_numbers_are_refused(y: list[Any], message: str) -> None:

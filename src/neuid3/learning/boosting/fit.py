@@ -26,7 +26,7 @@ from neuid3.tree.criteria import ClassCriterion
 from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.number_criterion import NumberCriterion
 from neuid3.tree.sum_model import SumModel
-from neuid3.tree.sums import BoostedSum
+from neuid3.tree.sums import BoostedSum, score_leaves, with_scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +37,11 @@ class LearnedSum:
     ----------
     boosted_sum : the sum.
     test_gains : each test with the decrease of the loss by its splits.
-    scores : F of every example of the fit, validation examples included, `(example, score)`.
     steps : the number of gradient steps of fine-tuning.
     """
 
     boosted_sum: BoostedSum
     test_gains: tuple[tuple[NodeTest, float], ...]
-    scores: Any
     steps: int
 
 
@@ -69,7 +67,7 @@ def learn_sum(
 
     Returns
     -------
-    The sum, the gains of its tests and the scores of the examples.
+    The sum and the gains of its tests.
     """
     constraints = None if learner.orders is None else SumConstraints(learner.orders, learner.candidates)
     responses = perceive(learner)
@@ -89,23 +87,38 @@ def learn_sum(
     )
     trees = boosted(boosting)
     boosted_sum = BoostedSum(tuple(trees), tuple(boosting.initial.tolist()), classes, settings.learning_rate).merged()
+    if isinstance(sample.criterion, NumberCriterion):
+        boosted_sum = _in_unit_of_targets(boosted_sum, sample.criterion)
     steps = 0
     if responses and time.monotonic() < deadline:
         boosted_sum, steps = _fine_tuned(boosted_sum, learner, problem, seed)
         if constraints is not None:
             trees_in_order = tuple(constraints.ordered(root) for root in boosted_sum.trees)
             boosted_sum = replace(boosted_sum, trees=trees_in_order)
-    return LearnedSum(boosted_sum, tuple(test_decreases(trees)), boosting.scores, steps)
+    return LearnedSum(boosted_sum, tuple(test_decreases(trees)), steps)
 
 
 def _loss(learner: NodeLearner) -> tuple[Loss, Any]:
-    """The loss of the criterion's targets, and the targets as it takes them."""
+    """The loss of the criterion's targets, and the targets as it takes them.
+
+    Numbers stay standardised, so that the sum does not depend on their unit: limits of the loss are absolute.
+    """
     target = learner.sample.target
     criterion = target.criterion
     if isinstance(criterion, ClassCriterion):
         return LogisticLoss(criterion.classes), target.values
     assert isinstance(criterion, NumberCriterion)
-    return SquaredLoss(), criterion.numbers(target.values)
+    return SquaredLoss(), target.values
+
+
+def _in_unit_of_targets(standardised: BoostedSum, criterion: NumberCriterion) -> BoostedSum:
+    """A sum of standardised numbers as the sum of the numbers themselves."""
+    trees = []
+    for root in standardised.trees:
+        scores = np.array([leaf.value for leaf in score_leaves(root)])  # (leaf, 1)
+        trees.append(with_scores(root, criterion.scale * scores))
+    initial = tuple(criterion.numbers(score) for score in standardised.initial)
+    return replace(standardised, trees=tuple(trees), initial=initial)
 
 
 def _grower(
