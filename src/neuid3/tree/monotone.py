@@ -30,7 +30,7 @@ from neuid3.tree.isotonic import isotonic
 from neuid3.tree.leaves import Leaf, LeafNode, NumberLeaf
 from neuid3.tree.node_tests import NodeTest
 from neuid3.tree.sums import ScoreLeaf
-from neuid3.tree.tree import Branch, Node, Path, Visit, branches, fold, paths
+from neuid3.tree.tree import Branch, Node, Path, Tree, Visit, branches, fold, paths
 
 Relation = npt.NDArray[np.bool_]
 
@@ -86,8 +86,10 @@ def check_monotone(model: Any, constraints: Constraints | Mapping[str, int] | No
 
     Raises
     ------
-    ParameterError : where a column does not exist or has no order, or there are more than two classes.
-    TreeError : where a test reads the column through a network, a calculation or a query.
+    ParameterError : where there is no constraint, a column does not exist or has no order, or there are more than two
+        classes.
+    TreeError : where the model is neither a tree nor a sum of trees, or a test reads the column through a network, a
+        calculation or a query.
 
     >>> from neuid3 import Examples, Leaf, NeurosymbolicTree, Tree
     >>> X = Examples({"age": [30.0, 70.0], "smoker": [True, False]})
@@ -96,13 +98,22 @@ def check_monotone(model: Any, constraints: Constraints | Mapping[str, int] | No
     As 'age' rises, the prediction falls from 0.4 at [\\+ smoker, \\+ age > 60] to 0.1 at [\\+ smoker, age > 60].
     """
     fitted = getattr(model, "model_", model)
+    if not hasattr(fitted, "boosted_sum") and not isinstance(getattr(fitted, "tree", None), Tree):
+        found = getattr(fitted, "noun", type(model).__name__)
+        raise TreeError(
+            f"check_monotone found a {found}; give a fitted tree or boosted sum of trees: an estimator, or its `model_`."
+        )
     if constraints is None:
         constraints = getattr(model, "monotonic_cst", None)
+    if constraints is None:
+        raise ParameterError(
+            "The model has no monotonic_cst, so there is nothing to check; give the directions, such as {'age': 1}."
+        )
     if not isinstance(constraints, Constraints):
         constraints = read_constraints(constraints, None, fitted.schema)
     positive = positive_index(model, fitted.classes)
-    found = (find_violation(root, fitted.program, constraints, positive) for root in _roots(fitted))
-    return next((violation for violation in found if violation is not None), None)
+    violations = (find_violation(root, fitted.program, constraints, positive) for root in _roots(fitted))
+    return next((violation for violation in violations if violation is not None), None)
 
 
 def _roots(model: Any) -> tuple[Node, ...]:

@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuid3 import Branch, Examples, Leaf, NeuID3Error, NeurosymbolicTree, Tree
+from neuid3 import (
+    Branch,
+    Examples,
+    Leaf,
+    NeuID3Classifier,
+    NeuID3Error,
+    NeuID3ForestClassifier,
+    NeurosymbolicTree,
+    Tree,
+)
 from neuid3.logic import Compare, Not, Or
 from neuid3.logic.formula import And, ColumnVariable, Formula, Literal
 from neuid3.tree.constraints import Constraints, formula_direction, read_constraints
@@ -203,3 +212,21 @@ def test_a_calculation_with_a_constrained_column_is_refused() -> None:
             with pytest.raises(NeuID3Error, match=f"'{test}' reads column '{column}' through"):
                 check_monotone(model, {column: 1})
         assert check_monotone(model, {"smoker": 1}) is None
+
+
+@pytest.mark.parametrize(
+    ("model", "named"),
+    [
+        (NeuID3ForestClassifier(n_estimators=2).fit(grid(), [0, 1] * 84), "found a forest"),
+        (NeuID3Classifier(), "found a NeuID3Classifier"),
+        (None, "found a NoneType"),
+    ],
+)
+def test_what_is_no_tree_and_no_sum_is_refused(model: Any, named: str) -> None:
+    with pytest.raises(NeuID3Error, match=named):
+        check_monotone(model, {"age": 1})
+
+
+def test_nothing_is_proved_of_no_constraint() -> None:
+    with pytest.raises(NeuID3Error, match="nothing to check"):
+        check_monotone(model_of(Branch("smoker", Leaf(0.9), Leaf(0.1))))
