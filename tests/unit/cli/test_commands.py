@@ -543,3 +543,5 @@ def test_tasks_and_targets_that_do_not_fit_are_mistakes() -> None:
     assert "every row has the number 2.5 in column 'b'" in mistake("fit", "same.csv", "--target", "b")
     Path("endless.csv").write_text("a,b\n" + "1,2.5\n0,inf\n" * 20)
     assert "row 1 has 'inf' in column 'b'" in mistake("fit", "endless.csv", "--target", "b", "--task", "regression")
+    Path("almost.csv").write_text("a,b\n" + "".join(f"1,{i}.5\n" for i in range(20)) + "0,-inf\n")
+    assert "Most cells are numbers, but row 20 has '-inf'" in mistake("fit", "almost.csv", "--target", "b")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -70,11 +71,23 @@ def class_labels(table: TextTable, target: str) -> npt.NDArray[np.str_]:
     if numbers is not None and bool((numbers != np.round(numbers)).any()):
         raise DataError(f"{table.path}: column {target!r} holds quantities such as {cells[0]}. {LEARN_NUMBERS}")
     if len(counts) > max(2, len(cells) // 2):
+        hint = _almost_numbers(cells, table) if numbers is None else f" {LEARN_NUMBERS}"
         raise DataError(
             f"{table.path}: column {target!r} has {len(counts):,} different values in {len(cells):,} rows; "
-            f"classes that most rows share are needed.{'' if numbers is None else f' {LEARN_NUMBERS}'}"
+            f"classes that most rows share are needed.{hint}"
         )
     return np.array(cells)
+
+
+def _almost_numbers(cells: Sequence[str], table: TextTable) -> str:
+    """A sentence about the first cell that is no finite number, where most cells are numbers; otherwise nothing."""
+    others = [row for row, cell in enumerate(cells) if as_numbers([cell], table.commas) is None]
+    if not others or 2 * len(others) > len(cells):
+        return ""
+    return (
+        f" Most cells are numbers, but row {others[0]} has {cells[others[0]]!r:.40}, which is no finite number; to predict "
+        "numbers, mend such cells or empty them."
+    )
 
 
 def number_labels(table: TextTable, target: str) -> npt.NDArray[np.float64]:
