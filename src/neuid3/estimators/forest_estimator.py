@@ -115,7 +115,14 @@ class ForestEstimator(EnsembleEstimator):
                 fitted,
                 inputs.seed,
                 inputs.groups,
+                inputs.deadline,
             )
+            if np.isnan(values).any():
+                message = (
+                    f"time_limit={self.time_limit:g} was reached before all rows were predicted by networks that have not seen "
+                    "them: the out-of-bag score counts none or half of the rows."
+                )
+                warnings.warn(message, UserWarning, stacklevel=5)
         if values is not None:
             score = self._set_oob(values, target.values, target.weights)
             record = record if score is None else record.with_score(score)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -212,10 +214,13 @@ def cross_fitted_values(
     fitted: FittedForest,
     seed: int,
     groups: npt.NDArray[np.int64] | None = None,
+    deadline: float = math.inf,
 ) -> npt.NDArray[np.float64]:
     """Predictions for each row by a forest whose networks and trees were learned from other rows, `(row, value)`.
 
-    A network has seen the rows that it was trained on, and so has every tree that asks it: no row is out of bag.
+    A network has seen the rows that it was trained on, and so has every tree that asks it: no row is out of bag. Bootstrap
+    samples are the same fraction of fewer rows. Where time is up before a forest is finished, its rows are NaN: its networks
+    were hardly trained.
 
     Parameters
     ----------
@@ -225,12 +230,20 @@ def cross_fitted_values(
     fitted : the forest of all rows.
     seed : seed of the folds.
     groups : the number of each row's group, which no fold divides.
+    deadline : the time of `time.monotonic` by which forests must be finished.
     """
+    settings = fitted.settings
+    if isinstance(settings.max_samples, Integral):
+        settings = replace(settings, max_samples=min(int(settings.max_samples) / len(examples), 1.0))
     folds = fold_numbers(target.values, FOLDS, np.random.default_rng(seed), groups)
-    values = np.empty((len(examples), fitted.forest.leaf_values.shape[1]))
+    values = np.full((len(examples), fitted.forest.leaf_values.shape[1]), np.nan)
     for fold in range(FOLDS):
+        if time.monotonic() >= deadline:
+            break
         unseen = np.flatnonzero(folds == fold)
-        part = fit(np.flatnonzero(folds != fold), fitted.settings)
+        part = fit(np.flatnonzero(folds != fold), settings)
+        if time.monotonic() >= deadline:
+            break
         model = ForestModel(
             part.forest,
             problem.program.given_schema,

@@ -110,6 +110,7 @@ class BoostedSum:
         object.__setattr__(self, "trees", tuple(self.trees))
         object.__setattr__(self, "classes", tuple(self.classes))
         object.__setattr__(self, "initial", tuple(float(score) for score in self.initial))
+        object.__setattr__(self, "learning_rate", float(self.learning_rate))
         if len(self.classes) == 1 or len(set(self.classes)) < len(self.classes):
             raise TreeError(f"A sum has two or more different classes, or none for numbers; found {self.classes}.")
         if not all(math.isfinite(score) for score in self.initial):

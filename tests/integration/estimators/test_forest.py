@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from neuid3 import NeuID3BoostingClassifier, NeuID3ForestClassifier
-from neuid3.learning import perception
+from neuid3.learning import forest_fit, perception
 from neuid3.training import TrainingConfig
 
 DIGITS = load_digits(n_class=2)
@@ -33,6 +34,23 @@ def test_out_of_bag_predictions_come_from_networks_that_were_trained_on_other_ro
     assert 0.75 < forest.oob_score_ <= 0.95  # one in ten classes is noise
     unseen, truth = one_image(200, seed=1)
     assert abs(forest.score(unseen, truth) - forest.oob_score_) < 0.1
+
+
+def test_a_number_of_samples_above_half_of_the_rows_has_an_out_of_bag_score() -> None:
+    X, y = one_image(120)
+    forest = NeuID3ForestClassifier(n_estimators=4, oob_score=True, max_samples=100, training=QUICK, random_state=0)
+    forest.fit(X, y)
+    assert forest.networks_
+    assert np.isfinite(forest.oob_decision_function_).all()
+
+
+def test_an_out_of_bag_score_for_which_no_time_is_left_is_not_made_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = one_image(120)
+    monkeypatch.setattr(forest_fit, "time", SimpleNamespace(monotonic=lambda: np.inf))
+    forest = NeuID3ForestClassifier(n_estimators=4, oob_score=True, time_limit=1e6, training=QUICK, random_state=0)
+    with pytest.warns(UserWarning, match="before all rows were predicted by networks that have not seen them"):
+        forest.fit(X, y)
+    assert np.isnan(forest.oob_score_)
 
 
 def weak_images(rows: int, seed: int) -> tuple[dict[str, Any], np.ndarray]:

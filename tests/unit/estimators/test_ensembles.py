@@ -130,6 +130,27 @@ def test_searches_and_pipelines_take_ensembles(estimator: Any) -> None:
     assert search.fit(pd.DataFrame(X), y).best_params_
 
 
+@pytest.mark.parametrize(
+    ("estimator", "parameters"),
+    [
+        (CLASSIFIERS[0], {"max_features": np.int64(2), "max_samples": np.int64(90), "max_depth": np.int64(3)}),
+        (
+            CLASSIFIERS[0],
+            {"max_features": np.float32(0.5), "max_samples": np.float32(0.5), "min_mass": np.float32(4.0)},
+        ),
+        (CLASSIFIERS[1], {"learning_rate": np.float32(0.25), "l2": np.float32(2.0), "max_splits": np.int64(9)}),
+    ],
+)
+def test_numbers_of_numpy_are_parameters_like_others(
+    estimator: Any, parameters: dict[str, Any], tmp_path: Path
+) -> None:
+    X, y, _ = mixed_table()
+    plain = clone(estimator).set_params(**{name: value.item() for name, value in parameters.items()}).fit(X, y)
+    given = clone(estimator).set_params(**parameters).fit(X, y)
+    np.testing.assert_array_equal(given.predict_proba(X), plain.predict_proba(X))
+    np.testing.assert_array_equal(load(given.save(tmp_path / "model.neuid3")).predict_proba(X), plain.predict_proba(X))
+
+
 @every_estimator
 def test_goals_of_leaves_are_refused_and_calculated_numbers_are_not_passed_over_in_silence(estimator: Any) -> None:
     X = {"weight": np.linspace(50, 99, 40), "height": np.linspace(1.5, 1.9, 40)}
