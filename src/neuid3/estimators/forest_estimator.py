@@ -83,7 +83,12 @@ class ForestEstimator(EnsembleEstimator):
             min_reach=config.min_reach,
         )
         return ForestSettings(
-            self.n_estimators, self.max_features, self.min_mass, self.bootstrap, self.max_samples, limits
+            self.n_estimators,
+            _plain(self.max_features),
+            self.min_mass,
+            self.bootstrap,
+            _plain(self.max_samples),
+            limits,
         )
 
     def _learn_trees(self, inputs: FitInputs) -> None:
@@ -187,3 +192,8 @@ class ForestEstimator(EnsembleEstimator):
         Lines of text.
         """
         return self._fitted()._model().export_text(decimals, max_trees=max_trees, max_depth=max_depth, rules=rules)
+
+
+def _plain(parameter: Any) -> Any:
+    """A number of numpy, such as one of a grid, as Python's."""
+    return parameter.item() if isinstance(parameter, np.generic) else parameter

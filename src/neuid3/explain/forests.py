@@ -13,6 +13,7 @@ from neuid3.binned.averaged import Forest
 from neuid3.binned.model import ForestModel
 from neuid3.binned.trees import BinnedTree
 from neuid3.errors import RowError
+from neuid3.export.labels import amount_format
 from neuid3.export.sums import bar_chart
 from neuid3.export.svg import to_svg
 from neuid3.tree.effects import TermRow
@@ -111,12 +112,18 @@ class ForestExplanation:
         lines = [_headline(self)]
         best = int(np.argmax(self.prediction)) if self.classes else 0
         of = f"P({self.classes[best]})" if self.classes else "the prediction"
-        lines += ["", f"{of} is {self.base[best]:.3g} on average, and here {self.prediction[best]:.3g}:"]
+        amounts = [item.amounts[best] for item in self.contributions]
+        write = "{:+.3f}".format if self.classes else amount_format(amounts)
+        base, here = (
+            f"{value[best]:.3g}" if self.classes else write(value[best]).removeprefix("+")
+            for value in (self.base, self.prediction)
+        )
+        lines += ["", f"{of} is {base} on average, and here {here}:"]
         width = max((len(item.name) for item in self.contributions[:SHOWN]), default=0)
-        lines += [f"  {item.name:<{width}}  {item.amounts[best]:+.3f}" for item in self.contributions[:SHOWN]]
+        lines += [f"  {item.name:<{width}}  {write(item.amounts[best])}" for item in self.contributions[:SHOWN]]
         if len(self.contributions) > SHOWN:
-            rest = sum(item.amounts[best] for item in self.contributions[SHOWN:])
-            lines.append(f"  {f'{len(self.contributions) - SHOWN} others':<{width}}  {rest:+.3f}")
+            rest = sum(amounts[SHOWN:])
+            lines.append(f"  {f'{len(self.contributions) - SHOWN} others':<{width}}  {write(rest)}")
         lines += ["", "Tests that most trees ask of it:"]
         lines += [f"  {text}  in {reach:.0%} of the trees" for text, reach in self.tests[:SHOWN]]
         return "\n".join(lines)

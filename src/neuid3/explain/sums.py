@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from neuid3.data.examples import Examples
 from neuid3.errors import DataError
 from neuid3.explain.explanation import plain
 from neuid3.export.labels import printable, text_cells
-from neuid3.export.sums import bar_chart
+from neuid3.export.sums import bar_chart, score_format, scores_text
 from neuid3.export.svg import to_svg
 from neuid3.logic.quoting import value_text
 from neuid3.tree.effects import TermRow
@@ -121,7 +121,8 @@ class SumExplanation:
         """
         rows = self._rows(most)
         width = max(text_cells(name) for name, _ in rows)
-        lines = [f"  {name}{' ' * (width - text_cells(name))}  {_numbers(scores, decimals)}" for name, scores in rows]
+        write = self._format(decimals)
+        lines = [f"  {name}{' ' * (width - text_cells(name))}  {scores_text(scores, write)}" for name, scores in rows]
         return "\n".join([self._heading(decimals), "", *lines])
 
     def _rows(self, most: int) -> list[tuple[str, tuple[float, ...]]]:
@@ -147,9 +148,14 @@ class SumExplanation:
         rows = [TermRow(name, scores) for name, scores in self._rows(most)]
         return to_svg(bar_chart(self._heading(2), rows, self.score_names, len(self.classes)))
 
+    def _format(self, decimals: int) -> Callable[[float], str]:
+        """Writes a score."""
+        added = [scores for _, scores in self.lines()] or [self.start]
+        return score_format(added, len(self.classes), decimals)
+
     def _heading(self, decimals: int) -> str:
         if not self.classes:
-            return f"Prediction: {self.scores[0]:.{decimals}f}, the sum of"
+            return f"Prediction: {self._format(decimals)(self.scores[0]).removeprefix('+')}, the sum of"
         probability = self.probabilities[self.classes.index(self.prediction)]
         says = f"Prediction: {self.prediction} ({probability:.{decimals}f})"
         if len(self.score_names) == 1:
@@ -319,7 +325,3 @@ def _response(contribution: Contribution, decimals: int = 2) -> str:
     if probability in (0.0, 1.0):
         return name if probability else (name.replace(" =< ", " > ", 1) if " =< " in name else f"not {name}")
     return f"{name} (true with {probability:.{decimals}f})"
-
-
-def _numbers(scores: Sequence[float], decimals: int) -> str:
-    return " | ".join(f"{score:+.{decimals}f}" for score in scores)

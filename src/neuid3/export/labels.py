@@ -119,6 +119,29 @@ def number_format(leaves: Iterable[LeafNode], decimals: int = 2) -> Callable[[fl
     return lambda number: f"{number + 0.0:.{min(max(places, 0), 15)}f}"
 
 
+def amount_format(amounts: Iterable[float], decimals: int = 2) -> Callable[[float], str]:
+    """A function that writes signed parts of a number: with more decimals where all are below 1, fewer where some are large.
+
+    Parameters
+    ----------
+    amounts : the parts that are shown.
+    decimals : the decimals of amounts from 1 to 10,000.
+
+    Returns
+    -------
+    The function.
+
+    >>> amount_format([12.5, -3.0])(12.5), amount_format([0.00125, -0.0003])(0.00125), amount_format([2.5e7])(2.5e7)
+    ('+12.50', '+0.00125', '+25000000')
+    """
+    largest = max(map(abs, amounts), default=0.0)
+    exponent = math.floor(math.log10(largest)) if largest else 0
+    places = max(decimals - (exponent if exponent < 0 else max(exponent - 3, 0)), 0)
+    if places > 15:
+        return lambda amount: f"{amount:+.{decimals + 1}g}"
+    return lambda amount: f"{amount:+.{places}f}"
+
+
 def distribution_text(leaf: LeafNode, write: Callable[[float], str]) -> str:
     """The mean and the deviation of a leaf that holds a number.
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from neuid3.export.labels import printable, text_cells
+from neuid3.export.labels import amount_format, printable, text_cells
 from neuid3.export.marks import Label, Mark, Picture, Rectangle, text_width
 from neuid3.export.palette import class_colours, paler
 from neuid3.export.picture import GREY, LARGE, LINE, MARGIN, PAPER, SMALL
@@ -43,7 +43,9 @@ def sum_text(model: Any, decimals: int = 2, *, max_terms: int | None = 20, rules
     model = sum_of(model)
     shown = terms(model.boosted_sum, model.schema)
     listed = shown if max_terms is None else shown[:max_terms]
-    lines = [heading(model), f"  {'start':<24} {_numbers(model.boosted_sum.initial, decimals)}"]
+    added = [row.scores for term in listed for row in term.rows] or [model.boosted_sum.initial]
+    write = score_format(added, len(model.classes), decimals)
+    lines = [heading(model), f"  {'start':<24} {scores_text(model.boosted_sum.initial, write)}"]
     for term in listed:
         lines.append("")
         if term.is_main_effect:
@@ -52,7 +54,7 @@ def sum_text(model: Any, decimals: int = 2, *, max_terms: int | None = 20, rules
             lines.append(f"tree of {printable(term.name)}")
         width = min(max(text_cells(row.condition) for row in term.rows), CONDITION_CHARACTERS)
         lines += [
-            f"  {_padded(printable(row.condition), width)}  {_numbers(row.scores, decimals)}" for row in term.rows
+            f"  {_padded(printable(row.condition), width)}  {scores_text(row.scores, write)}" for row in term.rows
         ]
     if len(listed) < len(shown):
         lines += ["", f"… and {len(shown) - len(listed)} further terms, which add less"]
@@ -82,8 +84,37 @@ def _padded(text: str, width: int) -> str:
     return text + " " * max(width - text_cells(text), 0)
 
 
-def _numbers(scores: Sequence[float], decimals: int) -> str:
-    return " | ".join(f"{score:+.{decimals}f}" for score in scores)
+def score_format(rows: Iterable[Sequence[float]], classes: int, decimals: int = 2) -> Callable[[float], str]:
+    """A function that writes what rows add: to log-odds with fixed decimals, to numbers with those that tell rows apart.
+
+    Parameters
+    ----------
+    rows : the scores of each row, without those of the start.
+    classes : the number of classes; 0 for numbers.
+    decimals : the number of decimals of log-odds.
+
+    Returns
+    -------
+    The function.
+    """
+    if classes:
+        return lambda score: f"{score:+.{decimals}f}"
+    return amount_format([score for row in rows for score in row], decimals)
+
+
+def scores_text(scores: Sequence[float], write: Callable[[float], str]) -> str:
+    """The scores of a row, side by side.
+
+    Parameters
+    ----------
+    scores : what the row adds to each score.
+    write : writes one of them.
+
+    Returns
+    -------
+    One line.
+    """
+    return " | ".join(map(write, scores))
 
 
 def sum_svg(model: Any, *, max_terms: int | None = 20) -> str:
@@ -132,6 +163,7 @@ def bar_chart(title: str, rows: Sequence[TermRow], names: Sequence[str], classes
     bars = [row for row in rows if row.scores and row.condition not in ("start", "sum")]
     left = max((text_width(_short(row.condition), SMALL) for row in rows if row.scores), default=0.0) + 24.0
     largest = max((abs(score) for row in bars for score in row.scores), default=1.0) or 1.0
+    write = score_format([row.scores for row in bars] or [row.scores for row in rows], classes)
     colours = class_colours(max(classes, 2))
     # With two classes the sign says which one a row speaks for; with more, each has a column and a colour.
     pairs = [colours[:2]] if len(names) == 1 else [(paler(colour, 0.5), colour) for colour in colours]
@@ -147,7 +179,7 @@ def bar_chart(title: str, rows: Sequence[TermRow], names: Sequence[str], classes
             y += 0.5 * ROW_HEIGHT
             marks.append(Label(0.0, y + SMALL, _short(printable(row.condition)), SMALL, "start", bold=True))
         else:
-            marks += _row_marks(row, y, left, largest, pairs, with_bars=row.condition not in ("start", "sum"))
+            marks += _row_marks(row, y, left, largest, pairs, write, with_bars=row.condition not in ("start", "sum"))
         y += ROW_HEIGHT
     width = max(left + len(names) * (BAR_WIDTH + 70.0), text_width(_short(title), LARGE))
     canvas = Rectangle(0.0, 0.0, width + 2 * MARGIN, y + 2 * MARGIN, PAPER, radius=6.0)
@@ -156,7 +188,13 @@ def bar_chart(title: str, rows: Sequence[TermRow], names: Sequence[str], classes
 
 
 def _row_marks(
-    row: TermRow, y: float, left: float, largest: float, colours: Sequence[tuple[str, ...]], with_bars: bool = True
+    row: TermRow,
+    y: float,
+    left: float,
+    largest: float,
+    colours: Sequence[tuple[str, ...]],
+    write: Callable[[float], str],
+    with_bars: bool = True,
 ) -> list[Mark]:
     """A condition, and for each score a bar to the left where it is negative and to the right where it is positive."""
     marks: list[Mark] = [Label(14.0, y + SMALL, _short(printable(row.condition)), SMALL, "start")]
@@ -167,7 +205,7 @@ def _row_marks(
             x = middle - length if score < 0 else middle
             marks.append(Rectangle(x, y + 2.0, length, ROW_HEIGHT - 5.0, colours[number][int(score > 0)]))
             marks.append(Rectangle(middle - 0.5, y, 1.0, ROW_HEIGHT, LINE))
-        marks.append(Label(start + BAR_WIDTH + 60.0, y + SMALL, f"{score:+.2f}", SMALL, "end"))
+        marks.append(Label(start + BAR_WIDTH + 60.0, y + SMALL, write(score), SMALL, "end"))
     return marks
 
 

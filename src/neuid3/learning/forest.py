@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -113,10 +112,10 @@ def drawn_number(max_features: int | float | str | None, tests: int) -> int:
             return min(max(int(2 * math.sqrt(tests)), 1), max(tests, 1))
         case "log2":
             return max(int(math.log2(max(tests, 1))), 1)
-        case Integral() if max_features >= 1:
+        case int() if max_features >= 1:
             return min(int(max_features), max(tests, 1))
-        case Real() if 0.0 < max_features <= 1.0:
-            return max(int(float(max_features) * tests), 1)
+        case float() if 0.0 < max_features <= 1.0:
+            return max(int(max_features * tests), 1)
         case _:
             raise ParameterError(
                 f"max_features={max_features!r} is no number of tests; give 'sqrt', 'log2', None, an integer from 1 or a "
@@ -422,10 +421,10 @@ def _sample_size(max_samples: int | float | None, rows: int) -> int:
     match max_samples:
         case None:
             return rows
-        case Integral() if 1 <= max_samples <= rows:
+        case int() if 1 <= max_samples <= rows:
             return int(max_samples)
-        case Real() if 0.0 < max_samples <= 1.0:
-            return max(round(float(max_samples) * rows), 1)
+        case float() if 0.0 < max_samples <= 1.0:
+            return max(round(max_samples * rows), 1)
         case _:
             raise ParameterError(
                 f"max_samples={max_samples!r} is no size of a sample of {rows} rows; give an integer from 1 to {rows}, a "

@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -233,8 +232,8 @@ def cross_fitted_values(
     deadline : the time of `time.monotonic` by which forests must be finished.
     """
     settings = fitted.settings
-    if isinstance(settings.max_samples, Integral):
-        settings = replace(settings, max_samples=min(int(settings.max_samples) / len(examples), 1.0))
+    if isinstance(settings.max_samples, int):
+        settings = replace(settings, max_samples=min(settings.max_samples / len(examples), 1.0))
     folds = fold_numbers(target.values, FOLDS, np.random.default_rng(seed), groups)
     values = np.full((len(examples), fitted.forest.leaf_values.shape[1]), np.nan)
     for fold in range(FOLDS):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +119,20 @@ def test_trees_do_not_depend_on_the_unit_of_the_target(estimator: Any, offset: f
     X, _, y = mixed_table()
     one, other = (clone(estimator).fit(X, target) for target in (y, offset + factor * y))
     np.testing.assert_allclose((other.predict(X) - offset) / factor, one.predict(X), atol=1e-5)
+
+
+@pytest.mark.parametrize("estimator", REGRESSORS, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("factor", [1e-6, 1.0, 1e9])
+def test_amounts_are_written_with_digits_that_tell_them_apart(estimator: Any, factor: float) -> None:
+    X, _, y = mixed_table()
+    model = clone(estimator).fit(X, factor * y)
+    text = str(model.explain(X, 0)).split("Tests that")[0]
+    amounts = [float(amount) for amount in re.findall(r"  ([+-][0-9.]+)$", text, re.MULTILINE)]
+    assert len({abs(amount) for amount in amounts}) >= 3
+    assert max(map(abs, amounts)) > 0
+    assert not re.search(r"\d{7}\.\d", text)  # no decimals behind millions
+    predicted = float(re.findall(r"(?:here|Prediction:) ([-0-9.]+\d)", text)[0])
+    assert predicted == pytest.approx(model.predict(X)[0], rel=0.01)
 
 
 @every_estimator

@@ -12,7 +12,7 @@ from neuid3.explain.page.plain import plain_page, rows_to_explain, table_sentenc
 from neuid3.explain.page.scores import record_sentences
 from neuid3.explain.sums import explain_sum
 from neuid3.export.labels import printable
-from neuid3.export.sums import sum_of, sum_svg, sum_text
+from neuid3.export.sums import score_format, sum_of, sum_svg, sum_text
 from neuid3.tree.sum_model import SumModel
 from neuid3.tree.tree import branches
 
@@ -63,8 +63,10 @@ def _spread_table(model: SumModel, examples: Examples) -> str:
         key = " · ".join(columns)
         totals[key] = totals.get(key, 0.0) + float(size)
     ordered = sorted(totals.items(), key=lambda item: -item[1])[:MAX_TERMS]
+    write = score_format([list(totals.values())], len(model.classes), decimals=3)
     rows = "".join(
-        f'<tr><td>{html.escape(printable(name))}</td><td class="number">{size:.3f}</td></tr>' for name, size in ordered
+        f'<tr><td>{html.escape(printable(name))}</td><td class="number">{write(size).removeprefix("+")}</td></tr>'
+        for name, size in ordered
     )
     return f"<table><tr><th>columns of the trees</th><th>standard deviation of what they add</th></tr>{rows}</table>"
 
