@@ -13,6 +13,7 @@ from neuid3.binned.averaged import Forest
 from neuid3.binned.model import ForestModel
 from neuid3.binned.trees import BinnedTree
 from neuid3.errors import RowError
+from neuid3.explain.explanation import plain
 from neuid3.export.labels import amount_format
 from neuid3.export.sums import bar_chart
 from neuid3.export.svg import to_svg
@@ -73,7 +74,7 @@ class ForestExplanation:
         """The explanation as JSON text."""
         contributions = [{"columns": list(item.columns), "amounts": list(item.amounts)} for item in self.contributions]
         fields = {
-            "classes": list(self.classes),
+            "classes": [plain(label) for label in self.classes],
             "base": list(self.base),
             "prediction": list(self.prediction),
             "contributions": contributions,

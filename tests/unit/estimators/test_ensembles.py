@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -102,6 +103,14 @@ def test_conformal_intervals_cover_unseen_rows(estimator: Any) -> None:
     assert 0.65 < ((ends[:, 0] <= y[320:]) & (y[320:] <= ends[:, 1])).mean() < 0.95
     with pytest.raises(DataError, match="not calibrated"):
         clone(estimator).fit(X[:200], y[:200]).predict_intervals(X)
+
+
+@pytest.mark.parametrize("estimator", CLASSIFIERS, ids=lambda one: type(one).__name__)
+def test_explanations_of_classes_that_are_dates_are_json(estimator: Any) -> None:
+    X, labels, _ = mixed_table()
+    days = pd.to_datetime(pd.Series(labels).map({"ill": "2026-01-01", "old": "2026-01-02", "well": "2026-01-03"}))
+    explanation = clone(estimator).fit(X, days).explain(X, 0)
+    assert len(json.loads(explanation.json())["classes"]) == 3
 
 
 @every_estimator
