@@ -22,6 +22,9 @@ from neuid3.tree.leaves import NumberLeaf
 # The leading paths are listed until they have this much of the probability, and at most this many of them.
 COVERAGE, MAX_PATHS = 0.95, 5
 
+# Of more classes than these, only those are listed whose probability is not 0 when it is rounded.
+FEW_CLASSES = 5
+
 # The most values of an uncertain reading.
 MAX_VALUES = 3
 
@@ -76,9 +79,15 @@ def _headline(e: Explanation, decimals: int) -> str:
 
 
 def ranked_text(classes: Iterable[Any], probabilities: Iterable[float], decimals: int) -> str:
-    """Classes and their probabilities as text, most probable first."""
-    pairs = sorted(zip(classes, probabilities, strict=True), key=lambda pair: -pair[1])
+    """Classes and their probabilities as text, most probable first; of many classes, those that are not 0 when rounded."""
+    pairs = sorted(_listed(classes, probabilities, decimals), key=lambda pair: -pair[1])
     return ", ".join(share_text(class_name(label), p, decimals) for label, p in pairs)
+
+
+def _listed(classes: Iterable[Any], probabilities: Iterable[float], decimals: int) -> list[tuple[Any, float]]:
+    """The classes that are listed, with their probabilities."""
+    pairs = list(zip(classes, probabilities, strict=True))
+    return pairs if len(pairs) <= FEW_CLASSES else [pair for pair in pairs if _is_visible(pair[1], decimals)]
 
 
 def _moves(e: Explanation, decimals: int) -> Iterator[str]:
@@ -112,9 +121,8 @@ def _leaf_text(e: Explanation, leaf: LeafShare, decimals: int) -> str:
         write = number_writer(e, decimals)
         mean, deviation = leaf.leaf
         return f"{write(mean)} ± {write(deviation)}; adds {write(leaf.contributions[0])}"
-    contributions = ", ".join(
-        f"{p:.{decimals}f} to {class_name(label)}" for label, p in zip(e.classes, leaf.contributions, strict=True)
-    )
+    listed = _listed(e.classes, leaf.contributions, decimals)
+    contributions = ", ".join(f"{p:.{decimals}f} to {class_name(label)}" for label, p in listed) or "nothing"
     return f"{ranked_text(e.classes, leaf.leaf, decimals)}; adds {contributions}"
 
 

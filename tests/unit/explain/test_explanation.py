@@ -492,6 +492,15 @@ def test_the_text_says_the_class_the_paths_the_proofs_and_the_changes() -> None:
     assert str(why) == output
 
 
+def test_of_many_classes_those_are_listed_that_are_not_zero() -> None:
+    classes = tuple("abcdefgh")
+    tree = Tree(Branch("alarm", Leaf((0.75, 0.25, *[0.0] * 6)), Leaf((0.0, 0.0, 1.0, *[0.0] * 5))), classes)
+    X = Examples({"alarm": [True, False]})
+    text = str(NeurosymbolicTree(tree, X.schema).explain(X, 0))
+    assert "Predicted: a   (a 0.75, b 0.25)" in text
+    assert "→ a 0.75, b 0.25; adds 0.75 to a, 0.25 to b\n" in text
+
+
 def test_the_classifier_explains_what_it_predicts() -> None:
     rng = np.random.default_rng(0)
     X = {"a": rng.random(200) < 0.5, "x": rng.normal(size=200)}

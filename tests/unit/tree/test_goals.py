@@ -170,6 +170,8 @@ def test_goals_have_values_and_expressions(goal: str, values: list[Any], express
     opened = semantics.open_goal(Goal(goal))
     assert [value.value for value in opened.values] == values
     assert opened.expression == expression
+    name = goal.partition("(")[0]
+    assert all(value.atom.startswith(f"{name}(") for value in opened.values)  # a plus/3 of the program keeps its name
 
 
 @pytest.mark.parametrize(

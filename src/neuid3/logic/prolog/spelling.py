@@ -53,6 +53,11 @@ class Spelling:
         own = Term(f"{name_of(term)}_", *map(self, term.args), location=term.location)
         return own if term.probability is None else own.with_probability(term.probability)
 
+    def written(self, atom: Term) -> Term:
+        """An atom of an own built-in by the name that the program gives it; it has this spelling when it is read again."""
+        name = name_of(atom)[:-1]
+        return Term(name, *atom.args) if f"{name}/{atom.arity}" in self.redefined else atom
+
     def _column(self, term: PrologTerm) -> PrologTerm | None:
         """The atom of a derived column, with its value where the column is a category; None where the term is none."""
         name = self.derived.get(canonical(term))

@@ -39,6 +39,7 @@ def _values(grounder: Grounder, text: str) -> dict[str, Any]:
         grounder.engine.ground(grounder.database, query, target=formula, label=LogicFormula.LABEL_QUERY)
     except ProbLogError as error:
         raise NodeTestError(f"Leaf {text!r} cannot be grounded: {grounding_problem(error)}") from None
+    written = grounder.parsed.spelling.written(goal)
     terms = [name.args[1] for name, node in formula.queries() if node is not None]
     described = {}
     for term in terms:
@@ -48,7 +49,7 @@ def _values(grounder: Grounder, text: str) -> dict[str, Any]:
             raise NodeTestError(
                 f"Leaf {text!r} leaves {variable} {found}; the values of {variable} must be numbers or names."
             )
-        atom = source(substitute(goal, {variable: term}))
+        atom = source(substitute(written, {variable: term}))
         described[atom] = {"value": value, "atom": atom}
     shown = expression(grounder.parsed, goal, variable)
     values = sorted(described.values(), key=lambda entry: (isinstance(entry["value"], str), entry["value"]))
