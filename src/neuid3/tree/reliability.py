@@ -53,7 +53,7 @@ class Reliability:
     def __str__(self) -> str:
         return (
             f"expected calibration error {self.calibration_error:.3f} (standard error {self.error:.3f}); on {self.rows:,} rows "
-            f"a perfectly calibrated tree would show {self.by_chance:.3f}"
+            f"a perfectly calibrated model would show {self.by_chance:.3f}"
         )
 
     def to_json(self) -> dict[str, Any]:

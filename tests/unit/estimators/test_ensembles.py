@@ -27,6 +27,8 @@ from neuid3 import (
 )
 from neuid3.cli.main import main
 from neuid3.errors import DataError, NeuID3Error, ParameterError
+from neuid3.explain.page.render import page_and_scores
+from neuid3.tree.reliability import reliability
 
 CLASSIFIERS = (
     NeuID3ForestClassifier(n_estimators=8, random_state=0),
@@ -111,6 +113,23 @@ def test_explanations_of_classes_that_are_dates_are_json(estimator: Any) -> None
     days = pd.to_datetime(pd.Series(labels).map({"ill": "2026-01-01", "old": "2026-01-02", "well": "2026-01-03"}))
     explanation = clone(estimator).fit(X, days).explain(X, 0)
     assert len(json.loads(explanation.json())["classes"]) == 3
+
+
+@pytest.mark.parametrize("estimator", CLASSIFIERS, ids=lambda one: type(one).__name__)
+def test_the_page_has_the_reliability_on_rows_that_were_not_learned_from(estimator: Any) -> None:
+    X, labels, _ = mixed_table(300)
+    table, y = pd.DataFrame(X).assign(size=np.linspace(0.0, 1.0, 300)), pd.Series(labels)  # no two rows are equal
+    learned, unseen = table.index < 150, table.index >= 120
+    model = clone(estimator).fit(table[learned], y[learned])
+    page, sentences, found = page_and_scores(model, table[unseen], y[unseen])
+    rows = table.index >= 150
+    codes = np.searchsorted(model.classes_, y[rows])
+    assert found == reliability(model.predict_proba(table[rows]), codes)
+    assert "Reliability diagram" in page
+    assert sentences[0].startswith("Of these 180 rows 30 were learned from: accuracy ")
+    assert sentences[0].endswith(f"the other 150: accuracy {model.score(table[rows], y[rows]):.3f}.")
+    with pytest.raises(DataError, match="does not know"):
+        page_and_scores(model, table, np.full(300, "dead"))
 
 
 @every_estimator

@@ -210,10 +210,10 @@ def test_text_and_page_show_importances_and_trees() -> None:
         words in text for words in ("6 trees", "Importances", "Asked by most trees", "At the root", "Tree 2 of 6")
     )
     assert "Tree 3 of 6" not in text
-    page, sentences = forest_page(forest.model_, X, y)
+    page, sentences, _ = forest_page(forest.model_, X, y)
     assert "Importances of columns" in page
     assert page.count("<summary>tree ") == 6
-    assert any("On this table of 120 rows" in sentence for sentence in sentences)
+    assert any("All of these 120 rows are rows that it was learned from" in sentence for sentence in sentences)
 
 
 def test_forests_work_in_pipelines_and_searches() -> None:

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from neuid3.data.examples import Examples
-from neuid3.errors import DataError, did_you_mean
+from neuid3.errors import DataError
 from neuid3.explain.page.entries import column_summary, entry_summary, is_textual
 from neuid3.explain.page.numbers import NumberContent, check_numbers, number_content
 from neuid3.explain.page.responses import MIN_REACH, Floats, NetworkValues, PageNode, PageResponses, page_responses
-from neuid3.explain.page.scores import RowGroups, group_numbers, group_rows, learned_rows, page_reliability
+from neuid3.explain.page.scores import RowGroups, class_codes, group_numbers, group_rows, learned_rows, page_reliability
 from neuid3.explain.quotes import with_sources
 from neuid3.export.labels import mass_formatter
 from neuid3.export.meanings import instance_lines
@@ -222,25 +222,13 @@ def page_content(model: TreeModel, X: Any, y: Any = None, images: int = 9, table
         raise DataError(f"images={images!r} is no number of pictures; give a whole number, 1 or more.")
     examples = model.read(X)
     is_number = model.predicts_numbers
-    labels = None if y is None or is_number else _labels(model, y, len(examples))
+    labels = None if y is None or is_number else class_codes(model.classes, model.noun, y, len(examples))
     numbers = check_numbers(y, len(examples)) if y is not None and is_number else None
     whole = X if table is None else table
     learned = learned_rows(model, whole, labels)
     mass_text, responses = mass_formatter(model.tree.root), page_responses(model, examples)
     shown = with_sources(model, examples, whole)
     return _ContentBuilder(model, shown, labels, learned, responses, images, mass_text, numbers).content()
-
-
-def _labels(model: TreeModel, y: Any, rows: int) -> npt.NDArray[np.int64]:
-    labels = np.asarray(y)
-    if labels.shape != (rows,):
-        raise DataError(f"y has shape {labels.shape} and the table {rows} examples; give one class each.")
-    index = {label: i for i, label in enumerate(model.classes)}
-    unknown = [label for label in dict.fromkeys(labels.tolist()) if label not in index]
-    if unknown:
-        hint = did_you_mean(str(unknown[0]), map(str, index))
-        raise DataError(f"y has the class {str(unknown[0])!r}, which the tree does not know.{hint}")
-    return np.array([index[label] for label in labels.tolist()], dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,11 +11,11 @@ import numpy as np
 from neuid3.binned.model import ForestModel
 from neuid3.data.examples import Examples
 from neuid3.explain.forests import explain_forest
-from neuid3.explain.page.plain import plain_page, rows_to_explain, table_sentences
-from neuid3.explain.page.scores import record_sentences
+from neuid3.explain.page.plain import plain_page, rows_to_explain, score_sections, table_scores
 from neuid3.export.forests import common_tests, cut_tree, importances, root_tests
 from neuid3.export.labels import printable
 from neuid3.export.text import export_text
+from neuid3.tree.reliability import Reliability
 
 TITLE = "Evidence page of a forest"
 
@@ -23,7 +23,9 @@ TITLE = "Evidence page of a forest"
 MAX_TREES, MAX_DEPTH, MAX_LINES = 50, 6, 30
 
 
-def forest_page(model: ForestModel, X: Any, y: Any = None, *, title: str = TITLE) -> tuple[str, tuple[str, ...]]:
+def forest_page(
+    model: ForestModel, X: Any, y: Any = None, *, title: str = TITLE
+) -> tuple[str, tuple[str, ...], Reliability | None]:
     """The evidence page of a forest: importances, what its trees agree on, the trees one by one, and explained rows.
 
     The page is complete in itself and loads nothing from the internet.
@@ -37,21 +39,21 @@ def forest_page(model: ForestModel, X: Any, y: Any = None, *, title: str = TITLE
 
     Returns
     -------
-    The HTML text, and the sentences about scores on it.
+    The HTML text, the sentences about scores on it, and the reliability of class probabilities, if there is one.
     """
     examples = model.read(X)
-    sentences = (*table_sentences(model, examples, y, "forest"), *record_sentences(model.training_record))
+    scores = table_scores(model, examples, y)
     sections = [
         f"<p>{html.escape(str(len(model.forest)))} trees, whose predictions are averaged.</p>",
-        "".join(f"<p>{html.escape(sentence)}</p>" for sentence in sentences),
+        *score_sections(scores),
         f"<h2>Importances of columns</h2>{_meters(importances(model), 'share of the gain')}",
         f"<h2>What the trees agree on</h2>{_meters(common_tests(model), 'share of the trees that ask it')}",
         f"<h2>Tests at the root</h2>{_meters(root_tests(model), 'share of the trees')}",
         f"<h2>How far the trees agree on these rows</h2>{_agreement(model, examples)}",
-        f"<h2>Rows, explained</h2>{_rows(model, examples, y)}",
+        f"<h2>Rows, explained</h2>{_rows(model, examples, scores.targets)}",
         f"<h2>The trees one by one</h2>{_trees(model)}",
     ]
-    return plain_page(title, sections, model.program.text), sentences
+    return plain_page(title, sections, model.program.text), scores.sentences, scores.reliability
 
 
 def _meters(items: Sequence[tuple[str, float]], heading: str) -> str:

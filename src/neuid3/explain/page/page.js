@@ -527,7 +527,7 @@ function reliabilityCard(found) {
   const lines = found.bins.map((bin) => make("tr", {}, make("td", { "data-name": "said" }, percent(bin.confidence)),
     make("td", { "data-name": "right" }, `${percent(bin.accuracy)} ± ${percent(bin.standard_error)}`), make("td", { "data-name": "rows" }, count(bin.rows))));
   return make("article", { id: "reliability", tabindex: "-1", "aria-label": "Reliability" },
-    make("p", {}, `Expected calibration error ${fixed(found.calibration_error, 3)} (standard error ${fixed(found.standard_error, 3)}). On ${many(found.rows, "row", "rows")} a perfectly calibrated tree would show ${fixed(found.by_chance, 3)}.`),
+    make("p", {}, `Expected calibration error ${fixed(found.calibration_error, 3)} (standard error ${fixed(found.standard_error, 3)}). On ${many(found.rows, "row", "rows")} a perfectly calibrated model would show ${fixed(found.by_chance, 3)}.`),
     make("div", { class: "pair" }, drawing, make("table", {},
       make("thead", {}, make("tr", {}, ...["said", "right", "rows"].map((name) => make("th", { scope: "col" }, name)))), make("tbody", {}, ...lines))));
 }

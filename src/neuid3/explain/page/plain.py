@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,17 @@ import numpy.typing as npt
 
 from neuid3.binned.model import ForestModel
 from neuid3.data.examples import Examples
+from neuid3.explain.page.numbers import check_numbers
 from neuid3.explain.page.render import content_policy
-from neuid3.tree.record import HELD_OUT, number_score, score_of
+from neuid3.explain.page.scores import (
+    class_codes,
+    group_numbers,
+    group_rows,
+    learned_rows,
+    page_reliability,
+    score_sentences,
+)
+from neuid3.tree.reliability import Reliability
 from neuid3.tree.sum_model import SumModel
 
 # The most rows that are explained one by one.
@@ -22,6 +32,8 @@ _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 64rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
 svg { max-width: 100%; height: auto; border: 1px solid #ddd; border-radius: 6px; } meter { width: 14rem; }
+svg.reliability { width: 20rem; border: 0; } .reliability circle { fill: #36c; } .frame { fill: #f6f6f6; stroke: #ddd; }
+.ideal { fill: none; stroke: #888; stroke-dasharray: 4 3; } .range { fill: none; stroke: #36c; stroke-width: 1.5; }
 table { border-collapse: collapse; } td, th { padding: .15rem .8rem .15rem 0; text-align: left; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; }
 pre { background: #f6f6f6; padding: .8rem; overflow-x: auto; } summary { cursor: pointer; }
@@ -47,34 +59,80 @@ def plain_page(title: str, sections: Sequence[str], background: str) -> str:
     return f'<!doctype html><html lang="en"><head>{head}</head><body>{body}</body></html>\n'
 
 
-def table_sentences(model: ForestModel | SumModel, examples: Examples, y: Any, noun: str) -> tuple[str, ...]:
-    """The score on the table, and how many of its rows the model was learned from.
+@dataclass(frozen=True, slots=True)
+class TableScores:
+    """What is known about the targets of a table, rows that the model was learned from and others apart.
+
+    Attributes
+    ----------
+    targets : the classes or numbers of the rows; None where they are not known.
+    sentences : the scores on the table, and those in the training record.
+    reliability : that of class probabilities on the rows that were not learned from, if there are any.
+    """
+
+    targets: tuple[Any, ...] | None
+    sentences: tuple[str, ...]
+    reliability: Reliability | None
+
+
+def table_scores(model: ForestModel | SumModel, examples: Examples, y: Any) -> TableScores:
+    """The scores of a model of many trees on a table.
 
     Parameters
     ----------
     model : the model of a forest or a sum.
     examples : the rows of the table.
     y : the targets of the rows, if known.
-    noun : what the model is called.
+
+    Raises
+    ------
+    DataError : where `y` does not fit.
     """
-    if y is None or not len(examples):
-        return ()
-    record = model.training_record
+    found = None
     if model.classes:
-        known = {label: code for code, label in enumerate(model.classes)}
-        rows = [row for row, label in enumerate(y) if label in known]
-        codes = np.array([known[y[row]] for row in rows], dtype=np.int64)
-        if not rows:
-            return (f"None of the rows of this table has a class of the {noun}.",)
-        score: Any = score_of(HELD_OUT, model.predict_proba(examples[rows]), codes)
-        learned = None if record is None else record.learned(examples[rows], model.schema, codes)
+        codes = None if y is None else class_codes(model.classes, model.noun, y, len(examples))
+        learned, probabilities = learned_rows(model, examples, codes), model.predict_proba(examples)
+        groups, found = group_rows(learned, probabilities, codes), page_reliability(learned, probabilities, codes)
     else:
-        score = number_score(HELD_OUT, model.predict(examples), np.asarray(y, dtype=np.float64))
-        learned = None if record is None else record.learned(examples, model.schema)
-    sentence = f"On this table of {len(examples):,} rows: {score}."
-    if learned is not None and learned.any():
-        return (sentence, f"The {noun} was learned from {int(learned.sum()):,} of these rows.")
-    return (sentence,)
+        numbers = None if y is None else check_numbers(y, len(examples))
+        groups = group_numbers(learned_rows(model, examples, None), model.predict(examples), numbers)
+    targets = None if y is None else tuple(np.asarray(y).tolist())
+    return TableScores(targets, score_sentences(groups, model.training_record), found)
+
+
+def score_sections(scores: TableScores) -> list[str]:
+    """The sections of a page about scores: sentences, and the reliability diagram where there is one.
+
+    Parameters
+    ----------
+    scores : the scores of a table.
+    """
+    sentences = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in scores.sentences)
+    if scores.reliability is None:
+        return [sentences]
+    return [sentences, f"<h2>Whether its probabilities can be trusted</h2>{_reliability(scores.reliability)}"]
+
+
+def _reliability(found: Reliability) -> str:
+    """A reliability diagram with its bins as a table."""
+    marks, lines = [], []
+    for one in found.bins:
+        x, y = 200 * one.confidence, 200 * (1 - one.accuracy)
+        low, high = (200 * (1 - min(max(one.accuracy + sign * 2 * one.error, 0.0), 1.0)) for sign in (-1, 1))
+        marks.append(
+            f'<path class="range" d="M{x:.1f} {low:.1f}V{high:.1f}"/><circle cx="{x:.1f}" cy="{y:.1f}" r="4"/>'
+        )
+        cells = (f"{one.confidence:.0%}", f"{one.accuracy:.0%} ± {one.error:.0%}", f"{one.rows:,}")
+        lines.append("".join(f'<td class="number">{cell}</td>' for cell in cells))
+    table = "".join(f"<tr>{line}</tr>" for line in lines)
+    return (
+        "<p>How often predictions are right, on rows that were not learned from where these are known. Across is the "
+        "probability of the prediction, upwards how often that was right. Dots on the diagonal are calibrated; the lines are "
+        f"two standard errors each way.</p><p>{html.escape(str(found).capitalize())}.</p>"
+        '<svg class="reliability" viewBox="-6 -6 212 212" role="img" aria-label="Reliability diagram">'
+        f'<path class="frame" d="M0 0H200V200H0Z"/><path class="ideal" d="M0 200L200 0"/>{"".join(marks)}</svg>'
+        f"<table><tr><th>said</th><th>right</th><th>rows</th></tr>{table}</table>"
+    )
 
 
 def rows_to_explain(model: ForestModel | SumModel, examples: Examples, y: Any) -> Sequence[int]:

@@ -77,11 +77,11 @@ def page_and_scores(
     if is_forest(model):
         from neuid3.explain.page.forests import forest_page  # it needs this module
 
-        return *forest_page(getattr(model, "model_", model), X, y, title=title), None
+        return forest_page(getattr(model, "model_", model), X, y, title=title)
     if is_sum(model):
         from neuid3.explain.page.sums import sum_page  # it needs this module
 
-        return *sum_page(model, X, y, title=title), None
+        return sum_page(model, X, y, title=title)
     tree = model_of(model, "columns and networks, of which a page is made")
     labelled, labels = model_labels(tree, X, concepts)
     examples = tree.read(X)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from neuid3.tree.model import TreeModel
+from neuid3.errors import DataError, did_you_mean
+from neuid3.tree.base_model import BaseModel
 from neuid3.tree.record import (
     HELD_OUT,
     VALIDATION,
@@ -46,7 +47,32 @@ class RowGroups:
     unknown: RowGroup | None
 
 
-def learned_rows(model: TreeModel, table: Any, codes: Codes | None) -> Mask | None:
+def class_codes(classes: tuple[Any, ...], noun: str, y: Any, rows: int) -> Codes:
+    """The index of the class of each row of a table.
+
+    Parameters
+    ----------
+    classes : the classes of the model.
+    noun : what the model is called.
+    y : the classes.
+    rows : the number of rows.
+
+    Raises
+    ------
+    DataError : where there is not one class of the model for each row.
+    """
+    labels = np.asarray(y)
+    if labels.shape != (rows,):
+        raise DataError(f"y has shape {labels.shape} and the table {rows} examples; give one class each.")
+    index = {label: i for i, label in enumerate(classes)}
+    unknown = [label for label in dict.fromkeys(labels.tolist()) if label not in index]
+    if unknown:
+        hint = did_you_mean(str(unknown[0]), map(str, index))
+        raise DataError(f"y has the class {str(unknown[0])!r}, which the {noun} does not know.{hint}")
+    return np.array([index[label] for label in labels.tolist()], dtype=np.int64)
+
+
+def learned_rows(model: BaseModel, table: Any, codes: Codes | None) -> Mask | None:
     """Whether the tree was learned from each row of a table; None if that is unknown."""
     record = model.training_record
     return None if record is None else record.learned(table, model.schema, codes)

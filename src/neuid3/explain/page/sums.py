@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from neuid3.data.examples import Examples
-from neuid3.explain.page.plain import plain_page, rows_to_explain, table_sentences
-from neuid3.explain.page.scores import record_sentences
+from neuid3.explain.page.plain import plain_page, rows_to_explain, score_sections, table_scores
 from neuid3.explain.sums import explain_sum
 from neuid3.export.labels import printable
 from neuid3.export.sums import score_format, sum_of, sum_svg, sum_text
+from neuid3.tree.reliability import Reliability
 from neuid3.tree.sum_model import SumModel
 from neuid3.tree.tree import branches
 
@@ -22,7 +22,9 @@ TITLE = "Evidence page of a sum"
 MAX_TERMS = 60
 
 
-def sum_page(model: Any, X: Any, y: Any = None, *, title: str = TITLE) -> tuple[str, tuple[str, ...]]:
+def sum_page(
+    model: Any, X: Any, y: Any = None, *, title: str = TITLE
+) -> tuple[str, tuple[str, ...], Reliability | None]:
     """The evidence page of a sum: its scorecard, the spread of each column, scores on a table, and explained rows.
 
     The page is complete in itself and loads nothing from the internet.
@@ -36,20 +38,19 @@ def sum_page(model: Any, X: Any, y: Any = None, *, title: str = TITLE) -> tuple[
 
     Returns
     -------
-    The HTML text, and the sentences about scores on it.
+    The HTML text, the sentences about scores on it, and the reliability of class probabilities, if there is one.
     """
     model = sum_of(model)
-    y = None if y is None else np.asarray(y).tolist()
     examples = model.read(X)
-    sentences = (*table_sentences(model, examples, y, "sum"), *record_sentences(model.training_record))
+    scores = table_scores(model, examples, y)
     sections = [
-        "".join(f"<p>{html.escape(sentence)}</p>" for sentence in sentences),
+        *score_sections(scores),
         f"<h2>The sum</h2>{sum_svg(model, max_terms=MAX_TERMS)}",
         f"<h2>What the tests add to the rows of this table</h2>{_spread_table(model, examples)}",
-        f"<h2>Rows, explained</h2>{_rows(model, examples, y)}",
+        f"<h2>Rows, explained</h2>{_rows(model, examples, scores.targets)}",
         f"<h2>As text</h2><pre>{html.escape(sum_text(model, max_terms=None))}</pre>",
     ]
-    return plain_page(title, sections, model.program.text), sentences
+    return plain_page(title, sections, model.program.text), scores.sentences, scores.reliability
 
 
 def _spread_table(model: SumModel, examples: Examples) -> str:
