@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -53,6 +54,9 @@ if TYPE_CHECKING:
 
 # What the fields of `training` are called among the parameters, as scikit-learn names nested parameters.
 _FIELD_PREFIX = "training__"
+
+# What `min_mass="auto"` is at least.
+LEAST_MIN_MASS = 2.0
 
 # The attributes that a fit sets.
 LEARNED = frozenset(
@@ -327,7 +331,8 @@ class NeuID3Estimator(BaseEstimator):  # type: ignore[misc]
         ----------
         X : a table with named columns, `Examples`, or an array.
         y : the target of each row: its class, or its number.
-        sample_weight : the weight of each row, 1 by default; rows of weight 0 are left out.
+        sample_weight : the weight of each row, 1 by default, which counts as so many equal rows; rows of weight 0 are left
+            out.
         validation : examples and targets, `(X, y)`, that are not learned from: networks are scored on them, and the number
             of trees of a boosted sum is the one with the least loss on them.
         checkpoint : a folder to which every finished node is written; of many trees, those of the tree that trains
@@ -510,10 +515,24 @@ class NeuID3Estimator(BaseEstimator):  # type: ignore[misc]
         positive = target.weights > 0
         if not positive.all():
             examples, target = examples[positive], target[positive]
+        self._warn_of_small_weights(target)
         without = self._constrained(examples)
         examples = with_derived_columns(examples, target, self._mentioned(), without, scores=self._has_scores)
         self.schema_ = examples.schema
         return examples, target, positive
+
+    def _warn_of_small_weights(self, target: Target) -> None:
+        """Warn where no node can be split because weights are fractions of 1, such as those that sum to 1."""
+        total, least = float(target.weights.sum()), self.min_mass
+        least = LEAST_MIN_MASS if isinstance(least, str) else least
+        if total < min(least, len(target)):
+            warnings.warn(
+                f"The weights of the {len(target):,} rows sum to {total:.3g}, and nodes of less than min_mass={least:g} are not "
+                "split, so nothing is learned. A weight counts as so many equal rows; multiply sample_weight, so that its mean "
+                "is 1.",
+                UserWarning,
+                stacklevel=5,
+            )
 
     def _constrained(self, examples: Examples) -> Collection[str]:
         """The columns that constraints are about, of which nothing is derived that rules do not mention."""

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from neuid3 import (
     NeuID3BoostingRegressor,
     NeuID3ForestClassifier,
     NeuID3ForestRegressor,
+    NeuID3Regressor,
     load,
 )
 from neuid3.cli.main import main
@@ -161,6 +163,16 @@ def test_amounts_are_written_with_digits_that_tell_them_apart(estimator: Any, fa
     assert not re.search(r"\d{7}\.\d", text)  # no decimals behind millions
     predicted = float(re.findall(r"(?:here|Prediction:) ([-0-9.]+\d)", text)[0])
     assert predicted == pytest.approx(model.predict(X)[0], rel=0.01)
+
+
+@pytest.mark.parametrize("estimator", [NeuID3Regressor(), *REGRESSORS], ids=lambda one: type(one).__name__)
+def test_weights_that_sum_to_one_are_warned_of(estimator: Any) -> None:
+    X, _, y = mixed_table()
+    with pytest.warns(UserWarning, match="sum to 1, and nodes of less than min_mass=[0-9]+ are not split"):
+        clone(estimator).fit(X, y, sample_weight=np.full(200, 1 / 200))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        clone(estimator).fit(X, y, sample_weight=np.full(200, 0.5))
 
 
 @every_estimator
