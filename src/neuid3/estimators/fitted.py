@@ -92,12 +92,15 @@ class FittedEstimator(NeuID3Estimator):
         return self
 
     def _warn_of_training_rows(self, examples: Examples, codes: npt.NDArray[np.int64] | None, consequence: str) -> None:
-        """Warn where each of some rows is equal to a training row."""
+        """Warn where more than half of some rows are equal to a training row; in tables of few values some always are."""
         record = self.training_record_
         learned = None if record is None else record.learned(examples, self.schema_, codes)
-        if learned is not None and learned.all():
-            message = f"Each of these rows is equal to a training row, so {consequence}."
-            warnings.warn(message, UserWarning, stacklevel=3)
+        if learned is None or 2 * int(learned.sum()) <= len(learned):
+            return
+        count = "Each" if learned.all() else f"{int(learned.sum()):,}"
+        verb = "is" if learned.all() else "are"
+        message = f"{count} of these {len(learned):,} rows {verb} equal to a training row, so {consequence}."
+        warnings.warn(message, UserWarning, stacklevel=3)
 
     @abstractmethod
     def _held_out_score(self, examples: Examples, y: Any) -> tuple[AnyScore, npt.NDArray[np.int64] | None]:

@@ -176,6 +176,19 @@ def test_weights_that_sum_to_one_are_warned_of(estimator: Any) -> None:
 
 
 @every_estimator
+def test_calibration_by_rows_most_of_which_were_learned_from_is_warned_of(estimator: Any) -> None:
+    X, labels, numbers = mixed_table(100)
+    table = pd.DataFrame(X).assign(size=np.linspace(0.0, 1.0, 100))  # no two rows are equal
+    y = numbers if estimator in REGRESSORS else labels
+    model = clone(estimator).fit(table[:60], y[:60])
+    with pytest.warns(UserWarning, match="60 of these 100 rows are equal to a training row, so that sets"):
+        model.calibrate(table, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.calibrate(table[30:], y[30:])
+
+
+@every_estimator
 def test_searches_and_pipelines_take_ensembles(estimator: Any) -> None:
     X, labels, numbers = mixed_table(80)
     y = numbers if estimator in REGRESSORS else labels
