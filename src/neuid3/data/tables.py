@@ -109,7 +109,9 @@ def class_numbers(labels: Any, classes: npt.NDArray[Any]) -> npt.NDArray[np.int6
     try:
         return np.array([numbers[label] for label in labels], dtype=np.int64)
     except KeyError as error:
-        raise DataError(f"The validation examples have the class {error}, which y does not have.") from None
+        label = error.args[0]
+        label = label.item() if isinstance(label, np.generic) else label
+        raise DataError(f"The validation examples have the class {label!r}, which y does not have.") from None
 
 
 def examples_from_array(table: Any) -> Examples:

@@ -84,8 +84,16 @@ class BoostingEstimator(EnsembleEstimator):
         rows = np.flatnonzero(inputs.kept)  # of the caller's table
         pairs = check_cv(self.cv).split(np.zeros((len(inputs.kept), 1)), inputs.y, inputs.row_groups)
         splits = [(np.isin(rows, learned), np.isin(rows, unseen)) for learned, unseen in pairs]
+        if not splits:
+            raise ParameterError("cv has no splits; give a number of folds, or None to learn up to the limits.")
         groups = inputs.groups
         for number, (learned, unseen) in enumerate(splits):
+            if (learned & unseen).any() or not learned.any() or not unseen.any():
+                raise ParameterError(
+                    f"Split {number} (counted from 0) of cv has {int(learned.sum())} rows to learn from and "
+                    f"{int(unseen.sum())} unseen rows, {int((learned & unseen).sum())} of them the same; give one or more of "
+                    "each, and none twice."
+                )
             if groups is not None and np.intersect1d(groups[learned], groups[unseen]).size:
                 raise ParameterError(
                     f"cv divides a group in split {number} (counted from 0); give sklearn's GroupKFold, or a number of folds."
@@ -126,7 +134,13 @@ class BoostingEstimator(EnsembleEstimator):
             learned = learn_sum(
                 learner, problem, self._settings(inputs), self._tree_classes, seed=seed, deadline=inputs.deadline
             )
-        if not learned.boosted_sum.trees:
+        if learned.timed_out:
+            message = (
+                f"time_limit={self.time_limit:g} was reached before the sum was finished; it has "
+                f"{len(learned.boosted_sum.trees)} trees."
+            )
+            warnings.warn(message, UserWarning, stacklevel=5)
+        elif not learned.boosted_sum.trees:
             message = (
                 "No tree made unseen examples likelier, so the sum has none: it predicts the same for every example."
             )

@@ -96,6 +96,12 @@ class ForestEstimator(EnsembleEstimator):
         if fitted.skipped_trees:
             message = f"time_limit={self.time_limit:g} was reached: {fitted.skipped_trees} trees were not grown."
             warnings.warn(message, UserWarning, stacklevel=5)
+        elif not fitted.forest.used and self.max_depth != 0:
+            message = (
+                "No tree of the forest has a test, so it predicts the same for every example. A lower `min_mass` or "
+                "`min_gain` lets trees split smaller nodes."
+            )
+            warnings.warn(message, UserWarning, stacklevel=5)
         self._set_trees(
             fitted.forest,
             inputs,

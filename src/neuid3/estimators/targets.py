@@ -163,7 +163,7 @@ class NumberTargets:
 
     def _validation_targets(self, y: Any, criterion: Criterion) -> tuple[Numbers, Numbers]:
         assert isinstance(criterion, NumberCriterion)
-        numbers = number_targets(column_or_1d(y), "The validation examples")
+        numbers = number_targets(column_or_1d(y), "y of the validation examples")
         return criterion.standardized(numbers), np.ones(len(numbers))
 
     def _digested_targets(self, target: Target) -> dict[str, Any]:

@@ -191,3 +191,29 @@ def test_targets_of_the_wrong_kind_are_refused() -> None:
         NeuID3BoostingRegressor().fit(X, np.full(len(y), np.inf))
     with pytest.raises(DataError, match="no row 999"):
         NeuID3BoostingClassifier(max_trees=2, cv=None).fit(X, y).explain(X, 999)
+
+
+@pytest.mark.parametrize(
+    ("cv", "message"),
+    [
+        ([(np.arange(60), np.arange(60))], "60 of them the same"),
+        ([(np.arange(60), np.arange(60, 120)), (np.arange(60), [])], "Split 1 .* 0 unseen rows"),
+        ([], "cv has no splits"),
+    ],
+)
+def test_splits_by_which_no_number_of_trees_can_be_chosen_are_refused(cv: Any, message: str) -> None:
+    X, y = cards()
+    with pytest.raises(ParameterError, match=message):
+        NeuID3BoostingClassifier(cv=cv, max_trees=2).fit(X, y)
+
+
+def test_a_sum_that_ran_out_of_time_says_so() -> None:
+    X, y = cards()
+    with pytest.warns(UserWarning, match="time_limit=0 was reached before the sum was finished; it has 0 trees"):
+        NeuID3BoostingClassifier(time_limit=0.0).fit(X, y)
+
+
+def test_a_class_of_validation_examples_alone_is_named() -> None:
+    X, y = cards()
+    with pytest.raises(DataError, match="validation examples have the class 2, which y does not have"):
+        NeuID3BoostingClassifier().fit(X, (y == "win").astype(int), validation=(X, np.full(len(y), 2)))

@@ -257,6 +257,12 @@ def test_parameters_that_make_no_sense_are_errors(parameters: dict[str, Any], me
         small(**parameters).fit(X, y)
 
 
+def test_a_forest_without_a_test_says_so() -> None:
+    X, y = load_iris(return_X_y=True)
+    with pytest.warns(UserWarning, match="No tree of the forest has a test"):
+        small(min_mass=1000.0).fit(X, y)
+
+
 def test_generators_of_candidates_are_refused() -> None:
     from neuid3 import RandomCandidates
 

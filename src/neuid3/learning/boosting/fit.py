@@ -38,11 +38,13 @@ class LearnedSum:
     boosted_sum : the sum.
     test_gains : each test with the decrease of the loss by its splits.
     steps : the number of gradient steps of fine-tuning.
+    timed_out : whether time was up before the sum was finished.
     """
 
     boosted_sum: BoostedSum
     test_gains: tuple[tuple[NodeTest, float], ...]
     steps: int
+    timed_out: bool
 
 
 def learn_sum(
@@ -89,13 +91,13 @@ def learn_sum(
     boosted_sum = BoostedSum(tuple(trees), tuple(boosting.initial.tolist()), classes, settings.learning_rate).merged()
     if isinstance(sample.criterion, NumberCriterion):
         boosted_sum = _in_unit_of_targets(boosted_sum, sample.criterion)
-    steps = 0
-    if responses and time.monotonic() < deadline:
+    steps, timed_out = 0, time.monotonic() >= deadline
+    if responses and not timed_out:
         boosted_sum, steps = _fine_tuned(boosted_sum, learner, problem, seed)
         if constraints is not None:
             trees_in_order = tuple(constraints.ordered(root) for root in boosted_sum.trees)
             boosted_sum = replace(boosted_sum, trees=trees_in_order)
-    return LearnedSum(boosted_sum, tuple(test_decreases(trees)), steps)
+    return LearnedSum(boosted_sum, tuple(test_decreases(trees)), steps, timed_out)
 
 
 def _loss(learner: NodeLearner) -> tuple[Loss, Any]:
