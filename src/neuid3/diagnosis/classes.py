@@ -33,7 +33,9 @@ def rare_classes(case: Case) -> Finding | None:
     codes = np.asarray(case.target.values)
     counts = np.bincount(codes, minlength=len(case.classes))
     frequent = int(counts.argmax())
-    missed = [c for c in range(len(counts)) if c != frequent and not (case.outcome.predictions[codes == c] == c).any()]
+    # Classes without a row are values of goals, which no row needs to teach.
+    others = [c for c in range(len(counts)) if counts[c] and c != frequent]
+    missed = [c for c in others if not (case.outcome.predictions[codes == c] == c).any()]
     rare = {c: max(needed, FEW) for c in missed if (needed := _needed_rows(case, codes == c)) > counts[c]}
     rare |= {c: FEW for c in missed if counts[c] < FEW and c not in rare}
     if not rare:

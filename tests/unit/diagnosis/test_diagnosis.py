@@ -76,6 +76,15 @@ def test_a_rare_class_that_is_predicted_is_sound() -> None:
     assert diagnosed(X, y).cause is None
 
 
+def test_values_of_a_goal_that_no_row_has_need_no_rows() -> None:
+    zones = np.random.default_rng(0).choice(["a", "b"], 100)
+    rules = "steps(a, 1). steps(b, 2). steps(other, 0). fare(Y) :- zone(Z), steps(Z, N), Y is 2 * N."
+    X, y = {"zone": zones}, np.where(zones == "a", 2, 4)
+    clf = NeuID3Classifier(background=rules, leaves=["fare(Y)"], random_state=0).fit(X, y)
+    assert clf.classes_.tolist() == [0, 2, 4]
+    assert "never predicts" not in str(clf.diagnose(X, y))
+
+
 def test_copies_with_another_class_contradict_each_other() -> None:
     X = columns()
     y = X["a"] > 0
