@@ -26,7 +26,7 @@ from neuid3.data.columns import (
     refuse_image_paths,
 )
 from neuid3.data.derived import Derived, derived_hint, parse_derived, source_columns
-from neuid3.data.parts import GroupedRows
+from neuid3.data.parts import GroupedRows, Parts, as_kind_columns
 from neuid3.data.stores import concatenate, torch_to_numpy
 from neuid3.errors import DataError, RowError, did_you_mean
 
@@ -303,6 +303,23 @@ class Examples:
         for name, of_column in vectors.items():
             kind = cast("Tensor", columns[name].kind)
             columns[name] = replace(columns[name], kind=replace(kind, encoded=of_column.shape[1]), vectors=of_column)
+        return Examples._of(columns, self._length)
+
+    def with_tables(self, tables: Mapping[str, Examples]) -> Examples:
+        """The examples with other tables of parts, which have the same rows.
+
+        Parameters
+        ----------
+        tables : the table of each type of part that is replaced.
+
+        Returns
+        -------
+        The same examples.
+        """
+        columns = dict(self._columns)
+        for name, table in tables.items():
+            rows = cast("GroupedRows", columns[name].values)
+            columns[name] = Column(Parts(as_kind_columns(table)), cast("Array", replace(rows, table=table)))
         return Examples._of(columns, self._length)
 
     def complete(self, names: Iterable[str]) -> Array:

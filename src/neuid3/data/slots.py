@@ -11,12 +11,14 @@ import numpy as np
 
 from neuid3.data.columns import Column, Kind, Schema, Tensor
 from neuid3.data.examples import Examples
-from neuid3.data.parts import PartSet, Relation, part_schemas, structure_of
+from neuid3.data.parts import Parts, PartSet, Relation, part_schemas, structure_of
 from neuid3.data.stores import StoredRows
 from neuid3.errors import DataError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from neuid3.data.parts import GroupedRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,45 @@ def slot_name(kind: str, number: int) -> str:
     'card_2'
     """
     return f"{kind}_{number}"
+
+
+def part_tables(examples: Examples) -> Iterator[tuple[str, Examples]]:
+    """The tables of the parts that examples own themselves, by type; types without columns are left out.
+
+    Parameters
+    ----------
+    examples : the examples.
+
+    Yields
+    ------
+    The name of a type, and the table of all its parts.
+    """
+    for name, column in examples.items():
+        if isinstance(column.kind, Parts):
+            table = cast("GroupedRows", column.values).table
+            if table is not None:
+                yield name, table
+
+
+def is_picture(column: Column) -> bool:
+    """Whether the entries of a column are pictures."""
+    return isinstance(column.kind, Tensor) and column.kind.is_picture
+
+
+def pictures_of(examples: Examples) -> Iterator[tuple[str, Column]]:
+    """The columns of pictures of examples, and of their parts and the parts of these.
+
+    Parameters
+    ----------
+    examples : the examples.
+
+    Yields
+    ------
+    The name of a column, and the column.
+    """
+    yield from ((name, column) for name, column in examples.items() if is_picture(column))
+    for _, table in part_tables(examples):
+        yield from pictures_of(table)
 
 
 def picture_columns(schema: Schema) -> dict[str, dict[str, Tensor]]:
@@ -261,12 +302,15 @@ def _slot_column(parts: PartSet, column: str, number: int, kind: Tensor) -> Colu
     absent = missing = counts < number
     rows: npt.NDArray[np.int64] = np.where(absent, 0, parts.offsets[:-1] + number - 1)
     if not len(pictures):
-        return Column(kind, np.zeros((len(counts), *kind.shape), dtype=np.float32), missing, absent=absent)
+        vectors = None if kind.encoded is None else np.zeros((len(counts), kind.encoded), dtype=np.float32)
+        nothing = np.zeros((len(counts), *kind.shape), dtype=np.float32)
+        return Column(kind, nothing, missing, absent=absent, vectors=vectors)
     if pictures.missing is not None:
         missing = absent | pictures.missing[rows]
     values: Any = pictures.values
     selected = StoredRows(values.store, _store_rows(values, rows)) if isinstance(values, StoredRows) else values[rows]
-    return Column(kind, cast("Any", selected), missing, absent=absent)
+    vectors = None if pictures.vectors is None else pictures.vectors[rows]
+    return Column(kind, cast("Any", selected), missing, absent=absent, vectors=vectors)
 
 
 def _store_rows(values: StoredRows, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:

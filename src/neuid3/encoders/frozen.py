@@ -14,7 +14,7 @@ from torch import nn
 
 from neuid3.data.columns import Column, Tensor, Text
 from neuid3.data.examples import Examples
-from neuid3.data.parts import Parts
+from neuid3.data.slots import is_picture, part_tables, pictures_of
 from neuid3.encoders.cache import Vector, VectorCache, digest_of
 from neuid3.encoders.encoder import SELF, Encoder
 from neuid3.encoders.pretrained import load_pretrained
@@ -65,19 +65,24 @@ class FrozenEncoder:
         ------
         EncoderError : where the encoder cannot read the pictures of a column.
         """
-        columns = {
-            name: column
-            for name, column in examples.items()
-            if isinstance(column.kind, Tensor) and column.kind.is_picture and column.vectors is None
-        }
-        if not columns:
+        if not any(column.vectors is None for _, column in pictures_of(examples)):
             return examples
         known = {} if self._cache is None else self._cache.read()
         new: dict[bytes, Vector] = {}
-        vectors = {name: self._vectors_of(name, column, known, new) for name, column in columns.items()}
+        encoded = self._with_vectors(examples, known, new)
         if self._cache is not None:
             self._cache.add(new)
-        return examples.with_vectors(vectors)
+        return encoded
+
+    def _with_vectors(self, examples: Examples, known: dict[bytes, Vector], new: dict[bytes, Vector]) -> Examples:
+        """The examples, and the parts that they own, with vectors; `known` and `new` receive those that are computed."""
+        vectors = {
+            name: self._vectors_of(name, column, known, new)
+            for name, column in examples.items()
+            if is_picture(column) and column.vectors is None
+        }
+        tables = {name: self._with_vectors(table, known, new) for name, table in part_tables(examples)}
+        return examples.with_vectors(vectors).with_tables(tables)
 
     def _vectors_of(self, name: str, column: Column, known: dict[bytes, Vector], new: dict[bytes, Vector]) -> Vector:
         """The vectors of a column, `(row, number)`; `known` and `new` receive those that are computed."""
@@ -156,12 +161,7 @@ def freeze(encoder: Encoder, examples: Examples) -> FrozenEncoder | SentenceEnco
     """
     if encoder.reads_texts:
         return _of_texts(encoder, examples)
-    for name, kind in examples.schema.items():
-        if isinstance(kind, Parts) and any(isinstance(of_part, Tensor) for of_part in kind.schema.values()):
-            raise EncoderError(
-                f"The parts {name!r} have pictures, which an encoder does not read; leave `encoder` out, or these pictures."
-            )
-    if not any(isinstance(kind, Tensor) and kind.is_picture for kind in examples.schema.values()):
+    if next(pictures_of(examples), None) is None:
         raise EncoderError("There is no column of pictures to encode; leave `encoder` out.")
     if isinstance(encoder.source, nn.Module):
         return FrozenEncoder(f"of class {type(encoder.source).__name__}", encoder.source, encoder.cache)

@@ -14,6 +14,7 @@ from torch.nn import functional
 
 from neuid3.data.columns import Tensor
 from neuid3.data.examples import Examples
+from neuid3.data.slots import pictures_of
 from neuid3.encoders.cache import digest_of
 from neuid3.errors import EncoderError
 from neuid3.networks.augmentation import Augmentation, augmented
@@ -75,7 +76,7 @@ def learn_encoder(examples: Examples, folder: Path | str | None = None) -> Pictu
 
 def _pictures(examples: Examples) -> tuple[npt.NDArray[np.float32], str]:
     """Distinct pictures of all columns, `(picture, channel, y, x)` from 0 to 1, and a digest of them."""
-    columns = [column for _, column in examples.items() if isinstance(column.kind, Tensor) and column.kind.is_picture]
+    columns = [column for _, column in pictures_of(examples)]
     shapes = {column.kind.shape for column in columns if isinstance(column.kind, Tensor)}
     if len(shapes) > 1:
         one, other = sorted(shapes)[:2]

@@ -276,7 +276,7 @@ def _given_architecture(name: str, given: Any) -> Hashable:
 
 
 def _architecture(network: Any, inputs: list[Kind], width: int) -> Hashable:
-    from neuid3.networks.series import default_architecture
+    from neuid3.networks.architectures import default_architecture
 
     layers = _layers(network)
     return "default" if layers == _layers(default_architecture(inputs, width)) else layers

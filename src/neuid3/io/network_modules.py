@@ -16,9 +16,11 @@ from neuid3.networks.defaults import Dense, LeNet
 from neuid3.networks.reordering import ReorderedOutputs
 from neuid3.networks.residual import PictureFeatures, ResidualNet
 from neuid3.networks.series import SeriesNet
+from neuid3.networks.vectors import VectorNet
 
 _REGISTRY: dict[str, type[nn.Module]] = {
-    network.__name__: network for network in (LeNet, ResidualNet, Dense, SeriesNet, PictureFeatures, PretrainedEncoder)
+    network.__name__: network
+    for network in (LeNet, ResidualNet, Dense, SeriesNet, VectorNet, PictureFeatures, PretrainedEncoder)
 }
 
 

@@ -13,9 +13,10 @@ from neuid3.data.columns import Schema
 from neuid3.errors import NetworkError
 from neuid3.learning.candidates import shapes_of
 from neuid3.learning.sample import Factory, Floats, Sample
+from neuid3.networks.architectures import default_architecture
 from neuid3.networks.defaults import Dense, Standardise, standardise_inputs
 from neuid3.networks.residual import is_normalised
-from neuid3.networks.series import SeriesNet, default_architecture
+from neuid3.networks.series import SeriesNet
 from neuid3.tree.semantics import NetworkCall
 
 # Centre and scale of a number column are estimated from so many rows and entries at most, evenly spaced.

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from neuid3.networks.defaults import Dense, LeNet, default_network
     from neuid3.networks.series import SeriesNet
     from neuid3.networks.torch_backend import TorchBackend
+    from neuid3.networks.vectors import VectorNet
 
 __all__ = [
     "Backend",
@@ -28,6 +29,7 @@ __all__ = [
     "NetworkGroup",
     "SeriesNet",
     "TorchBackend",
+    "VectorNet",
     "backend_name",
     "backend_names",
     "default_network",
@@ -51,5 +53,6 @@ __getattr__, __dir__ = lazy_names(
         "neuid3.networks.defaults": ["Dense", "LeNet", "default_network"],
         "neuid3.networks.series": ["SeriesNet"],
         "neuid3.networks.torch_backend": ["TorchBackend"],
+        "neuid3.networks.vectors": ["VectorNet"],
     },
 )

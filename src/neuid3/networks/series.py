@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import nn
 
-from neuid3.data.columns import Kind, Series, Tensor
-from neuid3.networks.defaults import Standardise, default_network, output_layers, probabilities
+from neuid3.networks.defaults import Standardise, output_layers, probabilities
 
 # Convolutions halve a series until it has at most so many steps.
 FEW_STEPS = 16
@@ -77,22 +75,3 @@ class SeriesNet(nn.Module):
         spread = (scale.square().mean(1) + centre.var(1, correction=0)).sqrt()
         scale.copy_(spread[:, None].expand_as(scale).clone())
         centre.copy_(centre.mean(1, keepdim=True).expand_as(centre).clone())
-
-
-def default_architecture(kinds: Sequence[Kind], width: int) -> nn.Module:
-    """The default network for columns of these kinds: a `SeriesNet` for series of one shape, otherwise `default_network`.
-
-    Parameters
-    ----------
-    kinds : the kind of each input.
-    width : number of probabilities.
-
-    Returns
-    -------
-    An untrained network.
-    """
-    first = kinds[0]
-    if isinstance(first, Series) and all(kind == first for kind in kinds):
-        channels, steps = first.shape
-        return SeriesNet(width, channels=channels, steps=steps, inputs=len(kinds))
-    return default_network([kind.input_shape if isinstance(kind, Tensor) else (1,) for kind in kinds], width)

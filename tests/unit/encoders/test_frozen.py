@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from neuid3 import Encoder, Examples
+from neuid3.data.slots import needed_slots, unfolded
 from neuid3.encoders import FrozenEncoder, freeze, read_encoder
 from neuid3.errors import EncoderError, NeuID3Error
 
@@ -54,6 +55,23 @@ def test_each_distinct_picture_is_encoded_once():
     assert encoder.module.seen == 5 + probes
     assert np.array_equal(encoded.column("a").vectors, encoded.column("b").vectors[::-1])
     assert encoder.encoded(encoded) is encoded
+
+
+def test_pictures_of_parts_are_encoded_and_stand_in_their_slots():
+    faces = pictures(5)
+    cards = {"hand": [0, 0, 1, 1, 1], "face": faces, "marked": [True, False, True, False, False]}
+    X = Examples({"hand": [0, 1, 2]}, parts={"card": (cards, "hand")})
+    module = Counting()
+    encoded = freeze(Encoder(module), X).encoded(X)
+    with torch.no_grad():
+        expected = module(torch.from_numpy(faces).float() / 255).numpy()
+    assert dict(encoded.schema["card"].columns)["face"].input_shape == (4,)
+    slots = unfolded(encoded, needed_slots(encoded))
+    assert slots.schema["card_3"].input_shape == (4,)
+    for name, row, card in [("card_1", 0, 0), ("card_2", 0, 1), ("card_1", 1, 2), ("card_3", 1, 4)]:
+        assert np.allclose(slots.column(name).vectors[row], expected[card], atol=1e-6)
+    assert slots.column("card_3").missing.tolist() == [True, False, True]
+    assert np.array_equal(slots[[1]].column("card_3").vectors[0], slots.column("card_3").vectors[1])
 
 
 def test_a_folder_keeps_vectors_for_the_next_encoder_of_the_same_weights(tmp_path: Path):
