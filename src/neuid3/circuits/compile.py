@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from neuid3.circuits.diagram import FALSE, TRUE, Clock, Diagram
 from neuid3.errors import CircuitLimitError, GroundingLimitError
@@ -44,12 +44,14 @@ class Circuit:
     levels : the level of each inner node, from the bottom up.
     children : for each inner node a child for each value of its variable.
     roots : the node of each formula.
+    compiled : the number of nodes that there were when it was compiled, those included that no root needs; limits are about these.
     """
 
     variables: tuple[Variable, ...]
     levels: tuple[int, ...]
     children: tuple[tuple[int, ...], ...]
     roots: tuple[int, ...]
+    compiled: int = field(default=0, compare=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.levels)
@@ -210,4 +212,5 @@ def _reachable(diagram: Diagram, order: list[Variable], roots: list[int]) -> Cir
         tuple(shift[diagram.levels[node]] for node in ranked),
         tuple(tuple(renumbered[child] for child in diagram.children[node]) for node in ranked),
         tuple(renumbered[root] for root in roots),
+        len(diagram),
     )

@@ -106,7 +106,7 @@ def _compiled(formulas: Sequence[Formula], limits: Limits, complete: Container[s
     if len(certain) <= MAX_CERTAIN:
         try:
             nodes = min(limits.circuit_nodes, MAX_UNSHAPED_NODES)
-            return CIRCUITS.compile(formulas, replace(limits, circuit_nodes=nodes), complete)
+            return CIRCUITS.compile(formulas, replace(limits, circuit_nodes=nodes), complete, one_order=True)
         except CircuitLimitError:
             pass
     return ShapedCircuit(formulas, limits, complete)

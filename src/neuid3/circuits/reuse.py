@@ -17,8 +17,8 @@ from neuid3.logic.sandbox import DEFAULT_LIMITS, Limits
 MOST_NODES = 500_000
 
 
-# A circuit with the numbers of its variables among those of the formulas, or that it would be too large.
-_Known: TypeAlias = "tuple[Circuit, tuple[int, ...]] | CircuitLimitError"
+# A circuit with the numbers of its variables among those of the formulas, or the error that it would be too large and the limit.
+_Known: TypeAlias = "tuple[Circuit, tuple[int, ...]] | tuple[CircuitLimitError, int]"
 
 
 class CircuitCache:
@@ -64,33 +64,40 @@ class CircuitCache:
         """
         discretized = draw_cells(formulas, complete)
         structure, variables = structure_of_formulas(discretized)
-        key = (structure, limits.circuit_nodes, one_order)
+        # With one order the circuit is the same for any limit that it keeps to.
+        key = (structure, None if one_order else limits.circuit_nodes)
         with self._lock:
             known = self._circuits.get(key)
             if known is not None:
                 self._circuits.move_to_end(key)
-        if isinstance(known, CircuitLimitError):
-            raise known
-        if known is not None:
-            circuit, numbers = known
-            return replace(circuit, variables=tuple(variables[number] for number in numbers))
+        match known:
+            case (CircuitLimitError() as error, limit) if limits.circuit_nodes <= limit:
+                raise error
+            case (Circuit() as circuit, numbers) if circuit.compiled <= limits.circuit_nodes:
+                return replace(circuit, variables=tuple(variables[number] for number in numbers))
         try:
             circuit = compile_formulas(discretized, limits, complete, one_order)
         except CircuitLimitError as error:
-            self._keep(key, CircuitLimitError(str(error)), 1)
+            self._keep(key, (CircuitLimitError(str(error)), limits.circuit_nodes))
             raise
         number_of = {variable: number for number, variable in enumerate(variables)}
-        self._keep(key, (circuit, tuple(number_of[variable] for variable in circuit.variables)), len(circuit) + 1)
+        self._keep(key, (circuit, tuple(number_of[variable] for variable in circuit.variables)))
         return circuit
 
-    def _keep(self, key: Hashable, known: _Known, nodes: int) -> None:
+    def _keep(self, key: Hashable, known: _Known) -> None:
         with self._lock:
-            if key not in self._circuits:
-                self._circuits[key] = known
-                self._nodes += nodes
+            before = self._circuits.pop(key, None)
+            self._circuits[key] = known
+            self._nodes += _nodes(known) - (0 if before is None else _nodes(before))
             while self._nodes > self.most_nodes and len(self._circuits) > 1:
                 _, oldest = self._circuits.popitem(last=False)
-                self._nodes -= 1 if isinstance(oldest, CircuitLimitError) else len(oldest[0]) + 1
+                self._nodes -= _nodes(oldest)
+
+
+def _nodes(known: _Known) -> int:
+    """How much of the cache an entry takes."""
+    circuit, _ = known
+    return 1 if isinstance(circuit, CircuitLimitError) else len(circuit) + 1
 
 
 def structure_of_formulas(formulas: Sequence[Formula]) -> tuple[Hashable, list[Variable]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from neuid3.circuits.arrays import AnyArray, Arrays
 from neuid3.circuits.compile import Circuit
 from neuid3.circuits.evaluate import LayeredCircuit
 from neuid3.circuits.reuse import CIRCUITS
+from neuid3.errors import CircuitLimitError
 from neuid3.logic.formula import (
     And,
     Formula,
@@ -86,6 +88,36 @@ class ShapedCircuit:
             formulas = by_first_variable(_conditioned(self.formulas, known))
             self._circuits[key] = CIRCUITS.compile(formulas, self.limits, self.complete, one_order=True)
         return self._circuits[key]
+
+    def shapes(self, evidence: VariableWeights, arrays: Arrays) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.intp]]:
+        """The combinations of certain Booleans that occur, `(Boolean, shape)`, and the one of each example, `(example,)`.
+
+        Parameters
+        ----------
+        evidence : the examples.
+        arrays : the array library of the evidence.
+        """
+        with arrays.without_gradients():
+            certain = [arrays.to_numpy(evidence.weights(variable))[1] > 0.5 for variable in self.certain]
+        shapes, shape_of = np.unique(np.stack(certain), axis=1, return_inverse=True)
+        return shapes, shape_of.ravel()
+
+    def is_small(self, evidence: VariableWeights, arrays: Arrays, nodes: int) -> bool:
+        """Whether the circuit of each shape that occurs keeps to a limit.
+
+        Parameters
+        ----------
+        evidence : the examples.
+        arrays : the array library of the evidence.
+        nodes : the most nodes of a circuit.
+        """
+        limited = ShapedCircuit(self.formulas, replace(self.limits, circuit_nodes=nodes), self.complete)
+        try:
+            for values in self.shapes(evidence, arrays)[0].T:
+                limited.circuit(values)
+        except CircuitLimitError:
+            return False
+        return True
 
     def __len__(self) -> int:
         return sum(map(len, self._circuits.values()))
@@ -186,11 +218,9 @@ class ShapedEvaluator:
 
     def __call__(self, evidence: VariableWeights) -> AnyArray:
         arrays, shaped = self.arrays, self.shaped
-        with arrays.without_gradients():
-            certain = [arrays.to_numpy(evidence.weights(variable))[1] > 0.5 for variable in shaped.certain]
-        shapes, shape_of = np.unique(np.stack(certain), axis=1, return_inverse=True)  # (Boolean, shape), (example,)
-        order = np.argsort(shape_of.ravel(), kind="stable")
-        sizes = np.bincount(shape_of.ravel(), minlength=shapes.shape[1])
+        shapes, shape_of = shaped.shapes(evidence, arrays)
+        order = np.argsort(shape_of, kind="stable")
+        sizes = np.bincount(shape_of, minlength=shapes.shape[1])
         results, start = [], 0
         for values, size in zip(shapes.T, sizes, strict=True):
             rows = order[start : start + size]

@@ -111,25 +111,30 @@ def alternate(
     return alternation.finished(alternation.alternated(grown))
 
 
-def alternate_from_labels(
+def alternate_from_candidates(
     learner: NodeLearner | CheckpointedLearner,
     grow: Callable[[], GrownSubtree],
     limits: GrowthLimits,
     is_out_of_time: Callable[[], bool],
 ) -> tuple[Node, TestGains] | None:
-    """A tree whose networks are first trained by labels of concepts and by all candidates together.
+    """A tree whose networks are first trained by all candidates together, and by labels of concepts where there are any.
 
-    A single test leaves many values of its networks free: if two of three sums of digits are tests of a tree, digits of the
-    third may be read as anything that has neither sum. Networks learn the few labelled images of such digits by heart, and
-    read others differently. All candidates together leave fewer values free, and labels then carry over. Where the tree
-    that is grown from these networks leaves much unexplained, that of the usual alternation competes with it, and must be
-    clearly better: a test that is trained alone may predict as well with networks that read few images but the labelled ones
-    as their labels say.
+    With labels, a single test leaves many values of its networks free: if two of three sums of digits are tests of a tree,
+    digits of the third may be read as anything that has neither sum. Networks learn the few labelled images of such digits
+    by heart, and read others differently. All candidates together leave fewer values free, and labels then carry over.
+
+    Of queries over parts there are many, most of which call the same networks: that all of them train one instance
+    costs less than that each trains its own. These queries are refined as the tree grows, so it is grown, and regrown, by the
+    learner itself, whose candidates are all ready then.
+
+    Where the tree that is grown from these networks leaves much unexplained, that of the usual alternation competes with it,
+    and must be clearly better: a test that is trained alone may predict as well with networks that read few images but the
+    labelled ones as their labels say.
 
     Parameters
     ----------
     learner : trains trees jointly, pretrains networks and offers candidates; its networks become those of the tree.
-    grow : grows a tree from untrained networks.
+    grow : grows a tree, from networks that are trained already where there are any.
     limits : stopping and pruning criteria.
     is_out_of_time : whether nothing further may begin.
 
@@ -137,7 +142,7 @@ def alternate_from_labels(
     -------
     The root, and each test with its gain times the mass of its node; None where the candidates teach nothing together.
     """
-    alternation = Alternation(learner, limits, is_out_of_time)
+    alternation = Alternation(learner, limits, is_out_of_time, grow if learner.refines_queries else None)
     before = alternation.without_tree()
     alternation.progress.stage("pretraining")
     tree = alternation.regrown() if learner.pretrain({}) else None
@@ -147,6 +152,7 @@ def alternate_from_labels(
     tree = alternation.improved(tree)
     if not (alternation.is_sufficient(tree) or is_out_of_time()):
         alternation.restore(before)
+        alternation.grow = None
         grown = grow()
         if not is_out_of_time():
             tree = alternation.clearly_better(alternation.alternated(grown), tree)
@@ -201,6 +207,8 @@ class Alternation:
     learner : trains trees jointly, pretrains networks and offers candidates.
     limits : stopping and pruning criteria.
     is_out_of_time : whether nothing further may begin.
+    grow : grows a tree from networks that are trained already, which serves as regrowing; None for a tree that is regrown from
+        the predictions of its networks.
     """
 
     def __init__(
@@ -208,8 +216,9 @@ class Alternation:
         learner: NodeLearner | CheckpointedLearner,
         limits: GrowthLimits,
         is_out_of_time: Callable[[], bool],
+        grow: Callable[[], GrownSubtree] | None = None,
     ) -> None:
-        self.learner, self.limits, self.is_out_of_time = learner, limits, is_out_of_time
+        self.learner, self.limits, self.is_out_of_time, self.grow = learner, limits, is_out_of_time, grow
         self.inference, self.sample = learner.inference, learner.inference.sample
         self.weights = self.sample.weights[self.sample.unseen]
         self.progress = learner.progress
@@ -282,10 +291,13 @@ class Alternation:
         networks have been trained in, if all of them read one image each or have batch normalisation.
         """
         self.progress.stage("regrowing and joint training")
-        regrower = self.learner.regrower()
-        if regrower is None:
-            return None
-        grown = grow_tree(regrower, regrower.root, self.limits)
+        if self.grow is not None:
+            grown = self.grow()
+        else:
+            regrower = self.learner.regrower()
+            if regrower is None:
+                return None
+            grown = grow_tree(regrower, regrower.root, self.limits)
         is_further = known is not None and (self.learner.reads_single_images or known.has_converged)
         if is_further and known is not None and _test_paths(grown.node) == _test_paths(known.root):
             return None

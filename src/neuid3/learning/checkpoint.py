@@ -391,6 +391,11 @@ class CheckpointedLearner:
         """Whether every test with a network is one Boolean call on one image."""
         return self.learner.reads_single_images
 
+    @property
+    def refines_queries(self) -> bool:
+        """Whether tests with networks are queries over parts, which are refined as the tree grows."""
+        return self.learner.refines_queries
+
     def refine(self, root: Node, fraction: float = 1.0) -> Node:
         """The finished tree after joint training, loaded where the checkpoint has it."""
         path = self.checkpoint.tree_path(self.joint_number)

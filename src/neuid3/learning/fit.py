@@ -194,10 +194,10 @@ def learn_tree(
             root, test_gains = alternate_from_goals(grower, grow, limits, is_out_of_time)
             return LearnedTree(root, test_gains, timed.skipped_nodes)
         learned = None
-        if learner.teaches_labels and not is_out_of_time():
-            from neuid3.learning.alternation import alternate_from_labels
+        if learner.pretrains_first and not is_out_of_time():
+            from neuid3.learning.alternation import alternate_from_candidates
 
-            learned = alternate_from_labels(grower, grow, limits, is_out_of_time)
+            learned = alternate_from_candidates(grower, grow, limits, is_out_of_time)
         if learned is None:
             grown = grow()
             learned = learner.settled(grown.node), grown.test_gains

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neuid3.circuits.arrays import Arrays
+from neuid3.circuits.shapes import ShapedCircuit
 from neuid3.data.columns import Distribution, Probability
 from neuid3.data.priors import Priors, network_call_name
 from neuid3.learning.candidates import shapes_of
@@ -23,6 +24,10 @@ from neuid3.tree.tree import Path
 
 if TYPE_CHECKING:
     from torch import nn
+
+# Queries over parts whose circuit for some example has more nodes are no candidates: each takes a second to compile and to
+# evaluate, and there are hundreds. Of seven cards, that two have one of 13 ranks takes 4,000.
+MAX_NODES = 20_000
 
 
 class ExactInference:
@@ -123,6 +128,12 @@ class ExactInference:
                 return bool((expression_values(expression, self.sample.examples)[1] | ~complete).all())
             case _:
                 return isinstance(source, QueryVariable)
+
+    def is_small(self, path: Path, test: NodeTest) -> bool:
+        """Whether a test on a path can be scored in little time: the circuits of all examples are small."""
+        circuits = self.semantics.split_conjunctions(path, test).circuits
+        shaped = (circuit for circuit in circuits if isinstance(circuit, ShapedCircuit))
+        return all(circuit.is_small(self.evidence, self.core.arrays, MAX_NODES) for circuit in shaped)
 
     def conditional(self, path: Path, test: NodeTest, rows: Any = None) -> Floats:
         """P(τ | κ, e) of the examples of these rows, by default of all, `(example,)`; one half where κ is impossible."""

@@ -194,8 +194,9 @@ class NetworkLearning:
         offered : the candidates of the root.
         starts : networks that some restarts begin with, by declared network.
         """
-        tests = [test for test in offered.tests if self.inference.semantics.is_neural(test)]
-        root = OpenNode.root(len(self.inference.sample))
+        inference, root = self.inference, OpenNode.root(len(self.inference.sample))
+        neural = [test for test in offered.tests if inference.semantics.is_neural(test)]
+        tests = [test for test in neural if test.query is None or inference.is_small((), test)]
         is_pretrained = self.pretrainer.pretrain_by_candidates(root, tests, starts, self.goals)
         self.splitter.steps += self.pretrainer.steps
         return is_pretrained

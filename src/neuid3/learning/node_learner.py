@@ -310,9 +310,16 @@ class NodeLearner:
         return not all(is_ready(self.inference, bound_goal(self.inference, goal)) for goal in self.goals.goals)
 
     @property
-    def teaches_labels(self) -> bool:
-        """Whether labels of concepts and all candidates together teach networks before the tree is grown."""
-        if self.neural is None or len(self.goals) or not (self.sample.anchors and self.may_pretrain):
+    def refines_queries(self) -> bool:
+        """Whether tests with networks are queries over parts, which are refined as the tree grows."""
+        return self.neural is not None and has_parts(self.sample.examples.schema)
+
+    @property
+    def pretrains_first(self) -> bool:
+        """Whether all candidates together teach networks before the tree is grown: with labels, or over parts."""
+        if self.neural is None or len(self.goals) or not self.may_pretrain:
+            return False
+        if not (self.sample.anchors or self.refines_queries):
             return False
         return bool(self.sample.unseen.any()) and self.neural.trains_at(self.root, self.offered(self.root))
 

@@ -118,7 +118,14 @@ class TrainingSplitter:
         """The tests with networks that are offered and that the path has not used up, of equivalent ones the first."""
         self.add(offered)
         tests = [test for test in offered.tests if self._is_neural[test] and test not in node.used]
-        return self.canonical.first_forms(tests) if self.canonical is not None else tests
+        if not any(test.query is not None for test in tests):
+            return tests if self.canonical is None else self.canonical.first_forms(tests)
+        # A node has hundreds of queries. They are compared and compiled only where one of them can be worth a split.
+        if not self._is_promising(node):
+            return []
+        small = [test for test in tests if test.query is None or self.inference.is_small(node.path, test)]
+        is_open = any(self.ready.untrained(self.inference.bound(test)) for test in small)
+        return small if self.canonical is None or not is_open else self.canonical.first_forms(small)
 
     def _ready_candidates(self, node: OpenNode) -> dict[NodeTest, list[ScoredCandidate]]:
         """The scores of each test that can be had without training."""

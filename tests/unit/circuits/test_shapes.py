@@ -92,3 +92,16 @@ def test_two_of_many_are_equal_in_a_circuit_of_the_values_seen() -> None:
     expected = 1.0 - np.prod([(values - i) / values for i in range(cards)])
     np.testing.assert_allclose(LayeredCircuit(nested, NUMPY)(uniform)[:, 0], [expected, 1.0 - expected])
     assert len(nested) <= 2 * sum(math.comb(values, i) for i in range(cards))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_shaped_circuit_is_small_where_those_of_all_shapes_keep_to_the_limit(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    formulas = [random_formula(rng, 4) for _ in range(3)]
+    shaped, weights = ShapedCircuit(formulas), Weights(seed, 40)
+    if not shaped.certain:
+        return
+    sizes = [shaped.circuit(values).compiled for values in shaped.shapes(weights, NUMPY)[0].T]
+    assert shaped.is_small(weights, NUMPY, 10_000)
+    assert shaped.is_small(weights, NUMPY, max(sizes))
+    assert not shaped.is_small(weights, NUMPY, max(sizes) - 1)
