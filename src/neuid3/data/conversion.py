@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NoReturn, cast
 
@@ -24,7 +25,7 @@ from neuid3.data.kinds import (
     Value,
     kind_name,
 )
-from neuid3.data.parts import GroupedRows, Parts, Relation
+from neuid3.data.parts import GroupedRows, Parts, RelatedRows, Relation
 from neuid3.data.series import SeriesStore, with_steps
 from neuid3.data.stores import StoredRows
 from neuid3.data.texts import text_column
@@ -92,12 +93,15 @@ def _convert_rows(name: str, column: Column, kind: Parts | Relation) -> Column:
     table = rows.table
     if table is None and kind.columns:
         refuse(name, f"has no column {kind.columns[0][0]!r}, which is needed; add it to the table of its rows.")
-    converted = None if table is None or not kind.columns else table.conform(kind.schema)
+    try:
+        converted = None if table is None or not kind.columns else table.conform(kind.schema)
+    except DataError as error:
+        raise DataError(f"The {kind_name(kind)} {name!r}: {error}") from None
     return Column(kind, cast("Array", replace(rows, table=converted)))
 
 
 def all_missing(kind: Kind, length: int) -> Column:
-    """A column of this kind and length in which every entry is missing."""
+    """A column of this kind and length in which every entry is missing; of parts, one in which nothing is owned."""
     missing = np.ones(length, dtype=bool)
     match kind:
         case Boolean():
@@ -113,8 +117,21 @@ def all_missing(kind: Kind, length: int) -> Column:
             return Column(kind, StoredRows(SeriesStore(gaps)), missing)  # type: ignore[arg-type]
         case Tensor(shape):
             return Column(kind, np.zeros((length, *shape), dtype=np.float32), missing)
+        case Parts(columns) | Relation(_, columns):
+            return Column(kind, cast("Array", _no_rows(kind, columns, length)))
         case _:
             return Column(kind, np.full(length, np.nan), missing)
+
+
+def _no_rows(kind: Parts | Relation, columns: Sequence[tuple[str, Kind]], length: int) -> GroupedRows:
+    """The entries of examples that own no part of a type, or have no tuple of a relation."""
+    from neuid3.data.examples import Examples  # it needs this module
+
+    offsets = np.zeros(length + 1, dtype=np.int64)
+    table = Examples._of({name: all_missing(entry, 0) for name, entry in columns}, 0) if columns else None
+    if isinstance(kind, Parts):
+        return GroupedRows(offsets, table)
+    return RelatedRows(offsets, table, np.zeros((0, len(kind.types)), dtype=np.int64))
 
 
 def _narrow_number(name: str, column: Column, kind: Boolean | Probability) -> Column:

@@ -26,7 +26,7 @@ from neuid3.data.columns import (
     refuse_image_paths,
 )
 from neuid3.data.derived import Derived, derived_hint, parse_derived, source_columns
-from neuid3.data.parts import GroupedRows, Parts, as_kind_columns
+from neuid3.data.parts import GroupedRows, Parts, Relation, as_kind_columns
 from neuid3.data.stores import concatenate, torch_to_numpy
 from neuid3.errors import DataError, RowError, did_you_mean
 
@@ -79,14 +79,14 @@ class Examples:
         parts: Mapping[str, tuple[Any, str]] | None = None,
         relations: Mapping[str, Any] | None = None,
     ) -> None:
+        if kinds is not None and not isinstance(kinds, Mapping):
+            raise DataError(f"`kinds` is {kinds!r}; declare columns by name, as in kinds={{'size': 'number'}}.")
         if parts or relations:
             from neuid3.data.part_tables import with_parts
 
             whole = with_parts(data, kinds or {}, parts or {}, relations or {})
             self._columns, self._length = whole._columns, whole._length
             return
-        if kinds is not None and not isinstance(kinds, Mapping):
-            raise DataError(f"`kinds` is {kinds!r}; declare columns by name, as in kinds={{'size': 'number'}}.")
         declared = {str(name): kind for name, kind in (kinds or {}).items()}
         raw: dict[str, Any] = data._columns if isinstance(data, Examples) else named_columns(data, names)
         for name in declared:
@@ -280,6 +280,11 @@ class Examples:
         unseen: dict[str, list[Value]] = {}
         columns = {}
         for name, kind in schema.items():
+            if name not in self._columns and isinstance(kind, (Parts, Relation)):
+                how = f"parts={{{name!r}: (table, 'owner')}}" if isinstance(kind, Parts) else f"relations={{{name!r}: table}}"
+                raise DataError(
+                    f"The table of the {kind_name(kind)} {name!r} is needed and missing; give Examples(…, {how})."
+                )
             if name not in self._columns and parse_derived(name, self.schema) is None:
                 raise DataError(f"Column {name!r} is needed and missing.{derived_hint(name, self.schema)}")
             columns[name] = convert(name, self.column(name), kind, unseen)

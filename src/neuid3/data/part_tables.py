@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -53,6 +53,8 @@ class _Joined:
     def __init__(
         self, data: Any, kinds: Mapping[str, Any], parts: Mapping[str, Any], relations: Mapping[str, Any]
     ) -> None:
+        _check_mapping("parts", parts, "{'car': (cars, 'train')}")
+        _check_mapping("relations", relations, "{'contact': contacts}")
         self.kinds, self.relations = kinds, relations
         if not has_names(data):
             raise DataError("Parts need a table of examples with named columns; give a mapping or a DataFrame.")
@@ -77,7 +79,7 @@ class _Joined:
     def owner_type(self, name: str) -> str | None:
         """The type whose parts own those of this type; None for examples."""
         reference = self.references[name]
-        return reference if reference in self.tables and reference != name else None
+        return reference if reference in self.tables else None
 
     def _check_cycles(self) -> None:
         for name in self.tables:
@@ -90,16 +92,26 @@ class _Joined:
                     )
                 current = self.owner_type(current)
 
+    def _check_kinds(self, plain: Mapping[str, Any]) -> None:
+        for name in self.kinds:
+            if name not in (known := [*plain, *self.tables, *self.relations]):
+                raise DataError(
+                    f"`kinds` declares {name!r}, which is neither a column to learn from nor a type of part or a relation."
+                    f"{did_you_mean(str(name), known)}"
+                )
+
     def examples(self) -> Examples:
         owned = [name for name in self.tables if self.owner_type(name) is None]
         own_keys = {self.references[name] for name in owned} & set(self.columns)
         plain = {name: values for name, values in self.columns.items() if name not in own_keys}
+        self._check_kinds(plain)
         declared = {name: kind for name, kind in self.kinds.items() if name not in (*self.tables, *self.relations)}
         length = len(next(iter(self.columns.values())))
         columns = dict(Examples(plain, declared).items()) if plain else {}
         for name in owned:
             reference = self.references[name]
-            keys = _keys(self.columns[reference], reference) if reference in self.columns else None
+            given = self.columns.get(reference)
+            keys = None if given is None else _keys(given, reference, "the table of examples")
             columns[name] = self._parts(name, keys, "the table of examples", length)
         examples = Examples._of(columns, length)
         structure = structure_of(examples)
@@ -110,13 +122,15 @@ class _Joined:
     def _parts(self, name: str, keys: list[Any] | None, owner: str, owners: int) -> Column:
         """The column of a type of part; `keys` are those of its owners, in their order."""
         table, reference = self.tables[name], self.references[name]
-        numbers = _numbers(_keys(table[reference], reference), keys, f"the parts {name!r}", reference, owner, owners)
+        what = f"the parts {name!r}"
+        numbers = _numbers(_keys(table[reference], reference, what), keys, what, reference, owner, owners)
         order, offsets = group_by_owner(numbers, owners)
         inner = [other for other in self.tables if self.owner_type(other) == name]
         own_key = name if name in table else None
-        key_column = _keys(table[own_key], own_key) if own_key else list(range(len(numbers)))
+        key_column = _keys(table[own_key], own_key, what) if own_key else list(range(len(numbers)))
         ordered = [key_column[row] for row in order.tolist()]
-        self.keys[name] = _numbered(ordered, f"the parts {name!r}", own_key or "row")
+        rows_of_keys, places = _numbered(key_column, what, own_key or "row"), np.argsort(order)
+        self.keys[name] = {key: int(places[row]) for key, row in rows_of_keys.items()}
         plain = {c: values for c, values in table.items() if c not in (reference, own_key)}
         own = dict(self._read(name, plain)[order].items()) if plain else {}
         for other in inner:
@@ -131,13 +145,18 @@ class _Joined:
             raise DataError(
                 f"kinds[{name!r}] is {declared!r}; declare the columns of {name!r}: {{{name!r}: {{'column': kind}}}}."
             )
-        if any(len(values) for values in columns.values()):
-            return Examples(columns, declared)
-        kept = {column: values for column, values in columns.items() if declared.get(column) != "ignore"}
-        return Examples._of({c: read_column(c, values, declared.get(c)) for c, values in kept.items()}, 0)
+        try:
+            if any(len(values) for values in columns.values()):
+                return Examples(columns, declared)
+            kept = {column: values for column, values in columns.items() if declared.get(column) != "ignore"}
+            return Examples._of({c: read_column(c, values, declared.get(c)) for c, values in kept.items()}, 0)
+        except DataError as error:
+            raise DataError(f"{name!r}: {error}") from None
 
     def _relation(self, name: str, given: Any, parts: Mapping[str, Any], size: int) -> Column:
         table = _columns(given[0] if isinstance(given, tuple) else given, f"the relation {name!r}")
+        if not self.tables:
+            raise DataError(f"The relation {name!r} joins parts, and none are given; give them as parts={{…}}.")
         types = _argument_types(given, self.tables)
         for column, kind in types.items():
             if column not in table:
@@ -156,8 +175,10 @@ class _Joined:
             )
         found = {}
         for column, kind in types.items():
-            keys = _keys(table[column], column)
-            found[column] = _looked_up(keys, self.keys[kind], f"the relation {name!r}", column, f"the parts {kind!r}")
+            keys = _keys(table[column], column, f"the relation {name!r}")
+            by_row = "" if kind in self.tables[kind] else f" Without a column {kind!r} there, keys are the numbers of rows, from 0."
+            what, owner = f"the relation {name!r}", f"the parts {kind!r}"
+            found[column] = _looked_up(keys, self.keys[kind], what, column, owner, by_row)
         examples = np.stack([parts[kind].example[found[column]] for column, kind in types.items()], axis=1)
         apart = np.flatnonzero((examples != examples[:, :1]).any(axis=1))
         if apart.size:
@@ -173,11 +194,21 @@ class _Joined:
         return Column(Relation(tuple(types.values()), as_kind_columns(rows)), cast("Any", related))
 
 
+def _check_mapping(parameter: str, given: Any, example: str) -> None:
+    if not isinstance(given, Mapping):
+        raise DataError(f"`{parameter}` is of type {type(given).__name__}; give a mapping such as {parameter}={example}.")
+
+
 def _columns(table: Any, what: str) -> dict[str, Any]:
     """The columns of a table by name, of equal lengths."""
     if isinstance(table, Examples):
         return dict(table.items())
-    columns = named_columns(table)
+    if not has_names(table):
+        raise DataError(f"The table of {what} has no column names; give a mapping of columns or a DataFrame.")
+    try:
+        columns = named_columns(table)
+    except DataError as error:
+        raise DataError(f"{what[0].upper()}{what[1:]}: {error}") from None
     lengths = {name: len(values) for name, values in columns.items()}
     if len(set(lengths.values())) > 1:
         raise DataError(f"The columns of {what} have different lengths: {lengths}; give one entry for each row.")
@@ -202,8 +233,8 @@ def _argument_types(given: Any, tables: Mapping[str, Any]) -> dict[str, str]:
     return types
 
 
-def _keys(values: Any, name: str) -> list[Any]:
-    """The keys in a column, as strings and whole numbers."""
+def _keys(values: Any, name: str, what: str) -> list[Any]:
+    """The keys in a column of a table, as strings and whole numbers."""
     if isinstance(values, Column):
         kind: Any = values.kind
         entries = [kind.domain[code] for code in values.values] if hasattr(kind, "domain") else values.values.tolist()
@@ -212,7 +243,13 @@ def _keys(values: Any, name: str) -> list[Any]:
         entries = values.tolist() if hasattr(values, "tolist") else list(values)
         missing = np.array([is_missing(entry) for entry in entries], dtype=bool)
     if missing.any():
-        raise DataError(f"Row {int(missing.argmax())} of column {name!r} is empty; a key is needed in every row.")
+        raise DataError(f"Row {int(missing.argmax())} of {what} is empty in column {name!r}; give a key in every row.")
+    for row, entry in enumerate(entries):
+        if not isinstance(entry, Hashable):
+            raise DataError(
+                f"Row {row} of {what} has the key {entry!r:.60} in column {name!r}, a {type(entry).__name__}; keys are strings, "
+                "numbers or dates."
+            )
     return [int(entry) if isinstance(entry, float) and entry.is_integer() else entry for entry in entries]
 
 
@@ -222,7 +259,8 @@ def _numbered(keys: Sequence[Any], what: str, column: str) -> dict[Any, int]:
     for number, key in enumerate(keys):
         if key in numbers:
             raise DataError(
-                f"{key!r} is the key of two rows in column {column!r} of {what}; give each row a key of its own."
+                f"{key!r} is the key of two rows in column {column!r} of {what}, {numbers[key]} and {number}; give each row a key "
+                "of its own."
             )
         numbers[key] = number
     return numbers
@@ -233,19 +271,25 @@ def _numbers(
 ) -> Indices:
     """The number of the owner that each row names; without keys, owners are named by their row."""
     if keys is None:
-        known: dict[Any, int] = {number: number for number in range(owners)}
-    else:
-        known = _numbered(keys, f"the table that owns {what}", column)
-    return _looked_up(references, known, what, column, owner)
+        by_row = f" Without a column {column!r} there, keys are the numbers of rows, from 0."
+        return _looked_up(references, {number: number for number in range(owners)}, what, column, owner, by_row)
+    return _looked_up(references, _numbered(keys, f"the table that owns {what}", column), what, column, owner)
 
 
-def _looked_up(keys: Sequence[Any], numbers: Mapping[Any, int], what: str, column: str, owner: str) -> Indices:
+def _looked_up(
+    keys: Sequence[Any], numbers: Mapping[Any, int], what: str, column: str, owner: str, hint: str = ""
+) -> Indices:
     found = np.fromiter((numbers.get(key, -1) for key in keys), dtype=np.int64, count=len(keys))
     orphans = np.flatnonzero(found < 0)
     if orphans.size:
         key = keys[int(orphans[0])]
+        known = list(numbers)[:1000]
+        same = next((other for other in known if str(other) == str(key)), None)
+        if same is not None:
+            hint = f" Its keys are of type {type(same).__name__}, and this is of type {type(key).__name__}; give both the same type."
+        elif not hint:
+            hint = did_you_mean(str(key), map(str, known))
         raise DataError(
-            f"Row {orphans[0]} of {what} names {key!r} in column {column!r}, which is the key of no row of {owner}."
-            f"{did_you_mean(str(key), map(str, list(numbers)[:1000]))}"
+            f"Row {orphans[0]} of {what} names {key!r} in column {column!r}, which is the key of no row of {owner}.{hint}"
         )
     return found

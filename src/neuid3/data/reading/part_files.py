@@ -94,7 +94,7 @@ def key_columns(table: TextTable) -> tuple[str, ...]:
 def _owner(name: str, attached: AttachedTables) -> str | None:
     """The type of the parts that own those of a type; None for examples."""
     column = attached.parts[name][1]
-    return column if column in attached.parts and column != name else None
+    return column if column in attached.parts else None
 
 
 def _check_keys(table: TextTable, attached: AttachedTables) -> None:
