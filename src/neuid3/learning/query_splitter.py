@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neuid3.binned.cuts import shortest_cut
+from neuid3.data.dates import date_cut
 from neuid3.errors import NodeTestError
 from neuid3.learning.candidates import Candidates
 from neuid3.learning.grow import OpenNode
@@ -370,7 +371,8 @@ class _Scores:
         gains, is_large = self._gains(yes)
         self.choices += float(is_large.sum()) ** CUT_EXPONENT if is_large.any() else 0.0
         best = int(np.argmax(gains))
-        threshold = shortest_cut(float(values[ends[best]]), float(values[ends[best] + 1]))
+        cut = date_cut if refinement.is_date else shortest_cut
+        threshold = cut(float(values[ends[best]]), float(values[ends[best] + 1]))
         with np.errstate(invalid="ignore"):
             responses = numbers <= threshold if operator == "=<" else numbers > threshold
         self._offer(with_threshold(refinement, operator, threshold), float(gains[best]), responses)

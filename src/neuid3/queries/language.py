@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
+from neuid3.data.dates import date_text, parse_dates
 from neuid3.errors import NodeTestError
 from neuid3.logic.quoting import atom_text, number_text
 
@@ -21,6 +22,16 @@ class Var:
 
     def __str__(self) -> str:
         return self.name
+
+
+class Day(float):
+    """A number of days since 1970-01-01, written as a date."""
+
+    def __str__(self) -> str:
+        text = date_text(self)
+        days = parse_dates([text])
+        # A time between two microseconds has no text that reads back as the same number.
+        return text if days is not None and days[0] == self else number_text(self)
 
 
 Constant: TypeAlias = "str | int | float"
@@ -58,7 +69,7 @@ class Comparison:
     right: Field | float
 
     def __str__(self) -> str:
-        right = str(self.right) if isinstance(self.right, Field) else number_text(self.right)
+        right = str(self.right) if isinstance(self.right, (Field, Day)) else number_text(self.right)
         return f"{self.left} {self.operator} {right}"
 
 
@@ -115,7 +126,8 @@ class Aggregate:
 
     def __str__(self) -> str:
         inner = ", ".join(map(str, self.query.literals))
-        return f"{self.function}({self.field}, {inner}) {self.operator} {number_text(self.constant)}"
+        constant = str(self.constant) if isinstance(self.constant, Day) else number_text(self.constant)
+        return f"{self.function}({self.field}, {inner}) {self.operator} {constant}"
 
 
 Literal: TypeAlias = "Atom | Comparison | Different | Negation | AtLeast | Aggregate"
@@ -217,7 +229,7 @@ def token_pattern(variable: str) -> re.Pattern[str]:
     The pattern; the name of the group that matches is the kind of the token.
     """
     return re.compile(
-        r"\s*(?:(?P<number>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)|(?P<quoted>'(?:[^'\\]|\\.|'')*')"
+        r"\s*(?:(?P<date>\d{4}-\d\d-\d\d(?: \d\d:\d\d(?::\d\d(?:\.\d+)?)?)?)|(?P<number>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)|(?P<quoted>'(?:[^'\\]|\\.|'')*')"
         rf"|(?P<var>{variable})"
         r"|(?P<name>[^\W\d_A-Z]\w*)|(?P<op>=:=|=\\=|=<|>=|\\\+|\\=|[<>(),]))"
     )
@@ -353,6 +365,10 @@ class QueryParser:
         self.take("(")
         if name == "at_least" and self.is_number():
             count = self.number()
+            if not math.isnan(count) and (count < 1 or not count.is_integer()):
+                raise NodeTestError(
+                    f"The {self.what} {self.text!r:.120} counts to {number_text(count)}; give at_least a whole number from 1."
+                )
             self.take(",")
             query = self.conjunction()
             self.take(")")
@@ -378,10 +394,16 @@ class QueryParser:
 
     def is_number(self) -> bool:
         """Whether the next token is a number."""
-        return self.is_kind("number")
+        return self.is_kind("number") or self.is_kind("date")
 
     def number(self) -> float:
-        """The next token as a number."""
+        """The next token as a number; a date is its number of days."""
+        if self.is_kind("date"):
+            days = parse_dates([self.next("date")])
+            if days is None:
+                self.at -= 1
+                raise self.error()
+            return Day(days[0])
         return float(self.next("number"))
 
     def field(self) -> Field:

@@ -219,6 +219,11 @@ class _ModeCheck:
             types = frozenset(kind for s in fitting if isinstance(kind := s.arguments[number], str))
             if not types or not isinstance(argument, Var):
                 continue
+            if argument.name[0] == "-" and all(signature.in_program for signature in fitting):
+                raise self._error(
+                    f"binds {argument} by {atom.predicate!r}, a predicate of the program, which binds no part; bind it first, as "
+                    f"in '{sorted(types)[0]}(-A), {atom.predicate}(…, +A, …)'."
+                )
             if argument.name[0] == "-":
                 after = replace(after, types=after.types | types).with_name(argument.name[1:], types)
             else:

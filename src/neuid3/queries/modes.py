@@ -9,7 +9,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from neuid3.data.columns import Boolean, Category, Kind, Number, Probability, Schema
+from neuid3.data.columns import Boolean, Category, Date, Kind, Number, Probability, Schema
 from neuid3.data.parts import Relation, part_schemas
 from neuid3.errors import NodeTestError
 from neuid3.logic.quoting import atom_text
@@ -296,7 +296,9 @@ class ModeRefiner:
                     for part in self._bound(field.part, number_types(self.columns, field.column), state):
                         named = _named(state, field.part, part)
                         open_field = Field(field.column, part)
-                        expanded.append((Refinement(state.literals, open_field, operators=(operator,)), named))
+                        is_date = self._is_date(part, field.column, named)
+                        refinement = Refinement(state.literals, open_field, operators=(operator,), is_date=is_date)
+                        expanded.append((refinement, named))
                 case AtLeast(count, query) if count == OPEN_COUNT:
                     counted = self._joined(query.literals, state)
                     expanded += [(Refinement(inner.literals, open_count=True), state) for inner in counted]
@@ -304,11 +306,17 @@ class ModeRefiner:
                     for inner in self._joined(query.literals, state):
                         for part in self._bound(field.part, number_types(self.columns, field.column), inner):
                             aggregate = (function, Field(field.column, part))
-                            refinement = Refinement(inner.literals, open_aggregate=aggregate, operators=(operator,))
+                            is_date = function != "sum" and self._is_date(part, field.column, inner)
+                            refinement = Refinement(
+                                inner.literals, open_aggregate=aggregate, operators=(operator,), is_date=is_date
+                            )
                             expanded.append((refinement, state))
                 case _:
                     expanded += [(Refinement(after.literals), after) for after in self._literal(last, state)]
         return expanded
+
+    def _is_date(self, part: Var, column: str, state: _State) -> bool:
+        return isinstance(self.columns[state.types[part]][column], Date)
 
     def _joined(self, literals: Sequence[Literal], state: _State) -> Iterator[_State]:
         if not literals:

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING
 
-from neuid3.data.columns import Boolean, Category, Kind, Number, Probability, Schema
+from neuid3.data.columns import Boolean, Category, Date, Kind, Number, Probability, Schema
 from neuid3.data.parts import Relation, part_schemas
 from neuid3.queries.language import (
     Aggregate,
     AtLeast,
     Atom,
     Comparison,
+    Day,
     Different,
     Field,
     Literal,
@@ -71,6 +72,7 @@ class Refinement:
     open_count : whether the number of bindings of the literals is compared with a count that is to be found.
     open_aggregate : a function and the number column of the parts that the literals find, whose threshold is to be found.
     operators : the comparisons with a threshold that are tried.
+    is_date : whether the open number is a date.
     """
 
     literals: tuple[Literal, ...]
@@ -78,6 +80,7 @@ class Refinement:
     open_count: bool = False
     open_aggregate: tuple[str, Field] | None = None
     operators: tuple[str, ...] = ("=<", ">")
+    is_date: bool = False
 
 
 class Refiner:
@@ -128,12 +131,13 @@ class Refiner:
         for variable in new if self.language.counts and len(new) == 1 else ():
             for name, kind in self.parts[new[variable]][1].items():
                 if isinstance(kind, Number):
-                    for function in ("sum", "mean"):
-                        yield Refinement(literals, open_aggregate=(function, Field(name, variable)))
+                    is_date = isinstance(kind, Date)
+                    for function in ("mean",) if is_date else ("sum", "mean"):
+                        yield Refinement(literals, open_aggregate=(function, Field(name, variable)), is_date=is_date)
         for variable in new:
             for property_ in self.properties(variable, together):
                 joined = (*literals, *property_.literals)
-                yield Refinement(joined, property_.open_field)
+                yield Refinement(joined, property_.open_field, is_date=property_.is_date)
                 if property_.open_field is None:
                     if self.language.counts and len(new) == 1:
                         yield Refinement(joined, open_count=True)
@@ -164,7 +168,7 @@ class Refiner:
                     for value in values:
                         yield Refinement((Atom(name, (variable, value)),))
                 case Number():
-                    yield Refinement((), Field(name, variable))
+                    yield Refinement((), Field(name, variable), is_date=isinstance(kind, Date))
         for other in types:
             if other == variable:
                 continue
@@ -277,6 +281,7 @@ def at_least(count: int, refinement: Refinement) -> tuple[Literal, ...]:
 
 def with_threshold(refinement: Refinement, operator: str, threshold: float) -> tuple[Literal, ...]:
     """The literals of a refinement with an open number column or aggregate that was compared."""
+    threshold = Day(threshold) if refinement.is_date else threshold
     if refinement.open_aggregate is not None:
         function, column = refinement.open_aggregate
         return (Aggregate(function, column, Query(refinement.literals), operator, threshold),)
