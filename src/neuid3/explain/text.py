@@ -167,9 +167,9 @@ def _is_visible(probability: float, decimals: int) -> bool:
 
 
 def _is_trivial(test: str, proof: Proof, certain: set[str]) -> bool:
-    """Whether a proof is one certain fact that the test itself names, such as `suit` in `suit(hearts)`."""
+    """Whether a proof is one certain fact that the test itself names, such as `suit` in `suit(hearts)`, and names no parts."""
     names = [assignment.variable for assignment in proof.assignments]
-    return len(names) == 1 and names[0] in certain and names[0] in test
+    return len(names) == 1 and names[0] in certain and names[0] in test and names[0] in str(proof)
 
 
 def _reading(reading: Reading, decimals: int) -> str:

@@ -25,6 +25,7 @@ from neuid3.export.labels import (
 from neuid3.export.meanings import network_lines
 from neuid3.export.unwrap import is_forest, is_sum, model_of, tree_of
 from neuid3.tree.goals import GoalLeaf
+from neuid3.tree.node_tests import clauses_behind
 from neuid3.tree.tree import Branch, LeafNode, Node, Tree, preorder
 
 # With more classes than this a line shows only the largest shares.
@@ -89,8 +90,8 @@ def export_text(tree: Any, decimals: int = 2, *, rules: bool = False) -> str:
     lines += ["", "Phrases of the scores:", *chain(*map(_score_lines, scores.items()))] if scores else []
     if rules:
         program = model_of(tree, "background knowledge").program
-        shown = [*(test.goal for test in exported.tests), *(goal.text for goal in exported.goals)]
-        clauses = list(dict.fromkeys(chain(*program.clauses_behind(shown))))
+        of_goals = program.clauses_behind([goal.text for goal in exported.goals])
+        clauses = list(dict.fromkeys(chain(*clauses_behind(tuple(exported.tests), program), *of_goals)))
         lines += ["", "Rules behind the tests:", *(f"  {printable(clause)}" for clause in clauses)] if clauses else []
     return "\n".join(lines)
 

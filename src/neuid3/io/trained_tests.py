@@ -14,7 +14,7 @@ from neuid3.io.networks import NetworkFactories, networks_from_json, networks_to
 from neuid3.io.serialize import schema_from_json, schema_to_json
 from neuid3.logic.formula import NeuralVariable, sources
 from neuid3.tree.model import TreeModel
-from neuid3.tree.node_tests import NodeTest, test_from_json, test_to_json
+from neuid3.tree.node_tests import NodeTest, clauses_behind, test_from_json, test_to_json
 
 if TYPE_CHECKING:
     import torch
@@ -105,7 +105,7 @@ def trained_tests(model: TreeModel) -> list[TrainedTest]:
     """
     reusable = [test for test in model.tree.tests if test.atoms]
     tests = []
-    for test, clauses in zip(reusable, model.program.clauses_behind([test.goal for test in reusable]), strict=True):
+    for test, clauses in zip(reusable, clauses_behind(reusable, model.program), strict=True):
         names = {s.network for s in sources(test.formula(model.program)) if isinstance(s, NeuralVariable)}
         networks: dict[str, Any] = {name: model.networks[name] for name in sorted(names)}
         columns = {name: model.schema[name] for name in model.columns_of(test) if name in model.schema}

@@ -294,7 +294,8 @@ class Program:
         if not atoms or not self.text.strip():
             return [() for _ in atoms]
         reply = self.request({"do": "clauses", "tests": list(atoms)})
-        return [tuple(clauses) for clauses in reply["clauses"]]
+        of_parts = frozenset(() if self.parts is None else self.parts.text.splitlines())
+        return [tuple(clause for clause in clauses if clause not in of_parts) for clauses in reply["clauses"]]
 
     def counts(self, atoms: Sequence[str]) -> list[tuple[Count, ...]]:
         """What the rules behind each of these tests count.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -181,12 +181,30 @@ class BaseModel:
         -------
         The examples, with the vectors of their pictures where the model has an encoder.
         """
+        examples = self.read_with(X)
+        return examples if self.program.parts is not None else self._encoded(examples)
+
+    def read_with(self, X: Any, further: Iterable[str] = ()) -> Examples:
+        """The columns of a table that the tree needs and further ones, as they are given.
+
+        Parameters
+        ----------
+        X : a table with the columns of the schema.
+        further : names of columns, also of pictures of parts, such as `card_2`; those that do not exist are left out.
+
+        Returns
+        -------
+        The examples.
+        """
+        further = set(further)
+        read = {*self.columns, *further}
         if self.program.parts is None:
-            return self._encoded(Examples.read(X, self.schema, self.columns))
-        read = {*self.columns, *(name for name, kind in self.schema.items() if isinstance(kind, Parts))}
+            return Examples.read(X, self.schema, [name for name in self.schema if name in read])
+        read |= {name for name, kind in self.schema.items() if isinstance(kind, Parts)}
         examples = Examples.read(X, self.schema, [name for name in self.schema if name in read])
         self._make_room(needed_slots(examples))
-        return unfolded(examples, self.program.slots).select(self.columns)
+        rows = unfolded(examples, self.program.slots)
+        return rows.select([name for name in rows.names if name in further.union(self.columns)])
 
     def _encoded(self, examples: Examples) -> Examples:
         """The examples with the vectors of their pictures, where there is an encoder and networks read them."""

@@ -264,10 +264,10 @@ def model_labels(
     ------
     DataError : where labels do not fit, as in `read_labels`, or columns are missing.
     """
-    declarations, schema = model.program.declarations, model.program.schema
+    declarations = model.program.declarations
     table, given = take_labels(X, concepts, lambda _: declarations)
     labelled = {column for _, columns, _ in _flattened(given) for column in columns or ()}
-    examples = Examples.read(table, schema, [name for name in schema if name in labelled.union(model.columns)])
+    examples = model.read_with(table, labelled)
     networks = {instance: declarations[number].network for number, instance in model.declarations_and_instances}
     calls = [(networks[call.network], call.inputs) for call in sorted(model.network_calls)]
     return examples, read_labels(given, examples, declarations, calls=calls, location=location)

@@ -7,6 +7,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from neuid3.data.columns import Boolean, Category, Date, Distribution, Kind, Number, Probability, Value, kind_name
@@ -542,6 +543,23 @@ class DateCutTest(CutTest):
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> DateCutTest:
         return cls(as_text(json["column"]), float(as_number(json["until"])))
+
+
+def clauses_behind(tests: Sequence[NodeTest], program: Program) -> list[tuple[str, ...]]:
+    """The clauses of the background knowledge that each test depends on.
+
+    Parameters
+    ----------
+    tests : the tests.
+    program : the background knowledge, for the columns of one schema.
+
+    Returns
+    -------
+    For each test its clauses, in the user's spelling, each once.
+    """
+    goals = [test.export_goals(program) for test in tests]
+    clauses = iter(program.clauses_behind([goal for of_test in goals for goal in of_test]))
+    return [tuple(dict.fromkeys(chain.from_iterable(islice(clauses, len(of_test))))) for of_test in goals]
 
 
 def cut_test(column: str, threshold: float, kind: Kind | None) -> CutTest:

@@ -26,6 +26,7 @@ from neuid3.logic.quoting import atom_name
 from neuid3.tree.goals import GoalLeaf
 from neuid3.tree.instance_names import display_names
 from neuid3.tree.model import TreeModel
+from neuid3.tree.node_tests import clauses_behind
 from neuid3.tree.reliability import Reliability
 from neuid3.tree.semantics import NetworkCall
 from neuid3.tree.tree import Branch, LeafNode, Masses, NetworkStatistics, Node
@@ -249,7 +250,7 @@ class _ContentBuilder:
 
     def content(self) -> PageContent:
         branches = [node for node in self.responses.nodes if isinstance(node.node, Branch)]
-        rules = self.model.program.clauses_behind([node.node.test.goal for node in branches])  # type: ignore[union-attr]
+        rules = clauses_behind([node.node.test for node in branches], self.model.program)  # type: ignore[union-attr]
         rules_of = {node.number: clauses for node, clauses in zip(branches, rules, strict=True)}
         names = self.model.tree.test_names
         nodes = tuple(

@@ -53,7 +53,7 @@ def page_images(
         for name, column in examples.items()
         if isinstance(column.kind, Tensor) and not isinstance(column.kind, Text)
     }
-    entries = [entry for entry in dict.fromkeys(required) if entry[1] in renderers]
+    entries = [(row, name) for row, name in dict.fromkeys(required) if name in renderers and renderers[name].has(row)]
     for side in sides:
         pictures = {(row, name): renderers[name].draw(row, side) for row, name in entries}
         size = sum(map(_characters, pictures.values()))
@@ -62,7 +62,7 @@ def page_images(
     for row, name in dict.fromkeys(optional):
         if size > BUDGET:
             break
-        if name in renderers and (row, name) not in pictures:
+        if name in renderers and renderers[name].has(row) and (row, name) not in pictures:
             pictures[row, name] = renderers[name].draw(row, side)
             size += _characters(pictures[row, name])
     distinct: dict[Any, int] = {}
@@ -93,6 +93,10 @@ class _ColumnRenderer:
         is_picture = is_image(column.kind.shape) and not isinstance(column.kind, Series)
         low, high = displayed_range(column.values, fractions=is_picture)
         return cls(column, is_picture, low, high)
+
+    def has(self, row: int) -> bool:
+        """Whether the example has such a part, where this is the column of a slot."""
+        return self.column.absent is None or not self.column.absent[row]
 
     def draw(self, row: int, side: int) -> Picture:
         """The picture of one entry; an image has at most this many pixels a side."""
