@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuid3.cli.common import FILE, limit_option, model_examples, open_inputs, out_option, row_location, write_output
+from neuid3.cli.common import (
+    FILE,
+    limit_option,
+    model_examples,
+    open_inputs,
+    out_option,
+    parts_options,
+    row_location,
+    write_output,
+)
 from neuid3.errors import DataError, ModelFileError, did_you_mean
 
 if TYPE_CHECKING:
@@ -27,11 +36,14 @@ if TYPE_CHECKING:
 )
 @click.option("--groups", metavar="COLUMN", help="The column with the group of each row, as in neuid3 fit.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+@parts_options
 @limit_option
 @out_option
 def diagnose(
     model: Path,
     table: Path,
+    parts: tuple[str, ...],
+    part_relations: tuple[str, ...],
     target: str | None,
     groups: str | None,
     as_json: bool,
@@ -50,7 +62,7 @@ def diagnose(
     from neuid3.estimators.loading import load
     from neuid3.estimators.tree_estimator import TreeEstimator
 
-    tree, text_table = open_inputs(model, table, limits)
+    tree, text_table = open_inputs(model, table, limits, (parts, part_relations))
     target = target or _only_target(tree, text_table)
     text_table, targets = _with_targets(tree, text_table, target, table)
     estimator = load(model, limits=limits)
@@ -66,8 +78,11 @@ def diagnose(
 
 def _only_target(tree: NeurosymbolicTree, table: TextTable) -> str:
     """The only column that can hold the targets: it is no column of the model, and has the classes of the tree."""
+    from neuid3.data.reading.part_files import key_columns
+
     names = {str(label) for label in tree.classes}
-    others = [name for name, cells in table.columns.items() if name not in tree.schema and cells is not None]
+    keys = key_columns(table)
+    others = [name for name, cells in table.columns.items() if name not in (*tree.schema, *keys) and cells is not None]
     possible = [name for name in others if tree.predicts_numbers or set(table.columns[name] or ()) <= {*names, ""}]
     if len(possible) != 1:
         found = f"can be {' or '.join(map(repr, possible))}" if possible else "is no column of the table"

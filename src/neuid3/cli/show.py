@@ -29,8 +29,8 @@ FORMATS = ("text", "svg", "dot", "problog", "json")
 def show(model: Path, style: str, rules: bool, limits: Limits | None, out: Path | None) -> None:
     """Show the tree of a model.
 
-    As text, as a figure (svg), for Graphviz (dot), as a ProbLog program for an example in which every column is missing, or
-    as JSON with its columns and rules.
+    As text, as a figure (svg), for Graphviz (dot), as a ProbLog program for an example in which every column is missing and
+    that owns no parts, or as JSON with its columns and rules.
 
     Example: neuid3 show cards.neuid3 --format svg --out tree.svg
     """
@@ -62,8 +62,10 @@ def _tree_as(model: NeurosymbolicTree, style: str, rules: bool) -> str:
 def _program(model: NeurosymbolicTree) -> str:
     from neuid3.data.columns import all_missing
     from neuid3.data.examples import Examples
+    from neuid3.data.parts import has_parts
 
-    unknown = Examples({name: all_missing(model.schema[name], 1) for name in model.columns})
+    columns = {name: all_missing(kind, 1) for name, kind in model.schema.items() if name in model.columns or has_parts({name: kind})}
+    unknown = Examples(columns)
     return model.to_problog(unknown)
 
 
