@@ -219,7 +219,7 @@ def model_concepts(
     from neuid3.data.reading.concepts import table_concepts
     from neuid3.tree.labels import label_columns, model_labels
 
-    names = label_columns(text_table.columns, model.program.declarations)
+    names = label_columns(text_table.columns, model.program.declarations, model.schema)
     images = [name for name, kind in model.schema.items() if isinstance(kind, Tensor) and name in text_table.columns]
     concepts = table_concepts(text_table, names, concept_file, images)
     model_labels(model, examples, concepts, row_location(text_table.lines))

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from neuid3.data.columns import Schema
     from neuid3.data.examples import Examples
     from neuid3.data.reading import TableData
     from neuid3.data.reading.sheet import TextTable
@@ -77,24 +78,28 @@ def read_fit_data(options: FitOptions, rules: str, echo: Callable[[str], object]
     """Read the table, say how each column was read, check the labels of concepts and hold rows out."""
     import numpy as np
 
+    from neuid3.data.parts import has_parts
     from neuid3.data.reading.part_files import with_part_files
     from neuid3.data.reading.sheet import open_text_table
-    from neuid3.data.reading.table import read_text_table
+    from neuid3.data.reading.table import read_text_table, text_schema
+    from neuid3.data.slots import needed_slots, unfolded
     from neuid3.tree.anchors import distinct
-    from neuid3.tree.labels import label_columns, read_labels
+    from neuid3.tree.labels import label_columns, looks_like_call, read_labels
     from neuid3.tree.number_criterion import NumberCriterion
 
     types = _declared_kinds(options.types)
     text_table = with_part_files(open_text_table(options.table), options.parts, options.part_relations)
     types |= _no_tests(options, text_table)
-    declarations = _declarations(rules, options, text_table, types)
+    may_have_labels = options.concept_file is not None or any(map(looks_like_call, text_table.columns))
+    schema = text_schema(text_table, types) if may_have_labels else {}
+    declarations = _declarations(rules, options, schema) if may_have_labels else {}
     table = read_text_table(
         text_table,
         types,
         target=options.target,
         task=options.task,
         image_size=options.image_size,
-        concept_columns=label_columns(text_table.columns, declarations),
+        concept_columns=label_columns(text_table.columns, declarations, schema),
         concept_file=options.concept_file,
     )
     groups, weights = _groups(options, text_table, table), _weights(options, text_table, table)
@@ -105,7 +110,10 @@ def read_fit_data(options: FitOptions, rules: str, echo: Callable[[str], object]
         table = _with_summary(table, options.weights, "weights", f"from {weights.min():g} to {weights.max():g}")
     assert table.labels is not None
     echo(f"{options.table.name}: {len(table.examples):,} rows\n\n{table}\n")
-    labels = read_labels(table.concepts, table.examples, declarations, location=row_location(table.lines))
+    slots = needed_slots(table.examples) if has_parts(table.examples.schema) else None
+    labels = read_labels(
+        table.concepts, unfolded(table.examples, slots), declarations, location=row_location(table.lines)
+    )
     anchors = distinct(labels)
     strata = NumberCriterion().strata(table.labels) if table.task == "regression" else table.labels
     test_rows = _held_out_rows(strata, options, anchors, groups)
@@ -225,19 +233,13 @@ def _declared_kinds(types: tuple[str, ...]) -> dict[str, str]:
     return declared
 
 
-def _declarations(
-    rules: str, options: FitOptions, table: TextTable, types: Mapping[str, str]
-) -> Mapping[int, Declaration]:
-    """The neural declarations of the rules, where labels of concepts may refer to them."""
-    from neuid3.data.reading.table import text_schema
-    from neuid3.logic.program import Program
+def _declarations(rules: str, options: FitOptions, schema: Schema) -> Mapping[int, Declaration]:
+    """The neural declarations of the rules, which labels of concepts refer to."""
     from neuid3.logic.relations import with_relations
-    from neuid3.tree.labels import looks_like_call
+    from neuid3.queries.grounding import read_program
 
-    if options.concept_file is None and not any(map(looks_like_call, table.columns)):
-        return {}
-    schema, relations = text_schema(table, types), read_relations(options.relations)
-    return Program(with_relations(rules, relations, schema, options.limits), schema, options.limits).declarations
+    text = with_relations(rules, read_relations(options.relations), schema, options.limits)
+    return read_program(text, schema, options.limits).declarations
 
 
 def _held_out_rows(
@@ -259,12 +261,11 @@ def warn_of_contradictions(estimator: TreeEstimator, fit_data: FitData) -> None:
 
     if not fit_data.labels or fit_data.is_regression:
         return
-    table = fit_data.table
-    known = {label: number for number, label in enumerate(estimator.model_.classes)}
+    table, model = fit_data.table, estimator.model_
+    known = {label: number for number, label in enumerate(model.classes)}
     classes = np.array([known[label] for label in fit_data.targets.tolist()])
-    message = contradiction_message(
-        estimator.model_, table.examples, fit_data.labels, classes, row_location(table.lines)
-    )
+    examples = model.read_with(table.examples)
+    message = contradiction_message(model, examples, fit_data.labels, classes, row_location(table.lines))
     if message is not None:
         warnings.warn(message, LabelWarning, stacklevel=2)
 

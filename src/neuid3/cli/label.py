@@ -16,7 +16,8 @@ from neuid3.cli.common import (
     open_inputs,
     time_limit_option,
 )
-from neuid3.errors import DataError
+from neuid3.data.parts import has_parts
+from neuid3.errors import DataError, ModelFileError
 from neuid3.utils.files import check_writable
 from neuid3.utils.output import set_outcome
 
@@ -64,6 +65,11 @@ def label(
         if file is not None:
             check_writable(file, model, table, *(() if concept_file is None else (concept_file,)))
     tree, text_table = open_inputs(model, table, limits)
+    if has_parts(tree.schema):
+        raise ModelFileError(
+            f"{model} holds a tree over parts, whose pictures this command does not list; `suggest_labels` does in Python, and "
+            "columns such as 'rank(card_2)' of the table hold their labels."
+        )
     examples = model_examples(tree, text_table)
     concepts = model_concepts(tree, text_table, examples, concept_file)
     suggestions = tree.suggest_labels(examples, n, concepts=concepts, time_limit=time_limit)

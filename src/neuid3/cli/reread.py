@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from neuid3.cli.common import FILE, concepts_option, limit_option, model_concepts, model_examples, open_inputs
+from neuid3.cli.common import (
+    FILE,
+    concepts_option,
+    limit_option,
+    model_concepts,
+    model_examples,
+    open_inputs,
+    parts_options,
+)
 from neuid3.errors import DataError
 from neuid3.utils.files import check_writable
 from neuid3.utils.output import set_outcome
@@ -22,9 +30,18 @@ if TYPE_CHECKING:
 @click.argument("model", type=FILE)
 @click.argument("table", type=FILE)
 @click.option("--out", type=FILE, required=True, metavar="MODEL", help="File of the new model.")
+@parts_options
 @concepts_option
 @limit_option
-def reread(model: Path, table: Path, out: Path, concept_file: Path | None, limits: Limits | None) -> None:
+def reread(
+    model: Path,
+    table: Path,
+    out: Path,
+    parts: tuple[str, ...],
+    part_relations: tuple[str, ...],
+    concept_file: Path | None,
+    limits: Limits | None,
+) -> None:
     """Give a model the form under which labels are most likely.
 
     Tests are replaced by equivalent ones and values of networks renamed, as in neuid3 audit; the new model predicts the
@@ -34,7 +51,7 @@ def reread(model: Path, table: Path, out: Path, concept_file: Path | None, limit
     Example: neuid3 reread cards.neuid3 cards.csv --concepts labels.csv --out true.neuid3
     """
     check_writable(out, model, table, *(() if concept_file is None else (concept_file,)))
-    tree, text_table = open_inputs(model, table, limits)
+    tree, text_table = open_inputs(model, table, limits, (parts, part_relations))
     examples = model_examples(tree, text_table)
     concepts = model_concepts(tree, text_table, examples, concept_file)
     if not any(label is not None for labels in concepts.values() for label in labels):

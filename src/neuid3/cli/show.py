@@ -64,7 +64,11 @@ def _program(model: NeurosymbolicTree) -> str:
     from neuid3.data.examples import Examples
     from neuid3.data.parts import has_parts
 
-    columns = {name: all_missing(kind, 1) for name, kind in model.schema.items() if name in model.columns or has_parts({name: kind})}
+    columns = {
+        name: all_missing(kind, 1)
+        for name, kind in model.schema.items()
+        if name in model.columns or has_parts({name: kind})
+    }
     unknown = Examples(columns)
     return model.to_problog(unknown)
 

@@ -281,7 +281,11 @@ class Examples:
         columns = {}
         for name, kind in schema.items():
             if name not in self._columns and isinstance(kind, (Parts, Relation)):
-                how = f"parts={{{name!r}: (table, 'owner')}}" if isinstance(kind, Parts) else f"relations={{{name!r}: table}}"
+                how = (
+                    f"parts={{{name!r}: (table, 'owner')}}"
+                    if isinstance(kind, Parts)
+                    else f"relations={{{name!r}: table}}"
+                )
                 raise DataError(
                     f"The table of the {kind_name(kind)} {name!r} is needed and missing; give Examples(…, {how})."
                 )
@@ -344,6 +348,24 @@ class Examples:
             if missing is not None:
                 complete &= ~missing
         return complete
+
+    def absent(self, names: Iterable[str]) -> Array:
+        """A mask of the rows in which one of these columns is of a slot without a part.
+
+        Parameters
+        ----------
+        names : the names of the columns.
+
+        Returns
+        -------
+        A Boolean mask, `(row,)`.
+        """
+        absent = np.zeros(self._length, dtype=bool)
+        for name in names:
+            of_column = self.column(name).absent
+            if of_column is not None:
+                absent |= of_column
+        return absent
 
     def concatenate(self, more: Examples) -> Examples:
         """These examples followed by others of the same schema.

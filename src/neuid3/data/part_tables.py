@@ -176,7 +176,11 @@ class _Joined:
         found = {}
         for column, kind in types.items():
             keys = _keys(table[column], column, f"the relation {name!r}")
-            by_row = "" if kind in self.tables[kind] else f" Without a column {kind!r} there, keys are the numbers of rows, from 0."
+            by_row = (
+                ""
+                if kind in self.tables[kind]
+                else f" Without a column {kind!r} there, keys are the numbers of rows, from 0."
+            )
             what, owner = f"the relation {name!r}", f"the parts {kind!r}"
             found[column] = _looked_up(keys, self.keys[kind], what, column, owner, by_row)
         examples = np.stack([parts[kind].example[found[column]] for column, kind in types.items()], axis=1)
@@ -196,7 +200,9 @@ class _Joined:
 
 def _check_mapping(parameter: str, given: Any, example: str) -> None:
     if not isinstance(given, Mapping):
-        raise DataError(f"`{parameter}` is of type {type(given).__name__}; give a mapping such as {parameter}={example}.")
+        raise DataError(
+            f"`{parameter}` is of type {type(given).__name__}; give a mapping such as {parameter}={example}."
+        )
 
 
 def _columns(table: Any, what: str) -> dict[str, Any]:

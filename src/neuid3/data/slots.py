@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -174,6 +175,25 @@ def picture_name(kind: str, column: str, number: int, schema: Schema) -> str:
     """
     only = len(picture_columns(schema)[kind]) == 1
     return slot_name(kind, number) if only else f"{slot_name(kind, number)}_{column}"
+
+
+def is_picture_name(name: str, schema: Schema) -> bool:
+    """Whether a name is that of a picture of a slot, whatever its number: `card_2`, and `card_2_front` where there are several.
+
+    Parameters
+    ----------
+    name : the name.
+    schema : the kinds of the columns of examples.
+
+    Returns
+    -------
+    True if examples with enough parts have such a column.
+    """
+    for part, columns in picture_columns(schema).items():
+        slot = re.match(rf"{re.escape(part)}_([1-9]\d*)", name)
+        if slot is not None and name in (picture_name(part, column, int(slot[1]), schema) for column in columns):
+            return True
+    return False
 
 
 def first_slots(schema: Schema) -> Slots:

@@ -39,6 +39,7 @@ from neuid3.learning.validation import read_validation
 from neuid3.logic.program import Declaration, Program
 from neuid3.logic.relations import with_relations
 from neuid3.logic.sandbox import Limits
+from neuid3.queries.grounding import read_program
 from neuid3.training.config import TrainingConfig, changed_training, read_training
 from neuid3.tree.anchors import Anchors, distinct, labels_of_rows
 from neuid3.tree.constraints import read_constraints
@@ -491,7 +492,7 @@ class NeuID3Estimator(BaseEstimator):  # type: ignore[misc]
             return {}
         schema = Examples(columns).schema
         background = with_relations(self.background, self.relations, schema, self.limits)
-        return Program(background, schema, self.limits).declarations
+        return read_program(background, schema, self.limits).declarations
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Examples, Target, npt.NDArray[np.bool_]]:
         """The examples, their targets and weights; and the mask of the rows with a positive weight."""

@@ -60,8 +60,8 @@ def audit_model(
     ParameterError : where `time_limit` is no number, or negative.
     """
     check_time_limit(time_limit)
+    examples, labels = model_labels(model, X, concepts)  # which may need more slots, and so give tests other formulas
     variables = tree_variables(model.tree.root, model.program)
-    examples, labels = model_labels(model, X, concepts)
     observations = observed_values(model, examples, labels, variables)
     classes = None if y is None else _class_codes(y, model.classes, len(observations.complete))
     rows = observations.complete

@@ -10,7 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from neuid3.data.examples import Examples
-from neuid3.logic.formula import CalculatedVariable, CellVariable, ColumnVariable, NeuralVariable, Variable
+from neuid3.logic.formula import (
+    CalculatedVariable,
+    CellVariable,
+    ChoiceVariable,
+    ColumnVariable,
+    NeuralVariable,
+    Variable,
+)
 from neuid3.logic.program import Program
 from neuid3.tree.anchors import Anchors
 from neuid3.tree.labels import model_labels
@@ -100,19 +107,17 @@ def observed_values(
     -------
     The values.
     """
-    observed = [
-        v for v in variables if isinstance(v, (NeuralVariable, ColumnVariable, CellVariable, CalculatedVariable))
-    ]
+    observed = [v for v in variables if not isinstance(v, ChoiceVariable)]
     neural = [variable for variable in observed if isinstance(variable, NeuralVariable)]
     labels = _label_codes(given, neural, model.program, len(examples))
     codes: dict[Variable, Codes] = {variable: np.zeros(len(examples), dtype=np.int64) for variable in observed}
     confidence = {variable: np.full(len(examples), np.nan) for variable in neural}
     entropy = {variable: np.full(len(examples), np.nan) for variable in neural}
-    complete = np.ones(len(examples), dtype=bool)
+    complete = ~model.has_open_parts(examples)
     arrays = model.inference.arrays
     with model.evaluating(), arrays.without_gradients():
         for variable in observed:
-            present = _present(examples, variable)
+            present, absent = _present(examples, variable), examples.absent(_inputs(variable))
             unlabelled = np.ones(len(examples), dtype=bool)
             if isinstance(variable, NeuralVariable) and variable in labels:
                 codes[variable] = labels[variable].copy()
@@ -127,18 +132,28 @@ def observed_values(
                     confidence[variable][batch] = weights.max(axis=0)
                     logarithms = np.log2(weights, out=np.zeros_like(weights), where=weights > 0)
                     entropy[variable][batch] = -(weights * logarithms).sum(axis=0)
-            complete &= present
+            if (
+                absent.any() and not absent.all()
+            ):  # any value that occurs will do: no test depends on a part that is not there
+                codes[variable][absent] = np.bincount(codes[variable][~absent]).argmax()
+            complete &= present | absent
     return Observations(codes, labels, complete, confidence, entropy)
 
 
-def _present(examples: Examples, variable: NeuralVariable | ColumnVariable | CellVariable | CalculatedVariable) -> Mask:
+def _present(examples: Examples, variable: Variable) -> Mask:
+    present: Mask = np.asarray(examples.complete(_inputs(variable)))
+    return present
+
+
+def _inputs(variable: Variable) -> tuple[str, ...]:
+    """The columns whose entries a variable needs; those of parts are known or not one by one."""
     match variable:
         case NeuralVariable(inputs=columns) | CalculatedVariable(columns=columns):
-            pass
+            return columns
         case ColumnVariable(column) | CellVariable(column):
-            columns = (column,)
-    present: Mask = np.asarray(examples.complete(columns))
-    return present
+            return (column,)
+        case _:
+            return ()
 
 
 def _label_codes(

@@ -115,10 +115,9 @@ class PartsIndex:
             case Atom(predicate, arguments):
                 return self._extend_by_atom(bindings, literal, predicate, arguments)
             case Different(left, right):
-                numbers = self._bound(bindings, left), self._bound(bindings, right)
-                # Parts of different types have the same numbers and are different parts.
-                is_same_type = bindings.types[left] == bindings.types[right]
-                return bindings.take(numbers[0] != numbers[1]) if is_same_type else bindings
+                differs = self._bound(bindings, left) != self._bound(bindings, right)
+                # Parts of two types may have the same number.
+                return bindings.take(differs) if bindings.types[left] == bindings.types[right] else bindings
             case Comparison(left, operator, right):
                 other = self.field(bindings, right) if isinstance(right, Field) else right
                 return bindings.take(compare(self.field(bindings, left), operator, other))

@@ -332,6 +332,13 @@ class BaseModel:
         entries = open_entries(example, self.priors, self._part_thresholds) if self._has_parts else []
         return most_probable(example, entries) if entries else (example, ())
 
+    def has_open_parts(self, examples: Examples) -> npt.NDArray[np.bool_]:
+        """Whether entries of parts that tests ask about are missing or only probable, `(example,)`."""
+        is_open = np.zeros(len(examples), dtype=bool)
+        for of_column in open_entries(examples, self.priors, self._part_thresholds) if self._has_parts else []:
+            is_open[of_column.example] = True
+        return is_open
+
     @cached_property
     def _has_parts(self) -> bool:
         return has_parts(self.schema)

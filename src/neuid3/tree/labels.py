@@ -13,6 +13,7 @@ import numpy.typing as npt
 from neuid3.data.columns import Boolean, Category, Column, Number, Schema, Tensor, is_missing
 from neuid3.data.examples import Examples, has_names, named_columns
 from neuid3.data.reading.cells import BOOLEAN_SPELLINGS
+from neuid3.data.slots import is_picture_name
 from neuid3.errors import DataError, did_you_mean
 from neuid3.logic.program import Declaration
 from neuid3.logic.quoting import atom_name, atom_text
@@ -64,7 +65,7 @@ def _arguments(text: str) -> tuple[str, ...]:
 # Columns of a table ---------------------------------------------------------------------------------
 
 
-def label_columns(names: Iterable[str], declarations: Declarations) -> tuple[str, ...]:
+def label_columns(names: Iterable[str], declarations: Declarations, schema: Schema | None = None) -> tuple[str, ...]:
     """The columns of a table that hold labels: those named like a call of a declared neural predicate or network.
 
     `rank(first)` holds labels where `first` is another column and `rank` a neural predicate of one input. Any other
@@ -74,6 +75,7 @@ def label_columns(names: Iterable[str], declarations: Declarations) -> tuple[str
     ----------
     names : the names of all columns.
     declarations : the neural declarations of the program.
+    schema : the kinds of the columns, where examples may own parts; `rank(card_2)` holds labels of the second card.
 
     Returns
     -------
@@ -84,7 +86,7 @@ def label_columns(names: Iterable[str], declarations: Declarations) -> tuple[str
     ('rank(first)',)
     """
     names = list(names)
-    return tuple(name for name in names if _is_call(name, set(names) - {name}, declarations))
+    return tuple(name for name in names if _is_call(name, set(names) - {name}, declarations, schema or {}))
 
 
 def looks_like_call(name: str) -> bool:
@@ -92,11 +94,11 @@ def looks_like_call(name: str) -> bool:
     return _parsed(name) is not None
 
 
-def _is_call(name: str, columns: Collection[str], declarations: Declarations) -> bool:
+def _is_call(name: str, columns: Collection[str], declarations: Declarations, schema: Schema) -> bool:
     call = _parsed(name)
     return (
         call is not None
-        and set(call[1]) <= set(columns)
+        and all(argument in columns or is_picture_name(argument, schema) for argument in call[1])
         and any(
             _names(call[0], declaration) and declaration.inputs == len(call[1]) for declaration in declarations.values()
         )
@@ -132,7 +134,8 @@ def take_labels(
     if not has_names(table) or not any(looks_like_call(str(name)) for name in _column_names(table)):
         return table, given
     columns = dict(table.items()) if isinstance(table, Examples) else named_columns(table)
-    names = label_columns(columns, declarations({n: column for n, column in columns.items() if not looks_like_call(n)}))
+    known = declarations({n: column for n, column in columns.items() if not looks_like_call(n)})
+    names = label_columns(columns, known, table.schema if isinstance(table, Examples) else None)
     both = [name for name in names if isinstance(given, Mapping) and name in given]
     if both:
         raise DataError(f"{both[0]!r} is a column of the table and is given in `concepts`; leave one of them out.")

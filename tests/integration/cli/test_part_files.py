@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from PIL import Image
 
 from neuid3.cli.main import main
 from neuid3.data.reading import open_text_table, read_text_table, with_part_files
@@ -52,6 +53,39 @@ def test_a_tree_over_parts_is_fitted_predicted_explained_and_reported(folder: Pa
     run("report", "trains.neuid3", "trains.csv", "--target", "direction", *OPTIONS, "--out", "page.html")
     page = (folder / "page.html").read_text()
     assert all(name in page for name in ("car(C)", "\\\\+ long(C)", "east", "west"))
+
+
+def test_a_tree_over_parts_is_shown_as_a_program_and_diagnosed(folder: Path) -> None:
+    (folder / "rules.pl").write_text("cargo(C) :- load(C, L), shape(L, disc).\n0.5 :: luck.\n")
+    rules = ["--background", "rules.pl", "--mode", "car(-car)", "--mode", "\\+ long(+car)", "--mode", "cargo(+car)"]
+    run("fit", "trains.csv", "--target", "direction", *OPTIONS, *rules)
+    assert "query(east)." in run("show", "trains.neuid3", "--format", "problog")
+    assert "Nothing is wrong" in run("diagnose", "trains.neuid3", "trains.csv", *OPTIONS)
+    run("report", "trains.neuid3", "trains.csv", "--target", "direction", *OPTIONS, "--out", "page.html")
+    assert "cargo(C) :- load(C, L), shape(L, disc)." in (folder / "page.html").read_text()
+
+
+def test_columns_that_are_called_as_pictures_of_parts_hold_labels(folder: Path) -> None:
+    rng = np.random.default_rng(0)
+    lines, items = ["bag,class,bright(item_1)"], ["bag,picture"]
+    for bag in range(40):
+        brightness = rng.integers(0, 256, int(rng.integers(1, 3)))
+        for number, grey in enumerate(brightness.tolist()):
+            Image.fromarray(np.full((4, 4), grey, dtype=np.uint8)).save(folder / f"{bag}_{number}.png")
+            items.append(f"{bag},{bag}_{number}.png")
+        label = "" if bag % 2 else "yes" if brightness[0] > 127 else "no"
+        lines.append(f"{bag},{'light' if (brightness > 127).any() else 'dark'},{label}")
+    (folder / "bags.csv").write_text("\n".join(lines) + "\n")
+    (folder / "items.csv").write_text("\n".join(items) + "\n")
+    (folder / "rules.pl").write_text("nn(bright_net, [I]) :: bright(I).\nglows(I) :- item(I), bright(I).\n")
+    parts = ["--parts", "item=items.csv:bag"]
+    modes = ["--mode", "item(-item)", "--mode", "bright(+item)", "--epochs", "5"]
+    text = run("fit", "bags.csv", "--target", "class", *parts, "--background", "rules.pl", *modes)
+    assert "bright(item_1)  labels" in text
+    run("audit", "bags.neuid3", "bags.csv", *parts)
+    run("reread", "bags.neuid3", "bags.csv", *parts, "--out", "other.neuid3")
+    refused = CliRunner().invoke(main, ["label", "bags.neuid3", "bags.csv"])
+    assert "holds a tree over parts" in refused.output
 
 
 def test_a_row_without_parts_is_predicted_from_files_that_name_columns_only(folder: Path) -> None:

@@ -89,12 +89,20 @@ def test_a_schema_of_parts_survives_json() -> None:
         ({"car": ({**CARS, "train": ["b", "a", "x", "c"]}, "train")}, {}, "Row 2.*'x'"),
         ({"car": ({**CARS, "train": ["b", None, "a", "c"]}, "train")}, {}, "Row 1.*empty"),
         ({"car": (CARS, "trian")}, {}, "trian"),
-        ({"car": ({**CARS, "car": [1, 2, 2, 4]}, "train"), "load": (LOADS, "car")}, {}, "2 is the key of two rows in .*, 1 and 2"),
+        (
+            {"car": ({**CARS, "car": [1, 2, 2, 4]}, "train"), "load": (LOADS, "car")},
+            {},
+            "2 is the key of two rows in .*, 1 and 2",
+        ),
         ({"car": ({**CARS, "load": [1, 1, 1, 1]}, "load"), "load": (LOADS, "car")}, {}, "circular"),
         ({"car": (CARS, "train")}, {"behind": {"car_1": [1], "car_2": [2]}}, "different examples"),
         ({"car": (CARS, "train")}, {"behind": {"car_1": [1], "car_2": [9]}}, "9"),
         ({"car": (CARS, "train")}, {"behind": {"car_1": [1], "car_2": ["2"]}}, "of type int, and this is of type str"),
-        ({"car": (CARS, "train")}, {"behind": {"car_1": [1], "car_2": [[2]]}}, "Row 0 of the relation 'behind'.*a list"),
+        (
+            {"car": (CARS, "train")},
+            {"behind": {"car_1": [1], "car_2": [[2]]}},
+            "Row 0 of the relation 'behind'.*a list",
+        ),
         ({"car": (CARS, "train")}, {"behind": {"x": [1], "y": [9]}}, "called as a type of part"),
         ({"car": (CARS, "train")}, [BEHIND], "`relations` is of type list"),
         ([CARS], {}, "`parts` is of type list"),
@@ -209,11 +217,13 @@ def test_examples_may_own_no_part_and_no_tuple() -> None:
 
 def test_what_is_missing_from_parts_is_named_with_their_type() -> None:
     fitted = Examples(TRAINS, parts={"car": (CARS, "train")}).schema
-    with pytest.raises(DataError, match=r"The table of the parts 'car' is needed and missing; give Examples\(…, parts="):
+    with pytest.raises(
+        DataError, match=r"The table of the parts 'car' is needed and missing; give Examples\(…, parts="
+    ):
         Examples({"fast": [True]}).conform(fitted)
     with pytest.raises(DataError, match="The parts 'car': Column 'long' is needed"):
         Examples(TRAINS, parts={"car": ({"train": ["a"], "size": [1.0]}, "train")}).conform({"car": fitted["car"]})
-    with pytest.raises(DataError, match="declares 'cra'.*Did you mean 'car'"):
+    with pytest.raises(DataError, match=r"declares 'cra'.*Did you mean 'car'"):
         Examples({"train": ["a"]}, {"cra": {"long": "number"}}, parts={"car": ({"train": ["a"], "long": [1]}, "train")})
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from neuid3 import Branch, Examples, Leaf, NeurosymbolicTree, Tree, export_text
-from neuid3.explain.page import evidence_page
+from neuid3 import Branch, Examples, Leaf, NeurosymbolicTree, Tree, export_onnx, export_text
+from neuid3.errors import ExportError
+from neuid3.explain.page import evidence_page, label_page
 from neuid3.queries import parse_query
 from neuid3.tree.query_tests import QueryTest
 
@@ -80,3 +82,27 @@ def test_labels_of_parts_are_scored_on_the_page() -> None:
 def test_an_explanation_names_the_parts_that_make_a_query_true(query: str, reason: str) -> None:
     X = hands()
     assert f"1.00  {reason}" in str(model_of(query, X).explain(X, row=0))
+
+
+def test_the_values_of_parts_that_do_not_exist_are_nobodys() -> None:
+    X = hands()
+    model = pictured(X)
+    report = str(model.audit(X, ["yes", "no", "yes"], concepts={"red(card_2)": [True, None, False]}))
+    assert "Re-readings of 3 examples" in report
+    suggestions = model.suggest_labels(X, 5)
+    present = {(0, ("card_1",)), (0, ("card_2",)), (0, ("card_3",)), (2, ("card_1",)), (2, ("card_2",))}
+    assert {(s.row, s.columns) for s in suggestions} <= present
+    assert "card_1" in label_page(suggestions, X)
+
+
+def test_trees_over_parts_are_no_onnx_files(tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match="no tables of parts"):
+        export_onnx(pictured(hands()), tmp_path / "model.onnx")
+
+
+def test_columns_named_like_calls_of_parts_hold_labels() -> None:
+    X = hands()
+    labels = Examples({"red(card_2)": [True, None, False], "length(cm)": [1.0, 2.0, 3.0]})
+    table = Examples(dict(X.items()) | dict(labels.items()))
+    (network,) = pictured(X).score_concepts(table)
+    assert network.labels == 2

@@ -159,7 +159,11 @@ def test_the_text_of_a_query_is_parsed_to_the_same_query(text: str) -> None:
 
 
 def test_thresholds_of_dates_are_written_as_dates() -> None:
-    for text in ("built(C) > 2023-04-11", "built(C) =< 2023-04-11 14:30", "max(built(C), car(C)) > 2023-04-11 14:30:05"):
+    for text in (
+        "built(C) > 2023-04-11",
+        "built(C) =< 2023-04-11 14:30",
+        "max(built(C), car(C)) > 2023-04-11 14:30:05",
+    ):
         assert str(parse_query(text)) == text
     assert parse_query("built(C) > 2023-04-11") == parse_query("built(C) > 19458.0")
 
@@ -187,7 +191,21 @@ def test_a_query_that_the_examples_cannot_answer_is_an_error_that_names_the_culp
         holds(parse_query(text), made_examples(0))
 
 
-@pytest.mark.parametrize("text", ["", "box(B", "box(B) red(B)", "B", "box(B), ", "at_least(x, box(B))", "size(B) ? 3", "at_least(0, box(B))", "at_least(1.5, box(B))", "size(B) > 2024-02-31"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "box(B",
+        "box(B) red(B)",
+        "B",
+        "box(B), ",
+        "at_least(x, box(B))",
+        "size(B) ? 3",
+        "at_least(0, box(B))",
+        "at_least(1.5, box(B))",
+        "size(B) > 2024-02-31",
+    ],
+)
 def test_a_text_that_is_no_query_is_an_error(text: str) -> None:
     with pytest.raises(NodeTestError, match="query"):
         parse_query(text)

@@ -7,13 +7,17 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from neuid3.data.columns import Column
+from neuid3.data.columns import Column, Kind
 from neuid3.data.examples import Examples
+from neuid3.data.parts import Parts, Relation
 from neuid3.data.reading.sheet import AttachedTables, TextTable, open_text_table
 from neuid3.errors import DataError, did_you_mean
 
 # The columns of a table of parts or tuples, given with its name; without the columns that hold keys.
 ColumnReader = Callable[[str, TextTable], Mapping[str, Column]]
+
+# The kinds of the columns of such a table.
+KindReader = Callable[[str, TextTable], Mapping[str, Kind]]
 
 
 def with_part_files(table: TextTable, parts: Sequence[str], relations: Sequence[str] = ()) -> TextTable:
@@ -195,6 +199,37 @@ def joined_examples(columns: Mapping[str, Column], table: TextTable, read: Colum
         parts[name] = ({**of_type, **{key: list(selected.columns[key] or ()) for key in keys}}, column)
     relations = {name: _tuples(name, tuples, kept, read) for name, tuples in attached.relations.items()}
     return Examples(main, parts=parts, relations=relations)
+
+
+def attached_kinds(table: TextTable, read: KindReader) -> dict[str, Kind]:
+    """The kinds of the parts that the rows of a table own, and of relations, with those of their columns.
+
+    Parameters
+    ----------
+    table : the table, with its files of parts.
+    read : reads the kinds of the columns of a file.
+
+    Returns
+    -------
+    Kinds by type of part and relation; parts that parts own are columns of these.
+    """
+    attached = table.attached
+    if attached is None:
+        return {}
+
+    def of_owner(owner: str | None) -> dict[str, Kind]:
+        kinds: dict[str, Kind] = {}
+        for name, (of_parts, column) in attached.parts.items():
+            if _owner(name, attached) == owner:
+                own = read(name, _without(of_parts, [column, name]))
+                kinds[name] = Parts((*own.items(), *of_owner(name).items()))
+        return kinds
+
+    kinds = of_owner(None)
+    for name, tuples in attached.relations.items():
+        keys = _key_types(tuples, attached.parts)
+        kinds[name] = Relation(tuple(keys.values()), tuple(read(name, _without(tuples, keys)).items()))
+    return kinds
 
 
 def _owners_first(attached: AttachedTables) -> list[str]:

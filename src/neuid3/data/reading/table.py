@@ -39,7 +39,7 @@ from neuid3.data.reading.cells import (
     summarize_values,
 )
 from neuid3.data.reading.concepts import table_concepts
-from neuid3.data.reading.part_files import joined_examples, key_columns
+from neuid3.data.reading.part_files import attached_kinds, joined_examples, key_columns
 from neuid3.data.reading.pictures import (
     MAX_IMAGE_SIDE,
     ImageColumn,
@@ -293,8 +293,7 @@ def read_text_table(
 
     def read_part(name: str, of_parts: TextTable) -> Mapping[str, Column]:
         """The columns of a table of parts or tuples, whose summaries are added to those of the examples."""
-        own = {key.partition(".")[2]: kind for key, kind in of_attached.items() if key.partition(".")[0] == name}
-        part_data = read_text_table(of_parts, own, image_size=image_size)
+        part_data = read_text_table(of_parts, _declared_of(name, of_attached), image_size=image_size)
         columns_read.extend(replace(summary, name=f"{name}.{summary.name}") for summary in part_data.columns)
         notes.extend(part_data.notes)
         return dict(part_data.examples.items())
@@ -331,7 +330,7 @@ def text_schema(table: TextTable, types: Mapping[str, str] | None = None) -> dic
 
     Returns
     -------
-    The kinds by name; a tensor of shape `()` for images. Columns that would be left out are not among them.
+    The kinds by name, those of parts and relations among them; a tensor of shape `()` for images. Columns that would be left out are not among them.
 
     >>> text_schema(TextTable(Path("cards.csv"), {"suit": ["clubs"], "torn": ["yes"], "card": ["1.png"]}, [2], False))
     {'suit': Category(values=('clubs',)), 'torn': Boolean(), 'card': Tensor(shape=())}
@@ -352,7 +351,12 @@ def text_schema(table: TextTable, types: Mapping[str, str] | None = None) -> dic
             schema[name] = category_column(name, table).kind
         elif kind in plain:
             schema[name] = plain[kind]
-    return schema
+    return schema | attached_kinds(table, lambda name, of: text_schema(of, _declared_of(name, types or {})))
+
+
+def _declared_of(name: str, types: Mapping[str, str]) -> dict[str, str]:
+    """The declared kinds of the columns of a type of part or a relation: those of `car.wheels` for car."""
+    return {key.partition(".")[2]: kind for key, kind in types.items() if key.partition(".")[0] == name}
 
 
 def read_with_schema(table: TextTable, schema: Schema, needed: Collection[str], others: bool = False) -> Examples:

@@ -12,6 +12,8 @@ import numpy as np
 
 from neuid3.data.columns import Tensor
 from neuid3.data.examples import Examples, named_columns
+from neuid3.data.parts import has_parts
+from neuid3.data.slots import needed_slots, unfolded
 from neuid3.errors import DataError, did_you_mean
 from neuid3.explain.page.pictures import PageImages, page_images
 from neuid3.explain.page.render import content_policy, page_file, save_page, script_json
@@ -108,7 +110,9 @@ def page_of_rows(
 
 
 def _columns(X: Any, names: Sequence[str]) -> Examples:
-    """Some columns of a table."""
+    """Some columns of a table, also of the pictures of parts."""
+    if isinstance(X, Examples) and has_parts(X.schema):
+        X = unfolded(X, needed_slots(X))
     known: Mapping[str, Any] = dict(X.items()) if isinstance(X, Examples) else named_columns(X)
     for name in names:
         if name not in known:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import torch
 
 from neuid3.data.columns import OTHER, Boolean, Category, Distribution, Number, Probability, Tensor
+from neuid3.data.parts import Parts, Relation
 from neuid3.errors import ExportError, MissingPriorError
 from neuid3.export.onnx.calculations import write_calculated
 from neuid3.export.onnx.graph import PREFIX, Graph
@@ -51,7 +52,12 @@ class Weights:
     def _declare(self, name: str) -> None:
         if name in (CLASSES, LEAVES, MEAN, STD) or name.startswith(PREFIX):
             raise ExportError(f"Column {name!r} has a name that is reserved in ONNX files; rename the column.")
-        match self.model.schema[name]:
+        kind = self.model.schema.get(name)
+        if kind is None or isinstance(kind, (Parts, Relation)):  # a picture of a slot is no column of the schema
+            raise ExportError(
+                f"ONNX has no tables of parts, which the model reads as {name!r}; export a single tree with parts to ProbLog."
+            )
+        match kind:
             case Category():
                 self.graph.input(name, np.int64)
             case Distribution(values):
