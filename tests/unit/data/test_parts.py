@@ -186,6 +186,10 @@ def test_facts_with_separate_labels_are_read(tmp_path: Path) -> None:
         ("begin(model(1)). pos. circle(X). end(model(1)).", "line 1"),
         ("pos(1)\nneg(2).", "line"),
         ("begin(model(1)). pos. end(model(1)). begin(model(1)). pos. end(model(1)).", "twice"),
+        ("begin(model(1)). pos. neg. end(model(1)).", "example 1 has the classes pos and neg"),
+        ("begin(model(1)). pos. begin(model(2)). neg. end(model(2)).", "model 2 begins before the end of 1"),
+        ("begin(model(1)). pos. end(model(2)).", "model 2 ends where it has not begun"),
+        ("begin(model(1)). pos. circle(o1).", "model 1 has no end"),
     ],
 )
 def test_facts_that_cannot_be_read_are_errors(tmp_path: Path, text: str, message: str) -> None:

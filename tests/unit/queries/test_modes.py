@@ -175,7 +175,7 @@ def test_atoms_of_the_program_stand_in_modes() -> None:
     below = {str(test.added) for test in problem.generator.refinements(parse_query("card(C), rank(C, 1)"))}
     assert {"trump(C)", "rank(C, 2)", "rank(C, 3)", "card(C2), C2 \\= C"} <= below
     assert "card(C), trump(C)" in refined_texts(problem)
-    with pytest.raises(NodeTestError, match="binds -card by 'pair', .*'card\\(-A\\), pair\\("):
+    with pytest.raises(NodeTestError, match=r"binds -card by 'pair', .*'card\(-A\), pair\("):
         read_problem(examples.schema, background=rules, modes=["card(-card)", "pair(+card, -card)"], **arguments)
     with pytest.raises(NodeTestError, match="write rank\\(\\+card, # for"):
         read_problem(examples.schema, background=rules, modes=["card(-card)", "rank(+card, 9)"], **arguments)

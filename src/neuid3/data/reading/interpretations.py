@@ -102,6 +102,12 @@ class _Grouped:
     of_values: list[Fact] = field(default_factory=list)
     has_keys: bool = False
 
+    def label(self, key: Constant, name: str, path: Path) -> None:
+        """Give an example its class; two different ones are an error."""
+        known = self.labels.setdefault(key, name)
+        if known != name:
+            raise DataError(f"{path}: example {key} has the classes {known} and {name}; give it one.")
+
 
 def _labelled(grouped: _Grouped, path: Path, classes: Sequence[str]) -> _Grouped:
     if not grouped.facts:
@@ -117,18 +123,23 @@ def _by_model(facts: Iterable[Fact], classes: Sequence[str], path: Path) -> _Gro
     for fact in facts:
         match fact:
             case Fact("begin", (Fact("model", (key,)),)):
-                current = key
+                if current is not None:
+                    raise DataError(f"{path}: model {key} begins before the end of {current}; write end(model({current})).")
                 if key in grouped.facts:
                     raise DataError(f"{path}: model {key} begins twice; give each a key of its own.")
-                grouped.facts[key] = []
-            case Fact("end"):
+                current, grouped.facts[key] = key, []
+            case Fact("end", (Fact("model", (key,)),)):
+                if key != current:
+                    raise DataError(f"{path}: model {key} ends where it has not begun; write begin(model({key})) before its facts.")
                 current = None
             case Fact(name, ()) if current is not None and name in classes:
-                grouped.labels[current] = name
+                grouped.label(current, name, path)
             case _ if current is not None:
                 grouped.facts[current].append(fact)
             case _:
                 grouped.of_values.append(fact)
+    if current is not None:
+        raise DataError(f"{path}: model {current} has no end; write end(model({current})) after its facts.")
     return _labelled(grouped, path, classes)
 
 
@@ -140,7 +151,7 @@ def _by_key(facts: Iterable[Fact], classes: Sequence[str], path: Path) -> _Group
         key = fact.arguments[0]
         of_example = grouped.facts.setdefault(key, [])
         if fact.predicate in classes and len(fact.arguments) == 1:
-            grouped.labels[key] = fact.predicate
+            grouped.label(key, fact.predicate, path)
         else:
             of_example.append(fact)
     return _labelled(grouped, path, classes)
@@ -154,7 +165,8 @@ def _by_label_file(facts: Iterable[Fact], labels: Iterable[Fact], classes: Seque
             key = key.arguments[0] if len(key.arguments) == 1 else None
         if label.predicate not in classes or not isinstance(key, (str, int)):
             raise DataError(f"{path}: {label.predicate}(…) is no label; write {classes[0]}(f(example)).")
-        grouped.labels[key], grouped.facts[key] = label.predicate, []
+        grouped.label(key, label.predicate, path)
+        grouped.facts[key] = []
     example_of: dict[Constant, Constant] = {key: key for key in grouped.facts}
     waiting, has_grown = list(facts), True
     while has_grown:  # constants belong to the example from which binary facts lead to them
