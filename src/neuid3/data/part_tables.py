@@ -250,12 +250,12 @@ def _keys(values: Any, name: str, what: str) -> list[Any]:
         missing = np.array([is_missing(entry) for entry in entries], dtype=bool)
     if missing.any():
         raise DataError(f"Row {int(missing.argmax())} of {what} is empty in column {name!r}; give a key in every row.")
-    for row, entry in enumerate(entries):
-        if not isinstance(entry, Hashable):
-            raise DataError(
-                f"Row {row} of {what} has the key {entry!r:.60} in column {name!r}, a {type(entry).__name__}; keys are strings, "
-                "numbers or dates."
-            )
+    if not all(issubclass(kind, Hashable) for kind in set(map(type, entries))):
+        row, entry = next((row, entry) for row, entry in enumerate(entries) if not isinstance(entry, Hashable))
+        raise DataError(
+            f"Row {row} of {what} has the key {entry!r:.60} in column {name!r}, a {type(entry).__name__}; keys are strings, "
+            "numbers or dates."
+        )
     return [int(entry) if isinstance(entry, float) and entry.is_integer() else entry for entry in entries]
 
 

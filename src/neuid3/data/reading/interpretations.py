@@ -124,13 +124,17 @@ def _by_model(facts: Iterable[Fact], classes: Sequence[str], path: Path) -> _Gro
         match fact:
             case Fact("begin", (Fact("model", (key,)),)):
                 if current is not None:
-                    raise DataError(f"{path}: model {key} begins before the end of {current}; write end(model({current})).")
+                    raise DataError(
+                        f"{path}: model {key} begins before the end of {current}; write end(model({current}))."
+                    )
                 if key in grouped.facts:
                     raise DataError(f"{path}: model {key} begins twice; give each a key of its own.")
                 current, grouped.facts[key] = key, []
             case Fact("end", (Fact("model", (key,)),)):
                 if key != current:
-                    raise DataError(f"{path}: model {key} ends where it has not begun; write begin(model({key})) before its facts.")
+                    raise DataError(
+                        f"{path}: model {key} ends where it has not begun; write begin(model({key})) before its facts."
+                    )
                 current = None
             case Fact(name, ()) if current is not None and name in classes:
                 grouped.label(current, name, path)
